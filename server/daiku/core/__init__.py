@@ -1,0 +1,1 @@
+"""Decisions: pure functions; no I/O library, not even indirectly."""

@@ -1,0 +1,117 @@
+"""What the core needs from outside, as protocols: the workspace, the editor, checkpoints, grants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from daiku.domain.base import JsonObject
+from daiku.domain.patches import FileStat, Patch
+from daiku.domain.runs import Position, Range
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A text as it stands: unsaved buffer first, else the disk. `text` keeps its line ends."""
+
+    path: str
+    """Relative to its root, with `/`; with several roots prefixed by the root's folder name."""
+    text: str
+    encoding: str = "utf-8"
+    bom: bool = False
+    version: int | None = None
+    """The editor's document version; None when it is not open there."""
+
+
+class Workspace(Protocol):
+    """The files a run may see and change. Paths are resolved and jailed here, at the moment of use."""
+
+    @property
+    def roots(self) -> tuple[Path, ...]: ...
+
+    def locate(self, path: str) -> Path:
+        """The real place of `path`; raises ToolValidationError when it is outside every root."""
+        ...
+
+    def relative(self, path: Path) -> str:
+        """How `path` is named to models and people."""
+        ...
+
+    def hidden(self, path: Path) -> bool:
+        """True where .gitignore or .daikuignore hide it from the agent."""
+        ...
+
+    async def read(self, path: str) -> TextFile:
+        """Raises ToolValidationError: missing, a folder, binary, too large, special, outside."""
+        ...
+
+    async def exists(self, path: str) -> bool: ...
+
+    async def apply(self, patch: Patch, label: str) -> tuple[FileStat, ...]:
+        """Apply all of `patch` or nothing. Raises StaleVersionError where a file is no longer the
+        `old` text that its change was made against."""
+        ...
+
+
+class Checkpoints(Protocol):
+    """The files as they were before an edit, kept by content; survives restarts."""
+
+    async def take(self, session: str, run: str, paths: Sequence[str]) -> str:
+        """Keep the present bytes of `paths` (absent ones too); the checkpoint's id."""
+        ...
+
+    async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
+        """Bring back every file of it and of the session's later checkpoints. Raises UsageError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    path: str
+    range: Range
+    severity: Literal["error", "warning", "info", "hint"]
+    message: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    path: str
+    range: Range
+
+
+class Editor(Protocol):
+    """What a connected editor can tell beyond files; absent in a terminal."""
+
+    async def diagnostics(self, path: str | None) -> tuple[Diagnostic, ...]: ...
+
+    async def definition(self, path: str, position: Position) -> tuple[Location, ...]: ...
+
+    async def references(self, path: str, position: Position) -> tuple[Location, ...]: ...
+
+    def open_files(self) -> tuple[str, ...]: ...
+
+
+class LanguageModelBridge(Protocol):
+    """The editor's own models (vscode.lm), reached through `daiku/languageModel`."""
+
+    async def list_models(self) -> tuple[JsonObject, ...]: ...
+
+    async def request(self, model: str, messages: JsonObject, tools: JsonObject) -> JsonObject: ...
+
+
+Scope = Literal["workspace"]
+
+
+class Grants(Protocol):
+    """What a person allowed or rejected for always, per workspace; revocable."""
+
+    def lookup(self, workspace: str, key: str) -> Literal["allow", "reject"] | None: ...
+
+    def remember(self, workspace: str, key: str, answer: Literal["allow", "reject"]) -> None: ...
+
+    def revoke(self, workspace: str, key: str) -> None: ...
+
+    def all(self, workspace: str) -> tuple[tuple[str, str], ...]: ...

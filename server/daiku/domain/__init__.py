@@ -1,0 +1,1 @@
+"""Words: frozen types that every other layer speaks; pydantic and the standard library only."""

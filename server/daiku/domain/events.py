@@ -1,0 +1,294 @@
+"""The one vocabulary: everything that happens in a session, and the envelope it travels in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import ClassVar, Literal, TypeAlias, get_args
+
+from pydantic import Field
+
+from daiku.domain.base import JsonObject, Wire
+from daiku.domain.errors import FailureKind
+from daiku.domain.messages import Image, Usage
+from daiku.domain.patches import FileStat
+from daiku.domain.plans import Plan
+from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
+from daiku.domain.tools import ToolCall, ToolImage
+
+
+class RunStarted(Wire):
+    """First event of a run. `prompt` is what the person said; `images` and `context` what came along."""
+
+    type: ClassVar[str] = "run_started"
+    prompt: str
+    mode: Mode = "act"
+    model: str = ""
+    limits: RunLimits = RunLimits()
+    context: tuple[ContextItem, ...] = ()
+    images: tuple[Image, ...] = ()
+
+
+class RunFinished(Wire):
+    type: ClassVar[str] = "run_finished"
+    status: TerminalStatus
+    text: str = ""
+    usage: Usage = Usage()
+
+
+class AgentStart(Wire):
+    type: ClassVar[str] = "agent_start"
+    model: str = ""
+
+
+class AgentEnd(Wire):
+    type: ClassVar[str] = "agent_end"
+    usage: Usage = Usage()
+
+
+class HandoffStart(Wire):
+    type: ClassVar[str] = "handoff_start"
+    source: str = Field(alias="from")
+    to: str
+    request: str
+
+
+class HandoffEnd(Wire):
+    type: ClassVar[str] = "handoff_end"
+    source: str = Field(alias="from")
+    to: str
+    result: str
+
+
+class MessageSaid(Wire):
+    """A whole message, durable: a user's (also steering), or a reply that closes its deltas.
+
+    `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one
+    `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is
+    how many messages the reply was made from: what was said meanwhile comes after it.
+    """
+
+    type: ClassVar[str] = "message"
+    role: Literal["user", "assistant"]
+    text: str
+    agent: str = ""
+    thinking: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    opaque: JsonObject = {}
+    seen: int | None = None
+
+
+class Delta(Wire):
+    type: ClassVar[str] = "delta"
+    text: str
+
+
+class Thinking(Wire):
+    type: ClassVar[str] = "thinking"
+    text: str
+
+
+class ToolCalled(Wire):
+    """The call is under way (or refused: its response follows at once). Never written twice."""
+
+    type: ClassVar[str] = "tool_call"
+    id: str
+    tool: str
+    args: JsonObject
+    reasoning: str | None = None
+
+
+class ToolOutput(Wire):
+    type: ClassVar[str] = "tool_output"
+    id: str
+    text: str
+
+
+class ToolResponded(Wire):
+    type: ClassVar[str] = "tool_response"
+    id: str
+    tool: str
+    ok: bool
+    result: str
+    duration_ms: int = 0
+    data: JsonObject | None = None
+    images: tuple[ToolImage, ...] = ()
+    untrusted: bool = False
+
+
+ApprovalKind = Literal["edit", "command", "network", "mcp", "plan"]
+ApprovalDecision = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
+
+
+class ApprovalAsked(Wire):
+    """May this be done? `preview` is exactly what will happen (a diff or the command); `remember`
+    says in words what "always" would mean, empty where it cannot be remembered."""
+
+    type: ClassVar[str] = "approval_asked"
+    approval_id: str
+    kind: ApprovalKind
+    tool: str
+    args: JsonObject
+    preview: str
+    why: str
+    call_id: str = ""
+    remember: str = ""
+
+
+class ApprovalGiven(Wire):
+    type: ClassVar[str] = "approval_given"
+    approval_id: str
+    decision: ApprovalDecision
+    feedback: str | None = None
+
+
+class InputAsked(Wire):
+    type: ClassVar[str] = "input_asked"
+    input_id: str
+    question: str
+    choices: tuple[str, ...] = ()
+    call_id: str = ""
+
+
+class InputGiven(Wire):
+    type: ClassVar[str] = "input_given"
+    input_id: str
+    text: str
+
+
+class PlanChanged(Wire):
+    type: ClassVar[str] = "plan"
+    plan: Plan
+
+
+class Edited(Wire):
+    type: ClassVar[str] = "edit"
+    files: tuple[FileStat, ...]
+    checkpoint_id: str
+    call_id: str = ""
+    diff: str = ""
+
+
+class Checkpointed(Wire):
+    type: ClassVar[str] = "checkpoint"
+    checkpoint_id: str
+    files: tuple[str, ...]
+
+
+class Used(Wire):
+    """Tokens and cost of one model call; `usage` on the wire."""
+
+    type: ClassVar[str] = "usage"
+    model: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float | None = None
+
+
+class Notice(Wire):
+    type: ClassVar[str] = "notice"
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+class ErrorHappened(Wire):
+    type: ClassVar[str] = "error"
+    kind: FailureKind
+    message: str
+    hint: str = ""
+    retryable: bool = False
+
+
+class Compacted(Wire):
+    """History up to here was replaced by `summary`; the last `kept` messages stay as they are."""
+
+    type: ClassVar[str] = "compacted"
+    summary: str
+    kept: int
+    before_tokens: int = 0
+    after_tokens: int = 0
+
+
+class BulletChanged(Wire):
+    type: ClassVar[str] = "bullet"
+    bullet_id: str
+    change: str
+    content: str
+    why: str
+
+
+Event: TypeAlias = (
+    RunStarted
+    | RunFinished
+    | AgentStart
+    | AgentEnd
+    | HandoffStart
+    | HandoffEnd
+    | MessageSaid
+    | Delta
+    | Thinking
+    | ToolCalled
+    | ToolOutput
+    | ToolResponded
+    | ApprovalAsked
+    | ApprovalGiven
+    | InputAsked
+    | InputGiven
+    | PlanChanged
+    | Edited
+    | Checkpointed
+    | Used
+    | Notice
+    | ErrorHappened
+    | Compacted
+    | BulletChanged
+)
+
+EVENTS: dict[str, type[Event]] = {cls.type: cls for cls in get_args(Event)}
+EPHEMERAL = frozenset({"delta", "thinking", "tool_output"})
+"""Shown, never stored: what they said is in the event that closes them."""
+
+def decode_event(type_: str, data: bytes | str) -> Event:
+    """The event of `type_` from its JSON data. Raises KeyError or pydantic.ValidationError."""
+    return EVENTS[type_].model_validate_json(data)
+
+
+def encode_event(event: Event) -> str:
+    """The event's data as camelCase JSON text, without its type; absent options are left out."""
+    return event.model_dump_json(by_alias=True, exclude_none=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """An event in its envelope: journal record, wire message, what views fold (PROTOCOL 3).
+
+    `time` is ISO-8601 UTC with milliseconds and Z. `data` is `encode_event(event)`, made once.
+    """
+
+    seq: int
+    time: str
+    session: str
+    run: str
+    agent: str
+    event: Event
+    data: str
+    parent: str | None = None
+
+    @property
+    def type(self) -> str:
+        return self.event.type
+
+    def json(self) -> str:
+        """The chunk as one line of JSON."""
+        parent = f'"parent":"{self.parent}",' if self.parent else ""
+        return (
+            f'{{"seq":{self.seq},"time":"{self.time}","session":"{self.session}",'
+            f'"run":"{self.run}",{parent}"agent":"{self.agent}",'
+            f'"type":"{self.event.type}","data":{self.data}}}'
+        )
+
+
+def iso_now() -> str:
+    """Now as ISO-8601 UTC, milliseconds, Z."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

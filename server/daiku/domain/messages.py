@@ -1,0 +1,129 @@
+"""What a model reads and says: messages, the request for a reply, the pieces of a reply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from daiku.domain.base import Frozen, JsonObject, Wire
+from daiku.domain.tools import ToolCall, ToolSpec
+
+
+class Image(Frozen):
+    """A picture for the model: base64 data and its media type (image/png, …)."""
+
+    media_type: str
+    data: str
+
+
+class UserMessage(Frozen):
+    role: Literal["user"] = "user"
+    text: str
+    images: tuple[Image, ...] = ()
+
+
+class AssistantMessage(Frozen):
+    """A whole reply. `opaque` is what only its provider understands and must get back unchanged
+    (thinking signatures, encrypted reasoning items), keyed by the provider's protocol name."""
+
+    role: Literal["assistant"] = "assistant"
+    text: str = ""
+    thinking: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    opaque: JsonObject = {}
+
+
+class ToolMessage(Frozen):
+    role: Literal["tool"] = "tool"
+    call_id: str
+    tool: str
+    ok: bool
+    text: str
+    images: tuple[Image, ...] = ()
+    untrusted: bool = False
+
+
+Message: TypeAlias = Annotated[
+    UserMessage | AssistantMessage | ToolMessage, Field(discriminator="role")
+]
+
+
+class Usage(Wire):
+    """Tokens of one call or a whole run; `cost` in USD, None where no price is known."""
+
+    model: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float | None = None
+
+    def plus(self, other: Usage) -> Usage:
+        """The sum; the cost stays unknown only when both are."""
+        known = [c for c in (self.cost, other.cost) if c is not None]
+        return Usage(
+            model=other.model or self.model,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cost=sum(known) if known else None,
+        )
+
+
+Effort = Literal["", "none", "low", "medium", "high"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call of a model: everything that it may look at.
+
+    `messages` only ever grows between two calls of one run (a compaction starts anew), so a
+    provider may keep what it encoded. `max_output` 0 leaves the limit to the provider.
+    """
+
+    model: str
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_output: int = 0
+    effort: Effort = ""
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    text: str
+
+
+FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The closing piece of every stream: the whole message, why it ended, what it cost."""
+
+    message: AssistantMessage
+    usage: Usage
+    finish: FinishReason
+
+
+ModelEvent: TypeAlias = TextDelta | ThinkingDelta | Reply
+
+
+class ModelInfo(Frozen):
+    """A model on offer; `context` and `max_output` in tokens, 0 where unknown; prices USD per million."""
+
+    provider: str
+    name: str
+    context: int = 0
+    max_output: int = 0
+    tools: bool = True
+    images: bool = False
+    thinking: bool = False
+    trait: str = ""

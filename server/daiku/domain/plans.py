@@ -1,0 +1,49 @@
+"""Plans: goal, steps with acceptance checks, tasks; a plan's progress is a function of its steps."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from daiku.domain.base import JsonObject, Wire, new_id
+
+WorkStatus = Literal["pending", "in_progress", "completed", "failed"]
+PlanStatus = Literal["draft", "approved", "in_progress", "completed", "failed"]
+
+
+class Task(Wire):
+    """One atomic operation of a step: one tool call (R4.25–R4.27)."""
+
+    task_id: str = Field(default_factory=lambda: new_id("task"))
+    operation: str
+    args: JsonObject = {}
+    status: WorkStatus = "pending"
+    result: str | None = None
+
+
+class Step(Wire):
+    """A milestone; `acceptance` are commands or diagnostics checks that must pass (R4.28–R4.30)."""
+
+    step_id: str = Field(default_factory=lambda: new_id("step"))
+    name: str
+    description: str = ""
+    status: WorkStatus = "pending"
+    depends_on: tuple[str, ...] = ()
+    acceptance: tuple[str, ...] = ()
+    task_list: tuple[Task, ...] = ()
+
+
+class Plan(Wire):
+    """A goal and its steps (R4.31–R4.33)."""
+
+    plan_id: str = Field(default_factory=lambda: new_id("plan"))
+    name: str
+    goal: str
+    summary: str = ""
+    status: PlanStatus = "draft"
+    steps: tuple[Step, ...] = ()
+
+    def progress(self) -> tuple[int, int]:
+        """Steps completed, steps in all."""
+        return sum(s.status == "completed" for s in self.steps), len(self.steps)

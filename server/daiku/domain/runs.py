@@ -1,0 +1,56 @@
+"""A run: what was asked, its limits, how it ended."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from daiku.domain.base import Wire
+from daiku.domain.errors import Failure
+from daiku.domain.messages import Usage
+
+Mode = Literal["ask", "plan", "act"]
+RunStatus = Literal["completed", "cancelled", "failed", "limit", "paused"]
+TerminalStatus = Literal["completed", "cancelled", "failed", "limit"]
+ApprovalMode = Literal["ask", "edits", "all", "none"]
+"""`ask` every question, `edits` are granted, `all` is granted, `none`: nobody is there to ask."""
+
+
+class RunLimits(Wire):
+    """Where a run stops by itself; 0 is no limit (X.24)."""
+
+    max_rounds: int = 50
+    max_tokens: int = 0
+    max_cost: float = 0.0
+    max_seconds: int = 0
+    max_tool_errors: int = 3
+
+
+class Position(Wire):
+    line: int
+    character: int
+
+
+class Range(Wire):
+    start: Position
+    end: Position
+
+
+class ContextItem(Wire):
+    """Something that the person pointed at; `uri` or text, as its kind needs."""
+
+    kind: Literal["file", "selection", "diagnostics", "terminal", "url", "text", "symbol"]
+    uri: str | None = None
+    range: Range | None = None
+    text: str | None = None
+
+
+class RunResult(Wire):
+    """How a run ended, as every front reports it."""
+
+    run_id: str
+    session_id: str
+    status: RunStatus
+    text: str = ""
+    usage: Usage = Usage()
+    last_seq: int = 0
+    error: Failure | None = None

@@ -1,0 +1,1 @@
+"""Edge: models; one provider a file, pure encode and decode around its transport."""

@@ -1,0 +1,1 @@
+"""Edge: the language server; the only importer of pygls."""

@@ -1,0 +1,1 @@
+"""Edge: what an agent can do; one table."""

@@ -1,0 +1,67 @@
+"""What a tool is: a name, typed arguments, an effect, a coroutine; and what it is handed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from daiku.core.ports import Checkpoints, Editor, Workspace
+from daiku.domain.config import Config
+from daiku.domain.events import Event
+from daiku.domain.tools import Effect, ToolResult
+
+
+class Args(BaseModel):
+    """Base of every tool's arguments: unknown keys are told to the model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """All that a call may touch. `emit` adds an event to the run (tool_output, plan, edit, …)."""
+
+    session: str
+    run: str
+    call_id: str
+    workspace: Workspace
+    checkpoints: Checkpoints
+    config: Config
+    emit: Callable[[Event], None]
+    editor: Editor | None = None
+    extras: dict[str, Any] = field(default_factory=dict[str, Any])  # plug-ins' own wiring (R1.20)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What exactly will happen: the text shown to the person (a diff or the command line), and the
+    words for what "always" would allow (empty: cannot be remembered)."""
+
+    text: str
+    remember: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A capability (R1.36). `run` raises only the unexpected; what went wrong is a ToolResult.
+
+    `args` is validated before the call (R1.37), in pydantic's lax mode. `preview` computes what an
+    approval shows, or a failing ToolResult when the call cannot work at all. `timeout` in seconds,
+    0 for tools that bound themselves.
+    """
+
+    name: str
+    effect: Effect
+    args: type[Args]
+    run: Callable[[Any, ToolContext], Awaitable[ToolResult]]
+    parallel: bool = False
+    preview: Callable[[Any, ToolContext], Awaitable[Preview | ToolResult]] | None = None
+    timeout: float = 0
+
+
+def failed(text: str) -> ToolResult:
+    """A call that could not be carried out: `text` says what was wrong and what would be right."""
+    return ToolResult(ok=False, text=text)

@@ -1,0 +1,1 @@
+"""Edge: the journal and its exports."""
