@@ -1,0 +1,100 @@
+"""What every test gets: a home of its own, no keys, no network but this machine's, and the recorded corpora."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+CORPORA = Path(os.environ.get("DAIKU_CORPORA") or ROOT.parent / "shared" / "corpora")
+
+PROVIDER_VARIABLES = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "BRAVE_API_KEY",
+    "GEMINI_API_KEY",
+    "GEMINI_BASE_URL",
+    "GITHUB_API_URL",
+    "GITHUB_TOKEN",
+    "GITLAB_API_URL",
+    "GITLAB_TOKEN",
+    "GOOGLE_API_KEY",
+    "LMSTUDIO_BASE_URL",
+    "OLLAMA_HOST",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "TAVILY_API_KEY",
+    "TRACE_OTLP_ENDPOINT",
+)
+PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+
+
+class NetworkForbidden(RuntimeError):
+    """A test tried to reach another machine."""
+
+
+def _is_this_machine(host: object) -> bool:
+    if not isinstance(host, str):
+        return isinstance(host, bytes) and _is_this_machine(host.decode())
+    if host in ("", "localhost"):
+        return True
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def _refuse_elsewhere(event: str, args: tuple[Any, ...]) -> None:
+    """Audit hook: it sees every socket of the process, those of C extensions through `socket` included."""
+    if event == "socket.connect":
+        address = args[1]
+        if isinstance(address, tuple) and not _is_this_machine(address[0]):
+            raise NetworkForbidden(f"a test may not connect to {address[0]}:{address[1]}")
+    elif event == "socket.getaddrinfo" and args[0] is not None and not _is_this_machine(args[0]):
+        # Code that meets a dead name (a wrong base URL) is worth testing: it must see what a dead name gives.
+        try:
+            ip_address(str(args[0]))
+        except ValueError:
+            raise socket.gaierror(socket.EAI_NONAME, f"tests have no name service ({args[0]})") from None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Forbid the network for the whole process: an audit hook cannot be taken out again, and need not be."""
+    sys.addaudithook(_refuse_elsewhere)
+
+
+@pytest.fixture(autouse=True)
+def daiku_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`DAIKU_HOME` of this test; keys, addresses and DAIKU_* settings of the person who runs it are gone."""
+    for name in (*PROVIDER_VARIABLES, *PROXY_VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+    for name in [n for n in os.environ if n.startswith("DAIKU_") and n != "DAIKU_CORPORA"]:
+        monkeypatch.delenv(name)
+    home = tmp_path / ".daiku-home"
+    home.mkdir()
+    monkeypatch.setenv("DAIKU_HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    return home
+
+
+@pytest.fixture(scope="session")
+def corpora() -> Path:
+    """The folder of recorded cases; the test is skipped where it is not there."""
+    if not CORPORA.is_dir():
+        pytest.skip(f"no recorded cases at {CORPORA}; DAIKU_CORPORA names the folder")
+    return CORPORA
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """An empty workspace folder beside the test's home."""
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder

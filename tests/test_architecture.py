@@ -1,0 +1,317 @@
+"""The shape of the server: layers, doors to technology, no cycles, sizes, docstrings (DESIGN 2, 3 and 9)."""
+
+from __future__ import annotations
+
+import ast
+import io
+import subprocess
+import sys
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+PACKAGE = ROOT / "server" / "daiku"
+
+# Technology -> the modules (or packages) that may import it.
+DOORS: dict[str, tuple[str, ...]] = {
+    "pygls": ("daiku.lsp",),
+    "lsprotocol": ("daiku.lsp",),
+    "openai": ("daiku.llm",),
+    "anthropic": ("daiku.llm",),
+    "google": ("daiku.llm",),
+    "mcp": ("daiku.tools.mcp",),
+    "acp": ("daiku.acp",),
+    "jinja2": ("daiku.prompts",),
+    "sqlite3": ("daiku.trace", "daiku.playbook.store", "daiku.work.queue"),
+    "psycopg": ("daiku.trace", "daiku.playbook.store", "daiku.work.queue"),
+    "dbos": ("daiku.work",),
+    "subprocess": ("daiku.tools.shell", "daiku.tools.git", "daiku.tools.sandbox"),
+    "pty": ("daiku.tools.shell",),
+    "click": ("daiku.cli", "daiku.__main__"),
+}
+# Calls that start a process without importing subprocess.
+PROCESS_CALLS = {
+    "create_subprocess_exec",
+    "create_subprocess_shell",
+    "subprocess_exec",
+    "system",
+    "popen",
+    "spawnv",
+}
+
+# `core` and `domain` decide; they reach nothing outside, and read no clock.
+IMPURE = {
+    "os", "io", "sys", "socket", "ssl", "select", "selectors", "subprocess", "multiprocessing", "threading",
+    "shutil", "tempfile", "glob", "sqlite3", "http", "urllib", "ftplib", "smtplib", "logging", "signal", "pty",
+    "ctypes", "importlib", "httpx", "httpx2", "openai", "anthropic", "mcp", "pygls", "lsprotocol", "jinja2",
+    "click", "platformdirs", "pydantic_settings", "markdownify",
+}  # fmt: skip
+# Names of an otherwise impure module that only calculate.
+PURE_NAMES = {"urllib": {"urllib.parse"}}
+
+LONG_FUNCTIONS: dict[str, str] = {
+    # "daiku.module:function": "why it is one piece",
+}
+MAX_FUNCTION_LINES = 60
+USUAL_FILE_LINES = 400
+MAX_FILE_LINES = 500
+SHARE_OF_LARGER_FILES = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """One import statement's target as seen from one module."""
+
+    target: str
+    line: int
+    inside_function: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A source file of the server, parsed."""
+
+    name: str
+    path: Path
+    source: str
+    tree: ast.Module
+
+    @property
+    def lines(self) -> int:
+        return self.source.count("\n")
+
+
+@cache
+def modules() -> dict[str, Module]:
+    """Every module of the server by its dotted name."""
+    found: dict[str, Module] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        source = path.read_text(encoding="utf-8")
+        found[name] = Module(name, path, source, ast.parse(source, str(path)))
+    return found
+
+
+def _targets(node: ast.Import | ast.ImportFrom, names: frozenset[str]) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+        return
+    base = node.module or ""
+    for alias in node.names:
+        dotted = f"{base}.{alias.name}"
+        yield dotted if dotted in names or base == "urllib" else base
+
+
+@cache
+def imports(name: str) -> tuple[Imported, ...]:
+    """What a module imports, wherever in the file the statement stands."""
+    names = frozenset(modules())
+    found: list[Imported] = []
+
+    def walk(node: ast.AST, inside: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import | ast.ImportFrom):
+                found.extend(Imported(target, child.lineno, inside) for target in _targets(child, names))
+            walk(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
+
+    walk(modules()[name].tree, False)
+    return tuple(found)
+
+
+def first_party(name: str) -> set[str]:
+    """The server's own modules that a module imports."""
+    return {i.target for i in imports(name) if i.target in modules()} - {name}
+
+
+def within(name: str, packages: tuple[str, ...]) -> bool:
+    return any(name == p or name.startswith(p + ".") for p in packages)
+
+
+def layers() -> list[list[str]]:
+    """DESIGN 3 as pyproject.toml gives it to import-linter: highest first."""
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = config["tool"]["importlinter"]["contracts"][0]
+    return [[part.strip(" ()") for part in layer.split("|")] for layer in contract["layers"]]
+
+
+def layer_of(name: str) -> tuple[int, str] | None:
+    for depth, layer in enumerate(layers()):
+        for package in layer:
+            if within(name, (package,)):
+                return depth, package
+    return None
+
+
+def test_every_module_has_a_place_in_the_layers() -> None:
+    homeless = [name for name in modules() if name != "daiku" and layer_of(name) is None]
+    assert not homeless, f"add these to the layers in pyproject.toml: {homeless}"
+
+
+def test_imports_point_downward() -> None:
+    wrong: list[str] = []
+    for name in modules():
+        here = layer_of(name)
+        for target in first_party(name):
+            there = layer_of(target)
+            if here is None or there is None or here[1] == there[1]:
+                continue
+            if there[0] <= here[0]:
+                wrong.append(f"{name} imports {target}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    state: dict[str, str] = {}
+    trail: list[str] = []
+
+    def visit(name: str) -> list[str] | None:
+        state[name] = "open"
+        trail.append(name)
+        for target in sorted(first_party(name)):
+            if state.get(target) == "open":
+                return [*trail[trail.index(target) :], target]
+            if target not in state and (circle := visit(target)):
+                return circle
+        trail.pop()
+        state[name] = "done"
+        return None
+
+    for name in modules():
+        if name not in state:
+            circle = visit(name)
+            assert circle is None, " -> ".join(circle or [])
+
+
+@pytest.mark.parametrize("library", sorted(DOORS))
+def test_a_technology_has_one_door(library: str) -> None:
+    strangers = [
+        f"{name}:{i.line}"
+        for name in modules()
+        for i in imports(name)
+        if i.target.partition(".")[0] == library and not within(name, DOORS[library])
+    ]
+    assert not strangers, f"only {DOORS[library]} may import {library}: {strangers}"
+
+
+def test_processes_are_started_only_where_subprocess_may_be_imported() -> None:
+    starters = [
+        f"{name}:{node.lineno}"
+        for name, module in modules().items()
+        if not within(name, (*DOORS["subprocess"], "daiku.tools.mcp"))
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in PROCESS_CALLS
+    ]
+    assert not starters, starters
+
+
+def _impurities(name: str) -> Iterator[str]:
+    for i in imports(name):
+        root = i.target.partition(".")[0]
+        if root in IMPURE and i.target not in PURE_NAMES.get(root, ()):
+            yield f"{name}:{i.line} imports {i.target}"
+
+
+def test_core_and_domain_reach_nothing_outside_even_through_others() -> None:
+    pending = [name for name in modules() if within(name, ("daiku.core", "daiku.domain"))]
+    seen: set[str] = set()
+    found: list[str] = []
+    while pending:
+        name = pending.pop()
+        if name not in seen:
+            seen.add(name)
+            found.extend(_impurities(name))
+            pending.extend(first_party(name))
+    assert not found, "\n".join(sorted(found))
+
+
+def test_importing_core_loads_no_library_that_does_io() -> None:
+    pure = sorted(name for name in modules() if within(name, ("daiku.core", "daiku.domain")))
+    libraries = (
+        "httpx",
+        "httpx2",
+        "openai",
+        "anthropic",
+        "mcp",
+        "pygls",
+        "lsprotocol",
+        "sqlite3",
+        "jinja2",
+        "click",
+    )
+    code = f"import sys, {', '.join(pure)}; print([m for m in {libraries!r} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stdout + done.stderr
+
+
+def test_every_module_says_in_one_sentence_what_it_is() -> None:
+    silent: list[str] = []
+    for name, module in modules().items():
+        first = (ast.get_docstring(module.tree) or "").partition("\n")[0]
+        if not first.endswith((".", "!", "?")) or len(first) > 160:
+            silent.append(f"{name}: {first!r}")
+    assert not silent, "the first docstring line is the module's line in the code map:\n" + "\n".join(silent)
+
+
+def test_an_import_inside_a_function_gives_its_reason() -> None:
+    unexplained: list[str] = []
+    for name, module in modules().items():
+        comments = {
+            token.start[0]
+            for token in tokenize.generate_tokens(io.StringIO(module.source).readline)
+            if token.type == tokenize.COMMENT
+        }
+        lines = {i.line for i in imports(name) if i.inside_function}
+        for line in sorted(lines):
+            above = line - 1
+            while above in lines:  # one comment stands for the block of imports below it
+                above -= 1
+            if not {line, above} & comments:
+                unexplained.append(f"{name}:{line}")
+    assert not unexplained, f"say why on the same line or above: {unexplained}"
+
+
+def test_a_file_is_what_a_person_can_hold_in_mind() -> None:
+    sizes = {name: module.lines for name, module in modules().items()}
+    too_long = {name: n for name, n in sizes.items() if n > MAX_FILE_LINES}
+    larger = {name: n for name, n in sizes.items() if n > USUAL_FILE_LINES}
+    assert not too_long, f"over {MAX_FILE_LINES} lines, look for the seam: {too_long}"
+    assert len(larger) <= max(1, SHARE_OF_LARGER_FILES * len(sizes)), (
+        f"over {USUAL_FILE_LINES} lines: {larger}"
+    )
+
+
+def _functions(module: Module) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{module.name}:{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def test_a_function_fits_a_screen() -> None:
+    sizes = {key: n for module in modules().values() for key, n in _functions(module)}
+    long = {key: n for key, n in sizes.items() if n > MAX_FUNCTION_LINES and key not in LONG_FUNCTIONS}
+    assert not long, f"over {MAX_FUNCTION_LINES} lines: {long}"
+    stale = [key for key in LONG_FUNCTIONS if sizes.get(key, 0) <= MAX_FUNCTION_LINES]
+    assert not stale, f"no longer long, take them off the list: {stale}"
+
+
+def test_only_the_terminal_front_prints() -> None:
+    printing = [
+        f"{name}:{node.lineno}"
+        for name, module in modules().items()
+        if not within(name, ("daiku.cli", "daiku.__main__"))
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert not printing, f"stdout belongs to the protocol: {printing}"
