@@ -11,7 +11,7 @@ from daiku.domain.base import Frozen, JsonObject, Wire
 from daiku.domain.tools import ToolCall, ToolSpec
 
 
-class Image(Frozen):
+class Image(Wire):
     """A picture for the model: base64 data and its media type (image/png, …)."""
 
     media_type: str
@@ -113,7 +113,16 @@ class Reply:
     finish: FinishReason
 
 
-ModelEvent: TypeAlias = TextDelta | ThinkingDelta | Reply
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """The call is made again: text shown so far is void. `reason` is for the person, `wait` in seconds."""
+
+    reason: str
+    attempt: int
+    wait: float
+
+
+ModelEvent: TypeAlias = TextDelta | ThinkingDelta | Restarted | Reply
 
 
 class ModelInfo(Frozen):

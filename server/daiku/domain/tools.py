@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from daiku.domain.base import Frozen, JsonObject, long_id
+from daiku.domain.base import Frozen, JsonObject, Wire, long_id
 
 Effect = Literal["none", "read", "edit", "command", "network", "mcp", "plan", "ask"]
 """What a tool touches. `none` and `read` change nothing; `plan` and `ask` change only the session."""
@@ -34,7 +34,7 @@ class Action(Frozen):
     reasoning: str | None = None
 
 
-class ToolImage(Frozen):
+class ToolImage(Wire):
     """A picture that a tool returns: base64 data and its media type."""
 
     media_type: str

@@ -1,0 +1,186 @@
+"""What a run does next, as data: a pure function of its state and the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from daiku.core.guard import Verdict
+from daiku.core.state import State
+from daiku.domain.errors import Failure
+from daiku.domain.events import ApprovalAsked, InputAsked
+from daiku.domain.messages import AssistantMessage
+from daiku.domain.runs import TerminalStatus
+from daiku.domain.tools import ToolCall, ToolSpec
+
+INTERRUPTED = (
+    "This call was interrupted: it started, and how far it got is not known. "
+    "Look at the present state before you try it again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What `decide` may consult: the tools on offer, the guard, the size at which to compact (tokens, 0 never)."""
+
+    spec: Callable[[str], ToolSpec | None]
+    verdict: Callable[[ToolCall, bool], Verdict]
+    """The guard's word on a call; the flag says that untrusted text is in the conversation."""
+    compact_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """Call the model with the messages so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Replace old messages by a summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskApproval:
+    """Ask the person, or go on waiting for what was `asked` before a restart."""
+
+    call: ToolCall
+    verdict: Verdict
+    asked: ApprovalAsked | None
+
+
+@dataclass(frozen=True, slots=True)
+class AskPerson:
+    """Put a question to the person, or go on waiting for its answer."""
+
+    call: ToolCall
+    asked: InputAsked | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The person's answer is there: it is the call's result."""
+
+    call: ToolCall
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """Carry out these calls, side by side when there are several."""
+
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Answer the call without carrying it out."""
+
+    call: ToolCall
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """End the run; with `failure` where a limit or an error ended it."""
+
+    status: TerminalStatus
+    failure: Failure | None = None
+
+
+Command: TypeAlias = (
+    AskModel | Compact | AskApproval | AskPerson | Answered | RunTools | Refuse | Finish
+)
+
+
+def decide(state: State, rules: Rules) -> Command:
+    """The next command. Total; called only while the run is not finished."""
+    if state.failure is not None:
+        return Finish("limit" if state.failure.kind == "limit" else "failed")
+    if state.pending:
+        return _next_call(state, rules)
+    over = _limit(state)
+    if over is not None:
+        return Finish("limit", over)
+    last = state.messages[-1] if state.messages else None
+    if isinstance(last, AssistantMessage) and not last.calls:
+        return Finish("completed")
+    if state.rounds >= state.limits.max_rounds > 0:
+        return Finish("limit", _reached("rounds", f"{state.limits.max_rounds} rounds", "max_rounds"))
+    if rules.compact_at and state.context_tokens > rules.compact_at and len(state.messages) > 4:
+        return Compact()
+    return AskModel()
+
+
+def _next_call(state: State, rules: Rules) -> Command:
+    call = state.pending[0]
+    if call.id in state.started:
+        return Refuse(call, INTERRUPTED)
+    spec = rules.spec(call.tool)
+    if spec is None or call.malformed is not None:
+        return RunTools((call,))
+    if spec.effect == "ask":
+        return _question(state, call)
+    verdict = rules.verdict(call, state.tainted)
+    match verdict.answer:
+        case "deny":
+            return Refuse(call, verdict.why)
+        case "ask":
+            return _approval(state, call, verdict)
+        case "allow":
+            return RunTools(_together(state, rules, call, spec))
+
+
+def _question(state: State, call: ToolCall) -> Command:
+    asked = state.inputs.get(call.id)
+    if asked is not None and asked.input_id in state.answers:
+        return Answered(call, state.answers[asked.input_id])
+    return AskPerson(call, asked)
+
+
+def _approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
+    asked = state.approvals.get(call.id)
+    given = state.decisions.get(asked.approval_id) if asked is not None else None
+    if given is None:
+        return AskApproval(call, verdict, asked)
+    if given.decision in ("allow_once", "allow_always"):
+        return RunTools((call,))
+    said = f" They said: {given.feedback}" if given.feedback else ""
+    return Refuse(call, f"The person rejected this call.{said}")
+
+
+def _together(
+    state: State, rules: Rules, first: ToolCall, spec: ToolSpec
+) -> tuple[ToolCall, ...]:
+    """The allowed, independent, read-only calls at the head of the list; at least the first."""
+    if not spec.parallel:
+        return (first,)
+    calls = [first]
+    for call in state.pending[1:]:
+        other = rules.spec(call.tool)
+        if other is None or not other.parallel or call.malformed is not None:
+            break
+        if rules.verdict(call, state.tainted).answer != "allow":
+            break
+        calls.append(call)
+    return tuple(calls)
+
+
+def _limit(state: State) -> Failure | None:
+    limits, usage = state.limits, state.usage
+    if 0 < limits.max_tool_errors <= state.errors:
+        return _reached("tool errors", f"{state.errors} failed calls in a row", "max_tool_errors")
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    if 0 < limits.max_tokens <= tokens:
+        return _reached("tokens", f"{tokens} tokens", "max_tokens")
+    if usage.cost is not None and 0 < limits.max_cost <= usage.cost:
+        return _reached("cost", f"${usage.cost:.4f}", "max_cost")
+    return None
+
+
+def _reached(name: str, value: str, setting: str) -> Failure:
+    return Failure(
+        kind="limit",
+        message=f"The limit of {name} was reached ({value}).",
+        hint=f"Raise limits.{setting}, or go on with a new request.",
+    )

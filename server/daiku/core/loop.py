@@ -1,0 +1,300 @@
+"""The one async loop: decide, perform, record, until the run is finished."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from time import perf_counter
+from typing import Protocol, assert_never
+
+from daiku.core.context import fallback_summary, keep_from
+from daiku.core.decide import (
+    Answered,
+    AskApproval,
+    AskModel,
+    AskPerson,
+    Command,
+    Compact,
+    Finish,
+    Refuse,
+    Rules,
+    RunTools,
+    decide,
+)
+from daiku.core.state import Recorder, State
+from daiku.domain.base import long_id
+from daiku.domain.errors import ContextOverflowError, DaikuError, Failure
+from daiku.domain.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    Compacted,
+    Delta,
+    ErrorHappened,
+    InputAsked,
+    InputGiven,
+    MessageSaid,
+    Notice,
+    RunFinished,
+    Thinking,
+    ToolCalled,
+    ToolResponded,
+    Used,
+)
+from daiku.domain.messages import (
+    AssistantMessage,
+    Message,
+    ModelEvent,
+    Reply,
+    Restarted,
+    TextDelta,
+    ThinkingDelta,
+)
+from daiku.domain.tools import ToolCall, ToolResult
+
+KEPT_MESSAGES = 6
+"""Messages that a compaction leaves as they are."""
+
+
+class Ports(Protocol):
+    """What the loop needs of the world."""
+
+    @property
+    def rules(self) -> Rules: ...
+
+    @property
+    def agent(self) -> str: ...
+
+    def paused(self) -> bool:
+        """True when the run should stop at the next boundary, to be resumed later."""
+        ...
+
+    def reply(self, state: State) -> AsyncIterator[ModelEvent]: ...
+
+    async def call(self, call: ToolCall, record: Recorder) -> ToolResult: ...
+
+    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult:
+        """What exactly will happen, and what "always" would mean; or why it cannot work."""
+        ...
+
+    async def approval(self, asked: ApprovalAsked) -> ApprovalGiven: ...
+
+    async def answer(self, asked: InputAsked) -> InputGiven: ...
+
+    async def summarise(self, messages: tuple[Message, ...]) -> str: ...
+
+
+async def run(record: Recorder, ports: Ports) -> State:
+    """Go on until the run is finished or paused; the state then. Resuming is calling this with
+    the state folded from the events read back. Raises what a port raises beyond DaikuError."""
+    while record.state.finished is None and not ports.paused():
+        await _perform(decide(record.state, ports.rules), record, ports)
+    return record.state
+
+
+async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
+    match command:
+        case AskModel():
+            await _ask_model(record, ports)
+        case Compact():
+            await _compact(record, ports)
+        case AskApproval(call, verdict, asked):
+            await _ask_approval(call, verdict.kind, verdict.why, asked, record, ports)
+        case AskPerson(call, asked):
+            await _ask_person(call, asked, record, ports)
+        case Answered(call, text):
+            _respond(call, ToolResult(ok=True, text=text), record)
+        case RunTools(calls):
+            await _run_tools(calls, record, ports)
+        case Refuse(call, why):
+            _respond(call, ToolResult(ok=False, text=why), record)
+        case Finish(status, failure):
+            _finish(status, failure, record)
+        case _:
+            assert_never(command)
+
+
+async def _ask_model(record: Recorder, ports: Ports) -> None:
+    seen = len(record.state.messages)
+    shown: list[str] = []
+    try:
+        async for piece in ports.reply(record.state):
+            match piece:
+                case TextDelta(text):
+                    shown.append(text)
+                    record(Delta(text=text))
+                case ThinkingDelta(text):
+                    record(Thinking(text=text))
+                case Restarted():
+                    shown.clear()
+                    record(Notice(level="warning", text=piece.reason))
+                case Reply(message, usage, _):
+                    shown.clear()
+                    record(
+                        _said(message, seen, ports.agent),
+                        Used.model_construct(**dict(usage)),
+                    )
+                case _:
+                    assert_never(piece)
+    except ContextOverflowError as error:
+        await _overflowed(error, record, ports)
+    except DaikuError as error:
+        _keep_partial(shown, seen, record, ports.agent)
+        record(_error(error.failure))
+    except asyncio.CancelledError:
+        _keep_partial(shown, seen, record, ports.agent)
+        raise
+
+
+def _said(message: AssistantMessage, seen: int, agent: str) -> MessageSaid:
+    return MessageSaid.model_construct(
+        role="assistant",
+        text=message.text,
+        agent=agent,
+        thinking=message.thinking,
+        calls=message.calls,
+        opaque=message.opaque,
+        seen=seen,
+    )
+
+
+def _keep_partial(shown: list[str], seen: int, record: Recorder, agent: str) -> None:
+    """What was shown before the stream broke stays in the conversation; its calls do not."""
+    if shown:
+        text = "".join(shown)
+        record(MessageSaid(role="assistant", text=text, agent=agent, seen=seen))
+
+
+async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Ports) -> None:
+    before = len(record.state.messages)
+    if before > 2:
+        await _compact(record, ports)
+    if len(record.state.messages) >= before:
+        record(_error(error.failure))
+
+
+async def _compact(record: Recorder, ports: Ports) -> None:
+    messages = record.state.messages
+    kept = keep_from(messages, min(KEPT_MESSAGES, len(messages) // 2))
+    old = messages[: len(messages) - kept]
+    try:
+        summary = await ports.summarise(old)
+    except DaikuError:
+        summary = fallback_summary(old)
+    record(
+        Compacted(
+            summary=summary or fallback_summary(old),
+            kept=kept,
+            before_tokens=record.state.context_tokens,
+        ),
+        Notice(level="info", text=f"{len(old)} older messages were condensed to a summary."),
+    )
+
+
+async def _ask_approval(
+    call: ToolCall,
+    kind: str,
+    why: str,
+    asked: ApprovalAsked | None,
+    record: Recorder,
+    ports: Ports,
+) -> None:
+    if asked is None:
+        preview = await ports.preview(call, record)
+        if isinstance(preview, ToolResult):
+            _respond(call, preview, record)
+            return
+        text, remember = preview
+        asked = ApprovalAsked(
+            approval_id=long_id("appr"),
+            kind=kind,  # pyright: ignore[reportArgumentType]  # the guard's kinds are a subset
+            tool=call.tool,
+            args=call.args,
+            preview=text,
+            why=why,
+            call_id=call.id,
+            remember=remember,
+        )
+        record(asked)
+    given = await ports.approval(asked)
+    if given.approval_id not in record.state.decisions:
+        record(given)
+
+
+async def _ask_person(
+    call: ToolCall, asked: InputAsked | None, record: Recorder, ports: Ports
+) -> None:
+    if asked is None:
+        choices = call.args.get("choices")
+        asked = InputAsked(
+            input_id=long_id("input"),
+            question=str(call.args.get("question", "")),
+            choices=tuple(str(c) for c in choices) if isinstance(choices, list) else (),
+            call_id=call.id,
+        )
+        record(asked)
+    given = await ports.answer(asked)
+    if given.input_id not in record.state.answers:
+        record(given)
+
+
+async def _run_tools(calls: tuple[ToolCall, ...], record: Recorder, ports: Ports) -> None:
+    record(*(_called(call) for call in calls))
+    if len(calls) == 1:
+        await _run_tool(calls[0], record, ports)
+        return
+    async with asyncio.TaskGroup() as group:
+        for call in calls:
+            group.create_task(_run_tool(call, record, ports))
+
+
+async def _run_tool(call: ToolCall, record: Recorder, ports: Ports) -> None:
+    began = perf_counter()
+    result = await ports.call(call, record)
+    record(_response(call, result, int((perf_counter() - began) * 1000)))
+
+
+def _respond(call: ToolCall, result: ToolResult, record: Recorder) -> None:
+    """Answer a call that is not carried out (or was interrupted: then its start is on record)."""
+    response = _response(call, result, 0)
+    if call.id in record.state.started:
+        record(response)
+    else:
+        record(_called(call), response)
+
+
+def _called(call: ToolCall) -> ToolCalled:
+    return ToolCalled.model_construct(
+        id=call.id, tool=call.tool, args=call.args, reasoning=call.reasoning
+    )
+
+
+def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolResponded:
+    return ToolResponded.model_construct(
+        id=call.id,
+        tool=call.tool,
+        ok=result.ok,
+        result=result.text,
+        duration_ms=duration_ms,
+        data=result.data,
+        images=result.images,
+        untrusted=result.untrusted,
+    )
+
+
+def _finish(status: str, failure: Failure | None, record: Recorder) -> None:
+    state = record.state
+    finished = RunFinished(
+        status=status,  # pyright: ignore[reportArgumentType]  # Finish.status is a TerminalStatus
+        text=state.text,
+        usage=state.usage,
+    )
+    record(*(() if failure is None else (_error(failure),)), finished)
+
+
+def _error(failure: Failure) -> ErrorHappened:
+    return ErrorHappened(
+        kind=failure.kind,
+        message=failure.message,
+        hint=failure.hint,
+        retryable=failure.retryable,
+    )

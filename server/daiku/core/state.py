@@ -1,0 +1,256 @@
+"""What a run knows: the fold of its events; pure and total."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TypeVar, assert_never
+
+from daiku.core.context import render_prompt, summary_message
+from daiku.domain.events import (
+    AgentEnd,
+    AgentStart,
+    ApprovalAsked,
+    ApprovalGiven,
+    BulletChanged,
+    Checkpointed,
+    Compacted,
+    Delta,
+    Edited,
+    ErrorHappened,
+    Event,
+    HandoffEnd,
+    HandoffStart,
+    InputAsked,
+    InputGiven,
+    MessageSaid,
+    Notice,
+    PlanChanged,
+    RunFinished,
+    RunStarted,
+    Thinking,
+    ToolCalled,
+    ToolOutput,
+    ToolResponded,
+    Used,
+)
+from daiku.domain.messages import AssistantMessage, Image, Message, ToolMessage, Usage, UserMessage
+from daiku.domain.plans import Plan
+from daiku.domain.runs import Mode, RunLimits
+from daiku.domain.tools import ToolCall
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+NOT_RUN = "The run ended before this was carried out."
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A run's state, and the conversation that it stands in.
+
+    `pending` are the calls of the last reply without a response, in order; `started` those of
+    them that are under way. `held` waits until no call is pending: a message between calls and
+    their results would be refused by every provider. `errors` counts failed calls in a row.
+    """
+
+    prompt: str = ""
+    mode: Mode = "act"
+    model: str = ""
+    limits: RunLimits = RunLimits()
+    messages: tuple[Message, ...] = ()
+    pending: tuple[ToolCall, ...] = ()
+    started: frozenset[str] = frozenset()
+    held: tuple[UserMessage, ...] = ()
+    approvals: Mapping[str, ApprovalAsked] = field(default_factory=lambda: MappingProxyType({}))
+    decisions: Mapping[str, ApprovalGiven] = field(default_factory=lambda: MappingProxyType({}))
+    inputs: Mapping[str, InputAsked] = field(default_factory=lambda: MappingProxyType({}))
+    answers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    text: str = ""
+    rounds: int = 0
+    usage: Usage = Usage()
+    context_tokens: int = 0
+    errors: int = 0
+    tainted: bool = False
+    plans: tuple[Plan, ...] = ()
+    failure: ErrorHappened | None = None
+    finished: RunFinished | None = None
+
+
+def fold(events: Iterable[Event], start: State | None = None) -> State:
+    """The state after `events`."""
+    state = start or State()
+    for event in events:
+        state = apply(state, event)
+    return state
+
+
+def apply(state: State, event: Event) -> State:
+    """The state after one more event. Total: every event is handled, none raises."""
+    match event:
+        case Delta() | Thinking() | ToolOutput() | Notice() | Checkpointed() | Edited():
+            return state
+        case AgentStart() | AgentEnd() | HandoffStart() | HandoffEnd() | BulletChanged():
+            return state
+        case MessageSaid():
+            return _said(state, event)
+        case ToolCalled():
+            return replace(state, started=state.started | {event.id})
+        case ToolResponded():
+            return _responded(state, event)
+        case Used():
+            return _used(state, event)
+        case ApprovalAsked():
+            return replace(state, approvals=_with(state.approvals, event.call_id, event))
+        case ApprovalGiven():
+            return replace(state, decisions=_with(state.decisions, event.approval_id, event))
+        case InputAsked():
+            return replace(state, inputs=_with(state.inputs, event.call_id, event))
+        case InputGiven():
+            return replace(state, answers=_with(state.answers, event.input_id, event.text))
+        case PlanChanged():
+            return replace(state, plans=_with_plan(state.plans, event.plan))
+        case Compacted():
+            return _compacted(state, event)
+        case ErrorHappened():
+            return replace(state, failure=event)
+        case RunStarted():
+            return _begun(state, event)
+        case RunFinished():
+            return _ended(state, event)
+        case _:
+            assert_never(event)
+
+
+def _with(old: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
+    return MappingProxyType({**old, key: value})
+
+
+def _with_plan(plans: tuple[Plan, ...], plan: Plan) -> tuple[Plan, ...]:
+    if any(p.plan_id == plan.plan_id for p in plans):
+        return tuple(plan if p.plan_id == plan.plan_id else p for p in plans)
+    return (*plans, plan)
+
+
+def _begun(state: State, event: RunStarted) -> State:
+    asked = UserMessage(text=render_prompt(event.prompt, event.context), images=event.images)
+    settled = _settled(state)
+    return State(
+        prompt=event.prompt,
+        mode=event.mode,
+        model=event.model,
+        limits=event.limits,
+        messages=(*settled.messages, asked),
+        plans=state.plans,
+        tainted=state.tainted,
+        context_tokens=state.context_tokens,
+    )
+
+
+def _said(state: State, event: MessageSaid) -> State:
+    if event.role == "user":
+        said = UserMessage(text=event.text)
+        if state.pending:
+            return replace(state, held=(*state.held, said))
+        return replace(state, messages=(*state.messages, said))
+    reply = AssistantMessage(
+        text=event.text, thinking=event.thinking, calls=event.calls, opaque=event.opaque
+    )
+    seen = len(state.messages) if event.seen is None else event.seen
+    later = tuple(m for m in state.messages[seen:] if isinstance(m, UserMessage))
+    before = (*state.messages[:seen], reply)
+    if event.calls:
+        return replace(
+            state,
+            messages=before,
+            pending=event.calls,
+            held=(*state.held, *later),
+            text=event.text,
+            rounds=state.rounds + 1,
+        )
+    return replace(
+        state, messages=(*before, *later), text=event.text, rounds=state.rounds + 1
+    )
+
+
+def _responded(state: State, event: ToolResponded) -> State:
+    message = ToolMessage(
+        call_id=event.id,
+        tool=event.tool,
+        ok=event.ok,
+        text=event.result,
+        images=tuple(Image(media_type=i.media_type, data=i.data) for i in event.images),
+        untrusted=event.untrusted,
+    )
+    pending = tuple(call for call in state.pending if call.id != event.id)
+    messages = (*state.messages, message)
+    ran = event.data is not None and "exitCode" in event.data
+    return replace(
+        state,
+        messages=messages if pending else (*messages, *state.held),
+        held=state.held if pending else (),
+        pending=pending,
+        started=state.started - {event.id},
+        errors=0 if event.ok or ran else state.errors + 1,
+        tainted=state.tainted or event.untrusted,
+    )
+
+
+def _used(state: State, event: Used) -> State:
+    used = Usage(
+        model=event.model,
+        prompt_tokens=event.prompt_tokens,
+        completion_tokens=event.completion_tokens,
+        cached_tokens=event.cached_tokens,
+        cost=event.cost,
+    )
+    return replace(
+        state,
+        usage=state.usage.plus(used),
+        context_tokens=event.prompt_tokens + event.completion_tokens,
+    )
+
+
+def _compacted(state: State, event: Compacted) -> State:
+    kept = state.messages[len(state.messages) - event.kept :] if event.kept else ()
+    return replace(
+        state,
+        messages=(summary_message(event.summary), *kept),
+        context_tokens=event.after_tokens,
+    )
+
+
+def _settled(state: State) -> State:
+    """Every call answered: what was still open is marked as not carried out."""
+    if not state.pending and not state.held:
+        return state
+    open_calls = tuple(
+        ToolMessage(call_id=c.id, tool=c.tool, ok=False, text=NOT_RUN) for c in state.pending
+    )
+    return replace(
+        state,
+        messages=(*state.messages, *open_calls, *state.held),
+        pending=(),
+        held=(),
+        started=frozenset(),
+    )
+
+
+def _ended(state: State, event: RunFinished) -> State:
+    return replace(_settled(state), finished=event)
+
+
+class Recorder:
+    """The one place where a live run's state moves: `write` (journal, then show), then `apply`."""
+
+    __slots__ = ("_write", "state")
+
+    def __init__(self, state: State, write: Callable[[tuple[Event, ...]], tuple[Event, ...]]) -> None:
+        self.state = state
+        self._write = write
+
+    def __call__(self, *events: Event) -> None:
+        """Record `events` as one write; what was written (redacted) is what counts."""
+        for event in self._write(events):
+            self.state = apply(self.state, event)

@@ -1,0 +1,22 @@
+"""A conversation as lists and fronts show it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from daiku.domain.base import Wire
+
+SessionStatus = Literal["idle", "running", "paused", "interrupted", "completed", "cancelled", "failed", "limit"]
+
+
+class Session(Wire):
+    """A conversation; `status` is that of its last run (`idle`: none yet, `interrupted`: the
+    process ended under it)."""
+
+    session_id: str
+    title: str = ""
+    created_at: str
+    updated_at: str
+    last_seq: int = 0
+    model: str | None = None
+    status: SessionStatus = "idle"
