@@ -1,0 +1,64 @@
+"""Names of tools: the canonical `namespace/tool`, its form on the wire, and the seeds' old names."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Iterable
+
+WIRE_LIMIT = 64
+"""Characters that every provider takes for a function's name."""
+
+SEED_NAMES = {
+    "file_ops.write": "files/write",
+    "file_ops.write_file": "files/write",
+    "file_ops.read": "files/read",
+    "file_ops.read_file": "files/read",
+    "file_ops.delete": "files/delete",
+    "file_ops.delete_file": "files/delete",
+    "file_ops.move": "files/move",
+    "file_ops.move_file": "files/move",
+    "file_ops.list": "files/list",
+    "file_ops.list_files": "files/list",
+    "plan_tool.propose": "plan/propose",
+    "plan_tool.update_step": "plan/update_step",
+    "plan_tool.get": "plan/get",
+    "plan_tool.approve": "plan/approve",
+    "task_tool.generate_list": "task/generate_list",
+    "task_loop.run": "task_loop/run",
+}
+"""What the seeds call tools (R4.7, C4.1)."""
+
+
+def wire_name(name: str) -> str:
+    """`name` as a function name for native calls: letters, digits, `_` and `-`, at most 64.
+
+    `a/b` becomes `a__b`. A name that would lose something (other characters, too long, a `__` of its
+    own) ends in a hash, so that two names never meet; the way back is the registry's map.
+    """
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", name.replace("/", "__", 1))
+    if plain.replace("__", "/", 1) == name and len(plain) <= WIRE_LIMIT:
+        return plain
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    return f"{plain[: WIRE_LIMIT - 11]}_{digest}"
+
+
+def candidates(name: str) -> tuple[str, ...]:
+    """The canonical names that `name` may stand for, the likeliest first."""
+    stripped = name.strip()
+    return (
+        stripped,
+        SEED_NAMES.get(stripped, ""),
+        stripped.replace("__", "/", 1),
+        stripped.replace(".", "/", 1),
+    )
+
+
+def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+    """The known names most like `name`: by spelling, else those with the same last part."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=limit, cutoff=0.5)
+    last = re.split(r"[/._]", name)[-1].lower()
+    same = [n for n in names if last and last in n.lower() and n not in close]
+    return tuple((close + same)[:limit])

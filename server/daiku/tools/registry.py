@@ -1,0 +1,200 @@
+"""The catalogue of tools: finding one by any of its names, checking arguments, running it bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from daiku.core.arguments import explain, parse_arguments, schema_of, usage
+from daiku.core.cut import OUTPUT_LIMIT, cut_middle
+from daiku.core.toolnames import candidates, nearest, wire_name
+from daiku.domain.errors import DaikuError
+from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+
+CACHED = 256
+"""Loaded tools kept ready (R1.38)."""
+
+
+class LoadedTool(NamedTuple):
+    """A tool with its schema worked out."""
+
+    tool: Tool
+    schema_json: str
+
+
+def _unchanged(text: str) -> str:
+    return text
+
+
+class ToolRegistry:
+    """Every tool by name. `describe` gives a tool's description for the model, `redact` takes secrets
+    out of the text of unexpected errors. Later tools of the same name replace earlier ones."""
+
+    def __init__(
+        self,
+        tools: Iterable[Tool],
+        describe: Callable[[str], str],
+        *,
+        redact: Callable[[str], str] = _unchanged,
+    ) -> None:
+        self._tools: dict[str, Tool] = {}
+        self._wire: dict[str, str] = {}
+        self._describe = describe
+        self._redact = redact
+        self._load = lru_cache(maxsize=CACHED)(self._load_now)
+        self._specs: tuple[ToolSpec, ...] | None = None
+        self.add(tools)
+
+    def add(self, tools: Iterable[Tool]) -> None:
+        """Take in more tools, as when an MCP server has answered."""
+        for tool in tools:
+            self._tools[tool.name] = tool
+            self._wire[wire_name(tool.name)] = tool.name
+        self._forget()
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Take tools out; names that are not there are ignored."""
+        for name in names:
+            self._tools.pop(name, None)
+            self._wire.pop(wire_name(name), None)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._load.cache_clear()
+        self._specs = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._tools)
+
+    def resolve(self, name: str) -> str | None:
+        """The canonical name for `name`: itself, its wire name, `a.b`, or a seed's name; else None."""
+        if name in self._tools:
+            return name
+        if (canonical := self._wire.get(name)) is not None:
+            return canonical
+        return next((c for c in candidates(name) if c in self._tools), None)
+
+    def get(self, name: str) -> LoadedTool | None:
+        """The tool of any of its names, from the cache of the 256 last used; None where there is none."""
+        canonical = self.resolve(name)
+        return None if canonical is None else self._load(canonical)
+
+    def _load_now(self, name: str) -> LoadedTool:
+        tool = self._tools[name]
+        return LoadedTool(tool, json.dumps(schema_of(tool.args), ensure_ascii=False))
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What models and the guard know of the tools, in the order they were added."""
+        if self._specs is None:
+            self._specs = tuple(self._spec(tool) for tool in self._tools.values())
+        return self._specs
+
+    def spec(self, name: str) -> ToolSpec | None:
+        """The spec of a tool by any of its names."""
+        canonical = self.resolve(name)
+        return next((s for s in self.specs() if s.name == canonical), None)
+
+    def _spec(self, tool: Tool) -> ToolSpec:
+        try:
+            description = self._describe(tool.name)
+        except LookupError:  # a plug-in brings no prompt file
+            description = ""
+        return ToolSpec(
+            name=tool.name,
+            description=description.strip() or (tool.args.__doc__ or "").strip(),
+            parameters=json.loads(self._load(tool.name).schema_json),
+            effect=tool.effect,
+            parallel=tool.parallel,
+        )
+
+    def get_prompt_stub(self) -> str:
+        """All schemas as text for prompts: `"name": {"type": "object", …}`, one tool a line (R1.39)."""
+        return ",\n".join(f'"{name}": {self._load(name).schema_json}' for name in self._tools)
+
+    def parse(self, call: ToolCall) -> tuple[Tool, Args] | ToolResult:
+        """The tool and its checked arguments, or the failing result that tells the model what is wrong."""
+        loaded = self.get(call.tool)
+        if loaded is None:
+            near = nearest(call.tool, self._tools)
+            hint = f"The nearest are {', '.join(near)}." if near else f"There are: {', '.join(self._tools)}."
+            return _invalid(f"There is no tool {call.tool[:200]!r}. {hint}")
+        tool = loaded.tool
+        if call.malformed is not None:
+            return _invalid(_explain_malformed(tool, call.malformed))
+        try:
+            return tool, parse_arguments(tool.args, call.args)
+        except ValidationError as error:
+            return _invalid(explain(tool.name, tool.args, error))
+
+    async def preview(self, call: ToolCall, context: ToolContext) -> Preview | ToolResult | None:
+        """What exactly the call would do, for an approval; None where the tool has nothing to show."""
+        match self.parse(call):
+            case ToolResult() as wrong:
+                return wrong
+            case tool, args:
+                if tool.preview is None:
+                    return None
+                try:
+                    return await tool.preview(args, context)
+                except Exception as error:  # noqa: BLE001  # the tool-call catch place (see `call`)
+                    return self._failure(tool, error)
+
+    async def call(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        """Run the call within its time. Never raises but on cancellation: what a tool raises becomes a
+        failing result with the class and the message, secrets taken out."""
+        match self.parse(call):
+            case ToolResult() as wrong:
+                return wrong
+            case tool, args:
+                try:
+                    result = await self._run(tool, args, context)
+                except Exception as error:  # noqa: BLE001  # one of the three places that catch all
+                    return self._failure(tool, error)
+        if len(result.text) <= OUTPUT_LIMIT:
+            return result
+        return result.model_copy(update={"text": cut_middle(result.text, how="Ask for a smaller part")})
+
+    async def _run(self, tool: Tool, args: Args, context: ToolContext) -> ToolResult:
+        if tool.timeout <= 0:
+            return await tool.run(args, context)
+        bound = asyncio.timeout(tool.timeout)
+        try:
+            async with bound:
+                return await tool.run(args, context)
+        except TimeoutError:
+            if not bound.expired():
+                raise
+            return failed(f"{tool.name} did not end within {tool.timeout:g} s and was stopped.")
+
+    def _failure(self, tool: Tool, error: Exception) -> ToolResult:
+        if isinstance(error, DaikuError):
+            text = " ".join(part for part in (error.failure.message, error.failure.hint) if part)
+        else:
+            text = f"{tool.name} failed: {type(error).__name__}: {error}"
+        return failed(cut_middle(self._redact(text), 4000))
+
+
+def _invalid(text: str) -> ToolResult:
+    return ToolResult(ok=False, text=text, data={"error": "ToolValidationError"})
+
+
+def _explain_malformed(tool: Tool, text: str) -> str:
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        why = "they are nested too deeply"
+    except ValueError as error:
+        why = str(error)
+    else:
+        why = f"they are a {type(value).__name__}, not an object"
+    return (
+        f"{tool.name} was not run: its arguments are not a JSON object ({why}).\n"
+        f"Given: {cut_middle(text, 300)}\nRight: {usage(tool.args)}"
+    )
