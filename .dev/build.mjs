@@ -1,0 +1,71 @@
+// Bundles the extension and its panel into extension/dist; `--watch` goes on when a source changes.
+
+import { existsSync, rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { at } from "./places.mjs";
+import { main, say, seconds } from "./say.mjs";
+import { ensureModules, ensureNode } from "./setup.mjs";
+
+const SHARED = {
+  bundle: true,
+  sourcemap: "linked",
+  logLevel: "warning",
+  legalComments: "none",
+  outdir: at("extension", "dist"),
+};
+const BUNDLES = [
+  {
+    entry: "extension/src/extension.ts",
+    options: {
+      platform: "node",
+      format: "cjs",
+      target: "node20",
+      external: ["vscode"],
+      mainFields: ["module", "main"],
+    },
+  },
+  {
+    entry: "extension/webview/main.tsx",
+    options: {
+      platform: "browser",
+      format: "iife",
+      target: "es2022",
+      jsx: "automatic",
+      jsxImportSource: "preact",
+      loader: { ".svg": "text", ".ttf": "dataurl", ".woff2": "dataurl" },
+    },
+  },
+];
+
+/** One set of esbuild options a bundle whose source is there. */
+function bundles(production) {
+  const define = { "process.env.NODE_ENV": JSON.stringify(production ? "production" : "development") };
+  return BUNDLES.filter(({ entry }) => existsSync(at(...entry.split("/")))).map(({ entry, options }) => ({
+    ...SHARED,
+    ...options,
+    define,
+    minify: production,
+    entryPoints: { [entry.includes("webview") ? "webview" : "extension"]: at(...entry.split("/")) },
+  }));
+}
+
+/** Builds everything once. */
+export async function build({ production = true } = {}) {
+  const since = Date.now();
+  await ensureNode();
+  await ensureModules();
+  const esbuild = await import("esbuild");
+  rmSync(at("extension", "dist"), { recursive: true, force: true });
+  await Promise.all(bundles(production).map((options) => esbuild.build(options)));
+  say(`extension built: ${seconds(since)}`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await main(async () => {
+    await build({ production: !process.argv.includes("--watch") });
+    if (!process.argv.includes("--watch")) return;
+    const esbuild = await import("esbuild");
+    for (const options of bundles(false)) await (await esbuild.context(options)).watch();
+    say("watching; Ctrl-C ends it");
+  });
+}

@@ -1,0 +1,35 @@
+"""Writes what is generated: `extension/src/contract.gen.ts` from daiku.api; `--check` only compares."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "server"), str(ROOT / ".dev")]
+
+from contract import contract  # noqa: E402  # the paths above come first
+
+TARGETS = {ROOT / "extension" / "src" / "contract.gen.ts": contract}
+
+
+def main(arguments: list[str]) -> int:
+    """0 when everything is fresh (or was written), 1 when `--check` finds something stale."""
+    stale = 0
+    for path, make in TARGETS.items():
+        text = make()
+        old = path.read_text(encoding="utf-8") if path.exists() else ""
+        if old == text:
+            continue
+        if "--check" in arguments:
+            stale += 1
+            print(f"{path.relative_to(ROOT)} is stale: run `npm run gen`", file=sys.stderr)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {path.relative_to(ROOT)}", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

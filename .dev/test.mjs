@@ -1,0 +1,87 @@
+// All tests: Python, TypeScript, the extension inside a real VS Code, and a person's journey through the browser.
+
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import path from "node:path";
+import { build } from "./build.mjs";
+import { at, nodeProgram, workFolder } from "./places.mjs";
+import { run } from "./run.mjs";
+import { bold, main, say, seconds } from "./say.mjs";
+import { ensureAll } from "./setup.mjs";
+
+const report = (name) => path.join(workFolder("reports"), `${name}.xml`);
+const minutes = (n) => n * 60_000;
+
+/** Python: unit, wire and command-line tests, on both cores. */
+function pythonTests(python) {
+  const options = ["-n", "2", "--dist=worksteal", "-q", "-m", "not bench", "--durations=8", "--durations-min=2"];
+  const where = ["-o", `cache_dir=${workFolder("pytest")}`, `--junitxml=${report("python")}`];
+  return { name: "python", command: python, args: ["-m", "pytest", ...options, ...where], timeout: minutes(15) };
+}
+
+function typescriptTests() {
+  const vitest = at("node_modules", "vitest", "vitest.mjs");
+  const reporters = ["--reporter=default", "--reporter=junit", `--outputFile.junit=${report("typescript")}`];
+  const args = [vitest, "run", "--config", at(".dev", "vitest.config.mjs"), ...reporters];
+  return { name: "typescript", command: nodeProgram, args, timeout: minutes(5) };
+}
+
+/** What runs in a real VS Code, one file after the other: two editors at once would only slow each other down. */
+function editorTests() {
+  const folder = at("tests", "editor");
+  const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".test.mjs")) : [];
+  const files = names.sort().map((name) => path.join(folder, name));
+  const reporters = ["spec", "stdout", "junit", report("editor")];
+  const words = reporters.map((value, i) => `--test-reporter${i % 2 ? "-destination" : ""}=${value}`);
+  return {
+    name: "editor",
+    command: nodeProgram,
+    args: ["--test", "--test-concurrency=1", ...words, ...files],
+    timeout: minutes(12),
+    files,
+  };
+}
+
+/** Passed, failed and skipped of one runner's JUnit report; a runner that broke without saying so counts as one failure. */
+function counts(name, code) {
+  const file = report(name);
+  const xml = existsSync(file) ? readFileSync(file, "utf8") : "";
+  const count = (pattern) => xml.match(pattern)?.length ?? 0;
+  const [total, failures, skipped] = [count(/<testcase\b/g), count(/<(failure|error)\b/g), count(/<skipped\b/g)];
+  const failed = failures || (code === 0 ? 0 : 1);
+  return { passed: Math.max(0, total - failures - skipped), failed, skipped };
+}
+
+/** Which suites the person asked for: all, or those named. */
+function chosen(suites, names) {
+  return names.length === 0 ? suites : suites.filter((suite) => names.includes(suite.name));
+}
+
+await main(async () => {
+  const since = Date.now();
+  const { python, env, missing } = await ensureAll();
+  const all = [pythonTests(python), typescriptTests(), editorTests()];
+  const suites = chosen(all, process.argv.slice(2));
+  if (suites.some((suite) => suite.name === "editor")) await build({ production: true });
+  const sum = { passed: 0, failed: 0, skipped: 0 };
+  for (const suite of suites) {
+    if (suite.files?.length === 0) continue;
+    if (suite.name === "editor" && missing.includes("chromium")) {
+      say("the tests in a real editor are left out: there is no Chromium");
+      sum.skipped += suite.files.length;
+      continue;
+    }
+    const start = Date.now();
+    say(bold(`\n${suite.name}`));
+    rmSync(report(suite.name), { force: true });
+    const done = await run(suite.command, suite.args, { cwd: at(), env, timeout: suite.timeout, tee: true });
+    if (done.late) say(`${suite.name}: stopped after ${suite.timeout / 60_000} minutes`);
+    const result = counts(suite.name, done.code);
+    for (const key of Object.keys(sum)) sum[key] += result[key];
+    say(
+      `${suite.name}: ${result.passed} passed, ${result.failed} failed, ${result.skipped} skipped (${seconds(start)})`,
+    );
+  }
+  say(`everything took ${seconds(since)}`);
+  process.stdout.write(`${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped\n`);
+  return sum.failed === 0 && sum.passed > 0 ? 0 : 1;
+});

@@ -1,0 +1,851 @@
+// GENERATED from server/daiku/api.py and domain/events.py by .dev/gen.py; do not edit, run `npm run gen`.
+
+/** Any JSON object. */
+export type JsonObject = { [key: string]: unknown };
+
+export interface AgentEnd {
+  usage: Usage;
+}
+
+export interface AgentInfo {
+  name: string;
+  description: string;
+  tools: string[];
+}
+
+export interface AgentStart {
+  model: string;
+}
+
+export interface AgentsResult {
+  agents: AgentInfo[];
+}
+
+export interface AnswerParams {
+  runId: string;
+  inputId: string;
+  text: string;
+}
+
+/** May this be done? `preview` is exactly what will happen (a diff or the command); `remember` says in words what "always" would mean, empty where it cannot be remembered. */
+export interface ApprovalAsked {
+  approvalId: string;
+  kind: "edit" | "command" | "network" | "mcp" | "plan";
+  tool: string;
+  args: { [key: string]: JsonValue };
+  preview: string;
+  why: string;
+  callId: string;
+  remember: string;
+}
+
+export interface ApprovalGiven {
+  approvalId: string;
+  decision: "allow_once" | "allow_always" | "reject_once" | "reject_always";
+  feedback?: string;
+}
+
+export interface ApproveParams {
+  runId: string;
+  approvalId: string;
+  decision: "allow_once" | "allow_always" | "reject_once" | "reject_always";
+  feedback?: string | null;
+}
+
+export interface BulletChanged {
+  bulletId: string;
+  change: string;
+  content: string;
+  why: string;
+}
+
+export interface CallPart {
+  type: "call";
+  callId: string;
+  name: string;
+  input: { [key: string]: JsonValue };
+}
+
+export interface CallPartInput {
+  type?: "call";
+  callId: string;
+  name: string;
+  input: { [key: string]: JsonValue };
+}
+
+export interface ChatParams {
+  sessionId?: string | null;
+  model?: string | null;
+  approvals?: "ask" | "edits" | "all" | "none" | null;
+  limits?: RunLimitsInput | null;
+  workDoneToken?: number | string | null;
+  partialResultToken?: number | string | null;
+  text: string;
+  mode?: "ask" | "plan" | "act" | null;
+  context?: ContextItemInput[];
+  images?: Image[];
+}
+
+export interface CheckpointInfo {
+  checkpointId: string;
+  sessionId: string;
+  runId: string;
+  seq: number;
+  time: string;
+  files: string[];
+}
+
+export interface CheckpointListResult {
+  checkpoints: CheckpointInfo[];
+}
+
+export interface CheckpointRef {
+  checkpointId: string;
+}
+
+export interface Checkpointed {
+  checkpointId: string;
+  files: string[];
+}
+
+/** A Chunk as it is stored and sent; `data` by `type` in `daiku.domain.events.EVENTS`. */
+export interface ChunkRecord {
+  seq: number;
+  seqFrom?: number;
+  time: string;
+  session: string;
+  run: string;
+  parent?: string;
+  agent: string;
+  type: string;
+  data: { [key: string]: JsonValue };
+}
+
+/** `initializationOptions.client`: what the client does itself. */
+export interface ClientOffer {
+  approvals?: boolean;
+  languageModel?: boolean;
+  editor?: boolean;
+  commands?: boolean;
+  locale?: string | null;
+}
+
+/** `instruction`, or the plan (and one of its steps) to carry out. */
+export interface CodeParams {
+  sessionId?: string | null;
+  model?: string | null;
+  approvals?: "ask" | "edits" | "all" | "none" | null;
+  limits?: RunLimitsInput | null;
+  workDoneToken?: number | string | null;
+  partialResultToken?: number | string | null;
+  instruction?: string | null;
+  planId?: string | null;
+  stepId?: string | null;
+  context?: ContextItemInput[];
+}
+
+export interface CodeResult {
+  runId: string;
+  sessionId: string;
+  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  text: string;
+  usage: Usage;
+  lastSeq: number;
+  error?: Failure;
+  files: FileStat[];
+}
+
+export interface CommandOutcome {
+  command: string;
+  exitCode: number;
+  output: string;
+}
+
+/** `commands` to run as they are, or an `instruction` that the runner turns into commands. */
+export interface CommandsParams {
+  sessionId?: string | null;
+  model?: string | null;
+  approvals?: "ask" | "edits" | "all" | "none" | null;
+  limits?: RunLimitsInput | null;
+  workDoneToken?: number | string | null;
+  partialResultToken?: number | string | null;
+  instruction?: string | null;
+  commands?: string[];
+}
+
+export interface CommandsResult {
+  runId: string;
+  sessionId: string;
+  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  text: string;
+  usage: Usage;
+  lastSeq: number;
+  error?: Failure;
+  commands: CommandOutcome[];
+}
+
+/** History up to here was replaced by `summary`; the last `kept` messages stay as they are. */
+export interface Compacted {
+  summary: string;
+  kept: number;
+  beforeTokens: number;
+  afterTokens: number;
+}
+
+/** Something that the person pointed at; `uri` or text, as its kind needs. */
+export interface ContextItem {
+  kind: "file" | "selection" | "diagnostics" | "terminal" | "url" | "text" | "symbol";
+  uri?: string;
+  range?: Range;
+  text?: string;
+}
+
+/** Something that the person pointed at; `uri` or text, as its kind needs. */
+export interface ContextItemInput {
+  kind: "file" | "selection" | "diagnostics" | "terminal" | "url" | "text" | "symbol";
+  uri?: string | null;
+  range?: Range | null;
+  text?: string | null;
+}
+
+export interface Delta {
+  text: string;
+}
+
+export interface Edited {
+  files: FileStat[];
+  checkpointId: string;
+  callId: string;
+  diff: string;
+}
+
+export interface EditorDiagnostic {
+  uri: string;
+  range: Range;
+  severity: "error" | "warning" | "info" | "hint";
+  message: string;
+  source?: string;
+}
+
+/** Absent `uri`: of all files. */
+export interface EditorDiagnosticsParams {
+  uri?: string;
+}
+
+export interface EditorDiagnosticsResult {
+  diagnostics: EditorDiagnostic[];
+}
+
+export interface EditorLocation {
+  uri: string;
+  range: Range;
+}
+
+export interface EditorLocationsResult {
+  locations: EditorLocation[];
+}
+
+/** A model that the editor lends; `context` in tokens. */
+export interface EditorModel {
+  id: string;
+  name?: string;
+  vendor?: string;
+  family?: string;
+  context?: number;
+  tools?: boolean;
+  images?: boolean;
+}
+
+export interface EditorModelsResult {
+  models: EditorModel[];
+}
+
+/** `position` in the units of the negotiated position encoding, as everywhere on this wire. */
+export interface EditorPlaceParams {
+  uri: string;
+  position: Position;
+}
+
+export interface ErrorHappened {
+  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "internal";
+  message: string;
+  hint: string;
+  retryable: boolean;
+}
+
+/** What is wrong (`message`), and what the person can do (`hint`). */
+export interface Failure {
+  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "internal";
+  message: string;
+  hint: string;
+  retryable: boolean;
+}
+
+/** What a person sees of one changed file: lines added and removed. */
+export interface FileStat {
+  path: string;
+  kind: "create" | "edit" | "delete" | "rename";
+  added: number;
+  removed: number;
+}
+
+export interface FilesResult {
+  files: FileStat[];
+}
+
+export interface HandoffEnd {
+  from: string;
+  to: string;
+  result: string;
+}
+
+export interface HandoffStart {
+  from: string;
+  to: string;
+  request: string;
+}
+
+/** A picture for the model: base64 data and its media type (image/png, …). */
+export interface Image {
+  mediaType: string;
+  data: string;
+}
+
+/** `data` is base64. */
+export interface ImagePart {
+  type: "image";
+  mediaType: string;
+  data: string;
+}
+
+/** `data` is base64. */
+export interface ImagePartInput {
+  type?: "image";
+  mediaType: string;
+  data: string;
+}
+
+/** `settings` has the shape of the TOML file (PROTOCOL 2). */
+export interface InitializationOptions {
+  settings?: { [key: string]: JsonValue } | null;
+  client?: ClientOffer | null;
+  trusted?: boolean | null;
+}
+
+export interface InputAsked {
+  inputId: string;
+  question: string;
+  choices: string[];
+  callId: string;
+}
+
+export interface InputGiven {
+  inputId: string;
+  text: string;
+}
+
+export type JsonValue = unknown;
+
+export interface LanguageModelMessage {
+  role: "system" | "user" | "assistant";
+  parts: (TextPart | ThinkingPart | ImagePart | CallPart | ResultPart)[];
+}
+
+/** The client streams `$/progress {token: partialResultToken, value: Part}` while it answers. */
+export interface LanguageModelParams {
+  model: string;
+  messages: LanguageModelMessage[];
+  tools: LanguageModelTool[];
+  partialResultToken?: number | string;
+}
+
+/** The whole reply, what was streamed included; tokens 0 where the editor does not tell. */
+export interface LanguageModelResult {
+  parts: (TextPartInput | ThinkingPartInput | ImagePartInput | CallPartInput | ResultPartInput)[];
+  promptTokens?: number;
+  completionTokens?: number;
+}
+
+/** `inputSchema` is JSON Schema. */
+export interface LanguageModelTool {
+  name: string;
+  description: string;
+  inputSchema: { [key: string]: JsonValue };
+}
+
+/** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. */
+export interface MessageSaid {
+  role: "user" | "assistant";
+  text: string;
+  agent: string;
+  thinking: string;
+  calls: ToolCall[];
+  opaque: { [key: string]: JsonValue };
+  seen?: number;
+}
+
+/** A model that can be chosen; `id` is `provider/name`. Tokens are 0 where unknown. */
+export interface ModelOffer {
+  id: string;
+  provider: string;
+  name: string;
+  context: number;
+  maxOutput: number;
+  tools: boolean;
+  images: boolean;
+  thinking: boolean;
+  trait: string;
+}
+
+export interface ModelsResult {
+  models: ModelOffer[];
+  providers: ProviderState[];
+  selected?: string;
+}
+
+/** No params. */
+export type Nothing = Record<string, never>;
+
+export interface Notice {
+  level: "info" | "warning" | "error";
+  text: string;
+}
+
+/** A goal and its steps (R4.31–R4.33). */
+export interface Plan {
+  planId: string;
+  name: string;
+  goal: string;
+  summary: string;
+  status: "draft" | "approved" | "in_progress" | "completed" | "failed";
+  steps: Step[];
+}
+
+export interface PlanChanged {
+  plan: Plan;
+}
+
+export interface PlanParams {
+  sessionId?: string | null;
+  model?: string | null;
+  approvals?: "ask" | "edits" | "all" | "none" | null;
+  limits?: RunLimitsInput | null;
+  workDoneToken?: number | string | null;
+  partialResultToken?: number | string | null;
+  goal: string;
+  context?: ContextItemInput[];
+}
+
+export interface PlanRef {
+  planId: string;
+}
+
+export interface PlanResult {
+  runId: string;
+  sessionId: string;
+  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  text: string;
+  usage: Usage;
+  lastSeq: number;
+  error?: Failure;
+  plan?: Plan;
+}
+
+/** What is given replaces what was there. */
+export interface PlanUpdateParams {
+  planId: string;
+  name?: string | null;
+  goal?: string | null;
+  summary?: string | null;
+  steps?: StepInput[] | null;
+}
+
+export interface Position {
+  line: number;
+  character: number;
+}
+
+/** A provider, and why it cannot be used where it cannot. */
+export interface ProviderState {
+  provider: string;
+  usable: boolean;
+  error?: Failure;
+}
+
+export interface Range {
+  start: Position;
+  end: Position;
+}
+
+export interface ResultPart {
+  type: "result";
+  callId: string;
+  text: string;
+}
+
+export interface ResultPartInput {
+  type?: "result";
+  callId: string;
+  text: string;
+}
+
+export interface ResumeParams {
+  runId: string;
+  approvals?: "ask" | "edits" | "all" | "none" | null;
+  workDoneToken?: number | string | null;
+  partialResultToken?: number | string | null;
+}
+
+export interface RunFinished {
+  status: "completed" | "cancelled" | "failed" | "limit";
+  text: string;
+  usage: Usage;
+}
+
+/** Where a run stops by itself; 0 is no limit (X.24). */
+export interface RunLimits {
+  maxRounds: number;
+  maxTokens: number;
+  maxCost: number;
+  maxSeconds: number;
+  maxToolErrors: number;
+}
+
+/** Where a run stops by itself; 0 is no limit (X.24). */
+export interface RunLimitsInput {
+  maxRounds?: number;
+  maxTokens?: number;
+  maxCost?: number;
+  maxSeconds?: number;
+  maxToolErrors?: number;
+}
+
+export interface RunRef {
+  runId: string;
+}
+
+/** How a run ended, as every front reports it. */
+export interface RunResult {
+  runId: string;
+  sessionId: string;
+  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  text: string;
+  usage: Usage;
+  lastSeq: number;
+  error?: Failure;
+}
+
+/** First event of a run. `prompt` is what the person said; `images` and `context` what came along. */
+export interface RunStarted {
+  prompt: string;
+  mode: "ask" | "plan" | "act";
+  model: string;
+  limits: RunLimits;
+  context: ContextItem[];
+  images: Image[];
+}
+
+/** `capabilities.experimental.daiku` of the initialize answer. */
+export interface ServerOffer {
+  version: string;
+  protocol: number;
+  methods: string[];
+  commands: string[];
+}
+
+/** A conversation; `status` is that of its last run (`idle`: none yet, `interrupted`: the process ended under it). */
+export interface Session {
+  sessionId: string;
+  title: string;
+  createdAt: string;
+  updatedAt: string;
+  lastSeq: number;
+  model?: string;
+  status: "idle" | "running" | "paused" | "interrupted" | "completed" | "cancelled" | "failed" | "limit";
+}
+
+export interface SessionExportParams {
+  sessionId: string;
+  format?: "markdown" | "json" | "jsonl";
+}
+
+export interface SessionForkParams {
+  sessionId: string;
+  atSeq: number;
+}
+
+export interface SessionGetParams {
+  sessionId: string;
+  afterSeq?: number;
+}
+
+export interface SessionGetResult {
+  session: Session;
+  chunks: Chunk[];
+}
+
+export interface SessionListParams {
+  query?: string | null;
+  limit?: number;
+}
+
+export interface SessionListResult {
+  sessions: Session[];
+}
+
+export interface SessionNewParams {
+  title?: string | null;
+}
+
+export interface SessionRef {
+  sessionId: string;
+}
+
+export interface SteerParams {
+  runId: string;
+  text: string;
+}
+
+/** A milestone; `acceptance` are commands or diagnostics checks that must pass (R4.28–R4.30). */
+export interface Step {
+  stepId: string;
+  name: string;
+  description: string;
+  status: "pending" | "in_progress" | "completed" | "failed";
+  dependsOn: string[];
+  acceptance: string[];
+  taskList: Task[];
+}
+
+/** A milestone; `acceptance` are commands or diagnostics checks that must pass (R4.28–R4.30). */
+export interface StepInput {
+  stepId?: string;
+  name: string;
+  description?: string;
+  status?: "pending" | "in_progress" | "completed" | "failed";
+  dependsOn?: string[];
+  acceptance?: string[];
+  taskList?: TaskInput[];
+}
+
+/** One atomic operation of a step: one tool call (R4.25–R4.27). */
+export interface Task {
+  taskId: string;
+  operation: string;
+  args: { [key: string]: JsonValue };
+  status: "pending" | "in_progress" | "completed" | "failed";
+  result?: string;
+}
+
+/** One atomic operation of a step: one tool call (R4.25–R4.27). */
+export interface TaskInput {
+  taskId?: string;
+  operation: string;
+  args?: { [key: string]: JsonValue };
+  status?: "pending" | "in_progress" | "completed" | "failed";
+  result?: string | null;
+}
+
+export interface TextPart {
+  type: "text";
+  text: string;
+}
+
+export interface TextPartInput {
+  type?: "text";
+  text: string;
+}
+
+export interface TextResult {
+  text: string;
+}
+
+export interface Thinking {
+  text: string;
+}
+
+export interface ThinkingPart {
+  type: "thinking";
+  text: string;
+}
+
+export interface ThinkingPartInput {
+  type?: "thinking";
+  text: string;
+}
+
+/** One call that the model asked for. `tool` is the canonical `namespace/tool`. `malformed` holds the argument text when it was not a JSON object; such a call is answered with an error, never run. */
+export interface ToolCall {
+  id: string;
+  tool: string;
+  args: { [key: string]: JsonValue };
+  reasoning?: string;
+  malformed?: string;
+}
+
+/** The call is under way (or refused: its response follows at once). Never written twice. */
+export interface ToolCalled {
+  id: string;
+  tool: string;
+  args: { [key: string]: JsonValue };
+  reasoning?: string;
+}
+
+/** A picture that a tool returns: base64 data and its media type. */
+export interface ToolImage {
+  mediaType: string;
+  data: string;
+}
+
+export interface ToolInfo {
+  name: string;
+  description: string;
+  parameters: { [key: string]: JsonValue };
+  effect: "none" | "read" | "edit" | "command" | "network" | "mcp" | "plan" | "ask";
+}
+
+export interface ToolOutput {
+  id: string;
+  text: string;
+}
+
+export interface ToolResponded {
+  id: string;
+  tool: string;
+  ok: boolean;
+  result: string;
+  durationMs: number;
+  data?: { [key: string]: JsonValue };
+  images: ToolImage[];
+  untrusted: boolean;
+}
+
+export interface ToolsResult {
+  tools: ToolInfo[];
+}
+
+/** Tokens of one call or a whole run; `cost` in USD, None where no price is known. */
+export interface Usage {
+  model: string;
+  promptTokens: number;
+  completionTokens: number;
+  cachedTokens: number;
+  cost?: number;
+}
+
+/** Tokens and cost of one model call; `usage` on the wire. */
+export interface Used {
+  model: string;
+  promptTokens: number;
+  completionTokens: number;
+  cachedTokens: number;
+  cost?: number;
+}
+
+/** What every Chunk carries. `seq` rises by one in a session; `time` is ISO-8601 UTC with milliseconds. */
+export interface Envelope {
+  seq: number;
+  /** Set where one chunk stands for the adjacent deltas `seqFrom`…`seq` (a slow client). */
+  seqFrom?: number;
+  time: string;
+  session: string;
+  run: string;
+  /** The run that this one is nested in. */
+  parent?: string;
+  agent: string;
+}
+
+/** Everything that happens in a session. Ignore types that you do not know. */
+export type Chunk =
+  | (Envelope & { type: "run_started"; data: RunStarted })
+  | (Envelope & { type: "run_finished"; data: RunFinished })
+  | (Envelope & { type: "agent_start"; data: AgentStart })
+  | (Envelope & { type: "agent_end"; data: AgentEnd })
+  | (Envelope & { type: "handoff_start"; data: HandoffStart })
+  | (Envelope & { type: "handoff_end"; data: HandoffEnd })
+  | (Envelope & { type: "message"; data: MessageSaid })
+  | (Envelope & { type: "delta"; data: Delta })
+  | (Envelope & { type: "thinking"; data: Thinking })
+  | (Envelope & { type: "tool_call"; data: ToolCalled })
+  | (Envelope & { type: "tool_output"; data: ToolOutput })
+  | (Envelope & { type: "tool_response"; data: ToolResponded })
+  | (Envelope & { type: "approval_asked"; data: ApprovalAsked })
+  | (Envelope & { type: "approval_given"; data: ApprovalGiven })
+  | (Envelope & { type: "input_asked"; data: InputAsked })
+  | (Envelope & { type: "input_given"; data: InputGiven })
+  | (Envelope & { type: "plan"; data: PlanChanged })
+  | (Envelope & { type: "edit"; data: Edited })
+  | (Envelope & { type: "checkpoint"; data: Checkpointed })
+  | (Envelope & { type: "usage"; data: Used })
+  | (Envelope & { type: "notice"; data: Notice })
+  | (Envelope & { type: "error"; data: ErrorHappened })
+  | (Envelope & { type: "compacted"; data: Compacted })
+  | (Envelope & { type: "bullet"; data: BulletChanged });
+
+export type ChunkType = Chunk["type"];
+
+/** Shown, never stored: what they said is in the event that closes them. */
+export const EPHEMERAL: ReadonlySet<ChunkType> = new Set(["delta", "thinking", "tool_output"]);
+
+/** Requests, client to server: method -> [params, result]. */
+export interface Requests {
+  "daiku/chat": [params: ChatParams, result: RunResult];
+  "daiku/plan": [params: PlanParams, result: PlanResult];
+  "daiku/code": [params: CodeParams, result: CodeResult];
+  "daiku/run": [params: CommandsParams, result: CommandsResult];
+  "daiku/resume": [params: ResumeParams, result: RunResult];
+  "daiku/pause": [params: RunRef, result: RunResult];
+  "daiku/cancel": [params: RunRef, result: RunResult];
+  "daiku/steer": [params: SteerParams, result: null];
+  "daiku/approve": [params: ApproveParams, result: null];
+  "daiku/answer": [params: AnswerParams, result: null];
+  "daiku/session/new": [params: SessionNewParams, result: Session];
+  "daiku/session/list": [params: SessionListParams, result: SessionListResult];
+  "daiku/session/get": [params: SessionGetParams, result: SessionGetResult];
+  "daiku/session/delete": [params: SessionRef, result: null];
+  "daiku/session/fork": [params: SessionForkParams, result: Session];
+  "daiku/session/export": [params: SessionExportParams, result: TextResult];
+  "daiku/plan/get": [params: PlanRef, result: Plan];
+  "daiku/plan/update": [params: PlanUpdateParams, result: Plan];
+  "daiku/plan/approve": [params: PlanRef, result: Plan];
+  "daiku/checkpoint/list": [params: SessionRef, result: CheckpointListResult];
+  "daiku/checkpoint/restore": [params: CheckpointRef, result: FilesResult];
+  "daiku/models": [params: Nothing, result: ModelsResult];
+  "daiku/tools": [params: Nothing, result: ToolsResult];
+  "daiku/agents": [params: Nothing, result: AgentsResult];
+}
+
+/** Requests, server to client, where the client offered it: method -> [params, result]. */
+export interface ClientRequests {
+  "daiku/languageModel": [params: LanguageModelParams, result: LanguageModelResult];
+  "daiku/languageModel/list": [params: Nothing, result: EditorModelsResult];
+  "daiku/editor/diagnostics": [params: EditorDiagnosticsParams, result: EditorDiagnosticsResult];
+  "daiku/editor/definition": [params: EditorPlaceParams, result: EditorLocationsResult];
+  "daiku/editor/references": [params: EditorPlaceParams, result: EditorLocationsResult];
+}
+
+/** Notifications, server to client: method -> params. */
+export interface Notifications {
+  "$/progress": { token: number | string; value: Chunk };
+}
+
+/** The version of this contract. */
+export const PROTOCOL = 1;
+
+/** Carried out by the server through workspace/executeCommand. */
+export const SERVER_COMMANDS = [
+  "daiku.newChat",
+  "daiku.plan",
+  "daiku.generateCode",
+  "daiku.runCommands",
+  "daiku.explain",
+  "daiku.fix",
+  "daiku.writeTests",
+  "daiku.document",
+  "daiku.review",
+  "daiku.commitMessage",
+  "daiku.undo",
+  "daiku.stop",
+  "daiku.resume",
+  "daiku.doctor"
+] as const;
