@@ -35,7 +35,7 @@ def load_plugins(found: Iterable[EntryPoint] | None = None) -> Plugins:
 def _tools_of(loaded: Any) -> tuple[Tool, ...]:
     """`loaded` is whatever a stranger's entry point names."""
     value = loaded() if callable(loaded) else loaded
-    many: list[Any] = [value] if isinstance(value, Tool) else list(value)
+    many: list[Any] = list(value) if isinstance(value, list | tuple) else [value]  # pyright: ignore[reportUnknownArgumentType]  # checked item by item
     if any(not isinstance(tool, Tool) for tool in many):
         raise TypeError("gives something that is not a daiku.tools.tool.Tool")
     return tuple(many)
