@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -14,12 +15,15 @@ from daiku.domain.events import EPHEMERAL, EVENTS
 
 Schema: TypeAlias = dict[str, Any]
 Use: TypeAlias = Literal["validation", "serialization"]
+Roots: TypeAlias = dict[tuple[type[BaseModel], Use], str]
+Requests: TypeAlias = Mapping[str, tuple[type[BaseModel], type[BaseModel] | None]]
 
 HEADER = """// GENERATED from server/daiku/api.py and domain/events.py by .dev/gen.py; do not edit, run `npm run gen`.
 
 /** Any JSON object. */
 export type JsonObject = { [key: string]: unknown };
 """
+WRITTEN_BY_HAND = {"JsonValue": "unknown", "ChunkRecord": "Chunk"}
 ENVELOPE = """
 /** What every Chunk carries. `seq` rises by one in a session; `time` is ISO-8601 UTC with milliseconds. */
 export interface Envelope {
@@ -48,7 +52,8 @@ class Emitter:
     def type_of(self, schema: Schema) -> str:
         """A TypeScript type expression."""
         if "$ref" in schema:
-            return self._name(schema["$ref"].rpartition("/")[2])
+            key = schema["$ref"].rpartition("/")[2]
+            return WRITTEN_BY_HAND.get(key) or self._name(key)
         if "const" in schema:
             return json.dumps(schema["const"])
         if "enum" in schema:
@@ -78,19 +83,20 @@ class Emitter:
         if "properties" not in schema and schema.get("type") != "object":
             return f"{head}export type {self.names[key]} = {self.type_of(schema)};\n"
         required = set(schema.get("required", ()))
-        lines = [self._property(key, name, p, name in required) for name, p in schema.get("properties", {}).items()]
+        lines = [
+            self._property(key, name, p, name in required) for name, p in schema.get("properties", {}).items()
+        ]
         if not lines:
             return f"{head}export type {self.names[key]} = Record<string, never>;\n"
         return f"{head}export interface {self.names[key]} {{\n" + "".join(lines) + "}\n"
 
-    def _property(self, key: str, name: str, schema: Schema, required: bool) -> str:  # noqa: FBT001  # private
+    def _property(self, key: str, name: str, schema: Schema, required: bool) -> str:
         type_ = self.type_of(schema)
         parts = type_.split(" | ")
         if self.uses[key] == "serialization":
             # The server leaves absent options out instead of writing null.
             required = "null" not in parts
             type_ = " | ".join(p for p in parts if p != "null")
-        # A description of the model itself stands at the model.
         return f"{_comment(schema.get('description'), '  ')}  {name}{'' if required else '?'}: {type_};\n"
 
     def _array(self, schema: Schema) -> str:
@@ -102,7 +108,8 @@ class Emitter:
     def _object(self, schema: Schema) -> str:
         extra = schema.get("additionalProperties")
         if isinstance(extra, dict) and extra:
-            return f"{{ [key: string]: {self.type_of(extra)} }}"
+            value = self.type_of(extra)
+            return "JsonObject" if value == "unknown" else f"{{ [key: string]: {value} }}"
         return "JsonObject"
 
     def _name(self, key: str) -> str:
@@ -118,58 +125,72 @@ def contract() -> str:
     chosen, whole = models_json_schema(list(models), by_alias=True, ref_template="#/$defs/{model}")
     definitions: Schema = whole["$defs"]
     keys = {pair: str(ref["$ref"]).rpartition("/")[2] for pair, ref in chosen.items()}
-    emitter = Emitter(definitions, _names(definitions), _uses(definitions, {(m.__name__, u): k for (m, u), k in keys.items()}))
-    out = [HEADER]
-    tables = {
-        "Requests": ("client to server", api.REQUESTS),
-        "ClientRequests": ("server to client, where the client offered it", api.CLIENT_REQUESTS),
-    }
-    maps = ""
-    for title, (direction, table) in tables.items():
-        rows = ""
-        for method, (params, result) in table.items():
-            given: tuple[Use, Use] = ("validation", "serialization")
-            if table is api.CLIENT_REQUESTS:
-                given = ("serialization", "validation")
-            p = emitter.type_of({"$ref": keys[params, given[0]]})
-            r = "null" if result is None else emitter.type_of({"$ref": keys[result, given[1]]})
-            rows += f"  {json.dumps(method)}: [params: {p}, result: {r}];\n"
-        maps += f"\n/** Requests, {direction}: method -> [params, result]. */\nexport interface {title} {{\n{rows}}}\n"
+    emitter = Emitter(definitions, _names(definitions), _uses(definitions, keys))
+
+    def named(model: type[BaseModel] | None, use: Use) -> str:
+        return "null" if model is None else emitter.type_of({"$ref": keys[model, use]})
+
+    def table(rows: Requests, params: Use, result: Use) -> str:
+        return "".join(
+            f"  {json.dumps(method)}: [params: {named(p, params)}, result: {named(r, result)}];\n"
+            for method, (p, r) in rows.items()
+        )
+
+    requests = table(api.REQUESTS, "validation", "serialization")
+    asked = table(api.CLIENT_REQUESTS, "serialization", "validation")
     events = "".join(
-        f"  | (Envelope & {{ type: {json.dumps(name)}; data: {emitter.type_of({'$ref': keys[model, 'serialization']})} }})\n"
-        for name, model in EVENTS.items()
+        f"\n  | (Envelope & {{ type: {json.dumps(name)}; data: {named(event, 'serialization')} }})"
+        for name, event in EVENTS.items()
     )
-    for model in (api.InitializationOptions,):
-        emitter.type_of({"$ref": keys[model, "validation"]})
-    emitter.type_of({"$ref": keys[api.ServerOffer, "serialization"]})
-    out += [emitter.done[k] for k in sorted(emitter.done, key=lambda k: emitter.names[k])]
-    out.append(ENVELOPE.strip() + "\n")
-    out.append(f"/** Everything that happens in a session. Ignore types that you do not know. */\nexport type Chunk =\n{events.rstrip()};\n")
-    out.append('export type ChunkType = Chunk["type"];\n')
-    out.append("/** Shown, never stored: what they said is in the event that closes them. */\n"
-               f"export const EPHEMERAL: ReadonlySet<ChunkType> = new Set({json.dumps(sorted(EPHEMERAL))});\n")
-    out.append(maps.strip() + "\n")
-    out.append(
-        "/** Notifications, server to client: method -> params. */\n"
-        "export interface Notifications {\n"
-        '  "$/progress": { token: number | string; value: Chunk };\n'
-        "}\n"
-    )
-    out.append(f"/** The version of this contract. */\nexport const PROTOCOL = {api.PROTOCOL};\n")
-    out.append(
-        "/** Carried out by the server through workspace/executeCommand. */\n"
-        f"export const SERVER_COMMANDS = {json.dumps(list(api.COMMANDS), indent=2)} as const;\n"
-    )
-    return "\n".join(out).replace("ChunkRecord[]", "Chunk[]")
+    named(api.InitializationOptions, "validation")
+    named(api.ServerOffer, "serialization")
+    interfaces = "\n".join(emitter.done[k] for k in sorted(emitter.done, key=lambda k: emitter.names[k]))
+    ephemeral, commands = json.dumps(sorted(EPHEMERAL)), json.dumps(list(api.COMMANDS), indent=2)
+    return f"""{HEADER}
+{interfaces}
+{ENVELOPE.strip()}
+
+/** Everything that happens in a session. Ignore types that you do not know. */
+export type Chunk ={events};
+
+export type ChunkType = Chunk["type"];
+
+/** Shown, never stored: what they said is in the event that closes them. */
+export const EPHEMERAL: ReadonlySet<ChunkType> = new Set({ephemeral});
+
+/** Requests, client to server: method -> [params, result]. */
+export interface Requests {{
+{requests}}}
+
+/** Requests, server to client, where the client offered it: method -> [params, result]. */
+export interface ClientRequests {{
+{asked}}}
+
+/** Notifications, server to client: method -> params. */
+export interface Notifications {{
+  "$/progress": {{ token: number | string; value: Chunk }};
+}}
+
+/** The version of this contract. */
+export const PROTOCOL = {api.PROTOCOL};
+
+/** Carried out by the server through workspace/executeCommand. */
+export const SERVER_COMMANDS = {commands} as const;
+"""
 
 
 def _models() -> dict[tuple[type[BaseModel], Use], None]:
+    """Every model at the ends of the contract, with how it is used; params are read, results written."""
     found: dict[tuple[type[BaseModel], Use], None] = {}
-    for table, uses in ((api.REQUESTS, ("validation", "serialization")), (api.CLIENT_REQUESTS, ("serialization", "validation"))):
-        for params, result in table.values():
-            found[params, uses[0]] = None  # type: ignore[index]
+    tables: tuple[tuple[Requests, Use, Use], ...] = (
+        (api.REQUESTS, "validation", "serialization"),
+        (api.CLIENT_REQUESTS, "serialization", "validation"),
+    )
+    for rows, params_use, result_use in tables:
+        for params, result in rows.values():
+            found[params, params_use] = None
             if result is not None:
-                found[result, uses[1]] = None  # type: ignore[index]
+                found[result, result_use] = None
     for event in EVENTS.values():
         found[event, "serialization"] = None
     found[api.InitializationOptions, "validation"] = None
@@ -186,7 +207,7 @@ def _names(definitions: Schema) -> dict[str, str]:
     return names
 
 
-def _uses(definitions: Schema, roots: dict[tuple[str, Use], str]) -> dict[str, Use]:
+def _uses(definitions: Schema, roots: Roots) -> dict[str, Use]:
     """How each definition is used, found by following references from the roots."""
     uses: dict[str, Use] = {}
 
@@ -198,7 +219,7 @@ def _uses(definitions: Schema, roots: dict[tuple[str, Use], str]) -> dict[str, U
             visit(ref, use)
 
     # What is both sent and received with one shape is listed as sent: its options are never null there.
-    for (_, use), key in sorted(roots.items(), key=lambda item: item[0][1]):
+    for (_, use), key in sorted(roots.items(), key=lambda item: item[0][1]):  # serialization first
         visit(key, use)
     return uses
 

@@ -1,4 +1,4 @@
-"""Writes what is generated: `extension/src/contract.gen.ts` from daiku.api; `--check` only compares."""
+"""Writes what is generated: the wire contract in TypeScript and the code map; `--check` only compares."""
 
 from __future__ import annotations
 
@@ -8,9 +8,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "server"), str(ROOT / ".dev")]
 
-from contract import contract  # noqa: E402  # the paths above come first
+from codemap import with_code_map  # noqa: E402  # the paths above come first
+from contract import contract  # noqa: E402  # likewise
 
-TARGETS = {ROOT / "extension" / "src" / "contract.gen.ts": contract}
+README = ROOT / "server" / "README.md"
+
+
+def readme() -> str:
+    """server/README.md with its code map made anew; empty while there is none."""
+    return (
+        with_code_map(README.read_text(encoding="utf-8"), ROOT / "server" / "daiku")
+        if README.exists()
+        else ""
+    )
+
+
+TARGETS = {ROOT / "extension" / "src" / "contract.gen.ts": contract, README: readme}
 
 
 def main(arguments: list[str]) -> int:

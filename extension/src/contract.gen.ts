@@ -32,7 +32,7 @@ export interface ApprovalAsked {
   approvalId: string;
   kind: "edit" | "command" | "network" | "mcp" | "plan";
   tool: string;
-  args: { [key: string]: JsonValue };
+  args: JsonObject;
   preview: string;
   why: string;
   callId: string;
@@ -63,14 +63,14 @@ export interface CallPart {
   type: "call";
   callId: string;
   name: string;
-  input: { [key: string]: JsonValue };
+  input: JsonObject;
 }
 
 export interface CallPartInput {
   type?: "call";
   callId: string;
   name: string;
-  input: { [key: string]: JsonValue };
+  input: JsonObject;
 }
 
 export interface ChatParams {
@@ -106,19 +106,6 @@ export interface CheckpointRef {
 export interface Checkpointed {
   checkpointId: string;
   files: string[];
-}
-
-/** A Chunk as it is stored and sent; `data` by `type` in `daiku.domain.events.EVENTS`. */
-export interface ChunkRecord {
-  seq: number;
-  seqFrom?: number;
-  time: string;
-  session: string;
-  run: string;
-  parent?: string;
-  agent: string;
-  type: string;
-  data: { [key: string]: JsonValue };
 }
 
 /** `initializationOptions.client`: what the client does itself. */
@@ -327,7 +314,7 @@ export interface ImagePartInput {
 
 /** `settings` has the shape of the TOML file (PROTOCOL 2). */
 export interface InitializationOptions {
-  settings?: { [key: string]: JsonValue } | null;
+  settings?: JsonObject | null;
   client?: ClientOffer | null;
   trusted?: boolean | null;
 }
@@ -343,8 +330,6 @@ export interface InputGiven {
   inputId: string;
   text: string;
 }
-
-export type JsonValue = unknown;
 
 export interface LanguageModelMessage {
   role: "system" | "user" | "assistant";
@@ -370,7 +355,7 @@ export interface LanguageModelResult {
 export interface LanguageModelTool {
   name: string;
   description: string;
-  inputSchema: { [key: string]: JsonValue };
+  inputSchema: JsonObject;
 }
 
 /** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. */
@@ -380,7 +365,7 @@ export interface MessageSaid {
   agent: string;
   thinking: string;
   calls: ToolCall[];
-  opaque: { [key: string]: JsonValue };
+  opaque: JsonObject;
   seen?: number;
 }
 
@@ -632,7 +617,7 @@ export interface StepInput {
 export interface Task {
   taskId: string;
   operation: string;
-  args: { [key: string]: JsonValue };
+  args: JsonObject;
   status: "pending" | "in_progress" | "completed" | "failed";
   result?: string;
 }
@@ -641,7 +626,7 @@ export interface Task {
 export interface TaskInput {
   taskId?: string;
   operation: string;
-  args?: { [key: string]: JsonValue };
+  args?: JsonObject;
   status?: "pending" | "in_progress" | "completed" | "failed";
   result?: string | null;
 }
@@ -678,7 +663,7 @@ export interface ThinkingPartInput {
 export interface ToolCall {
   id: string;
   tool: string;
-  args: { [key: string]: JsonValue };
+  args: JsonObject;
   reasoning?: string;
   malformed?: string;
 }
@@ -687,7 +672,7 @@ export interface ToolCall {
 export interface ToolCalled {
   id: string;
   tool: string;
-  args: { [key: string]: JsonValue };
+  args: JsonObject;
   reasoning?: string;
 }
 
@@ -700,7 +685,7 @@ export interface ToolImage {
 export interface ToolInfo {
   name: string;
   description: string;
-  parameters: { [key: string]: JsonValue };
+  parameters: JsonObject;
   effect: "none" | "read" | "edit" | "command" | "network" | "mcp" | "plan" | "ask";
 }
 
@@ -715,7 +700,7 @@ export interface ToolResponded {
   ok: boolean;
   result: string;
   durationMs: number;
-  data?: { [key: string]: JsonValue };
+  data?: JsonObject;
   images: ToolImage[];
   untrusted: boolean;
 }
