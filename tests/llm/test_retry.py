@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daiku.domain.errors import (
+    ContextOverflowError,
+    Failure,
+    LLMAuthError,
+    LLMError,
+    LLMRateLimitError,
+    LLMRequestError,
+    LLMTimeoutError,
+    StreamCutError,
+)
+from daiku.llm.retry import RetryPolicy, again, wait_before
+
+POLICY = RetryPolicy()
+
+
+def limited(retry_after: float | None = None, *, retryable: bool = True) -> LLMRateLimitError:
+    failure = Failure(kind="rate_limit", message="slow down", retryable=retryable)
+    return LLMRateLimitError(failure, status=429, retry_after=retry_after)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (LLMTimeoutError(Failure(kind="timeout", message="", retryable=True), status=408), True),
+        (LLMTimeoutError(Failure(kind="overloaded", message="", retryable=True), status=502), True),
+        (limited(), True),
+        (StreamCutError(Failure(kind="stream_cut", message="", retryable=True)), True),
+        (limited(retryable=False), False),  # a quota that is used up
+        (LLMRequestError(Failure(kind="bad_request", message=""), status=400), False),
+        (LLMAuthError(Failure(kind="auth", message=""), status=401), False),
+        (LLMRequestError(Failure(kind="not_found", message=""), status=404), False),
+        (ContextOverflowError(Failure(kind="context_overflow", message="", retryable=True)), False),
+    ],
+)
+def test_only_what_may_go_better_next_time_is_tried_again(error: LLMError, expected: bool) -> None:
+    assert again(error) is expected
+    assert (wait_before(1, error, POLICY, 0.5) is not None) is expected
+
+
+def test_three_further_tries_and_no_fourth() -> None:
+    waits = [wait_before(attempt, limited(), POLICY, 0.0) for attempt in (1, 2, 3, 4)]
+    assert waits == [0.5, 1.0, 2.0, None]
+
+
+def test_the_services_retry_after_is_a_lower_bound() -> None:
+    assert wait_before(1, limited(12.0), POLICY, 0.0) == 12.0
+    assert wait_before(3, limited(0.1), POLICY, 0.0) == 2.0
+
+
+def test_a_service_that_wants_hours_is_given_up_at_once() -> None:
+    assert wait_before(1, limited(3600.0), POLICY, 0.0) is None
+
+
+@given(st.integers(1, 3), st.floats(0, 1, exclude_max=True), st.floats(0, 120))
+def test_waits_are_bounded_and_never_shorter_than_asked(attempt: int, chance: float, asked: float) -> None:
+    wait = wait_before(attempt, limited(asked), POLICY, chance)
+    assert wait is not None
+    assert asked <= wait <= max(asked, POLICY.longest)
