@@ -1,0 +1,260 @@
+"""One translation of every vendor's errors into the LLMError tree, with what to do about each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import httpx2
+from pydantic import JsonValue
+
+from daiku.domain.errors import (
+    ContextOverflowError,
+    Failure,
+    FailureKind,
+    LLMAuthError,
+    LLMError,
+    LLMRateLimitError,
+    LLMRequestError,
+    LLMTimeoutError,
+    StreamCutError,
+)
+from daiku.llm.vendor_errors import STATUS_OF_CODE, VendorError, is_overflow, read_error
+
+LONGEST_MESSAGE = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Who failed, in words for a person: `label` ("LM Studio"), where it is, how to mend it.
+
+    `secrets` are the keys sent to it; no message ever shows them.
+    """
+
+    name: str
+    label: str
+    address: str = ""
+    key_env: str = ""
+    start_hint: str = ""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def key_hint(self) -> str:
+        if not self.key_env:
+            return f"Check the key of {self.label}: run “Daiku: Set API Key”."
+        return f"Set {self.key_env}, or run “Daiku: Set API Key” for {self.label}."
+
+    def clean(self, text: str) -> str:
+        """`text` on one line, shortened, without keys."""
+        for secret in self.secrets:
+            if secret:
+                text = text.replace(secret, "***")
+        text = " ".join(_KEY.sub("***", text).split())
+        return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+
+
+_KEY = re.compile(r"\b(?:sk|gsk|xai|pplx|AIza)[-_]?[A-Za-z0-9_-]{16,}")
+
+_QUOTA_CODES = {
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "credit_balance_too_low",
+}
+_NO_CREDIT = re.compile(
+    r"credit balance is too low|insufficient (?:balance|credits?|quota)|billing", re.IGNORECASE
+)
+_BAD_KEY_CODES = {"invalid_api_key", "API_KEY_INVALID", "authentication_error", "UNAUTHENTICATED"}
+
+
+def from_status(
+    service: Service, status: int, body: bytes | str | JsonValue, headers: Mapping[str, str] | None = None
+) -> LLMError:
+    """The error of an HTTP answer with `status` 300 and above; `headers` with lower-case names."""
+    document: JsonValue = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+    text = document.strip() if isinstance(document, str) else ""
+    if text.startswith("<"):  # a proxy's HTML page says nothing to a person
+        document = ""
+    elif text:
+        document = text
+    error = read_error(document)
+    return _translate(service, status, error, retry_after(headers or {}))
+
+
+def from_body(service: Service, document: JsonValue) -> LLMError:
+    """The error that a stream or a 200 body carries."""
+    error = read_error(document)
+    named = [STATUS_OF_CODE[code] for code in error.codes if code in STATUS_OF_CODE]
+    return _translate(service, error.status or (named[-1] if named else 500), error, None)
+
+
+def from_exception(service: Service, error: Exception) -> LLMError:
+    """The error of an exception of httpx2 or of a vendor's SDK (known by its `response` or its cause)."""
+    if isinstance(error, LLMError):
+        return error
+    response = getattr(error, "response", None)
+    if isinstance(response, httpx2.Response):
+        try:
+            body = response.content
+        except httpx2.StreamError:  # closed before it was read
+            body = b""
+        return from_status(service, response.status_code, body, response.headers)
+    cause = error.__cause__  # an SDK wraps what happened to the connection
+    if not isinstance(error, httpx2.HTTPError) and isinstance(cause, httpx2.HTTPError):
+        error = cause
+    place = f" at {service.address}" if service.address else ""
+    match error:
+        case httpx2.ConnectTimeout() | httpx2.ConnectError():
+            return _lost(
+                "connection",
+                f"{service.label} cannot be reached{place}: {service.clean(str(error)) or 'no answer'}.",
+                service.start_hint or "Check the network, the proxy and the address.",
+            )
+        case httpx2.TimeoutException():
+            return silent(service)
+        case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
+            failure = Failure(
+                kind="usage",
+                message=f"The address of {service.label} cannot be used: {service.clean(str(error))}",
+                hint=f"Set llm.{service.name}.base_url to an address that begins with http:// or https://.",
+            )
+            return LLMRequestError(failure)
+        case httpx2.RequestError():
+            reason = service.clean(str(error)) or type(error).__name__
+            return _lost("connection", f"The connection to {service.label} was lost: {reason}.", "")
+        case _:
+            reason = service.clean(f"{type(error).__name__}: {error}")
+            return LLMRequestError(
+                Failure(kind="internal", message=f"The call of {service.label} failed: {reason}")
+            )
+
+
+def silent(service: Service, seconds: float = 0) -> LLMTimeoutError:
+    """The service sent nothing for too long."""
+    span = f" for {seconds:g} s" if seconds else " for too long"
+    return _lost(
+        "timeout",
+        f"{service.label} sent nothing{span}.",
+        f"A slow model may need more: raise llm.{service.name}.idle_seconds or first_token_seconds.",
+    )
+
+
+def stream_cut(service: Service) -> StreamCutError:
+    """The stream ended before its closing event."""
+    return StreamCutError(
+        Failure(
+            kind="stream_cut",
+            message=f"{service.label} broke off in the middle of its reply.",
+            hint="None of its tool calls was run; ask again.",
+            retryable=True,
+        )
+    )
+
+
+def unreadable(service: Service, what: str) -> StreamCutError:
+    """The service sent something that is not its protocol; `what` shows the beginning of it."""
+    return StreamCutError(
+        Failure(
+            kind="format",
+            message=f"{service.label} sent what cannot be read: {service.clean(what)[:200]}",
+            hint="Check that llm.base_url and the provider's name belong to the same kind of service.",
+            retryable=True,
+        )
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait as `retry-after-ms` or `retry-after` (seconds or an HTTP date) say."""
+    try:
+        return max(0.0, float(headers["retry-after-ms"]) / 1000)
+    except (KeyError, ValueError):
+        pass
+    value = headers.get("retry-after", "")
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        moment = parsedate_to_datetime(value)
+    except (TypeError, ValueError):
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def _lost(kind: FailureKind, message: str, hint: str, status: int = 0) -> LLMTimeoutError:
+    return LLMTimeoutError(Failure(kind=kind, message=message, hint=hint, retryable=True), status=status)
+
+
+def _translate(service: Service, status: int, error: VendorError, wait: float | None) -> LLMError:
+    """The typed error for a status and what the vendor said."""
+    said = service.clean(error.message)
+    about = f": {said}" if said else "."
+    codes = set(error.codes)
+    wait = error.retry_after if wait is None else wait
+    if is_overflow(status, error):
+        failure = Failure(
+            kind="context_overflow",
+            message=f"The conversation is too long for this model of {service.label}{about}",
+            hint="Compact the conversation, start a new one, or choose a model with a larger window.",
+        )
+        return ContextOverflowError(failure, status=status)
+    if (
+        status in (401, 402, 403)
+        or codes & _BAD_KEY_CODES
+        or codes & _QUOTA_CODES
+        or (status in (400, 429) and _NO_CREDIT.search(error.message))
+    ):
+        return _refused(service, status, error, about)
+    if status == 429 or status in (503, 529) or "overloaded_error" in codes:
+        busy = status != 429
+        failure = Failure(
+            kind="overloaded" if busy else "rate_limit",
+            message=f"{service.label} is {'overloaded' if busy else 'limiting requests'}{about}",
+            hint="Wait a little, or set llm.fallback_model.",
+            retryable=True,
+        )
+        return LLMRateLimitError(failure, status=status, retry_after=wait)
+    if status in (408, 409, 425) or status >= 500:
+        message = f"{service.label} failed (HTTP {status}){about}"
+        lost = _lost("timeout", message, "Ask again; if it stays, look at the service's status.", status)
+        lost.retry_after = wait
+        return lost
+    return _rejected(service, status, codes, said, about)
+
+
+def _refused(service: Service, status: int, error: VendorError, about: str) -> LLMError:
+    """No key, a wrong one, one without credit, or one that may not do this."""
+    if status == 402 or set(error.codes) & _QUOTA_CODES or _NO_CREDIT.search(error.message):
+        message = f"The account at {service.label} has no credit left{about}"
+        hint = "Add credit there, or choose another provider."
+    elif status == 403:
+        message = f"{service.label} does not allow this{about}"
+        hint = f"The key may lack this model or the service your region. {service.key_hint}"
+    else:
+        message = f"{service.label} refused the key{about}"
+        hint = service.key_hint
+    return LLMAuthError(Failure(kind="auth", message=message, hint=hint), status=status)
+
+
+def _rejected(service: Service, status: int, codes: set[str], said: str, about: str) -> LLMError:
+    """The request itself is wrong: the address, the model, an argument."""
+    kind: FailureKind = "bad_request"
+    message = f"{service.label} rejected the request (HTTP {status}){about}"
+    hint = ""
+    missing = not codes.isdisjoint({"model_not_found", "not_found_error", "NOT_FOUND"})
+    if status == 404 or missing:
+        kind = "not_found"
+        message = f"{service.label} does not have this model or address{about}"
+        hint = f"`daiku models` lists the models; check llm.model and llm.{service.name}.base_url."
+    elif 300 <= status < 400:
+        hint = f"The address leads elsewhere: set llm.{service.name}.base_url to its new place."
+    elif not said:
+        hint = f"Check llm.model and llm.{service.name}.base_url."
+    elif not codes.isdisjoint({"content_policy_violation", "content_filter"}):
+        kind = "content_filter"
+        hint = "The service's content filter blocked the request; say it differently."
+    return LLMRequestError(Failure(kind=kind, message=message, hint=hint), status=status)

@@ -1,0 +1,169 @@
+"""What a vendor's error document says, whatever its shape: message, codes, status, how long to wait."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import JsonValue
+
+from daiku.domain.base import JsonObject
+
+# What the services say when the request is larger than the model's window.
+_OVERFLOW = re.compile(
+    r"context[_ ]length"
+    r"|context[_ ](?:window|size|limit)"
+    r"|maximum (?:model|prompt|input) length"
+    r"|(?:prompt|input|request|messages?)\b[^.]{0,40}\btoo (?:long|large)\b"
+    r"|prompt exceeds"
+    r"|exceeds? (?:the )?(?:max|maximum)[^.]{0,40}(?:tokens|length|context)"
+    r"|exceed(?:s|ed)? (?:the )?model token limit"
+    r"|input token count"
+    r"|token count of \d+ exceeds"
+    r"|too many (?:prompt )?tokens"
+    r"|range of input length should be"
+    r"|reduce the length of"
+    r"|when context the overflows"
+    r"|tokens to keep from the initial prompt"
+    r"|`?inputs`? tokens \+ `?max_new_tokens`?"
+    r"|request payload size exceeds",
+    re.IGNORECASE,
+)
+_OVERFLOW_CODES = {
+    "context_length_exceeded",
+    "context_window_exceeded",
+    "exceed_context_size_error",
+    "model_max_prompt_tokens_exceeded",
+    "request_too_large",
+    "string_above_max_length",
+    "too_many_prompt_tokens",
+}
+_PER_MINUTE = re.compile(r"per[ -](?:min|minute|day|hour|second)|\b(?:TPM|RPM|TPD|RPD)\b", re.IGNORECASE)
+_AGAIN_IN = re.compile(r"try again in ((?:\d+h)?(?:\d+m(?!s))?(?:[\d.]+(?:ms|s))?)", re.IGNORECASE)
+_DURATION = re.compile(r"([\d.]+)(h|ms|m|s)")
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+# Names of errors inside a stream or a 200 body, as the HTTP status that they stand for.
+STATUS_OF_CODE = {
+    "invalid_request_error": 400,
+    "invalid_prompt": 400,
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "tool_use_failed": 400,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "UNAUTHENTICATED": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "PERMISSION_DENIED": 403,
+    "not_found_error": 404,
+    "model_not_found": 404,
+    "NOT_FOUND": 404,
+    "timeout_error": 408,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "RESOURCE_EXHAUSTED": 429,
+    "server_error": 500,
+    "api_error": 500,
+    "INTERNAL": 500,
+    "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+    "overloaded_error": 529,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VendorError:
+    """What a vendor's error document says, whatever its shape."""
+
+    message: str = ""
+    codes: tuple[str, ...] = ()
+    status: int = 0
+    retry_after: float | None = None
+
+
+def read_error(document: JsonValue) -> VendorError:
+    """The error in `document`: the object itself, or under `error`, `errors`, `detail`, `message`,
+    in a list, or in a string of JSON; status and codes from whichever of them has them."""
+    messages: list[str] = []
+    codes: list[str] = []
+    status = 0
+    retry_after: float | None = None
+    for item in _error_objects(document, 0):
+        if isinstance(item, str):
+            messages.append(item)
+            continue
+        for key in ("type", "code", "status", "reason"):
+            match item.get(key):
+                case bool() | None:
+                    pass
+                case int() as number if 400 <= number < 600:
+                    status = status or number
+                case str() as name if name.isdigit() and 400 <= int(name) < 600:
+                    status = status or int(name)
+                case str() as name if name not in codes:
+                    codes.append(name)
+                case _:
+                    pass
+        match item.get("retryDelay"):
+            case str() as delay:
+                retry_after = duration(delay)
+            case _:
+                pass
+    message = next((m for m in messages if m), "")
+    if retry_after is None and (again := _AGAIN_IN.search(message)):
+        retry_after = duration(again[1])
+    return VendorError(message, tuple(codes), status, retry_after)
+
+
+_NESTED = ("error", "message", "detail", "details", "errors", "msg", "response", "metadata", "raw")
+
+
+def _error_objects(value: JsonValue, depth: int) -> Iterator[str | JsonObject]:
+    """Every object and message of an error document, outermost first."""
+    if depth > 6:
+        return
+    match value:
+        case str() if value[:1] in ("{", "["):
+            try:
+                yield from _error_objects(cast("JsonValue", json.loads(value)), depth + 1)
+            except ValueError:
+                yield value
+        case str():
+            yield value
+        case list():
+            for item in value[:20]:
+                yield from _error_objects(item, depth + 1)
+        case dict():
+            yield value
+            for key in _NESTED:
+                if key in value:
+                    yield from _error_objects(value[key], depth + 1)
+        case _:
+            pass
+
+
+def is_overflow(status: int, error: VendorError) -> bool:
+    """True where the request was larger than the model's window (and not merely too frequent)."""
+    if status in (401, 402, 403, 404, 408):
+        return False
+    if status == 413 or not _OVERFLOW_CODES.isdisjoint(error.codes):
+        return True
+    if status == 429 and not re.search(r"request too large", error.message, re.IGNORECASE):
+        return False  # “too many tokens per minute” is a rate, not a size
+    if status == 429 or not _PER_MINUTE.search(error.message):
+        return _OVERFLOW.search(error.message) is not None
+    return False
+
+
+def duration(text: str) -> float | None:
+    parts = _DURATION.findall(text)
+    try:
+        return sum(float(number) * _SECONDS[unit] for number, unit in parts) if parts else None
+    except ValueError:
+        return None

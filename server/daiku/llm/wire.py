@@ -1,0 +1,182 @@
+"""The road to a model service: one HTTP client, time-outs by progress, bytes to model events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import Protocol
+
+import httpx2
+
+from daiku.domain.base import JsonObject
+from daiku.domain.config import ProviderSettings
+from daiku.domain.messages import ModelEvent, Reply
+from daiku.llm.failures import Service, from_exception, from_status, silent, unreadable
+from daiku.llm.stream import parse_json
+
+CONNECT_SECONDS = 30.0
+WRITE_SECONDS = 120.0
+# After the closing event only the end of the body is missing; reading it keeps the connection usable.
+DRAIN_SECONDS = 0.2
+
+
+class Decoder(Protocol):
+    """One reply being read: pure, fed with bytes in any pieces.
+
+    `feed` gives the deltas that the bytes complete and raises LLMError for an error event; `ended` is
+    True once the closing event was seen; `finish` gives the whole reply or raises StreamCutError.
+    """
+
+    @property
+    def ended(self) -> bool: ...
+
+    def feed(self, data: bytes) -> list[ModelEvent]: ...
+
+    def finish(self) -> Reply: ...
+
+
+def read_object(service: Service, data: bytes) -> JsonObject:
+    """The JSON object of one event or body. Raises LLMError for anything else, garbage included."""
+    try:
+        value = parse_json(data)
+    except ValueError as error:
+        raise unreadable(service, data[:300].decode("utf-8", "replace")) from error
+    if isinstance(value, dict):
+        return value
+    raise unreadable(service, data[:300].decode("utf-8", "replace"))
+
+
+def timeouts(settings: ProviderSettings) -> httpx2.Timeout:
+    """Time-outs of one request: silence before the first byte; `stream_reply` watches the rest."""
+    return httpx2.Timeout(
+        connect=CONNECT_SECONDS,
+        read=float(max(settings.first_token_seconds, settings.idle_seconds)),
+        write=WRITE_SECONDS,
+        pool=None,
+    )
+
+
+def http_client(settings: ProviderSettings) -> httpx2.AsyncClient:
+    """A client to share by all requests of one provider: making one costs more than a request.
+
+    Proxies and certificates come from the usual environment variables.
+    """
+    return httpx2.AsyncClient(
+        timeout=timeouts(settings),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=120),
+        follow_redirects=True,
+    )
+
+
+async def send(
+    http: httpx2.AsyncClient, service: Service, request: httpx2.Request, *, stream: bool = True
+) -> httpx2.Response:
+    """The answer to `request`, unread when `stream`. Raises the LLMError of a status above 299."""
+    try:
+        response = await http.send(request, stream=stream)
+        if response.is_success:
+            return response
+        try:
+            body = await response.aread()
+        finally:
+            await response.aclose()
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise from_exception(service, error) from error
+    raise from_status(service, response.status_code, body, response.headers)
+
+
+async def stream_reply(
+    service: Service,
+    settings: ProviderSettings,
+    open_response: Callable[[], Awaitable[httpx2.Response]],
+    decoder: Decoder,
+) -> AsyncGenerator[ModelEvent]:
+    """The deltas of a reply as they arrive, then its Reply; raises LLMError.
+
+    `open_response` gives the response, unread. Leaving the generator, in whichever way, closes the response:
+    a reply that was read to its end gives the connection back, any other closes the socket.
+    """
+    try:
+        response = await open_response()
+    except Exception as error:  # vendors' SDKs raise their own; all become LLMError here
+        raise from_exception(service, error) from error
+    pieces = response.aiter_bytes()
+    watch = Watch(float(settings.idle_seconds))
+    try:
+        while not decoder.ended:
+            data = await watch.next(pieces)
+            if data is None:
+                break
+            for event in decoder.feed(data):
+                yield event
+        reply = decoder.finish()
+        yield reply
+        await _drain(pieces)
+    except TimeoutError as error:
+        raise silent(service, settings.idle_seconds) from error
+    except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+        raise from_exception(service, error) from error
+    finally:
+        watch.stop()
+        await pieces.aclose()
+        await response.aclose()
+
+
+async def _drain(pieces: AsyncIterator[bytes]) -> None:
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in pieces:
+                pass
+    except (TimeoutError, httpx2.HTTPError):
+        pass  # the reply is whole; the connection is then closed instead of kept
+
+
+class Watch:
+    """Bounds the silence between two pieces with one timer for the whole reply.
+
+    A timer per read (asyncio.timeout) would cost as much as the read itself.
+    """
+
+    __slots__ = ("_expired", "_limit", "_loop", "_since", "_task", "_timer")
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[object] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._since = 0.0
+        self._expired = False
+
+    async def next(self, pieces: AsyncGenerator[bytes]) -> bytes | None:
+        """The next piece, None at the end. Raises TimeoutError after `limit` seconds of silence.
+
+        The first piece is not watched: the client's own time-out bounds the wait for it.
+        """
+        if self._timer is None:
+            data = await anext(pieces, None)
+            self._timer = self._loop.call_later(self._limit, self._look)
+            return data
+        self._task = asyncio.current_task()
+        self._since = self._loop.time()
+        try:
+            return await anext(pieces, None)
+        except asyncio.CancelledError:
+            if self._expired and self._task is not None and self._task.uncancel() == 0:
+                raise TimeoutError from None
+            raise
+        finally:
+            self._task = None
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        left = self._limit
+        if self._task is not None:
+            left = self._since + self._limit - self._loop.time()
+            if left <= 0:
+                self._expired = True
+                self._task.cancel()
+                return
+        self._timer = self._loop.call_later(left, self._look)
