@@ -116,7 +116,7 @@ class ToolResponded(Wire):
     untrusted: bool = False
 
 
-ApprovalKind = Literal["edit", "command", "network", "mcp", "plan"]
+ApprovalKind = Literal["edit", "command", "network", "mcp", "plan", "read"]
 ApprovalDecision = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
 
 

@@ -1,0 +1,338 @@
+"""May this call be done? Deny beats ask beats allow; what a person said beats what a model says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, assert_never
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue
+
+from daiku.core.commands import CommandRules, Judgement, judge
+from daiku.core.protected import holds_secrets, why_content_matters, why_protected
+from daiku.domain.config import Answer, ApprovalSettings
+from daiku.domain.events import ApprovalKind
+from daiku.domain.runs import ApprovalMode, Mode
+from daiku.domain.tools import ToolCall, ToolSpec
+
+SandboxState = Literal["on", "off", "missing", "refused"]
+"""`off`: the person turned it off. `missing`: wanted (auto) but not to be had here. `refused`: strict
+and not to be had: no command runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`why` says in a few words what is at stake or why not. `kind` is what an approval is shown as.
+    `key` is what "always" remembers, empty where it cannot be remembered.
+
+    `ask` has to be asked of a person: approval mode and grants are already in it. Only where nobody
+    is there (`approval_mode == "none"`) it is a refusal.
+    """
+
+    answer: Answer
+    why: str
+    kind: ApprovalKind = "command"
+    key: str = ""
+
+
+def _nothing_granted(key: str) -> Literal["allow", "reject"] | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a verdict depends on besides the call.
+
+    `granted` looks up what the person answered with "always". `tainted`: text from outside (a web
+    page, an issue, an MCP server) has entered the conversation. `resolve` gives the real name of a
+    path relative to its root, symbolic links followed, None where it lies outside; `roots` and `home`
+    are absolute paths. `network`: commands may use the network by the settings.
+    """
+
+    approvals: ApprovalSettings = ApprovalSettings()
+    mode: Mode = "act"
+    approval_mode: ApprovalMode = "ask"
+    trusted: bool = True
+    headless: bool = False
+    tainted: bool = False
+    sandbox: SandboxState = "on"
+    network: bool = False
+    granted: Callable[[str], Literal["allow", "reject"] | None] = _nothing_granted
+    resolve: Callable[[str], str | None] | None = None
+    roots: tuple[str, ...] = ()
+    home: str = ""
+
+    @property
+    def nobody(self) -> bool:
+        """True where no person can be asked."""
+        return self.headless or self.approval_mode == "none"
+
+    def real(self, path: str) -> str | None:
+        """The real name of `path` relative to its root, None where it lies outside."""
+        return self.resolve(path) if self.resolve else _lexically(path, self.roots)
+
+
+def verdict(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
+    """The verdict on one call of the tool that `spec` describes."""
+    if refusal := _refused_by_mode(spec, policy.mode):
+        return Verdict("deny", refusal)
+    match spec.effect:
+        case "none" | "ask":
+            return Verdict("allow", "changes nothing")
+        case "plan":
+            return _plan(spec, policy)
+        case "read":
+            return _read(call, policy)
+        case "edit":
+            return _edit(call, policy)
+        case "command":
+            return _command(call, policy)
+        case "network":
+            return _network(call, spec, policy)
+        case "mcp":
+            return _mcp(spec, policy)
+        case _:
+            assert_never(spec.effect)
+
+
+def _refused_by_mode(spec: ToolSpec, mode: Mode) -> str:
+    if mode == "act" or spec.effect in ("none", "ask", "read", "network"):
+        return ""
+    if mode == "plan" and spec.effect == "plan":
+        return ""
+    does = {
+        "edit": "changes files",
+        "command": "runs programs",
+        "mcp": "may change things",
+        "plan": "changes the plan",
+    }
+    return f"{spec.name} {does.get(spec.effect, 'acts')}, and in {mode} mode nothing is changed or run"
+
+
+def _settle(
+    kind: ApprovalKind,
+    setting: Answer,
+    key: str,
+    why: str,
+    policy: Policy,
+    *,
+    ask: str = "",
+    sacred: bool = False,
+) -> Verdict:
+    """The common order: the settings' and the person's no; what always asks; the run's approval mode;
+    distrust; the person's yes; the settings' yes.
+
+    `ask` is a reason why a setting alone cannot allow it; `sacred` calls ask whatever was granted.
+    """
+    if setting == "deny":
+        return Verdict("deny", f"the settings deny every {kind} call", kind)
+    answered = policy.granted(key) if key else None
+    if answered == "reject":
+        return Verdict("deny", "you chose to reject this always", kind, key)
+    if sacred:
+        if policy.nobody:
+            return Verdict("deny", f"{why}; that needs a person, and nobody is there", kind)
+        return Verdict("ask", why, kind)
+    if policy.approval_mode == "all" or (policy.approval_mode == "edits" and kind == "edit"):
+        return Verdict("allow", "you granted this for the whole run", kind, key)
+    if not policy.trusted:
+        return Verdict("ask", f"{why}; the workspace is not trusted", kind)
+    outside = "text from outside is in this conversation" if policy.tainted else ""
+    if kind == "network" and outside:
+        return Verdict("ask", f"{why}; {outside}", kind)
+    if answered == "allow":
+        return Verdict("allow", "you chose to allow this always", kind, key)
+    if setting == "allow" and not (ask or outside):
+        return Verdict("allow", "the settings allow it", kind, key)
+    reasons = [why, ask if ask != why else "", outside if setting == "allow" else ""]
+    return Verdict("ask", "; ".join(r for r in reasons if r), kind, key)
+
+
+def _plan(spec: ToolSpec, policy: Policy) -> Verdict:
+    if spec.name != "plan/approve":
+        return Verdict("allow", "changes only the plan", "plan")
+    return _settle("plan", "ask", "", "starts work on the plan", policy)
+
+
+def _read(call: ToolCall, policy: Policy) -> Verdict:
+    secret = next((p for p in touched(call) if holds_secrets(p) or holds_secrets(policy.real(p) or p)), None)
+    if secret is None:
+        return _settle("read", policy.approvals.read, f"read:{call.tool}", "reads in the workspace", policy)
+    why = f"{secret} looks like a file of secrets; its text would go to the model"
+    setting: Answer = "deny" if policy.approvals.read == "deny" else "ask"
+    return _settle("read", setting, f"read:{policy.real(secret) or secret}", why, policy)
+
+
+def _edit(call: ToolCall, policy: Policy) -> Verdict:
+    paths = touched(call)
+    for path in paths:
+        for name in {path, policy.real(path) or path}:
+            if why := why_protected(name):
+                return _settle("edit", policy.approvals.edit, "", f"{name}: {why}", policy, sacred=True)
+    written = "\n".join(text for _, text in strings(call.args))
+    for path in paths:
+        if why := why_content_matters(path, written):
+            return _settle("edit", policy.approvals.edit, "", f"{path}: {why}", policy, sacred=True)
+    return _settle("edit", policy.approvals.edit, "edit", "changes files", policy)
+
+
+def _network(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
+    url = call.args.get("url")
+    host = (urlsplit(url).hostname or "") if isinstance(url, str) else ""
+    key = f"network:{host or spec.name}"
+    return _settle("network", policy.approvals.network, key, f"reaches {host or 'the network'}", policy)
+
+
+def _mcp(spec: ToolSpec, policy: Policy) -> Verdict:
+    # A server that changes what a tool says it does needs a new yes.
+    said = json.dumps([spec.description, spec.parameters], sort_keys=True, ensure_ascii=False)
+    key = f"mcp:{spec.name}#{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+    return _settle("mcp", policy.approvals.mcp, key, f"{spec.name} runs in another program", policy)
+
+
+def _command(call: ToolCall, policy: Policy) -> Verdict:
+    line = call.args.get("command")
+    if not isinstance(line, str):  # git/commit and plug-ins: no command line to judge
+        return _settle(
+            "command", policy.approvals.command, f"command:{call.tool}", f"runs {call.tool}", policy
+        )
+    if policy.sandbox == "refused":
+        return Verdict("deny", "the sandbox is set to strict and there is none here", "command")
+    judged = judge(line, _rules(policy))
+    wants_network = (judged.network or call.args.get("network") is True) and not policy.network
+    kind: ApprovalKind = "network" if wants_network else "command"
+    if judged.answer == "deny":
+        return Verdict("deny", judged.why, kind)
+    if policy.approvals.command == "deny":
+        return Verdict("deny", "the settings deny every command", kind)
+    return _settle_command(call, judged, kind, policy)
+
+
+def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, policy: Policy) -> Verdict:
+    setting = policy.approvals.network if kind == "network" else policy.approvals.command
+    bare = policy.sandbox == "missing"
+    if judged.protected:
+        return _settle(kind, setting, "", judged.why, policy, sacred=True)
+    plain = not call.args.get("stdin")
+    if judged.answer == "allow" and kind == "command" and plain and policy.trusted and not bare:
+        return Verdict("allow", judged.why, kind)
+    mark = ("network:" if kind == "network" else "") + ("unsandboxed:" if bare else "") + "command:"
+    keys = tuple(mark + key for key in judged.keys) if plain else ()
+    answers = {policy.granted(key) for key in keys}
+    if "reject" in answers:
+        return Verdict("deny", "you chose to reject this always", kind)
+    why = judged.why
+    if kind == "network":
+        why = f"{why}, with the network"
+    if bare:
+        why = f"{why}; there is no sandbox here: it runs with all your rights"
+    doubt = "" if judged.understood and not bare else why
+    if answers == {"allow"} and len(keys) > 1 and kind == "command" and policy.trusted:
+        return Verdict("allow", "you chose to allow each part always", kind)
+    key = " && ".join(keys)
+    return _settle(kind, setting, key, why, policy, ask=doubt)
+
+
+def _rules(policy: Policy) -> CommandRules:
+    return CommandRules(
+        resolve=policy.real,
+        allow=policy.approvals.commands_allow,
+        deny=policy.approvals.commands_deny,
+        roots=policy.roots,
+        home=policy.home,
+        contained=policy.sandbox == "on",
+    )
+
+
+def remembered(key: str) -> str:
+    """In words, what "always" would mean for a verdict's `key`; empty where it cannot be remembered."""
+    prefix, _, rest = key.partition(":")
+    match prefix:
+        case "":
+            return ""
+        case "edit":
+            return "edit files in this workspace (protected files still ask)"
+        case "network" if not rest.startswith(("command:", "unsandboxed:")):
+            return f"reach {rest}"
+        case "read":
+            return f"read {rest}"
+        case "mcp":
+            return f"call {rest.partition('#')[0]} as it describes itself now"
+        case _:
+            commands = " && ".join(part.rpartition("command:")[2] for part in key.split(" && "))
+            network = " with the network" if prefix == "network" else ""
+            return f"run `{commands}`{network}" + (" without a sandbox" if "unsandboxed:" in key else "")
+
+
+# What a call touches, from its arguments alone: a plug-in's tool is checked as ours are.
+_PATH_KEY = re.compile(
+    r"(?:^|_)(?:path|paths|file|files|filename|filepath|to|from|uri|uris|dest|destination|target|source|dir|directory|folder)$",
+    re.IGNORECASE,
+)
+_PATCH_KEY = re.compile(r"(?:^|_)(?:patch|diff|input|text|content)$", re.IGNORECASE)
+_HEADERS = re.compile(
+    r"^[ \t]*(?:\*\*\* (?:Add|Update|Delete|Move|Rename|Create)[ \w]*?(?:File|to)?: ?|\*\*\* Move to: ?|(?:\+\+\+|---) "
+    r"|(?:rename|copy) (?:from|to) )(?P<path>\S.*?)\s*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_GIT_HEADER = re.compile(r"^diff --git (?P<both>.+)$", re.MULTILINE)
+_ESCAPE = re.compile(r"\\([0-7]{3}|.)")
+
+
+def strings(value: JsonValue, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every string in `value` with the key that it stands under."""
+    pending: list[tuple[str, JsonValue]] = [(key, value)]
+    while pending:
+        name, item = pending.pop()
+        if isinstance(item, str):
+            yield name, item
+        elif isinstance(item, list):
+            pending.extend((name, each) for each in reversed(item))
+        elif isinstance(item, dict):
+            pending.extend((inner, each) for inner, each in reversed(item.items()))
+
+
+def touched(call: ToolCall) -> tuple[str, ...]:
+    """The paths that `call` names, those inside a patch text included."""
+    found: dict[str, None] = {}
+    for key, text in strings(call.args):
+        if _PATH_KEY.search(key):
+            found[text] = None
+        elif key.lower() in ("patch", "diff") or (_PATCH_KEY.search(key) and call.tool.endswith("patch")):
+            found.update(dict.fromkeys(_patched(text)))
+    return tuple(found)
+
+
+def _patched(patch: str) -> Iterator[str]:
+    named = [m["path"] for m in _HEADERS.finditer(patch)]
+    for m in _GIT_HEADER.finditer(patch):
+        named.extend(re.split(r"(?:^|\s)\"?[ab]/", m["both"]))
+    for raw in named:
+        path = raw.split("\t", 1)[0].strip()
+        if path.startswith('"'):
+            path = _ESCAPE.sub(_unescape, path.strip('"'))
+        if path and path != "/dev/null":
+            yield path
+            if path[:2] in ("a/", "b/"):
+                yield path[2:]
+
+
+def _unescape(found: re.Match[str]) -> str:
+    code = found[1]
+    return chr(int(code, 8)) if code.isdigit() and len(code) == 3 else code
+
+
+def _lexically(path: str, roots: tuple[str, ...]) -> str | None:
+    if posixpath.isabs(path):
+        whole = posixpath.normpath(path)
+        for root in roots:
+            if whole == root or whole.startswith(root.rstrip("/") + "/"):
+                return posixpath.relpath(whole, root)
+        return None
+    name = posixpath.normpath(path)
+    return None if name == ".." or name.startswith(("../", "~")) else name

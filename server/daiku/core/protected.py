@@ -1,0 +1,289 @@
+"""Which paths change what tools do later (protected), and which hold secrets, however they are spelled."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from fnmatch import fnmatchcase
+from urllib.parse import unquote
+
+PROTECTED_FOLDERS: dict[str, str] = {
+    ".git": "git's own files: hooks and settings in it run programs",
+    ".hg": "Mercurial's own files: hooks in it run programs",
+    ".svn": "Subversion's own files",
+    ".vscode": "editor settings and tasks: they can run programs and grant approvals",
+    ".idea": "editor settings and run configurations",
+    ".zed": "editor settings and tasks",
+    ".vs": "editor settings",
+    ".daiku": "Daiku's own settings and rules",
+    ".claude": "rules and hooks of an agent",
+    ".codex": "rules and settings of an agent",
+    ".cursor": "rules and settings of an agent",
+    ".gemini": "rules and settings of an agent",
+    ".continue": "rules and settings of an agent",
+    ".roo": "rules and settings of an agent",
+    ".clinerules": "rules of an agent",
+    ".windsurf": "rules and settings of an agent",
+    ".agents": "rules and settings of an agent",
+    ".kiro": "rules and settings of an agent",
+    ".husky": "hooks that git runs",
+    ".githooks": "hooks that git runs",
+    ".devcontainer": "what a container runs when the folder is opened",
+    ".circleci": "continuous integration: it runs with the project's secrets",
+    ".buildkite": "continuous integration: it runs with the project's secrets",
+    ".ssh": "keys and settings of SSH",
+    ".gnupg": "keys",
+    ".aws": "credentials",
+    ".azure": "credentials",
+    ".kube": "credentials",
+    ".docker": "credentials",
+}
+# The folder's parent matters: `workflows` alone is a common name.
+PROTECTED_PAIRS: dict[tuple[str, str], str] = {
+    (".github", "workflows"): "continuous integration: it runs with the project's secrets",
+    (".github", "actions"): "continuous integration: it runs with the project's secrets",
+    (".github", "instructions"): "rules of an agent",
+    (".github", "prompts"): "prompts of an agent",
+    (".github", "agents"): "rules of an agent",
+    (".github", "chatmodes"): "rules of an agent",
+    (".github", "hooks"): "hooks of an agent",
+    (".gitlab", "ci"): "continuous integration: it runs with the project's secrets",
+    (".forgejo", "workflows"): "continuous integration: it runs with the project's secrets",
+    (".gitea", "workflows"): "continuous integration: it runs with the project's secrets",
+    (".config", "git"): "git's settings: they run programs",
+    (".config", "fish"): "a start-up file of the shell",
+    (".config", "systemd"): "services that start by themselves",
+    (".config", "autostart"): "programs that start by themselves",
+}
+_CI = "continuous integration: it runs with the project's secrets"
+_AGENT = "rules that agents follow"
+_SHELL = "a start-up file of the shell"
+_PACKAGES = "settings of a package manager: they can run programs"
+_HOOKS = "hooks that git runs"
+PROTECTED_FILES: dict[str, str] = {
+    "*.code-workspace": "a workspace file of the editor: its settings can run programs",
+    "tasks.json": "tasks that the editor runs",
+    "launch.json": "programs that the editor starts",
+    "agents.md": _AGENT,
+    "agents.override.md": _AGENT,
+    "claude.md": _AGENT,
+    "claude.local.md": _AGENT,
+    "gemini.md": _AGENT,
+    "copilot-instructions.md": _AGENT,
+    "*.instructions.md": _AGENT,
+    ".cursorrules": _AGENT,
+    ".windsurfrules": _AGENT,
+    ".clinerules": _AGENT,
+    ".roorules*": _AGENT,
+    ".goosehints": _AGENT,
+    ".rules": _AGENT,
+    ".mcp.json": "MCP servers: programs that an agent starts",
+    "mcp.json": "MCP servers: programs that an agent starts",
+    "mcp_config.json": "MCP servers: programs that an agent starts",
+    "cline_mcp_settings.json": "MCP servers: programs that an agent starts",
+    ".daikuignore": "what is hidden from the agent",
+    ".gitlab-ci.yml": _CI,
+    ".gitlab-ci.yaml": _CI,
+    "*.gitlab-ci.yml": _CI,
+    "jenkinsfile": _CI,
+    "azure-pipelines.y*ml": _CI,
+    "bitbucket-pipelines.yml": _CI,
+    ".travis.yml": _CI,
+    ".drone.y*ml": _CI,
+    ".appveyor.yml": _CI,
+    "appveyor.yml": _CI,
+    ".woodpecker.y*ml": _CI,
+    "cloudbuild.y*ml": _CI,
+    ".bashrc": _SHELL,
+    ".bash_profile": _SHELL,
+    ".bash_login": _SHELL,
+    ".bash_logout": _SHELL,
+    ".bash_aliases": _SHELL,
+    ".profile": _SHELL,
+    ".zshrc": _SHELL,
+    ".zshenv": _SHELL,
+    ".zprofile": _SHELL,
+    ".zlogin": _SHELL,
+    ".zlogout": _SHELL,
+    ".kshrc": _SHELL,
+    ".cshrc": _SHELL,
+    ".tcshrc": _SHELL,
+    ".inputrc": _SHELL,
+    "config.fish": _SHELL,
+    ".envrc": _SHELL,
+    ".vimrc": "a start-up file of an editor",
+    ".exrc": "a start-up file of an editor",
+    ".nvimrc": "a start-up file of an editor",
+    ".nvim.lua": "a start-up file of an editor",
+    ".dir-locals.el": "a start-up file of an editor",
+    ".emacs": "a start-up file of an editor",
+    ".gitconfig": "git's settings: they run programs",
+    ".gitmodules": "git's submodules: where code is fetched from",
+    ".gitattributes": "which programs git passes files through",
+    ".hgrc": "Mercurial's settings: they run programs",
+    ".npmrc": _PACKAGES,
+    ".yarnrc": _PACKAGES,
+    ".yarnrc.yml": _PACKAGES,
+    ".pnpmfile.cjs": _PACKAGES,
+    ".pnpmfile.mjs": _PACKAGES,
+    "bunfig.toml": _PACKAGES,
+    "pip.conf": _PACKAGES,
+    "pip.ini": _PACKAGES,
+    ".pypirc": _PACKAGES,
+    ".condarc": _PACKAGES,
+    "sitecustomize.py": "Python runs it at every start",
+    "usercustomize.py": "Python runs it at every start",
+    "*.pth": "Python runs it at every start",
+    ".pre-commit-config.yaml": _HOOKS,
+    "lefthook.y*ml": _HOOKS,
+    ".lefthook.y*ml": _HOOKS,
+    ".huskyrc*": _HOOKS,
+    ".lintstagedrc*": _HOOKS,
+    ".tool-versions": "which programs are run",
+    ".mise.toml": "which programs are run",
+    "mise.toml": "which programs are run",
+    ".netrc": "credentials",
+    ".env": "secrets and settings that programs load",
+    ".env.*": "secrets and settings that programs load",
+    ".crontab": "programs that run by themselves",
+    "authorized_keys": "who may log in",
+}
+SECRET_FILES = (
+    ".env", ".env.*", "*.env", ".envrc", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "identity", "*.pem", "*.key",
+    "*.p12", "*.pfx", "*.p8", "*.ppk", "*.jks", "*.keystore", "*.kdbx", "*.ovpn", "*.asc", ".netrc", "_netrc", ".pgpass",
+    ".my.cnf", ".pypirc", ".npmrc", ".git-credentials", ".htpasswd", "credentials", "credentials.*", "*credentials*.json",
+    "service-account*.json", "service_account*.json", "client_secret*.json", "secrets.*", "secret.*", ".secrets",
+    "*.tfvars", "*.tfstate", "terraform.rc", ".terraformrc", ".vault-token", "kubeconfig", ".dockercfg", "token.json",
+    "master.key", "*.gpg", ".bash_history", ".zsh_history", ".python_history", "auth.json", "hosts.yml",
+)  # fmt: skip
+SECRET_FOLDERS = frozenset(
+    {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud", ".password-store", ".secrets"}
+)
+PUBLIC_FILES = (
+    "*.example",
+    "*.sample",
+    "*.template",
+    "*.dist",
+    "*.pub",
+    "*.example.*",
+    "example.*",
+    "*.sample.*",
+)
+# Names of this shape are source code about secrets more often than secrets.
+SOURCE_FILES = (
+    "*.py",
+    "*.ts",
+    "*.tsx",
+    "*.js",
+    "*.jsx",
+    "*.go",
+    "*.rs",
+    "*.java",
+    "*.rb",
+    "*.md",
+    "*.html",
+    "*.css",
+)
+
+_STREAM = re.compile(r":[^/]*$")
+
+
+def spellings(path: str) -> tuple[tuple[str, ...], ...]:
+    """The folders and name that `path` can mean to some file system, lower-cased; `..` resolved.
+
+    More than one where decoding (%2e, NFKC) changes it: a check has to hold for each.
+    """
+    found: list[tuple[str, ...]] = []
+    text = path.strip()
+    for _ in range(4):
+        parts = _parts(text)
+        if parts not in found:
+            found.append(parts)
+        decoded = unquote(text)
+        if decoded == text:
+            break
+        text = decoded
+    return tuple(found)
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    text = unicodedata.normalize("NFKC", path)
+    text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Cc", "Mn") or c == "\t")
+    text = text.replace("\\", "/").casefold()
+    if text.startswith("file:"):
+        text = "/" + text.removeprefix("file:").lstrip("/")
+    parts: list[str] = []
+    for raw in text.split("/"):
+        name = _STREAM.sub("", raw).strip()
+        stripped = name.rstrip(". ")
+        name = stripped or name
+        if name in ("", "."):
+            continue
+        if name == "..":
+            if parts:
+                parts.pop()
+        else:
+            parts.append("." + name[:-2] if name in ("git~1", "git~2", "hg~1") else name)
+    return tuple(parts)
+
+
+def why_protected(path: str) -> str:
+    """What makes changing `path` a matter for a person, or an empty string."""
+    for parts in spellings(path):
+        for name in parts:
+            if name in PROTECTED_FOLDERS:
+                return PROTECTED_FOLDERS[name]
+        for pair in zip(parts, parts[1:], strict=False):
+            if pair in PROTECTED_PAIRS:
+                return PROTECTED_PAIRS[pair]
+        if not parts:
+            continue
+        name = parts[-1]
+        if any(fnmatchcase(name, pattern) for pattern in PUBLIC_FILES[:4]):
+            continue
+        for pattern, why in PROTECTED_FILES.items():
+            if fnmatchcase(name, pattern):
+                return why
+        if parts[:1] in (("proc",), ("sys",), ("dev",)) and path.startswith("/"):
+            return "the running system itself"
+    return ""
+
+
+def holds_secrets(path: str) -> bool:
+    """True where `path` is named like a file of keys or passwords."""
+    return any(_secret(parts) for parts in spellings(path))
+
+
+def _secret(parts: tuple[str, ...]) -> bool:
+    if not parts:
+        return False
+    name = parts[-1]
+    if parts[:1] == ("proc",) and name in ("environ", "mem", "cmdline"):
+        return True
+    if any(fnmatchcase(name, pattern) for pattern in PUBLIC_FILES):
+        return False
+    if SECRET_FOLDERS & set(parts[:-1]) or name in SECRET_FOLDERS:
+        return True
+    if any(fnmatchcase(name, pattern) for pattern in SOURCE_FILES):
+        return False
+    return any(fnmatchcase(name, pattern) for pattern in SECRET_FILES)
+
+
+_SCHEMA = re.compile(r'"\$schema"\s*:\s*"\s*(?P<url>(?:[a-z][a-z0-9+.-]*:)?//[^"]*)"', re.IGNORECASE)
+_KNOWN_SCHEMA = re.compile(
+    r"https?://(?:json-schema\.org|(?:json|www)\.schemastore\.org|biomejs\.dev|turbo\.build|turborepo\.com|ui\.shadcn\.com)/[\w./-]*#?$",
+    re.IGNORECASE,
+)
+_INSTALL_HOOK = re.compile(
+    r'"(?:preinstall|install|postinstall|prepare|preprepare|postprepare|prepublish|prepack|postpack|dependencies:?hook)"\s*:\s*"'
+)
+
+
+def why_content_matters(path: str, text: str) -> str:
+    """What in `text`, once written to `path`, would make a tool fetch or run something by itself."""
+    names = {parts[-1] for parts in spellings(path) if parts}
+    if any(not _KNOWN_SCHEMA.match(m["url"]) for m in _SCHEMA.finditer(text)):
+        return "an editor that opens it would fetch its remote $schema"
+    if "package.json" in names and _INSTALL_HOOK.search(text):
+        return "the package manager would run its install script"
+    return ""
