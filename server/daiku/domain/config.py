@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from daiku.domain.runs import RunLimits
 
@@ -25,9 +25,9 @@ class Section(BaseModel):
 class Price(Section):
     """USD per million tokens."""
 
-    input: float = 0.0
-    output: float = 0.0
-    cached: float | None = None
+    input: float = Field(0.0, ge=0, allow_inf_nan=False)
+    output: float = Field(0.0, ge=0, allow_inf_nan=False)
+    cached: float | None = Field(None, ge=0, allow_inf_nan=False)
 
 
 class ProviderSettings(Section):
@@ -37,15 +37,15 @@ class ProviderSettings(Section):
     base_url: str = ""
     api_key_env: str = ""
     api_key: SecretStr = SecretStr("")
-    context_length: int = 0
+    context_length: int = Field(0, ge=0)
     price: dict[str, Price] = {}
     headers: dict[str, str] = {}
     api: Literal["auto", "chat", "responses"] = "auto"
     tool_protocol: ToolProtocol = "native"
     effort: Literal["", "none", "low", "medium", "high"] = ""
-    first_token_seconds: int = 1800
+    first_token_seconds: int = Field(1800, ge=1)
     """Silence allowed before the first byte; a local model may need twenty minutes."""
-    idle_seconds: int = 300
+    idle_seconds: int = Field(300, ge=1)
     """Silence allowed between two bytes."""
 
 
@@ -80,8 +80,8 @@ class SandboxSettings(Section):
 
 
 class GuardrailSettings(Section):
-    similarity_warn: float = 0.28
-    similarity_block: float = 0.40
+    similarity_warn: float = Field(0.28, ge=0, le=1)
+    similarity_block: float = Field(0.40, ge=0, le=1)
     regex_blocks: tuple[str, ...] = ()
 
 
@@ -93,10 +93,10 @@ class RouterSettings(Section):
 class PlaybookSettings(Section):
     enabled: bool = True
     learn: Literal["off", "review", "auto"] = "review"
-    top_k: int = 10
-    alpha: float = 0.5
-    min_confidence: float = 0.3
-    token_budget: int = 4000
+    top_k: int = Field(10, ge=1)
+    alpha: float = Field(0.5, ge=0, le=1)
+    min_confidence: float = Field(0.3, ge=0, le=1)
+    token_budget: int = Field(4000, ge=0)
 
 
 class ResearchSettings(Section):

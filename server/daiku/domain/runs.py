@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from daiku.domain.base import Wire
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
@@ -18,11 +20,11 @@ ApprovalMode = Literal["ask", "edits", "all", "none"]
 class RunLimits(Wire):
     """Where a run stops by itself; 0 is no limit (X.24)."""
 
-    max_rounds: int = 50
-    max_tokens: int = 0
-    max_cost: float = 0.0
-    max_seconds: int = 0
-    max_tool_errors: int = 3
+    max_rounds: int = Field(50, ge=0)
+    max_tokens: int = Field(0, ge=0)
+    max_cost: float = Field(0.0, ge=0, allow_inf_nan=False)
+    max_seconds: int = Field(0, ge=0)
+    max_tool_errors: int = Field(3, ge=0)
 
 
 class Position(Wire):

@@ -1,0 +1,237 @@
+"""Settings, read and checked once: command line, environment, editor, workspace, user, defaults."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from daiku.domain.base import JsonObject
+from daiku.domain.config import PROVIDERS, Config, LLMSettings
+from daiku.domain.errors import Failure, UsageError
+from daiku.settings.check import check_values, dotted, known_keys, leaves, tidy
+from daiku.settings.environment import from_environment, secrets_of, with_keys
+from daiku.settings.trust import from_strangers
+
+__all__ = ["Loaded", "home", "load", "private_file", "secrets_of", "user_file", "workspace_file"]
+
+MAX_FILE = 1_000_000
+FOLDERS = ("logs", "traces", "checkpoints", "contexts")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings, where each that is not a default comes from, and what to tell the person."""
+
+    config: Config
+    origins: Mapping[str, str]
+    """Dotted key -> "command line", "environment NAME", "editor" or a file."""
+    notices: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    """Keys of the workspace's file that were left out because it is not trusted."""
+
+
+def load(
+    *,
+    workspace: Path | None,
+    trusted: bool,
+    environ: Mapping[str, str],
+    editor: JsonObject | None = None,
+    overrides: JsonObject | None = None,
+) -> Loaded:
+    """Merge every layer. `editor` and `overrides` have the shape of the TOML file.
+
+    Raises UsageError with every wrong key and value in one line. A project's `.env` is never read.
+    """
+    problems: list[str] = []
+    origins: dict[str, str] = {}
+    notices: list[str] = []
+    ignored: tuple[str, ...] = ()
+    merged = _names_of_keys()
+
+    def add(layer: JsonObject, where: str, names: Mapping[str, str] | None = None) -> None:
+        _merge(merged, layer)
+        for key, _ in leaves(layer):
+            origins[dotted(key)] = f"{where} {names[dotted(key)]}" if names else where
+
+    user = user_file(environ)
+    if (layer := _checked(_file(user, problems), str(user), problems)) is not None:
+        problems.extend(_keys_in_file(layer, user))
+        add(layer, str(user))
+    own = workspace_file(workspace)
+    if own is not None and not problems and _inside(own, workspace, notices):
+        layer = _checked(_file(own, problems), str(own), problems)
+        if layer is not None and not problems:
+            layer, ignored = from_strangers(layer, Config.model_validate(merged), trusted=trusted)
+            notices.extend(_about_ignored(own, ignored, trusted))
+            add(layer, str(own))
+    if (layer := _checked(_without_blanks(editor or {}), "editor settings", problems)) is not None:
+        add(layer, "editor")
+    layer, names = from_environment(environ, problems)
+    if (checked := _checked(layer, "environment", problems)) is not None:
+        add(checked, "environment", names)
+    if (layer := _checked(overrides or {}, "command line", problems)) is not None:
+        add(layer, "command line")
+    if problems:
+        raise _wrong(problems)
+    config, keys = with_keys(Config.model_validate(merged), environ)
+    origins.update({key: f"environment {name}" for key, name in keys.items()})
+    _check_together(config, origins)
+    return Loaded(config, origins, tuple(notices), ignored)
+
+
+def home(environ: Mapping[str, str]) -> Path:
+    """The folder of all state, made with its parts, readable by its owner only.
+
+    Raises UsageError when it cannot be made.
+    """
+    named = environ.get("DAIKU_HOME", "").strip()
+    folder = Path(named).expanduser() if named else platformdirs.user_data_path("daiku", appauthor=False)
+    folder = Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would follow a link that we then chmod away from
+    try:
+        for path in (folder, *(folder / name for name in FOLDERS)):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) != 0o700:
+                path.chmod(0o700)
+    except OSError as wrong:
+        raise UsageError(
+            Failure(
+                kind="usage",
+                message=f"cannot use {folder} for Daiku's data: {wrong.strerror}",
+                hint="Set DAIKU_HOME to a folder of your own.",
+            )
+        ) from wrong
+    return folder
+
+
+def private_file(path: Path) -> Path:
+    """Make sure that `path` exists and only its owner can read it, whatever the umask; the path."""
+    handle = os.open(
+        path, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0), 0o600
+    )
+    try:
+        if hasattr(os, "fchmod"):
+            os.fchmod(handle, 0o600)
+    finally:
+        os.close(handle)
+    return path
+
+
+def user_file(environ: Mapping[str, str]) -> Path:
+    """The person's own `config.toml`, in the platform's folder for settings."""
+    xdg = environ.get("XDG_CONFIG_HOME", "")
+    if xdg and Path(xdg).is_absolute() and sys.platform != "win32":
+        return Path(xdg) / "daiku" / "config.toml"
+    return platformdirs.user_config_path("daiku", appauthor=False) / "config.toml"
+
+
+def workspace_file(workspace: Path | None) -> Path | None:
+    """Where a workspace keeps its settings; None without a workspace."""
+    return workspace / ".daiku" / "config.toml" if workspace else None
+
+
+def _file(path: Path, problems: list[str]) -> JsonObject:
+    """A TOML file's data; nothing where there is none. Pipes and huge files are refused unread."""
+    try:
+        info = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as wrong:
+        problems.append(f"{path}: cannot be read ({wrong.strerror})")
+        return {}
+    if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_FILE:
+        problems.append(f"{path}: must be a plain TOML file of at most {MAX_FILE} bytes")
+        return {}
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as wrong:
+        problems.append(f"{path}: cannot be read ({wrong.strerror})")
+    except UnicodeDecodeError:
+        problems.append(f"{path}: must be written in UTF-8")
+    except (tomllib.TOMLDecodeError, RecursionError) as wrong:
+        problems.append(f"{path}: is not TOML ({wrong})")
+    return {}
+
+
+def _checked(data: JsonObject, where: str, problems: list[str]) -> JsonObject | None:
+    """The layer in snake_case, or None when something in it is wrong."""
+    before = len(problems)
+    layer = tidy(data, problems, where)
+    check_values(layer, problems, where)
+    return layer if len(problems) == before else None
+
+
+def _inside(path: Path, workspace: Path | None, notices: list[str]) -> bool:
+    """False, with a notice, where a link leads out of the workspace."""
+    if workspace is None or path.resolve().is_relative_to(workspace.resolve()):
+        return True
+    notices.append(f"{path} was not read: it leads out of the workspace")
+    return False
+
+
+def _keys_in_file(layer: JsonObject, path: Path) -> list[str]:
+    return [
+        f"{path}: {dotted(key)}: a file never holds a key; put it into an environment variable and name that in api_key_env"
+        for key, _ in leaves(layer)
+        if key[-1] == "api_key"
+    ]
+
+
+def _about_ignored(path: Path, ignored: tuple[str, ...], trusted: bool) -> list[str]:
+    if not ignored:
+        return []
+    names = ", ".join(ignored)
+    if trusted:
+        return [f"{path}: {names} ignored: a workspace never sets keys"]
+    return [f"{path}: {names} ignored until you trust this workspace"]
+
+
+def _without_blanks(data: JsonObject) -> JsonObject:
+    """An editor sends its own blank defaults: they mean "not set here"."""
+    return {
+        key: _without_blanks(value) if isinstance(value, dict) else value
+        for key, value in data.items()
+        if value is not None and value != ""
+    }
+
+
+def _names_of_keys() -> JsonObject:
+    """The default `api_key_env` of each provider: a table that sets something else must not lose it."""
+    defaults = LLMSettings()
+    return {"llm": {name: {"api_key_env": getattr(defaults, name).api_key_env} for name in PROVIDERS}}
+
+
+def _merge(into: JsonObject, layer: JsonObject) -> None:
+    for name, value in layer.items():
+        present = into.get(name)
+        if isinstance(present, dict) and isinstance(value, dict):
+            _merge(present, value)
+        else:
+            into[name] = dict(value) if isinstance(value, dict) else value
+
+
+def _check_together(config: Config, origins: Mapping[str, str]) -> None:
+    """What is right alone and wrong together."""
+    rails = config.guardrails
+    if rails.similarity_warn > rails.similarity_block:
+        key = "guardrails.similarity_warn"
+        where = origins.get(key) or origins.get("guardrails.similarity_block") or "defaults"
+        raise _wrong(
+            [f"{where}: {key} must not be above guardrails.similarity_block ({rails.similarity_block})"]
+        )
+
+
+def _wrong(problems: list[str]) -> UsageError:
+    text = "; ".join(problems[:4]) + (f"; and {len(problems) - 4} more" if len(problems) > 4 else "")
+    return UsageError(Failure(kind="usage", message=text, hint="All settings: daiku config show"))
+
+
+def every_key() -> tuple[str, ...]:
+    """Every setting as a dotted name, in the order of PROTOCOL 2."""
+    return tuple(dotted(key) for key in known_keys())

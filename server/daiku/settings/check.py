@@ -1,0 +1,196 @@
+"""Keys and values of one layer of settings: known names, right types, problems in plain words."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import types
+from collections.abc import Iterator
+from typing import Any, get_args, get_origin
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic.alias_generators import to_snake
+from pydantic_core import ErrorDetails
+
+from daiku.domain.base import JsonObject
+from daiku.domain.config import Config
+
+Key = tuple[str, ...]
+SECRET = re.compile(r"api_key$|token$|headers|\benv\b|database_url|password|secret")
+URLS = re.compile(r"\.(base_url|api_url|otlp_endpoint|url)$")
+
+
+def model_of(annotation: Any) -> type[BaseModel] | None:
+    """The settings table behind a field's type, None where it is a plain value."""
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+
+
+def field_at(key: Key) -> Any:
+    """The type of the setting at `key`, None where there is none."""
+    here: Any = Config
+    for part in key:
+        table = model_of(here)
+        if table is None or part not in table.model_fields:
+            return None
+        here = table.model_fields[part].annotation
+    return here
+
+
+def known_keys(table: type[BaseModel] = Config, at: Key = ()) -> Iterator[Key]:
+    """Every setting that is a value, as a path."""
+    for name, info in table.model_fields.items():
+        inner = model_of(info.annotation)
+        if inner is None:
+            yield (*at, name)
+        else:
+            yield from known_keys(inner, (*at, name))
+
+
+def leaves(data: JsonObject, at: Key = ()) -> Iterator[tuple[Key, JsonValue]]:
+    """The values of a layer with their paths; lists and free tables count as one value."""
+    for name, value in data.items():
+        if isinstance(value, dict) and model_of(field_at((*at, name))) is not None:
+            yield from leaves(value, (*at, name))
+        else:
+            yield (*at, name), value
+
+
+def tidy(data: JsonObject, problems: list[str], where: str, at: Key = ()) -> JsonObject:
+    """The layer with every key in snake_case; unknown keys go to `problems` with the nearest one."""
+    table = model_of(field_at(at)) if at else Config
+    assert table is not None
+    done: JsonObject = {}
+    for raw, value in data.items():
+        name = raw if raw in table.model_fields else to_snake(raw)
+        if name not in table.model_fields:
+            problems.append(f"{where}: {dotted((*at, raw))} is not a setting{_suggestion((*at, raw))}")
+            continue
+        inner = model_of(table.model_fields[name].annotation)
+        if inner is not None and isinstance(value, dict):
+            done[name] = tidy(value, problems, where, (*at, name))
+        else:
+            done[name] = value
+    return done
+
+
+def check_values(data: JsonObject, problems: list[str], where: str) -> None:
+    """Every value that does not fit goes to `problems`: where, which key, what would be right."""
+    try:
+        Config.model_validate(data)
+    except ValidationError as wrong:
+        seen: set[str] = set()
+        for error in wrong.errors(include_url=False):
+            text = f"{where}: {_describe(error)}"
+            if text not in seen:
+                seen.add(text)
+                problems.append(text)
+    for key, value in leaves(data):
+        name = dotted(key)
+        if isinstance(value, str) and value and URLS.search(name) and not _is_url(value):
+            problems.append(
+                f"{where}: {name} must be an address such as https://host/path, not {shown(name, value)}"
+            )
+        if name == "guardrails.regex_blocks" and isinstance(value, list):
+            problems.extend(
+                f"{where}: {name}: {pattern!r} is not a regular expression ({reason})"
+                for pattern in value
+                if isinstance(pattern, str) and (reason := _regex_problem(pattern))
+            )
+
+
+def dotted(key: tuple[str | int, ...]) -> str:
+    """`llm.openai.base_url`; list places as `mcp_servers[0].url`."""
+    text = ""
+    for part in key:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def shown(name: str, value: object) -> str:
+    """A value fit for a message: short, never a secret."""
+    if SECRET.search(name):
+        return "the value given"
+    text = repr(value) if not isinstance(value, bool) else str(value).lower()
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _suggestion(key: Key) -> str:
+    """Siblings first, then a key of that name elsewhere, then whatever looks alike."""
+    table = model_of(field_at(key[:-1])) if key[:-1] else Config
+    siblings = list(table.model_fields) if table else []
+    near = difflib.get_close_matches(key[-1], siblings, 1, 0.6)
+    if near:
+        return f"; did you mean {dotted((*key[:-1], near[0]))}?"
+    every = list(known_keys())
+    same = [k for k in every if k[-1] == key[-1]]
+    if same:
+        return f"; did you mean {dotted(same[0])}?"
+    names = {dotted(k): k for k in every} | {k[-1]: k for k in reversed(every)}
+    near = difflib.get_close_matches(dotted(key), names, 1, 0.5) or difflib.get_close_matches(
+        key[-1], names, 1, 0.5
+    )
+    if near:
+        return f"; did you mean {dotted(names[near[0]])}?"
+    return f"; here there are: {', '.join(siblings)}"
+
+
+_RIGHT = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "tuple": "a list",
+    "list": "a list",
+    "dict": "a table",
+    "model": "a table",
+    "finite": "a finite number",
+}
+
+
+def _describe(error: ErrorDetails) -> str:
+    loc = tuple(to_snake(p) if isinstance(p, str) and p.isidentifier() else p for p in error["loc"])
+    name, kind, ctx = dotted(loc), error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        table = _inner_table(loc[:-1])
+        near = difflib.get_close_matches(str(loc[-1]), list(table.model_fields), 1, 0.5) if table else []
+        return f"{name} is not a setting" + (f"; did you mean {near[0]}?" if near else "")
+    if kind == "literal_error":
+        right = f"one of {ctx.get('expected', '')}"
+    elif kind in ("greater_than_equal", "less_than_equal"):
+        right = "at least " + str(ctx["ge"]) if "ge" in ctx else "at most " + str(ctx.get("le"))
+    elif kind == "value_error":
+        return f"{name}: {error['msg'].removeprefix('Value error, ')}"
+    else:
+        right = _RIGHT.get(kind.partition("_")[0], error["msg"])
+    return f"{name} must be {right}, not {shown(name, error.get('input'))}"
+
+
+def _inner_table(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
+    """The table at a place inside lists and free tables, where `field_at` does not reach."""
+    here: Any = Config
+    for part in loc:
+        table = model_of(here)
+        if table is not None and isinstance(part, str) and part in table.model_fields:
+            here = table.model_fields[part].annotation
+        elif get_origin(here) in (tuple, dict, types.UnionType):
+            here = next((a for a in reversed(get_args(here)) if model_of(a)), None)
+        else:
+            return None
+    return model_of(here)
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _regex_problem(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as wrong:
+        return str(wrong)
+    return ""

@@ -1,0 +1,134 @@
+"""Settings and keys from environment variables: the usual names and `DAIKU_SECTION__KEY`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from typing import get_origin
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue, SecretStr
+
+from daiku.domain.base import JsonObject
+from daiku.domain.config import PROVIDERS, Config, LLMSettings, ProviderSettings
+from daiku.settings.check import Key, dotted, field_at, known_keys, model_of
+
+USUAL: dict[str, Key] = {
+    "ANTHROPIC_BASE_URL": ("llm", "anthropic", "base_url"),
+    "OPENAI_BASE_URL": ("llm", "openai", "base_url"),
+    "GEMINI_BASE_URL": ("llm", "gemini", "base_url"),
+    "OLLAMA_HOST": ("llm", "ollama", "base_url"),
+    "LMSTUDIO_BASE_URL": ("llm", "lmstudio", "base_url"),
+    "GITHUB_API_URL": ("github", "api_url"),
+    "GITLAB_API_URL": ("gitlab", "api_url"),
+    "TRACE_OTLP_ENDPOINT": ("trace", "otlp_endpoint"),
+}
+ALSO = {"GEMINI_API_KEY": ("GOOGLE_API_KEY",)}
+"""Second names of a key's variable."""
+SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+
+
+def put(data: JsonObject, key: Key, value: JsonValue) -> None:
+    """Set the value at a path, making the tables on the way."""
+    for part in key[:-1]:
+        inner = data.setdefault(part, {})
+        assert isinstance(inner, dict)
+        data = inner
+    data[key[-1]] = value
+
+
+def from_environment(environ: Mapping[str, str], problems: list[str]) -> tuple[JsonObject, dict[str, str]]:
+    """The layer that the environment makes, and which variable each key came from.
+
+    An empty variable counts as not set. `DAIKU_…` wins over the usual names.
+    """
+    data: JsonObject = {}
+    origin: dict[str, str] = {}
+    for name, key in USUAL.items():
+        if value := environ.get(name, "").strip():
+            put(data, key, _ollama_address(value) if name == "OLLAMA_HOST" else value)
+            origin[dotted(key)] = name
+    for name, value in sorted(environ.items()):
+        key = _key_of(name)
+        if key is None or not value.strip():
+            continue
+        field = field_at(key)
+        if field is None or model_of(field) is not None:
+            every = ["DAIKU_" + "__".join(k).upper() for k in known_keys()]
+            near = difflib.get_close_matches(name, every, 1, 0.5)
+            problems.append(
+                f"environment: {name} is not a setting" + (f"; did you mean {near[0]}?" if near else "")
+            )
+            continue
+        put(data, key, _value_of(field, value, name, problems))
+        origin[dotted(key)] = name
+    return data, origin
+
+
+def with_keys(config: Config, environ: Mapping[str, str]) -> tuple[Config, dict[str, str]]:
+    """The settings with each provider's key from the variable that `api_key_env` names, and where from."""
+    found: dict[str, ProviderSettings] = {}
+    origin: dict[str, str] = {}
+    for name in PROVIDERS:
+        provider: ProviderSettings = getattr(config.llm, name)
+        for variable in (provider.api_key_env, *ALSO.get(provider.api_key_env, ())):
+            if variable and (value := environ.get(variable, "").strip()):
+                found[name] = provider.model_copy(update={"api_key": SecretStr(value)})
+                origin[f"llm.{name}.api_key"] = variable
+                break
+    llm: LLMSettings = config.llm.model_copy(update=found)
+    return config.model_copy(update={"llm": llm}), origin
+
+
+def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Every text that must never be stored or shown: keys, and variables named like secrets."""
+    keys = [getattr(config.llm, name).api_key.get_secret_value() for name in PROVIDERS]
+    names = [config.github.token_env, config.gitlab.token_env, config.research.api_key_env]
+    tokens = [environ.get(n, "") for n in names if n]
+    others = [v for n, v in environ.items() if SECRET_NAME.search(n)]
+    headers = [
+        value
+        for name in PROVIDERS
+        for header, value in getattr(config.llm, name).headers.items()
+        if SECRET_NAME.search(header) or header.lower() == "authorization"
+    ]
+    return tuple(sorted({s.strip() for s in (*keys, *tokens, *others, *headers) if len(s.strip()) >= 8}))
+
+
+def _key_of(name: str) -> Key | None:
+    """`DAIKU_A__B` is a.b; `DAIKU_MCP_SERVERS` a whole list; other DAIKU_ names are not settings."""
+    if not name.startswith("DAIKU_"):
+        return None
+    parts = name.removeprefix("DAIKU_").lower().split("__")
+    return tuple(parts) if len(parts) > 1 or parts == ["mcp_servers"] else None
+
+
+def _value_of(field: object, text: str, name: str, problems: list[str]) -> JsonValue:
+    """Lists and tables are JSON; a list of texts may also be separated by commas."""
+    if get_origin(field) not in (tuple, dict):
+        return text
+    if text.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(text)
+        except ValueError as wrong:
+            problems.append(f"environment: {name} is not JSON ({wrong})")
+            return [] if get_origin(field) is tuple else {}
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _ollama_address(text: str) -> str:
+    """OLLAMA_HOST may be a host, `:port`, or the address that a server listens on."""
+    address = text if "://" in text else f"http://{text}"
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname or "127.0.0.1", parts.port
+    except ValueError:
+        return address
+    if host in ("0.0.0.0", "::"):  # noqa: S104  # where a server listens, not where a client asks
+        host = "127.0.0.1"
+    if ":" in host:
+        host = f"[{host}]"
+    port = port or (443 if parts.scheme == "https" else 11434)
+    return f"{parts.scheme}://{host}:{port}{parts.path.rstrip('/')}"

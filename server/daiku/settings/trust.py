@@ -1,0 +1,117 @@
+"""What a workspace's own settings file may do: strangers write it, so it can only make things stricter."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from pydantic import BaseModel, JsonValue
+
+from daiku.domain.base import JsonObject
+from daiku.domain.config import Config
+from daiku.settings.check import Key, dotted, leaves
+from daiku.settings.environment import put
+
+STRICTNESS: dict[str, tuple[JsonValue, ...]] = {
+    "approvals.read": ("allow", "ask", "deny"),
+    "approvals.edit": ("allow", "ask", "deny"),
+    "approvals.command": ("allow", "ask", "deny"),
+    "approvals.network": ("allow", "ask", "deny"),
+    "approvals.mcp": ("allow", "ask", "deny"),
+    "sandbox.mode": ("off", "auto", "strict"),
+    "sandbox.network": (True, False),
+    "playbook.learn": ("auto", "review", "off"),
+    "playbook.enabled": (True, False),
+}
+"""From loose to strict: an untrusted file may only move to the right."""
+LOWER_IS_STRICTER = ("guardrails.similarity_warn", "guardrails.similarity_block")
+ADDED_TO = ("approvals.commands_deny", "guardrails.regex_blocks")
+"""Lists where more is stricter: what the file says comes on top."""
+HARMLESS = (
+    "llm.provider",
+    "llm.model",
+    "llm.fallback_model",
+    "router.rules",
+    "router.model",
+    "playbook.top_k",
+    "playbook.alpha",
+    "playbook.min_confidence",
+    "playbook.token_budget",
+    "research.engine",
+)
+HARMLESS_OF_PROVIDERS = (
+    "context_length",
+    "api",
+    "tool_protocol",
+    "effort",
+    "first_token_seconds",
+    "idle_seconds",
+)
+
+Verdict = Literal["take", "looser", "forbidden"]
+
+
+def from_strangers(layer: JsonObject, below: Config, *, trusted: bool) -> tuple[JsonObject, tuple[str, ...]]:
+    """What of a workspace's (valid) file counts, given the settings `below` it, and the keys left out.
+
+    Trusted files may set everything but keys. Whatever is not known to be harmless or stricter is
+    left out, so a new setting is safe until somebody says otherwise.
+    """
+    taken: JsonObject = {}
+    ignored: list[str] = []
+    for key, value in leaves(layer):
+        name = dotted(key)
+        if key[-1] == "api_key" or (not trusted and not _may(name, key, value, below)):
+            ignored.append(name)
+            continue
+        if not trusted and name in ADDED_TO and isinstance(value, list):
+            present: tuple[str, ...] = _present(below, key)
+            put(taken, key, [*present, *(v for v in value if v not in present)])
+        else:
+            put(taken, key, value)
+    return taken, tuple(ignored)
+
+
+def _may(name: str, key: Key, value: JsonValue, below: Config) -> bool:
+    present = _present(below, key)
+    if name in STRICTNESS:
+        order = STRICTNESS[name]
+        wanted = _as_bool(value) if isinstance(order[0], bool) else value
+        return wanted in order and order.index(wanted) >= order.index(present)
+    if name in ADDED_TO:
+        return True
+    if name in LOWER_IS_STRICTER:
+        return _number(value) <= present
+    if key[0] == "limits":  # 0 is no limit
+        return 0 < _number(value) <= (present or math.inf)
+    if name in HARMLESS:
+        return "scripted" not in str(value).partition("/")[0]
+    return len(key) == 3 and key[0] == "llm" and key[-1] in HARMLESS_OF_PROVIDERS
+
+
+def _present(config: Config, key: Key) -> Any:
+    here: Any = config
+    for part in key:
+        here = getattr(here, part) if isinstance(here, BaseModel) else None
+    return here
+
+
+def _as_bool(value: JsonValue) -> JsonValue:
+    """As pydantic reads it, so that "no" is not taken for something else than False."""
+    return {
+        "true": True,
+        "false": False,
+        "1": True,
+        "0": False,
+        "yes": True,
+        "no": False,
+        "on": True,
+        "off": False,
+    }.get(str(value).lower(), value)
+
+
+def _number(value: JsonValue) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        return math.inf
