@@ -1,0 +1,288 @@
+"""The `scripted` provider: plays a file of replies instead of asking a model, for tests, demos and replay."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from daiku.domain.base import JsonObject
+from daiku.domain.errors import (
+    ContextOverflowError,
+    Failure,
+    FailureKind,
+    LLMAuthError,
+    LLMError,
+    LLMRateLimitError,
+    LLMRequestError,
+    LLMTimeoutError,
+    StreamCutError,
+    UsageError,
+)
+from daiku.domain.messages import (
+    AssistantMessage,
+    FinishReason,
+    Message,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    Reply,
+    TextDelta,
+    ThinkingDelta,
+    Usage,
+    UserMessage,
+)
+from daiku.domain.tools import ToolCall
+from daiku.llm.tokens import estimate, estimate_request
+
+USER_TEXT = "{{user}}"
+"""Stands in texts and arguments for what the person wrote last."""
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ScriptCall(_Line):
+    """A tool call of a scripted reply; `malformed` is argument text that is no JSON object."""
+
+    tool: str = Field(min_length=1)
+    args: dict[str, JsonValue] = {}
+    id: str = ""
+    reasoning: str | None = None
+    malformed: str | None = None
+
+
+class ScriptError(_Line):
+    """A failure to play: after the line's text, the first `times` times that the line is asked for."""
+
+    kind: FailureKind = "timeout"
+    message: str = "The script says so."
+    hint: str = ""
+    status: int = 0
+    retry_after: float | None = None
+    times: int = Field(1_000_000, ge=1)
+
+
+class ScriptLine(_Line):
+    """One reply. `when` must be in the message before it, `agent` in the system prompt: else the
+    line is skipped. `delay_ms` is the pause before each piece of text."""
+
+    text: str = ""
+    thinking: str = ""
+    calls: tuple[ScriptCall, ...] = ()
+    delay_ms: float = Field(0.0, ge=0)
+    usage: Usage | None = None
+    finish: FinishReason | None = None
+    error: ScriptError | None = None
+    when: str = ""
+    agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """The replies of one file."""
+
+    path: Path
+    lines: tuple[ScriptLine, ...]
+
+
+def read_script(path: Path) -> Script:
+    """Raises UsageError that names the line that is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = "it does not exist" if isinstance(error, FileNotFoundError) else str(error)
+        raise _usage(f"The script {path} cannot be read: {why}.") from error
+    lines: list[ScriptLine] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip() and not line.lstrip().startswith("//"):
+            try:
+                lines.append(ScriptLine.model_validate_json(line))
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                place = ".".join(str(part) for part in first["loc"])
+                what = f"{place}: {first['msg']}" if place else first["msg"]
+                raise _usage(f"{path}, line {number}: {what}.") from error
+    if not lines:
+        raise _usage(f"The script {path} holds no reply.")
+    return Script(path, tuple(lines))
+
+
+def _usage(message: str) -> UsageError:
+    return UsageError(
+        Failure(
+            kind="usage",
+            message=message,
+            hint='A script has one JSON object a line, such as {"text": "Hello"}; set llm.model = "scripted/PATH".',
+        )
+    )
+
+
+def next_line(script: Script, system: str, messages: Sequence[Message]) -> int:
+    """The index of the line that answers `messages`: the first that fits behind the one that gave
+    the last reply. Depends on the messages only, so a resumed run goes on where it was."""
+    place, seen = 0, 0
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if isinstance(message, AssistantMessage) and (told := _told(message, script)) is not None:
+            place, seen = told, index + 1
+            break
+    for index in range(seen, len(messages)):
+        if isinstance(messages[index], AssistantMessage):
+            place = _fitting(script, place, system, messages[:index]) + 1
+    return _fitting(script, place, system, messages)
+
+
+def _told(message: AssistantMessage, script: Script) -> int | None:
+    own = message.opaque.get("scripted")
+    if isinstance(own, dict) and own.get("script") == script.path.name:
+        place = own.get("next")
+        return place if isinstance(place, int) else None
+    return None
+
+
+def _fitting(script: Script, place: int, system: str, messages: Sequence[Message]) -> int:
+    last = messages[-1] if messages else None
+    text = "" if last is None else last.text
+    for index in range(place, len(script.lines)):
+        line = script.lines[index]
+        if line.when in text and line.agent in system:
+            return index
+    return len(script.lines)
+
+
+@dataclass(slots=True)
+class ScriptedProvider:
+    """Plays `scripted/<path>`; a relative path is looked for under each of `folders` in order,
+    `demo` is the built-in demonstration. Besides LLMError it raises UsageError for a bad script."""
+
+    folders: tuple[Path, ...] = ()
+    demo: Path | None = None
+    name: str = "scripted"
+    _played: dict[tuple[Path, int], int] = field(default_factory=dict[tuple[Path, int], int])
+    _read: dict[Path, tuple[int, Script]] = field(default_factory=dict[Path, tuple[int, Script]])
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        script = self._script(request.model)
+        index = next_line(script, request.system, request.messages)
+        if index >= len(script.lines):
+            raise LLMRequestError(
+                Failure(
+                    kind="usage",
+                    message=f"The script {script.path.name} has no reply left for this (it has {len(script.lines)}).",
+                    hint="Start a new session to play it again, or choose a real model.",
+                )
+            )
+        line = script.lines[index]
+        user = next((m.text for m in reversed(request.messages) if isinstance(m, UserMessage)), "")
+        text, thinking = line.text.replace(USER_TEXT, user), line.thinking.replace(USER_TEXT, user)
+        for piece in _pieces(thinking):
+            await asyncio.sleep(line.delay_ms / 1000)
+            yield ThinkingDelta(piece)
+        for piece in _pieces(text):
+            await asyncio.sleep(line.delay_ms / 1000)
+            yield TextDelta(piece)
+        if line.error is not None:
+            self._fail(script, index, line.error)
+        yield _reply(request, script, index, text, thinking, user)
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        if self.demo is None or not self.demo.is_file():
+            return ()
+        trait = "plays a script, no model answers"
+        return (ModelInfo(provider=self.name, name="demo", trait=trait),)
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        return estimate_request(request)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    def _script(self, model: str) -> Script:
+        path = self._find(model.removeprefix("scripted/").strip())
+        try:
+            changed = path.stat().st_mtime_ns
+        except OSError:
+            changed = 0
+        held = self._read.get(path)
+        if held is None or held[0] != changed:
+            held = self._read[path] = (changed, read_script(path))
+        return held[1]
+
+    def _find(self, name: str) -> Path:
+        if name in {"", "demo"} and self.demo is not None:
+            return self.demo
+        if not name:
+            raise _usage("No script is named.")
+        path = Path(name).expanduser()
+        candidates = (path,) if path.is_absolute() else tuple(folder / path for folder in self.folders)
+        return next((c for c in candidates if c.is_file()), candidates[0] if candidates else path)
+
+    def _fail(self, script: Script, index: int, error: ScriptError) -> None:
+        played = self._played.get((script.path, index), 0)
+        self._played[script.path, index] = played + 1
+        if played < error.times:
+            raise _raised(error)
+
+
+_ERRORS: dict[FailureKind, type[LLMError]] = {
+    "auth": LLMAuthError,
+    "rate_limit": LLMRateLimitError,
+    "overloaded": LLMRateLimitError,
+    "timeout": LLMTimeoutError,
+    "connection": LLMTimeoutError,
+    "context_overflow": ContextOverflowError,
+    "stream_cut": StreamCutError,
+}
+_RETRYABLE = {"rate_limit", "overloaded", "timeout", "connection", "stream_cut"}
+
+
+def _raised(error: ScriptError) -> LLMError:
+    failure = Failure(
+        kind=error.kind, message=error.message, hint=error.hint, retryable=error.kind in _RETRYABLE
+    )
+    kind = _ERRORS.get(error.kind, LLMRequestError)
+    return kind(failure, status=error.status, retry_after=error.retry_after)
+
+
+def _pieces(text: str) -> list[str]:
+    """Words with the blanks behind them: what a model streams."""
+    return re.findall(r"\S+\s*|\s+", text)
+
+
+def _reply(request: ModelRequest, script: Script, index: int, text: str, thinking: str, user: str) -> Reply:
+    line = script.lines[index]
+    calls = tuple(_call(call, user) for call in line.calls)
+    written = text + thinking + "".join(str(call.args) for call in calls)
+    usage = line.usage or Usage(
+        prompt_tokens=estimate_request(request), completion_tokens=estimate(written), cost=0.0
+    )
+    own: JsonObject = {"script": script.path.name, "next": index + 1}
+    message = AssistantMessage(text=text, thinking=thinking, calls=calls, opaque={"scripted": own})
+    finish: FinishReason = line.finish or ("tool_calls" if calls else "stop")
+    name = f"scripted/{request.model.removeprefix('scripted/') or 'demo'}"
+    return Reply(message, usage.model_copy(update={"model": usage.model or name}), finish)
+
+
+def _call(call: ScriptCall, user: str) -> ToolCall:
+    args = cast("JsonObject", _filled(call.args, user))
+    made = ToolCall(tool=call.tool, args=args, reasoning=call.reasoning, malformed=call.malformed)
+    return made.model_copy(update={"id": call.id}) if call.id else made
+
+
+def _filled(value: JsonValue, user: str) -> JsonValue:
+    match value:
+        case str():
+            return value.replace(USER_TEXT, user)
+        case list():
+            return [_filled(item, user) for item in value]
+        case dict():
+            return {key: _filled(item, user) for key, item in value.items()}
+        case _:
+            return value
