@@ -6,7 +6,6 @@ import { ROOT, workFolder } from "./places.mjs";
 export default defineConfig({
   root: ROOT,
   cacheDir: workFolder("vitest"),
-  esbuild: { jsx: "automatic", jsxImportSource: "preact" },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   test: {
     include: ["extension/{src,webview,test}/**/*.test.{ts,tsx}", "tests/extension/**/*.test.{ts,tsx}"],

@@ -1,0 +1,96 @@
+// Makes the .vsix: the bundled client, and beside it the server's wheel and the lock of what the server needs.
+
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "./build.mjs";
+import { at, digest, nodeProgram, workFolder } from "./places.mjs";
+import { must } from "./run.mjs";
+import { main, say } from "./say.mjs";
+import { ensureNode, ensurePython, toolEnvironment } from "./setup.mjs";
+
+const CLIENT = ["package.json", "package.nls.json", "package.nls.ja.json", "l10n", "media", "dist"];
+const TEXTS = ["README.md", "CHANGELOG.md", "LICENSE"];
+
+function copyInto(folder, sources) {
+  for (const source of sources) {
+    if (existsSync(source)) cpSync(source, path.join(folder, path.basename(source)), { recursive: true });
+  }
+}
+
+/** A folder with what goes into the package, and nothing else. */
+function stage(name) {
+  const folder = workFolder("stage", name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  copyInto(
+    folder,
+    CLIENT.map((part) => at("extension", part)),
+  );
+  copyInto(
+    folder,
+    TEXTS.map((part) => at(part)),
+  );
+  // The map files are for us: they would double the package.
+  const dist = path.join(folder, "dist");
+  for (const file of existsSync(dist) ? readdirSync(dist) : []) {
+    if (file.endsWith(".map")) rmSync(path.join(dist, file));
+  }
+  const manifest = JSON.parse(readFileSync(path.join(folder, "package.json"), "utf8"));
+  for (const key of ["devDependencies", "dependencies", "scripts"]) delete manifest[key]; // Everything is bundled.
+  writeFileSync(path.join(folder, "package.json"), JSON.stringify(manifest, null, 2));
+  return folder;
+}
+
+async function vsce(folder, out) {
+  const options = ["package", "--no-dependencies", "--allow-missing-repository", "--skip-license", "--out", out];
+  const program = at("node_modules", "@vscode", "vsce", "vsce");
+  await must("vsce", nodeProgram, [program, ...options], { cwd: folder, env: toolEnvironment() });
+  return out;
+}
+
+/** The built client alone, for editors that run the server from the checkout (`DAIKU_DEV_SERVER`). */
+export async function packClient() {
+  if (!existsSync(at("extension", "dist", "extension.js"))) await build();
+  const folder = stage("client");
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const key = digest(...files.map((entry) => readFileSync(path.join(entry.parentPath, entry.name), "latin1")));
+  const out = path.join(workFolder(), `client-${key}.vsix`);
+  if (existsSync(out)) return out;
+  for (const name of readdirSync(workFolder())) {
+    if (/^client-.*\.vsix$/.test(name)) rmSync(path.join(workFolder(), name));
+  }
+  return vsce(folder, out);
+}
+
+/** The server's wheel, built with hatchling, in `folder`; answers with its path. */
+async function buildWheel(folder) {
+  const python = await ensurePython();
+  mkdirSync(folder, { recursive: true });
+  await must("hatchling", python, ["-m", "hatchling", "build", "-t", "wheel", "-d", folder], {
+    cwd: at(),
+    env: toolEnvironment(),
+  });
+  const wheel = readdirSync(folder).find((name) => name.endsWith(".whl"));
+  return path.join(folder, wheel);
+}
+
+/** The package that people install; `server/` in it holds the wheel and requirements.txt. */
+async function packAll() {
+  await ensureNode();
+  await build({ production: true });
+  const folder = stage("package");
+  const wheel = await buildWheel(path.join(folder, "server"));
+  cpSync(at("server", "requirements.txt"), path.join(folder, "server", "requirements.txt"));
+  const { name, version } = JSON.parse(readFileSync(path.join(folder, "package.json"), "utf8"));
+  mkdirSync(at("dist"), { recursive: true });
+  cpSync(wheel, at("dist", path.basename(wheel)));
+  return vsce(folder, at("dist", `${name}-${version}.vsix`));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await main(async () => {
+    const out = await packAll();
+    say(`${path.relative(process.cwd(), out)}: ${(statSync(out).size / 1024).toFixed(0)} kB`);
+  });
+}

@@ -1,0 +1,26 @@
+// What VS Code's extension host loads to run tests: Mocha over the bundled test files, results as JSON.
+
+const { readdirSync, writeFileSync } = require("node:fs");
+const path = require("node:path");
+
+const Mocha = require(process.env.DAIKU_LAB_MOCHA);
+
+exports.run = () => {
+  const folder = process.env.DAIKU_LAB_TESTS;
+  const mocha = new Mocha({ ui: "bdd", color: false, timeout: 30_000, reporter: "spec" });
+  for (const name of readdirSync(folder).sort()) {
+    if (name.endsWith(".cjs")) mocha.addFile(path.join(folder, name));
+  }
+  const results = [];
+  const note = (test, error) =>
+    results.push({ title: test.fullTitle(), ms: test.duration ?? 0, ...(error && { error }) });
+  return new Promise((resolve, reject) => {
+    const runner = mocha.run((failures) => {
+      writeFileSync(process.env.DAIKU_LAB_RESULTS, JSON.stringify(results));
+      if (failures > 0) reject(new Error(`${failures} failed`));
+      else resolve();
+    });
+    runner.on("pass", (test) => note(test));
+    runner.on("fail", (test, error) => note(test, String(error?.stack ?? error)));
+  });
+};
