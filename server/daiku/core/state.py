@@ -55,6 +55,7 @@ class State:
     their results would be refused by every provider. `errors` counts failed calls in a row.
     """
 
+    started_run: bool = False
     prompt: str = ""
     mode: Mode = "act"
     model: str = ""
@@ -137,6 +138,7 @@ def _begun(state: State, event: RunStarted) -> State:
     asked = UserMessage(text=render_prompt(event.prompt, event.context), images=event.images)
     settled = _settled(state)
     return State(
+        started_run=True,
         prompt=event.prompt,
         mode=event.mode,
         model=event.model,
@@ -185,16 +187,26 @@ def _responded(state: State, event: ToolResponded) -> State:
     )
     pending = tuple(call for call in state.pending if call.id != event.id)
     messages = (*state.messages, message)
-    ran = event.data is not None and "exitCode" in event.data
     return replace(
         state,
         messages=messages if pending else (*messages, *state.held),
         held=state.held if pending else (),
         pending=pending,
         started=state.started - {event.id},
-        errors=0 if event.ok or ran else state.errors + 1,
+        errors=_errors(state, event),
         tainted=state.tainted or event.untrusted,
     )
+
+
+def _errors(state: State, event: ToolResponded) -> int:
+    """Failed calls in a row. A command that ran and failed is an outcome, a rejection is a decision:
+    neither is a call that went wrong."""
+    if event.ok or (event.data is not None and "exitCode" in event.data):
+        return 0
+    asked = state.approvals.get(event.id)
+    given = state.decisions.get(asked.approval_id) if asked is not None else None
+    rejected = given is not None and given.decision in ("reject_once", "reject_always")
+    return state.errors if rejected else state.errors + 1
 
 
 def _used(state: State, event: Used) -> State:

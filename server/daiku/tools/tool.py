@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from daiku.core.ports import Checkpoints, Editor, Workspace
 from daiku.domain.config import Config
 from daiku.domain.events import Event
+from daiku.domain.plans import Plan
 from daiku.domain.tools import Effect, ToolResult
 
 
@@ -32,6 +33,7 @@ class ToolContext:
     config: Config
     emit: Callable[[Event], None]
     editor: Editor | None = None
+    plans: Callable[[], tuple[Plan, ...]] = tuple
     extras: dict[str, Any] = field(default_factory=dict[str, Any])  # plug-ins' own wiring (R1.20)
 
 

@@ -1,0 +1,60 @@
+"""What an agent is: data, not a class tree; and the one table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any
+
+from daiku.domain.errors import Failure, UsageError
+from daiku.domain.runs import Mode
+from daiku.domain.tools import Effect, ToolSpec
+
+OFFERED: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
+    {
+        "ask": frozenset({"none", "read", "network", "ask"}),
+        "plan": frozenset({"none", "read", "network", "plan", "ask"}),
+        "act": frozenset({"none", "read", "edit", "command", "network", "mcp", "plan", "ask"}),
+    }
+)
+"""Which effects a mode offers: `ask` and `plan` only filter the tools (DESIGN 5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A role (R1.18–R1.21): a name, a prompt template, the tools it may use (patterns), and
+    `extra_cfg` kept whole for whoever wires something of their own."""
+
+    name: str
+    prompt: str
+    tools: tuple[str, ...] = ("*",)
+    extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def offered(self, specs: tuple[ToolSpec, ...], mode: Mode) -> tuple[ToolSpec, ...]:
+        """The tools of this agent in this mode, in the registry's order (stable for caches)."""
+        return tuple(
+            spec
+            for spec in specs
+            if spec.effect in OFFERED[mode]
+            and any(fnmatchcase(spec.name, pattern) for pattern in self.tools)
+        )
+
+
+COORDINATOR = Agent(name="coordinator", prompt="agents/coordinator")
+
+AGENTS: Mapping[str, Agent] = MappingProxyType({a.name: a for a in (COORDINATOR,)})
+
+
+def find_agent(name: str) -> Agent:
+    """Raises UsageError with the names there are."""
+    if name not in AGENTS:
+        raise UsageError(
+            Failure(
+                kind="not_found",
+                message=f"There is no agent {name!r}.",
+                hint=f"There are: {', '.join(AGENTS)}.",
+            )
+        )
+    return AGENTS[name]

@@ -1,0 +1,99 @@
+"""Changes of a plan: which transitions there are, and a plan's status from its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from daiku.domain.errors import Failure, ToolValidationError
+from daiku.domain.plans import Plan, PlanStatus, Step, WorkStatus
+
+MOVES: Mapping[WorkStatus, frozenset[WorkStatus]] = {
+    "pending": frozenset({"in_progress", "completed", "failed"}),
+    "in_progress": frozenset({"completed", "failed", "pending"}),
+    "completed": frozenset(),
+    "failed": frozenset(),
+}
+"""What a step may become; completed and failed end it unless it is reopened (C4.9)."""
+
+
+def order(steps: Iterable[tuple[str, str, str, tuple[str, ...], tuple[str, ...]]]) -> tuple[Step, ...]:
+    """Steps from (own id, name, description, depends on, acceptance): the model's own ids, numbers
+    (from 1) or names become step ids. Raises ToolValidationError: unknown or circular (C4.3)."""
+    given = list(steps)
+    made = [Step(name=name, description=text, acceptance=checks) for _, name, text, _, checks in given]
+    ids: dict[str, str] = {}
+    for number, ((own, name, *_), step) in enumerate(zip(given, made, strict=True), 1):
+        for key in (own, str(number), name, f"step {number}", f"step_{number}"):
+            if key:
+                ids.setdefault(key.lower(), step.step_id)
+    linked = tuple(
+        step.model_copy(update={"depends_on": tuple(_known(d, ids) for d in after)})
+        for step, (_, _, _, after, _) in zip(made, given, strict=True)
+    )
+    _refuse_circles(linked)
+    return linked
+
+
+def _known(name: str, ids: Mapping[str, str]) -> str:
+    found = ids.get(name.strip().lower())
+    if found is None:
+        raise _wrong(f"depends_on names {name!r}, which is none of the steps.")
+    return found
+
+
+def _refuse_circles(steps: tuple[Step, ...]) -> None:
+    waiting = {s.step_id: set(s.depends_on) for s in steps}
+    while ready := [key for key, after in waiting.items() if not after & waiting.keys()]:
+        for key in ready:
+            del waiting[key]
+    if waiting:
+        names = ", ".join(s.name for s in steps if s.step_id in waiting)
+        raise _wrong(f"These steps wait for one another: {names}.")
+
+
+def move_step(plan: Plan, step_id: str, status: WorkStatus, *, reopen: bool = False) -> Plan:
+    """The plan with the step's new status, and its own status worked out again. Raises
+    ToolValidationError: no such step, or a transition that there is not."""
+    step = next((s for s in plan.steps if s.step_id == step_id), None)
+    if step is None:
+        known = ", ".join(f"{s.step_id} ({s.name})" for s in plan.steps)
+        raise _wrong(f"The plan has no step {step_id!r}; it has {known}.")
+    if status != step.status and status not in MOVES[step.status] and not reopen:
+        raise _wrong(f"A step that is {step.status} cannot become {status}; reopen it if it must.")
+    steps = tuple(
+        s.model_copy(update={"status": status}) if s.step_id == step_id else s for s in plan.steps
+    )
+    return with_status(plan.model_copy(update={"steps": steps}))
+
+
+def with_status(plan: Plan) -> Plan:
+    """The plan with the status that follows from its steps; a draft stays one until approved."""
+    return plan.model_copy(update={"status": _status(plan)})
+
+
+def _status(plan: Plan) -> PlanStatus:
+    states = {s.status for s in plan.steps}
+    if plan.steps and states == {"completed"}:
+        return "completed"
+    if "failed" in states and not states & {"pending", "in_progress"}:
+        return "failed"
+    if states & {"completed", "in_progress", "failed"}:
+        return "in_progress"
+    return plan.status if plan.status in ("draft", "approved") else "approved"
+
+
+def checklist(plan: Plan) -> str:
+    """The plan as a Markdown checklist (X.28): `[x]` completed, `[ ]` open, a cross behind failed."""
+    marks = {"completed": "[x]", "failed": "[ ] ❌", "pending": "[ ]", "in_progress": "[ ]"}
+    lines = [f"# {plan.name}", "", plan.goal, ""]
+    for number, step in enumerate(plan.steps, 1):
+        now = " (in progress)" if step.status == "in_progress" else ""
+        lines.append(f"- {marks[step.status]} Step {number}: {step.name}{now} `{step.step_id}`")
+        if step.description:
+            lines.append(f"  {step.description}")
+    done, total = plan.progress()
+    return "\n".join([*lines, "", f"Progress: {done} of {total} steps, plan is {plan.status}."])
+
+
+def _wrong(message: str) -> ToolValidationError:
+    return ToolValidationError(Failure(kind="tool", message=message))

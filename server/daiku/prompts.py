@@ -1,0 +1,45 @@
+"""Prompts: Jinja2 templates from `prompts/`, rendered in a sandbox from typed variables."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from jinja2 import FileSystemLoader, StrictUndefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from pydantic import BaseModel
+
+_PACKAGED = Path(__file__).parent / "_prompts"
+_REPOSITORY = Path(__file__).parents[2] / "prompts"
+
+
+def prompts_folder() -> Path:
+    """Where the prompts are: inside the installed package, else the repository's own folder."""
+    return _PACKAGED if _PACKAGED.is_dir() else _REPOSITORY
+
+
+@cache
+def _environment() -> ImmutableSandboxedEnvironment:
+    return ImmutableSandboxedEnvironment(
+        loader=FileSystemLoader(prompts_folder()),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701  # prompts are text for a model, not HTML
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+    )
+
+
+def render(name: str, variables: BaseModel) -> str:
+    """The template `prompts/<name>.j2` filled in. Raises jinja2.TemplateError (a missing variable
+    is an error, never an empty string)."""
+    return _environment().get_template(f"{name}.j2").render(**dict(variables))
+
+
+def describe_tool(name: str) -> str:
+    """The description of a tool for the model: `prompts/tools/<ns>_<tool>.j2`. Raises LookupError
+    where the tool brings none."""
+    path = prompts_folder() / "tools" / f"{name.replace('/', '_')}.j2"
+    if not path.is_file():
+        raise LookupError(name)
+    return path.read_text("utf-8").strip()

@@ -1,0 +1,6 @@
+"""Runs: start, cancel, pause, resume, steer, approve, answer, replay; the same for every front."""
+
+from daiku.runs.runs import Listener, RunRequest, Runs
+from daiku.runs.wiring import Wiring
+
+__all__ = ["Listener", "RunRequest", "Runs", "Wiring"]

@@ -1,0 +1,282 @@
+"""One run under way: the loop's ports, wired to journal, model, tools and the person."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+
+from daiku.agents.agent import Agent
+from daiku.agents.coordinator import system_prompt
+from daiku.core.context import transcript
+from daiku.core.decide import Rules
+from daiku.core.guard import Verdict, verdict
+from daiku.core.state import Recorder, State
+from daiku.domain.errors import Failure
+from daiku.domain.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    Chunk,
+    Event,
+    InputAsked,
+    InputGiven,
+)
+from daiku.domain.messages import (
+    Message,
+    ModelEvent,
+    ModelRequest,
+    Reply,
+    UserMessage,
+)
+from daiku.domain.runs import ApprovalMode, RunResult, RunStatus
+from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.runs.wiring import Wiring
+from daiku.tools.tool import ToolContext
+
+COMPACT_SHARE = 0.8
+"""Part of the model's window that may be full before old messages are condensed."""
+NOBODY = "Nobody is there to approve this."
+NOBODY_ANSWERS = "Nobody is there to answer. Decide yourself and say what you assumed."
+SUMMARY_ORDER = (
+    "Summarise the following work session for yourself, so that you can go on without it: what was"
+    " asked, decisions, files looked at and changed, commands and their outcome, what is open."
+    " Keep names, paths and numbers exact. Do not add anything."
+)
+
+
+class Paused(Exception):  # noqa: N818  # control flow of one module: a wait was given up for a pause
+    """Ends a wait for a person because the run is to pause."""
+
+
+class LiveRun:
+    """A run in this process. Implements the loop's Ports."""
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        agent: Agent,
+        run: str,
+        session: str,
+        state: State,
+        listen: Callable[[Chunk], None],
+        approvals: ApprovalMode,
+    ) -> None:
+        self.run = run
+        self.session = session
+        self.approvals: ApprovalMode = approvals
+        self.record = Recorder(state, self._write)
+        self.task: asyncio.Task[State] | None = None
+        self.abandoned = False
+        self._wiring = wiring
+        self._agent = agent
+        self._listen = listen
+        self._writer = wiring.journal.writer(session)
+        self._pausing = False
+        self._approvals: dict[str, asyncio.Future[ApprovalGiven]] = {}
+        self._inputs: dict[str, asyncio.Future[InputGiven]] = {}
+
+    def _write(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        chunks = self._writer.write(self.run, None, self._agent.name, events)
+        for chunk in chunks:
+            self._listen(chunk)
+        return tuple(chunk.event for chunk in chunks)
+
+    # -- set-up ---------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Resolve model, prompt and tools from the state's mode and model. Raises DaikuError."""
+        state, wiring = self.record.state, self._wiring
+        self._model = wiring.model(state.model)
+        self._tools = self._agent.offered(wiring.registry.specs(), state.mode)
+        self._by_name = {spec.name: spec for spec in self._tools}
+        self._system = system_prompt(self._agent, state.mode, wiring.roots, bool(self._tools))
+        self._policy = wiring.policy(state.mode, self.approvals)
+        self.rules = Rules(
+            spec=self._spec,
+            verdict=self._verdict,
+            compact_at=int(self._model.context * COMPACT_SHARE),
+        )
+
+    @property
+    def agent(self) -> str:
+        return self._agent.name
+
+    def _spec(self, name: str) -> ToolSpec | None:
+        return self._by_name.get(name)
+
+    def _verdict(self, call: ToolCall, tainted: bool) -> Verdict:
+        return verdict(call, self._by_name[call.tool], replace(self._policy, tainted=tainted))
+
+    # -- the model ------------------------------------------------------------------------
+
+    async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
+        request = ModelRequest(
+            model="",
+            system=self._system,
+            messages=state.messages,
+            tools=self._tools,
+            session=self.session,
+        )
+        async for piece in self._model.stream(request):
+            yield self._canonical(piece) if isinstance(piece, Reply) else piece
+
+    def _canonical(self, reply: Reply) -> Reply:
+        calls = reply.message.calls
+        if all(call.tool in self._by_name for call in calls):
+            return reply
+        resolve = self._wiring.registry.resolve
+        named = tuple(
+            call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in calls
+        )
+        return replace(reply, message=reply.message.model_copy(update={"calls": named}))
+
+    async def summarise(self, messages: tuple[Message, ...]) -> str:
+        text = f"{SUMMARY_ORDER}\n\n{transcript(messages)}"
+        request = ModelRequest(
+            model="", system=SUMMARY_ORDER, messages=(UserMessage(text=text),), session=self.session
+        )
+        async for piece in self._model.stream(request):
+            if isinstance(piece, Reply):
+                return piece.message.text
+        return ""
+
+    # -- tools ----------------------------------------------------------------------------
+
+    def _context(self, call: ToolCall, record: Recorder) -> ToolContext:
+        wiring = self._wiring
+        return ToolContext(
+            session=self.session,
+            run=self.run,
+            call_id=call.id,
+            workspace=wiring.workspace,
+            checkpoints=wiring.checkpoints,
+            config=wiring.config,
+            emit=record,
+            editor=wiring.editor,
+            plans=lambda: record.state.plans,
+        )
+
+    async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
+        if call.tool not in self._by_name and self._wiring.registry.resolve(call.tool):
+            return ToolResult(
+                ok=False,
+                text=f"{call.tool} is not offered in mode {record.state.mode!r}.",
+            )
+        return await self._wiring.registry.call(call, self._context(call, record))
+
+    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult:
+        preview = await self._wiring.registry.preview(call, self._context(call, record))
+        if isinstance(preview, ToolResult):
+            return preview
+        if preview is None:
+            return ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1), ""
+        key = self._verdict(call, record.state.tainted).key
+        return preview.text, (preview.remember or key) if key else ""
+
+    # -- the person -----------------------------------------------------------------------
+
+    def paused(self) -> bool:
+        return self._pausing
+
+    def pause(self) -> None:
+        """Stop at the next boundary; waits for a person end at once."""
+        self._pausing = True
+        for future in (*self._approvals.values(), *self._inputs.values()):
+            if not future.done():
+                future.set_exception(Paused())
+
+    def abandon(self) -> None:
+        """Stop now without ending the run on record; it can be resumed as interrupted."""
+        self.abandoned = True
+        if self.task is not None:
+            self.task.cancel()
+
+    async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
+        if self.approvals == "none":
+            return ApprovalGiven(
+                approval_id=asked.approval_id, decision="reject_once", feedback=NOBODY
+            )
+        future = asyncio.get_running_loop().create_future()
+        self._approvals[asked.approval_id] = future
+        try:
+            return await future
+        finally:
+            del self._approvals[asked.approval_id]
+
+    async def answer(self, asked: InputAsked) -> InputGiven:
+        if self.approvals == "none":
+            return InputGiven(input_id=asked.input_id, text=NOBODY_ANSWERS)
+        future = asyncio.get_running_loop().create_future()
+        self._inputs[asked.input_id] = future
+        try:
+            return await future
+        finally:
+            del self._inputs[asked.input_id]
+
+    def given(self, event: ApprovalGiven | InputGiven) -> None:
+        """Record the person's word and let the run that waits for it go on."""
+        if isinstance(event, ApprovalGiven):
+            self._remember(event)
+            self.record(event)
+            future = self._approvals.get(event.approval_id)
+            if future is not None and not future.done():
+                future.set_result(event)
+            return
+        self.record(event)
+        waiting = self._inputs.get(event.input_id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(event)
+
+    def _remember(self, event: ApprovalGiven) -> None:
+        if event.decision not in ("allow_always", "reject_always"):
+            return
+        state = self.record.state
+        asked = next(a for a in state.approvals.values() if a.approval_id == event.approval_id)
+        call = next((c for c in state.pending if c.id == asked.call_id), None)
+        key = self._verdict(call, state.tainted).key if call is not None else ""
+        if key:
+            answer = "allow" if event.decision == "allow_always" else "reject"
+            self._wiring.grants.remember(self._wiring.workspace_key, key, answer)
+
+    def show_again(self) -> None:
+        """Show what still waits for the person once more, as it was journaled (after a restart)."""
+        state = self.record.state
+        open_ids = {call.id for call in state.pending}
+        asked = {a.approval_id for a in state.approvals.values() if a.call_id in open_ids}
+        asked -= set(state.decisions)
+        inputs = {i.input_id for i in state.inputs.values() if i.call_id in open_ids}
+        inputs -= set(state.answers)
+        if not asked and not inputs:
+            return
+        for chunk in self._wiring.journal.chunks(self.session):
+            event = chunk.event
+            waits = (isinstance(event, ApprovalAsked) and event.approval_id in asked) or (
+                isinstance(event, InputAsked) and event.input_id in inputs
+            )
+            if waits:
+                self._listen(chunk)
+
+    # -- the end --------------------------------------------------------------------------
+
+    def result(self) -> RunResult:
+        """How the run stands now."""
+        state = self.record.state
+        finished = state.finished
+        status: RunStatus = finished.status if finished is not None else "paused"
+        failure = state.failure
+        return RunResult(
+            run_id=self.run,
+            session_id=self.session,
+            status=status,
+            text=finished.text if finished is not None else state.text,
+            usage=finished.usage if finished is not None else state.usage,
+            last_seq=self._writer.last_seq,
+            error=None
+            if failure is None
+            else Failure(
+                kind=failure.kind,
+                message=failure.message,
+                hint=failure.hint,
+                retryable=failure.retryable,
+            ),
+        )

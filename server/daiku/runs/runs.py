@@ -1,0 +1,368 @@
+"""The run service: every front starts, steers and ends runs through it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from daiku.agents.agent import find_agent
+from daiku.core import loop
+from daiku.core.state import State, fold
+from daiku.domain.base import long_id
+from daiku.domain.errors import DaikuError, Failure, UsageError
+from daiku.domain.events import (
+    ApprovalDecision,
+    ApprovalGiven,
+    Chunk,
+    ErrorHappened,
+    Event,
+    InputGiven,
+    MessageSaid,
+    RunFinished,
+    RunStarted,
+    ToolResponded,
+)
+from daiku.domain.messages import Image
+from daiku.domain.runs import (
+    ApprovalMode,
+    ContextItem,
+    Mode,
+    RunLimits,
+    RunResult,
+    TerminalStatus,
+)
+from daiku.runs.live import LiveRun, Paused
+from daiku.runs.wiring import Wiring
+
+log = logging.getLogger(__name__)
+
+Listener = Callable[[Chunk], None]
+"""Called in order, on the event loop, with every chunk of the run once it is journaled."""
+
+CANCELLED = "This call was cancelled by the person; it may have had an effect."
+TITLE_LIMIT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a front asks for; empty fields mean the settings, a new session, the whole prompt."""
+
+    text: str
+    session: str | None = None
+    mode: Mode = "act"
+    model: str = ""
+    agent: str = "coordinator"
+    context: tuple[ContextItem, ...] = ()
+    images: tuple[Image, ...] = ()
+    limits: RunLimits | None = None
+    approvals: ApprovalMode = "ask"
+
+
+@dataclass(slots=True)
+class _Past:
+    """The folded state of a session, as of `seq`: a chat does not read its whole past every turn."""
+
+    seq: int
+    state: State = field(default_factory=State)
+
+
+class Runs:
+    """The runs of one workspace in this process. Methods raise DaikuError for what we expect."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+        self._live: dict[str, LiveRun] = {}
+        self._past: dict[str, _Past] = {}
+
+    async def run(self, request: RunRequest, listen: Listener) -> RunResult:
+        """Do what `request` asks to its end, showing every chunk. Cancelling the caller cancels
+        the run; `cancel` ends it with a result. Raises UsageError before anything is journaled."""
+        wiring = self._wiring
+        agent = find_agent(request.agent)
+        model = wiring.model(request.model)
+        session = request.session or wiring.journal.new_session(
+            workspace=wiring.workspace_key
+        ).session_id
+        wiring.journal.get_session(session)
+        lock = wiring.journal.lock(session)
+        try:
+            state = self._close_open_run(session, listen)
+            run = long_id("run")
+            live = LiveRun(wiring, agent, run, session, state, listen, request.approvals)
+            title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
+            wiring.journal.touch(session, "running", model.name, title)
+            live.record(
+                RunStarted(
+                    prompt=request.text,
+                    mode=request.mode,
+                    model=model.name,
+                    limits=request.limits or wiring.config.limits,
+                    context=request.context,
+                    images=request.images,
+                )
+            )
+            return await self._drive(live)
+        finally:
+            lock.release()
+
+    async def resume(
+        self, run: str, listen: Listener, approvals: ApprovalMode = "ask"
+    ) -> RunResult:
+        """Go on with a paused or interrupted run; a finished one repeats its result. Raises
+        UsageError: unknown, under way, or not the session's last run."""
+        wiring = self._wiring
+        session = wiring.journal.session_of_run(run)
+        chunks = wiring.journal.chunks(session)
+        own = [c for c in chunks if c.run == run]
+        if own[0].parent is not None:
+            raise _usage(f"{run} is part of {own[0].parent}.", f"Resume {own[0].parent}.")
+        ended = any(isinstance(c.event, RunFinished) for c in own)
+        state = fold(_events(chunks, until_run=run))
+        agent = find_agent(own[0].agent)
+        live = LiveRun(wiring, agent, run, session, state, listen, approvals)
+        if ended:
+            return live.result().model_copy(update={"last_seq": chunks[-1].seq})
+        lock = wiring.journal.lock(session)
+        try:
+            wiring.journal.touch(session, "running")
+            return await self._drive(live, again=True)
+        finally:
+            lock.release()
+
+    async def _drive(self, live: LiveRun, *, again: bool = False) -> RunResult:
+        """Run the loop as a task of its own, and see to it that the run ends in one status."""
+        self._live[live.run] = live
+        live.task = asyncio.create_task(self._loop(live, again=again))
+        try:
+            await asyncio.wait({live.task})
+        except asyncio.CancelledError:
+            live.task.cancel()
+            await asyncio.wait({live.task})
+            raise
+        finally:
+            del self._live[live.run]
+            self._note(live)
+        return live.result()
+
+    async def _loop(self, live: LiveRun, *, again: bool) -> State:
+        seconds = live.record.state.limits.max_seconds
+        try:
+            async with asyncio.timeout(seconds or None) as bound:
+                live.prepare()
+                if again:
+                    live.show_again()
+                return await loop.run(live.record, live)
+        except Paused:
+            return live.record.state
+        except TimeoutError:
+            if not bound.expired():
+                raise
+            _end(live, "limit", _time_is_up(seconds))
+        except asyncio.CancelledError:
+            if not live.abandoned:
+                _end(live, "cancelled", None)
+        except DaikuError as error:
+            _end(live, "failed", error.failure)
+        except Exception as error:  # the run boundary: one of the three places that catch all
+            log.exception("run %s failed", live.run)
+            _end(live, "failed", _unexpected(error))
+        return live.record.state
+
+    def _note(self, live: LiveRun) -> None:
+        result = live.result()
+        self._wiring.journal.touch(live.session, "running" if live.abandoned else result.status)
+        self._past[live.session] = _Past(result.last_seq, live.record.state)
+
+    def _close_open_run(self, session: str, listen: Listener) -> State:
+        """The conversation so far; a run that never ended is ended, as a new one begins."""
+        journal = self._wiring.journal
+        past = self._past.get(session)
+        tail = journal.chunks(session, past.seq if past else 0)
+        state = fold(_events(tail), past.state if past else None)
+        starts = [c for c in tail if isinstance(c.event, RunStarted) and c.parent is None]
+        if state.started_run and state.finished is None:
+            last = starts[-1] if starts else _last_start(journal.chunks(session))
+            agent = find_agent(last.agent)
+            live = LiveRun(self._wiring, agent, last.run, session, state, listen, "none")
+            _end(live, "cancelled", None)
+            state = live.record.state
+        return state
+
+    # -- while it runs --------------------------------------------------------------------
+
+    async def pause(self, run: str) -> RunResult:
+        """Stop at the next boundary; the run can be resumed. Raises UsageError (not_found)."""
+        live = self._need(run)
+        live.pause()
+        if live.task is not None:
+            await asyncio.wait({live.task})
+        return live.result()
+
+    async def cancel(self, run: str) -> RunResult:
+        """End the run now, with what it started. A run that is not under way is ended on record."""
+        live = self._live.get(run)
+        if live is None:
+            return await self._cancel_on_record(run)
+        if live.task is not None:
+            live.task.cancel()
+            await asyncio.wait({live.task})
+        return live.result()
+
+    async def _cancel_on_record(self, run: str) -> RunResult:
+        journal = self._wiring.journal
+        session = journal.session_of_run(run)
+        lock = journal.lock(session)
+        try:
+            chunks = journal.chunks(session)
+            state = fold(_events(chunks, until_run=run))
+            agent = next(c.agent for c in chunks if c.run == run)
+            live = LiveRun(
+                self._wiring, find_agent(agent), run, session, state, _nobody, "none"
+            )
+            if state.finished is None:
+                _end(live, "cancelled", None)
+                self._note(live)
+            return live.result()
+        finally:
+            lock.release()
+
+    async def steer(self, run: str, text: str) -> None:
+        """Say something to a run under way; it is read at the next turn."""
+        live = self._need(run)
+        live.record(MessageSaid(role="user", text=text, agent="user"))
+
+    async def approve(
+        self,
+        run: str,
+        approval_id: str,
+        decision: ApprovalDecision,
+        feedback: str | None = None,
+    ) -> None:
+        """Answer an approval; also of a run that is not under way: it will find the answer."""
+        given = ApprovalGiven(approval_id=approval_id, decision=decision, feedback=feedback)
+        with _Access(self, run) as live:
+            asked = {a.approval_id for a in live.record.state.approvals.values()}
+            if approval_id not in asked:
+                raise _usage(f"There is no approval {approval_id!r} in {run}.", "", "not_found")
+            if approval_id in live.record.state.decisions:
+                raise _usage(f"Approval {approval_id} was answered already.", "")
+            live.given(given)
+
+    async def answer(self, run: str, input_id: str, text: str) -> None:
+        """Answer a question of the run; also of one that is not under way."""
+        with _Access(self, run) as live:
+            asked = {i.input_id for i in live.record.state.inputs.values()}
+            if input_id not in asked:
+                raise _usage(f"There is no question {input_id!r} in {run}.", "", "not_found")
+            if input_id in live.record.state.answers:
+                raise _usage(f"Question {input_id} was answered already.", "")
+            live.given(InputGiven(input_id=input_id, text=text))
+
+    def running(self) -> tuple[str, ...]:
+        """The runs under way in this process, oldest first."""
+        return tuple(self._live)
+
+    async def stop_all(self) -> None:
+        """Let go of every run without ending it on record: the next start finds it interrupted."""
+        for live in tuple(self._live.values()):
+            live.abandon()
+        tasks = [live.task for live in self._live.values() if live.task is not None]
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _need(self, run: str) -> LiveRun:
+        live = self._live.get(run)
+        if live is None:
+            session = self._wiring.journal.session_of_run(run)
+            raise _usage(
+                f"Run {run} is not under way.", f"Resume it, or ask anew in session {session}."
+            )
+        return live
+
+
+class _Access:
+    """A run to write one event to: the live one, else its journal under the session's lock."""
+
+    def __init__(self, runs: Runs, run: str) -> None:
+        self._runs = runs
+        self._run = run
+        self._release: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> LiveRun:
+        live = self._runs._live.get(self._run)  # noqa: SLF001  # one idea in two classes
+        if live is not None:
+            return live
+        wiring = self._runs._wiring  # noqa: SLF001  # as above
+        session = wiring.journal.session_of_run(self._run)
+        self._release = wiring.journal.lock(session).release
+        chunks = wiring.journal.chunks(session)
+        state = fold(_events(chunks, until_run=self._run))
+        agent = find_agent(next(c.agent for c in chunks if c.run == self._run))
+        live = LiveRun(wiring, agent, self._run, session, state, _nobody, "ask")
+        live.prepare()
+        return live
+
+    def __exit__(self, *_: object) -> None:
+        self._release()
+
+
+def _events(chunks: list[Chunk], until_run: str | None = None) -> list[Event]:
+    """The events of top-level runs, those after `until_run` left out."""
+    top = [c for c in chunks if c.parent is None]
+    if until_run is None:
+        return [c.event for c in top]
+    last = max(i for i, c in enumerate(top) if c.run == until_run)
+    return [c.event for c in top[: last + 1]]
+
+
+def _last_start(chunks: list[Chunk]) -> Chunk:
+    return next(
+        c for c in reversed(chunks) if isinstance(c.event, RunStarted) and c.parent is None
+    )
+
+
+def _end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
+    """Close the run on record: what is under way gets its response, then the one terminal status."""
+    state = live.record.state
+    if state.finished is not None:
+        return
+    open_calls = [c for c in state.pending if c.id in state.started]
+    closing: list[Event] = [
+        ToolResponded(id=c.id, tool=c.tool, ok=False, result=CANCELLED) for c in open_calls
+    ]
+    if failure is not None:
+        closing.append(
+            ErrorHappened(
+                kind=failure.kind,
+                message=failure.message,
+                hint=failure.hint,
+                retryable=failure.retryable,
+            )
+        )
+    live.record(*closing, RunFinished(status=status, text=state.text, usage=state.usage))
+
+
+def _time_is_up(seconds: int) -> Failure:
+    return Failure(
+        kind="limit",
+        message=f"The limit of time was reached ({seconds} s).",
+        hint="Raise limits.max_seconds, or go on with a new request.",
+    )
+
+
+def _unexpected(error: Exception) -> Failure:
+    return Failure(
+        kind="internal",
+        message=f"Something unexpected went wrong: {type(error).__name__}.",
+        hint="The log has the details (`Daiku: Show Log`, or logs/daiku.log).",
+    )
+
+
+def _usage(message: str, hint: str, kind: str = "usage") -> UsageError:
+    return UsageError(Failure.model_validate({"kind": kind, "message": message, "hint": hint}))
+
+
+def _nobody(_: Chunk) -> None:
+    """A listener for writes that no front follows."""

@@ -1,0 +1,57 @@
+"""What a run is wired to: stores, tools, models, the workspace; built once in `daiku.app`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from daiku.core.guard import Policy
+from daiku.core.ports import Checkpoints, Editor, Grants, Workspace
+from daiku.domain.config import Config
+from daiku.domain.messages import ModelEvent, ModelRequest
+from daiku.domain.runs import ApprovalMode, Mode
+from daiku.tools.registry import ToolRegistry
+from daiku.trace.journal import Journal
+
+
+class Model(Protocol):
+    """A resolved model: retries, fallback and prices are behind it."""
+
+    @property
+    def name(self) -> str:
+        """`provider/model`, as people see it."""
+        ...
+
+    @property
+    def context(self) -> int:
+        """Its window in tokens; 0 where unknown."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """`model` resolves a name ("" = settings) and raises LLMError or UsageError with what to do;
+    `policy` is the guard's policy for a run's mode and approvals."""
+
+    config: Config
+    journal: Journal
+    registry: ToolRegistry
+    workspace: Workspace
+    checkpoints: Checkpoints
+    grants: Grants
+    model: Callable[[str], Model]
+    policy: Callable[[Mode, ApprovalMode], Policy]
+    editor: Editor | None = None
+
+    @property
+    def workspace_key(self) -> str:
+        """The name under which grants and sessions of this workspace are kept."""
+        return str(self.workspace.roots[0]) if self.workspace.roots else ""
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        return self.workspace.roots

@@ -1,0 +1,19 @@
+"""The question to the person: the loop itself carries it out, so that it survives a restart."""
+
+from __future__ import annotations
+
+from daiku.domain.tools import ToolResult
+from daiku.tools.tool import Args, Tool, ToolContext, failed
+
+
+class AskArgs(Args):
+    question: str
+    choices: tuple[str, ...] = ()
+
+
+async def ask(args: AskArgs, context: ToolContext) -> ToolResult:
+    """Reached only when the arguments are wrong: a good question never comes here."""
+    return failed("user/ask needs a `question`.")
+
+
+ASK_TOOLS = (Tool("user/ask", "ask", AskArgs, ask),)

@@ -1,0 +1,112 @@
+"""Tools of the plan: propose, update a step, look at it, approve it (R4.13–R4.16)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from daiku.core.planning import checklist, move_step, order, with_status
+from daiku.domain.events import PlanChanged
+from daiku.domain.plans import Plan, WorkStatus
+from daiku.domain.tools import ToolResult
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+
+NAME_LIMIT = 80
+
+
+class StepArgs(Args):
+    """One step. `depends_on` names other steps by number, id or name; `acceptance` are commands or
+    checks that must pass before the step counts as done."""
+
+    name: str
+    description: str = ""
+    id: str = ""
+    depends_on: tuple[str, ...] = ()
+    acceptance: tuple[str, ...] = ()
+
+
+class ProposeArgs(Args):
+    goal: str
+    name: str = ""
+    summary: str = ""
+    steps: tuple[StepArgs, ...] = Field(default=(), max_length=30)
+
+
+class UpdateStepArgs(Args):
+    step_id: str
+    status: WorkStatus
+    reopen: bool = False
+
+
+class PlanIdArgs(Args):
+    plan_id: str = ""
+
+
+async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
+    """Make a plan and show it."""
+    if not args.steps:
+        return failed("plan/propose needs `steps`: a list of {name, description, depends_on}.")
+    plan = Plan(
+        name=args.name or args.goal.split("\n", 1)[0][:NAME_LIMIT],
+        goal=args.goal,
+        summary=args.summary,
+        steps=order((s.id, s.name, s.description, s.depends_on, s.acceptance) for s in args.steps),
+    )
+    return _show(plan, context)
+
+
+async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
+    """Move a step of whichever plan has it."""
+    plans = context.plans()
+    plan = next((p for p in plans if any(s.step_id == args.step_id for s in p.steps)), None)
+    if plan is None:
+        return failed(f"No plan has a step {args.step_id!r}. plan/get shows the steps.")
+    return _show(move_step(plan, args.step_id, args.status, reopen=args.reopen), context)
+
+
+async def get(args: PlanIdArgs, context: ToolContext) -> ToolResult:
+    """Show a plan; the newest without an id."""
+    plan = _find(args.plan_id, context)
+    if plan is None:
+        return _none(args.plan_id, context)
+    return ToolResult(ok=True, text=checklist(plan), data={"planId": plan.plan_id})
+
+
+async def approve(args: PlanIdArgs, context: ToolContext) -> ToolResult:
+    """Note that the plan may be worked; the guard has asked the person before this runs (C4.4)."""
+    plan = _find(args.plan_id, context)
+    if plan is None:
+        return _none(args.plan_id, context)
+    if plan.status != "draft":
+        return failed(f"The plan is {plan.status} already.")
+    return _show(with_status(plan.model_copy(update={"status": "approved"})), context)
+
+
+async def preview_approval(args: PlanIdArgs, context: ToolContext) -> Preview | ToolResult:
+    """The plan as it would be approved."""
+    plan = _find(args.plan_id, context)
+    return _none(args.plan_id, context) if plan is None else Preview(checklist(plan))
+
+
+def _find(plan_id: str, context: ToolContext) -> Plan | None:
+    plans = context.plans()
+    if not plan_id:
+        return plans[-1] if plans else None
+    return next((p for p in plans if p.plan_id == plan_id), None)
+
+
+def _none(plan_id: str, context: ToolContext) -> ToolResult:
+    known = ", ".join(p.plan_id for p in context.plans()) or "none yet"
+    return failed(f"There is no plan {plan_id!r}. Plans of this conversation: {known}.")
+
+
+def _show(plan: Plan, context: ToolContext) -> ToolResult:
+    context.emit(PlanChanged(plan=plan))
+    return ToolResult(ok=True, text=checklist(plan), data={"planId": plan.plan_id})
+
+
+PLAN_TOOLS = (
+    Tool("plan/propose", "plan", ProposeArgs, propose),
+    Tool("plan/update_step", "plan", UpdateStepArgs, update_step),
+    Tool("plan/get", "none", PlanIdArgs, get, parallel=True),
+    Tool("plan/approve", "plan", PlanIdArgs, approve, preview=preview_approval),
+)

@@ -1,0 +1,287 @@
+"""The journal: sessions and their chunks, written before they are shown."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from daiku.domain.base import long_id
+from daiku.domain.errors import Failure, UsageError
+from daiku.domain.events import (
+    EPHEMERAL,
+    Chunk,
+    Event,
+    decode_event,
+    encode_event,
+    iso_now,
+)
+from daiku.domain.sessions import Session, SessionStatus
+from daiku.trace.database import connect
+from daiku.trace.lock import SessionLock
+
+BLOCK = 256
+"""Sequence numbers reserved at once: one small write per block instead of one per delta."""
+
+Redact = Callable[[str], str]
+
+
+class Journal:
+    """Sessions in one database file. Not thread-safe; any number of processes may share the file."""
+
+    def __init__(self, path: Path, redact: Redact = str) -> None:
+        self._db = connect(path)
+        self._redact = redact
+        self._locks = path.parent / "locks"
+        self._writers: dict[str, SessionWriter] = {}
+
+    def new_session(self, title: str = "", workspace: str = "") -> Session:
+        """A session without chunks."""
+        session, now = long_id("ses"), iso_now()
+        self._db.execute(
+            "INSERT INTO sessions VALUES(?,?,?,?,?,NULL,'idle',0)",
+            (session, title, workspace, now, now),
+        )
+        return self.get_session(session)
+
+    def get_session(self, session: str) -> Session:
+        """Raises UsageError (not_found)."""
+        row = self._db.execute(f"{_SELECT} WHERE s.id = ?", (session,)).fetchone()
+        if row is None:
+            raise _unknown("session", session)
+        return self._session(row)
+
+    def list_sessions(
+        self, query: str = "", limit: int = 50, workspace: str | None = None
+    ) -> list[Session]:
+        """Newest first; `query` is looked for in titles and in what people and models said."""
+        where, values = ["1"], list[str | int]()
+        if workspace is not None:
+            where.append("s.workspace = ?")
+            values.append(workspace)
+        if query:
+            like = "%" + query.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+            where.append(
+                "(s.title LIKE ? ESCAPE '\\' OR EXISTS(SELECT 1 FROM chunks c WHERE c.session = s.id"
+                " AND c.type IN ('run_started', 'message') AND COALESCE(json_extract(c.data, '$.prompt'),"
+                " json_extract(c.data, '$.text')) LIKE ? ESCAPE '\\'))"
+            )
+            values += [like, like]
+        rows = self._db.execute(
+            f"{_SELECT} WHERE {' AND '.join(where)} ORDER BY s.updated_at DESC, s.id LIMIT ?",
+            (*values, limit),
+        )
+        return [self._session(row) for row in rows.fetchall()]
+
+    def rename_session(self, session: str, title: str) -> Session:
+        self._db.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session))
+        return self.get_session(session)
+
+    def delete_session(self, session: str) -> None:
+        """Raises UsageError: unknown, or a run of it is under way."""
+        self.get_session(session)
+        lock = self.lock(session)
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("DELETE FROM chunks WHERE session = ?", (session,))
+            self._db.execute("DELETE FROM sessions WHERE id = ?", (session,))
+            self._db.execute("COMMIT")
+        finally:
+            lock.release()
+        self._writers.pop(session, None)
+
+    def fork_session(self, session: str, at_seq: int) -> Session:
+        """A new session that holds the chunks up to and including `at_seq`, with new run ids."""
+        old = self.get_session(session)
+        workspace = self._db.execute(
+            "SELECT workspace FROM sessions WHERE id = ?", (session,)
+        ).fetchone()[0]
+        new = self.new_session(old.title, workspace)
+        rows = self._db.execute(
+            "SELECT seq, time, run, parent, agent, type, data FROM chunks"
+            " WHERE session = ? AND seq <= ? ORDER BY seq",
+            (session, at_seq),
+        ).fetchall()
+        runs: dict[str, str] = {}
+        renamed = [
+            (
+                new.session_id,
+                seq,
+                time,
+                runs.setdefault(run, long_id("run")),
+                runs.setdefault(parent, long_id("run")) if parent else None,
+                agent,
+                type_,
+                data,
+            )
+            for seq, time, run, parent, agent, type_, data in rows
+        ]
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.executemany("INSERT INTO chunks VALUES(?,?,?,?,?,?,?,?)", renamed)
+        self._db.execute(
+            "UPDATE sessions SET reserved = ?, model = ?, status = ? WHERE id = ?",
+            (rows[-1][0] if rows else 0, old.model, _ended_status(renamed), new.session_id),
+        )
+        self._db.execute("COMMIT")
+        return self.get_session(new.session_id)
+
+    def chunks(self, session: str, after_seq: int = 0) -> list[Chunk]:
+        """The durable chunks after `after_seq`, oldest first. Raises UsageError (not_found)."""
+        self.get_session(session)
+        rows = self._db.execute(
+            "SELECT seq, time, run, parent, agent, type, data FROM chunks"
+            " WHERE session = ? AND seq > ? ORDER BY seq",
+            (session, after_seq),
+        )
+        return [_chunk(session, row) for row in rows]
+
+    def session_of_run(self, run: str) -> str:
+        """Raises UsageError (not_found)."""
+        row = self._db.execute("SELECT session FROM chunks WHERE run = ? LIMIT 1", (run,)).fetchone()
+        if row is None:
+            raise _unknown("run", run)
+        return row[0]
+
+    def writer(self, session: str) -> SessionWriter:
+        """The one writer of `session` in this process."""
+        writer = self._writers.get(session)
+        if writer is None:
+            writer = self._writers[session] = SessionWriter(self._db, session, self._redact)
+        return writer
+
+    def touch(self, session: str, status: SessionStatus, model: str = "", title: str = "") -> None:
+        """Note what the last run is doing; a title only where there is none yet."""
+        self._db.execute(
+            "UPDATE sessions SET status = ?, updated_at = ?, model = COALESCE(NULLIF(?, ''), model),"
+            " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
+            (status, iso_now(), model, title, session),
+        )
+
+    def lock(self, session: str) -> SessionLock:
+        """The right to run in `session`, until released or the process ends. Raises UsageError (busy)."""
+        lock = SessionLock(self._locks / f"{session}.lock")
+        if not lock.acquire():
+            raise UsageError(
+                Failure(
+                    kind="busy",
+                    message=f"A run of session {session} is already under way.",
+                    hint="Wait for it, stop it, or start a new session.",
+                )
+            )
+        return lock
+
+    def close(self) -> None:
+        """Give unused sequence numbers back and close the file."""
+        for writer in self._writers.values():
+            writer.release()
+        self._db.close()
+
+    def _session(self, row: tuple[str, str, str, str, str | None, SessionStatus, int]) -> Session:
+        session, title, created, updated, model, status, last = row
+        if status == "running" and SessionLock(self._locks / f"{session}.lock").free():
+            status = "interrupted"
+        return Session(
+            session_id=session,
+            title=title,
+            created_at=created,
+            updated_at=updated,
+            last_seq=last,
+            model=model,
+            status=status,
+        )
+
+
+class SessionWriter:
+    """Gives out a session's sequence numbers and writes its chunks."""
+
+    def __init__(self, db: sqlite3.Connection, session: str, redact: Redact) -> None:
+        self._db = db
+        self._session = session
+        self._redact = redact
+        self._next = 1
+        self._reserved = 0
+
+    def write(
+        self, run: str, parent: str | None, agent: str, events: Iterable[Event]
+    ) -> list[Chunk]:
+        """Number, redact and store `events` as one transaction; only then are they returned."""
+        time = iso_now()
+        chunks = [self._chunk(run, parent, agent, time, event) for event in events]
+        durable = [c for c in chunks if c.event.type not in EPHEMERAL]
+        if len(durable) == 1:
+            self._db.execute(_INSERT, _row(durable[0]))
+        elif durable:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(_INSERT, [_row(c) for c in durable])
+            self._db.execute("COMMIT")
+        return chunks
+
+    @property
+    def last_seq(self) -> int:
+        """The last number given out by this writer; 0 before the first."""
+        return self._next - 1 if self._reserved else 0
+
+    def release(self) -> None:
+        """Give back what was reserved and not used, if nobody reserved after us."""
+        if self._reserved:
+            self._db.execute(
+                "UPDATE sessions SET reserved = ? WHERE id = ? AND reserved = ?",
+                (self._next - 1, self._session, self._reserved),
+            )
+            self._reserved = 0
+
+    def _chunk(self, run: str, parent: str | None, agent: str, time: str, event: Event) -> Chunk:
+        data = encode_event(event)
+        clean = self._redact(data)
+        if clean != data:
+            event, data = decode_event(event.type, clean), clean
+        return Chunk(self._take(), time, self._session, run, agent, event, data, parent)
+
+    def _take(self) -> int:
+        if self._next > self._reserved:
+            row = self._db.execute(
+                "UPDATE sessions SET reserved = reserved + ? WHERE id = ? RETURNING reserved",
+                (BLOCK, self._session),
+            ).fetchone()
+            if row is None:
+                raise _unknown("session", self._session)
+            self._reserved = row[0]
+            self._next = self._reserved - BLOCK + 1
+        seq = self._next
+        self._next += 1
+        return seq
+
+
+_SELECT = (
+    "SELECT s.id, s.title, s.created_at, s.updated_at, s.model, s.status,"
+    " COALESCE((SELECT MAX(seq) FROM chunks c WHERE c.session = s.id), 0) FROM sessions s"
+)
+_INSERT = "INSERT INTO chunks VALUES(?,?,?,?,?,?,?,?)"
+
+
+def _row(c: Chunk) -> tuple[str, int, str, str, str | None, str, str, str]:
+    return (c.session, c.seq, c.time, c.run, c.parent, c.agent, c.event.type, c.data)
+
+
+def _chunk(session: str, row: tuple[int, str, str, str | None, str, str, str]) -> Chunk:
+    seq, time, run, parent, agent, type_, data = row
+    return Chunk(seq, time, session, run, agent, decode_event(type_, data), data, parent)
+
+
+def _ended_status(
+    rows: list[tuple[str, int, str, str, str | None, str, str, str]],
+) -> SessionStatus:
+    ends = [row for row in rows if row[6] in ("run_started", "run_finished") and row[4] is None]
+    if not ends:
+        return "idle"
+    return "completed" if ends[-1][6] == "run_finished" else "interrupted"
+
+
+def _unknown(what: str, name: str) -> UsageError:
+    return UsageError(
+        Failure(
+            kind="not_found",
+            message=f"There is no {what} {name!r}.",
+            hint="`daiku sessions list` shows what there is.",
+        )
+    )

@@ -1,0 +1,51 @@
+"""A lock file that the operating system lets go of when its process ends, however it ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take(fd: int) -> None:
+        msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _take(fd: int) -> None:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class SessionLock:
+    """The right to run in one session; held by at most one process, and once in it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd: int | None = None
+
+    def acquire(self) -> bool:
+        """True when the lock is ours now; False when somebody else holds it. Raises OSError."""
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(self._path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            _take(fd)
+        except OSError:
+            os.close(fd)
+            return False
+        self._fd = fd
+        return True
+
+    def free(self) -> bool:
+        """True when nobody holds it at this moment."""
+        if not self.acquire():
+            return False
+        self.release()
+        return True
+
+    def release(self) -> None:
+        """Let go; safe to call twice."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None

@@ -1,0 +1,153 @@
+"""The journal: numbers, order, privacy, two writers, forks and deletions."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from daiku.domain.errors import UsageError
+from daiku.domain.events import Delta, MessageSaid, Notice, RunFinished, RunStarted
+from daiku.trace.journal import BLOCK, Journal
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "home" / "daiku.db")
+
+
+def test_numbers_rise_by_one_and_deltas_are_shown_but_not_stored(journal: Journal) -> None:
+    session = journal.new_session().session_id
+    writer = journal.writer(session)
+    shown = writer.write("run_1", None, "coordinator", [RunStarted(prompt="x")])
+    for word in ("a", "b", "c"):
+        shown += writer.write("run_1", None, "coordinator", [Delta(text=word)])
+    shown += writer.write(
+        "run_1", None, "coordinator", [MessageSaid(role="assistant", text="abc"), Notice(level="info", text="n")]
+    )
+    assert [c.seq for c in shown] == [1, 2, 3, 4, 5, 6]
+    stored = journal.chunks(session)
+    assert [c.seq for c in stored] == [1, 5, 6]
+    assert [c.json() for c in stored] == [shown[0].json(), shown[4].json(), shown[5].json()]
+    assert [c.seq for c in journal.chunks(session, after_seq=1)] == [5, 6]
+
+
+def test_a_number_is_never_given_twice_also_when_the_process_dies(tmp_path: Path) -> None:
+    first = Journal(tmp_path / "daiku.db")
+    session = first.new_session().session_id
+    seen = [c.seq for c in first.writer(session).write("r", None, "a", [Delta(text=str(i)) for i in range(BLOCK + 3)])]
+    again = Journal(tmp_path / "daiku.db")  # the first was never closed: its numbers are lost, not reused
+    seen += [c.seq for c in again.writer(session).write("r", None, "a", [Delta(text="x")])]
+    assert len(set(seen)) == len(seen)
+    assert seen == sorted(seen)
+
+
+def test_numbers_go_on_without_a_gap_after_a_clean_close(tmp_path: Path) -> None:
+    first = Journal(tmp_path / "daiku.db")
+    session = first.new_session().session_id
+    first.writer(session).write("r", None, "a", [Notice(level="info", text="1")])
+    first.close()
+    again = Journal(tmp_path / "daiku.db")
+    assert again.writer(session).write("r", None, "a", [Notice(level="info", text="2")])[0].seq == 2
+
+
+def test_two_servers_share_one_file(tmp_path: Path) -> None:
+    one, two = Journal(tmp_path / "daiku.db"), Journal(tmp_path / "daiku.db")
+    a, b = one.new_session("a").session_id, two.new_session("b").session_id
+    for _ in range(50):
+        one.writer(a).write("ra", None, "x", [Notice(level="info", text="1")])
+        two.writer(b).write("rb", None, "x", [Notice(level="info", text="2")])
+    assert {s.title for s in one.list_sessions()} == {"a", "b"}
+    assert len(one.chunks(b)) == len(two.chunks(a)) == 50
+
+
+def test_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        journal = Journal(tmp_path / "home" / "daiku.db")
+        journal.lock(journal.new_session().session_id)
+    finally:
+        os.umask(old)
+    for path in (tmp_path / "home").rglob("*"):
+        wanted = 0o700 if path.is_dir() else 0o600
+        assert stat.S_IMODE(path.stat().st_mode) == wanted, path
+
+
+def test_a_secret_reaches_neither_the_file_nor_the_view(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "daiku.db", lambda text: text.replace("hunter2", "[secret]"))
+    session = journal.new_session().session_id
+    shown = journal.writer(session).write("r", None, "a", [MessageSaid(role="user", text="it is hunter2")])
+    assert "hunter2" not in shown[0].json()
+    assert isinstance(shown[0].event, MessageSaid)
+    assert shown[0].event.text == "it is [secret]"
+    journal.close()
+    for path in tmp_path.iterdir():
+        if path.is_file():
+            assert b"hunter2" not in path.read_bytes()
+
+
+def test_only_one_process_runs_in_a_session_and_death_frees_it(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "daiku.db")
+    session = journal.new_session().session_id
+    holder = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(tmp_path / "daiku.db"), session],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    journal.touch(session, "running")
+    assert journal.get_session(session).status == "running"
+    with pytest.raises(UsageError) as busy:
+        journal.lock(session)
+    assert busy.value.failure.kind == "busy"
+    holder.kill()
+    holder.communicate()
+    assert journal.get_session(session).status == "interrupted"
+    journal.lock(session).release()
+
+
+_HOLD = """
+import sys, time
+from pathlib import Path
+from daiku.trace.journal import Journal
+lock = Journal(Path(sys.argv[1])).lock(sys.argv[2])
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_fork_holds_the_past_up_to_a_point_under_new_ids(journal: Journal) -> None:
+    session = journal.new_session("colours").session_id
+    writer = journal.writer(session)
+    writer.write("run_1", None, "c", [RunStarted(prompt="x"), RunFinished(status="completed")])
+    writer.write("run_2", None, "c", [RunStarted(prompt="y")])
+    fork = journal.fork_session(session, 2)
+    chunks = journal.chunks(fork.session_id)
+    assert [c.type for c in chunks] == ["run_started", "run_finished"]
+    assert {c.run for c in chunks}.isdisjoint({"run_1"})
+    assert fork.title == "colours"
+    assert journal.writer(fork.session_id).write("r", None, "c", [Delta(text="x")])[0].seq == 3
+
+
+def test_sessions_are_found_by_what_was_said(journal: Journal) -> None:
+    one = journal.new_session("first").session_id
+    journal.new_session("second")
+    journal.writer(one).write("r", None, "c", [RunStarted(prompt="rename 50% of the colours")])
+    assert [s.title for s in journal.list_sessions("50% of")] == ["first"]
+    assert [s.title for s in journal.list_sessions("SECOND")] == ["second"]
+    assert journal.list_sessions("%nothing_like_it%") == []
+
+
+def test_what_is_deleted_is_gone_and_unknown_names_are_told(journal: Journal) -> None:
+    session = journal.new_session().session_id
+    journal.writer(session).write("r", None, "c", [Notice(level="info", text="x")])
+    journal.delete_session(session)
+    with pytest.raises(UsageError, match="no session"):
+        journal.chunks(session)
+    with pytest.raises(UsageError, match="no run"):
+        journal.session_of_run("r")
