@@ -51,17 +51,26 @@ def _refuse_circles(steps: tuple[Step, ...]) -> None:
         raise _wrong(f"These steps wait for one another: {names}.")
 
 
+def find_step(plan: Plan, reference: str) -> Step | None:
+    """The step named by its id, its number (from 1) or its name."""
+    wanted = reference.strip().lower()
+    for number, step in enumerate(plan.steps, 1):
+        if wanted in (step.step_id, str(number), f"step {number}", step.name.lower()):
+            return step
+    return None
+
+
 def move_step(plan: Plan, step_id: str, status: WorkStatus, *, reopen: bool = False) -> Plan:
     """The plan with the step's new status, and its own status worked out again. Raises
     ToolValidationError: no such step, or a transition that there is not."""
-    step = next((s for s in plan.steps if s.step_id == step_id), None)
+    step = find_step(plan, step_id)
     if step is None:
         known = ", ".join(f"{s.step_id} ({s.name})" for s in plan.steps)
         raise _wrong(f"The plan has no step {step_id!r}; it has {known}.")
     if status != step.status and status not in MOVES[step.status] and not reopen:
         raise _wrong(f"A step that is {step.status} cannot become {status}; reopen it if it must.")
     steps = tuple(
-        s.model_copy(update={"status": status}) if s.step_id == step_id else s for s in plan.steps
+        s.model_copy(update={"status": status}) if s is step else s for s in plan.steps
     )
     return with_status(plan.model_copy(update={"steps": steps}))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from daiku.core.planning import checklist, move_step, order, with_status
+from daiku.core.planning import checklist, find_step, move_step, order, with_status
 from daiku.domain.events import PlanChanged
 from daiku.domain.plans import Plan, WorkStatus
 from daiku.domain.tools import ToolResult
@@ -55,9 +55,9 @@ async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
 
 
 async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
-    """Move a step of whichever plan has it."""
-    plans = context.plans()
-    plan = next((p for p in plans if any(s.step_id == args.step_id for s in p.steps)), None)
+    """Move a step, named by id, number or name, of the newest plan that has it."""
+    plans = reversed(context.plans())
+    plan = next((p for p in plans if find_step(p, args.step_id) is not None), None)
     if plan is None:
         return failed(f"No plan has a step {args.step_id!r}. plan/get shows the steps.")
     return _show(move_step(plan, args.step_id, args.status, reopen=args.reopen), context)
