@@ -20,13 +20,39 @@ function end(child, signal) {
   }
 }
 
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  process.once(signal, () => {
-    endAll();
-    process.exit(signal === "SIGINT" ? 130 : 143);
-  });
+const cleanups = new Set();
+let talking = 0;
+let stopping = false;
+
+/** Something to do before a signal ends this process; answers with what takes it off the list. */
+export function beforeEnd(cleanup) {
+  cleanups.add(cleanup);
+  return () => cleanups.delete(cleanup);
 }
+
+const CLEANUP_LIMIT = 8000;
+
+async function stopAll(signal) {
+  // Ctrl-C went to the program that talks with the person too: it decides what that means, and we wait for it.
+  if (signal === "SIGINT" && talking > 0) return;
+  if (stopping) process.exit(130); // Asked twice: at once.
+  stopping = true;
+  endAll();
+  const late = new Promise((resolve) => setTimeout(resolve, CLEANUP_LIMIT));
+  await Promise.race([Promise.allSettled([...cleanups].map((cleanup) => cleanup())), late]);
+  process.exit(signal === "SIGINT" ? 130 : 143);
+}
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stopAll(signal));
 process.once("exit", () => endAll("SIGKILL"));
+
+// npm that is told to end does not tell us: we notice that it has gone.
+const parent = process.ppid;
+if (process.env.npm_lifecycle_event) {
+  setInterval(() => {
+    if (process.ppid !== parent && !stopping) stopAll("SIGTERM");
+  }, 1000).unref();
+}
 
 /**
  * Runs a program to its end. `capture` keeps what it prints instead of passing it on; `tee` does both.
@@ -39,7 +65,8 @@ export function run(command, args, { cwd, env, capture = false, tee = false, tim
       ? "inherit"
       : ["ignore", capture || tee ? "pipe" : "inherit", capture || tee ? "pipe" : "inherit"];
     const child = spawn(command, args, { cwd, env: env ?? process.env, stdio, detached: !terminal });
-    if (!terminal) running.add(child);
+    if (terminal) talking += 1;
+    else running.add(child);
     const parts = [];
     const keep = (out) => (data) => {
       parts.push(data);
@@ -57,7 +84,7 @@ export function run(command, args, { cwd, env, capture = false, tee = false, tim
       }, timeout);
     const finish = (code, note = "") => {
       clearTimeout(timer);
-      running.delete(child);
+      if (!running.delete(child)) talking -= 1;
       const text = Buffer.concat(parts).toString("utf8") + note;
       resolve({ code, text: late ? `${text}\nstopped after ${timeout / 1000} s` : text, late });
     };
