@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from json.encoder import encode_basestring
+from time import time_ns
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field
@@ -256,6 +258,8 @@ def decode_event(type_: str, data: bytes | str) -> Event:
 
 def encode_event(event: Event) -> str:
     """The event's data as camelCase JSON text, without its type; absent options are left out."""
+    if type(event) is Delta:  # by far the most frequent: ten times cheaper than through pydantic
+        return f'{{"text":{encode_basestring(event.text)}}}'
     return event.model_dump_json(by_alias=True, exclude_none=True)
 
 
@@ -289,6 +293,14 @@ class Chunk:
         )
 
 
+_now: tuple[int, str] = (0, "")
+
+
 def iso_now() -> str:
     """Now as ISO-8601 UTC, milliseconds, Z."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    global _now  # noqa: PLW0603  # within one millisecond the text is the same: made once
+    ms = time_ns() // 1_000_000
+    if _now[0] != ms:
+        text = datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+        _now = (ms, text.replace("+00:00", "Z"))
+    return _now[1]
