@@ -1,0 +1,237 @@
+"""JSON out of a model's reply: four strategies in order, then repair, each with validation after it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import json_repair
+from pydantic import JsonValue, ValidationError
+from pydantic_core import from_json
+
+T = TypeVar("T")
+Check = Callable[[JsonValue], T]
+"""Makes the typed value of parsed JSON. Raises ValueError (pydantic's included) to say what is wrong."""
+
+MAX_SHOWN = 6
+"""Problems told to the model at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A reply that could not be understood; `problem` goes back to the model as it is."""
+
+    problem: str
+
+
+def read_json(reply: str, check: Check[T], *, cut: bool = False) -> T | Unreadable:
+    """The first value found in `reply` that `check` accepts (R0.88–R0.95, C0.5, C0.7, C0.8).
+
+    Tried in order: the whole reply, fenced blocks, balanced braces (the last one first), single
+    lines, and last a repair of almost-JSON. `cut` says that the reply ended at a length limit:
+    then nothing is repaired, for half an instruction is no instruction.
+    """
+    rejected = ""
+    unparsed = ""
+    for text in _candidates(reply):
+        try:
+            value = _loads(text)
+        except ValueError as wrong:
+            unparsed = unparsed or _syntax(wrong)
+            continue
+        try:
+            return check(value)
+        except ValueError as wrong:
+            rejected = rejected or explain(wrong)
+    values, broken = _scanned(reply)
+    for value in (*values, *_lines(reply, broken), *(() if cut else _repaired_parts(reply))):
+        try:
+            return check(value)
+        except ValueError as wrong:
+            rejected = rejected or explain(wrong)
+    if rejected:
+        return Unreadable(rejected)
+    if not any(bracket in reply for bracket in "{["):
+        return Unreadable("there is no JSON in the reply")
+    return Unreadable(f"the reply is cut off: {unparsed}" if cut else unparsed or "the JSON is not valid")
+
+
+def repaired(text: str) -> JsonValue:
+    """Almost-JSON read as what was probably meant: quotes, commas, comments, brackets. "" for nothing."""
+    value: JsonValue = json_repair.loads(text)  # pyright: ignore[reportAssignmentType]  # no schema, no logging: JSON
+    return _without_lone_surrogates(value)
+
+
+def partial_json(text: str) -> JsonValue | None:
+    """What can be said of JSON that is still arriving; None while nothing can.
+
+    An unfinished string counts as far as it came; an unfinished name, number or word does not.
+    """
+    try:
+        value: JsonValue = from_json(text, allow_partial="trailing-strings")
+    except ValueError:
+        return None
+    return value
+
+
+def explain(wrong: ValueError) -> str:
+    """The precise problem in one line: which field, what is wrong with it."""
+    if not isinstance(wrong, ValidationError):
+        return str(wrong)
+    problems: list[str] = []
+    for error in wrong.errors(include_url=False):
+        where = ".".join(str(part) for part in error["loc"])
+        what = error["msg"].removeprefix("Value error, ")
+        problems.append(f"{where}: {what[:1].lower()}{what[1:]}" if where else what)
+    rest = len(problems) - MAX_SHOWN
+    return "; ".join(problems[:MAX_SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def fenced(text: str) -> Iterator[str]:
+    """The contents of fenced blocks in order; a fence closes with at least as many marks as it opened.
+
+    An unclosed block runs to the end. Blocks inside a longer fence belong to it.
+    """
+    mark, indent, block = "", 0, list[str]()
+    for line in text.splitlines():
+        found = _FENCE.match(line)
+        if not mark:
+            if found:
+                mark, indent = found[2], len(found[1])
+        elif found and found[2][0] == mark[0] and len(found[2]) >= len(mark) and not found[3].strip():
+            yield "\n".join(block)
+            mark, block = "", []
+        else:
+            block.append(line[indent:] if line[:indent].isspace() else line)
+    if mark and block:
+        yield "\n".join(block)
+
+
+_FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})(.*)$")
+_INLINE_FENCE = re.compile(r"```(?:json)?\s*([\s\S]*?)\s*```")
+_OPENERS = re.compile(r"[{\[]")
+_JSON_BEGINS = re.compile(r"\{\s*(?:\"|\})|\[\s*(?:[\[{\"\d\]-]|true|false|null)")
+_AT_LINE_START = re.compile(r"^[{\[]", re.MULTILINE)
+
+
+def _loads(text: str) -> JsonValue:
+    """Strict JSON but for raw line breaks inside strings, which models write. Raises ValueError."""
+    try:
+        value: JsonValue = json.loads(text, strict=False, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    return _without_lone_surrogates(value)
+
+
+def _no_constant(name: str) -> JsonValue:
+    raise ValueError(f"{name} is no JSON value")
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant)
+
+
+def _candidates(reply: str) -> Iterator[str]:
+    """Strategies 1 and 2, and the greedy form of 3."""
+    whole = reply.strip().removeprefix("\ufeff")
+    if whole:
+        yield whole
+    yield from (block for block in fenced(reply) if block.strip())
+    first, last = reply.find("{"), reply.rfind("}")
+    if 0 <= first < last:
+        yield reply[first : last + 1]
+    yield from (found[1] for found in _INLINE_FENCE.finditer(reply))
+
+
+def _scanned(reply: str) -> tuple[list[JsonValue], list[tuple[int, int]]]:
+    """Strategy 3: every outermost value in the text, the last first; and where broken ones stand.
+
+    What is inside a broken value is part of it and never taken for an instruction of its own: a list
+    of actions that was cut off is not its last whole action. Work is bounded by a few times the
+    length of the reply, whatever brackets it is made of.
+    """
+    found: list[JsonValue] = []
+    broken: list[tuple[int, int]] = []
+    budget = 8 * len(reply) + 10_000
+    at = 0
+    while budget > 0 and (opener := _JSON_BEGINS.search(reply, at)):
+        start = opener.start()
+        try:
+            value, at = _DECODER.raw_decode(reply, start)
+        except json.JSONDecodeError as wrong:
+            # Making the error counts the lines before it: that is why a late one costs more.
+            budget -= wrong.pos - start + wrong.pos // 64 + 50
+            end = len(reply) if wrong.msg.startswith("Unterminated string") else wrong.pos
+            broken.append((start, end))
+            resumed = _AT_LINE_START.search(reply, max(end, start + 1))
+            at = resumed.start() if resumed else len(reply)
+        except (RecursionError, ValueError):
+            broken.append((start, len(reply)))
+            break
+        else:
+            found.append(_without_lone_surrogates(value))
+    return found[::-1], broken
+
+
+def _lines(reply: str, broken: list[tuple[int, int]]) -> Iterator[JsonValue]:
+    """Strategy 4: every line that is JSON by itself, but for those inside a broken value."""
+    at = 0
+    for line in reply.splitlines(keepends=True):
+        start, at = at, at + len(line)
+        if line.strip() and not any(begin <= start < end for begin, end in broken[:MAX_SHOWN]):
+            try:
+                yield _loads(line)
+            except ValueError:
+                continue
+
+
+def _repaired_parts(reply: str) -> Iterator[JsonValue]:
+    """The last resort, on what looks like JSON and is not cut off."""
+    for text in (*fenced(reply), reply):
+        first = _OPENERS.search(text)
+        last = max(text.rfind("}"), text.rfind("]"))
+        if first is None or last <= first.start():
+            continue
+        part, rest = text[first.start() : last + 1], text[last + 1 :].lstrip()
+        if _ends_inside_string(part) or rest[:1] in (",", ":", '"'):
+            continue
+        try:
+            yield repaired(part)
+        except (RecursionError, ValueError):
+            continue
+
+
+def _ends_inside_string(text: str) -> bool:
+    """True where the quotes say that the text stops in the middle of a value."""
+    inside, escaped = False, False
+    for char in text:
+        if escaped:
+            escaped = False
+        elif char == "\\":
+            escaped = inside
+        elif char == '"':
+            inside = not inside
+    return inside
+
+
+def _syntax(wrong: ValueError) -> str:
+    if isinstance(wrong, json.JSONDecodeError):
+        return f"the JSON is not valid: {wrong.msg} at line {wrong.lineno} column {wrong.colno}"
+    return str(wrong)
+
+
+def _without_lone_surrogates(value: JsonValue) -> JsonValue:
+    r"""`"\ud800"` is valid JSON and no text: nothing could store it."""
+    match value:
+        case str():
+            if any("\ud800" <= char <= "\udfff" for char in value):
+                return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return value
+        case list():
+            return [_without_lone_surrogates(item) for item in value]
+        case dict():
+            return {str(_without_lone_surrogates(k)): _without_lone_surrogates(v) for k, v in value.items()}
+        case _:
+            return value

@@ -1,0 +1,254 @@
+"""The forms of text that roles answer in: plan lines, queries, commands, action lists, command or done."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import AliasChoices, Field, JsonValue, TypeAdapter, field_validator, model_validator
+
+from daiku.core.parse import Unreadable, read_json
+from daiku.domain.base import Frozen, JsonObject
+
+MAX_QUERIES = 3
+MAX_ACTIONS = 50
+
+
+class PlanReply(Frozen):
+    """The planner's five parts (R0.22–R0.30)."""
+
+    project: str = Field(min_length=1)
+    reply: str = Field(min_length=1)
+    focus: str = Field(min_length=1)
+    plans: tuple[str, ...] = Field(min_length=1)
+    summary: str = Field(min_length=1)
+
+    @field_validator("reply")
+    @classmethod
+    def _human(cls, value: str) -> str:
+        if re.match(r"\W*as an ai\b", value, re.IGNORECASE):
+            raise ValueError('must sound like a person and not begin with "As an AI"')
+        return value
+
+    @field_validator("plans", mode="before")
+    @classmethod
+    def _numbered(cls, value: Any) -> Any:
+        """Steps may come as `{"1": "…", "2": "…"}`."""
+        return tuple(value.values()) if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # JSON from a model
+
+
+class QueriesReply(Frozen):
+    """What the researcher wants to look up (at most three) and ask the person (R0.44–R0.49)."""
+
+    queries: tuple[str, ...]
+    ask_user: str
+
+    @field_validator("queries", mode="before")
+    @classmethod
+    def _at_most_three(cls, value: Any) -> Any:
+        return value[:MAX_QUERIES] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+
+    @field_validator("ask_user", mode="before")
+    @classmethod
+    def _nothing(cls, value: Any) -> Any:
+        return "" if value is None else value
+
+
+class CommandsReply(Frozen):
+    """The runner's commands, in order (R0.77–R0.83)."""
+
+    commands: tuple[str, ...]
+
+
+class ActionReply(Frozen):
+    """One operation of an action list; `id` is how later ones refer to its result (R4.24, C4.8)."""
+
+    operation: str = Field(
+        min_length=1, validation_alias=AliasChoices("operation", "tool", "name", "tool_name")
+    )
+    args: JsonObject = Field(
+        default={}, validation_alias=AliasChoices("args", "arguments", "parameters", "input")
+    )
+    reasoning: str | None = Field(default=None, validation_alias=AliasChoices("reasoning", "comment"))
+    id: str = Field(default="", validation_alias=AliasChoices("id", "action_id"), coerce_numbers_to_str=True)
+
+    @field_validator("args", mode="before")
+    @classmethod
+    def _as_object(cls, value: Any) -> Any:
+        """No arguments may be null; some models send them as JSON text."""
+        if value is None:
+            return {}
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            return TypeAdapter(JsonObject).validate_json(value)
+        return value
+
+
+class ActionsReply(Frozen):
+    """An action list and what is said beside it; an empty list only answers (C4.10)."""
+
+    actions: tuple[ActionReply, ...] = Field(max_length=MAX_ACTIONS)
+    comment: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _forms(cls, data: Any) -> Any:
+        """A bare list, one bare action, and the other names of the list are the same thing."""
+        if isinstance(data, list):
+            return {"actions": data}  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+        if not isinstance(data, dict):
+            return data
+        found: dict[str, Any] = data  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+        for name in ("actions", "action_list", "ActionList", "tool_calls"):
+            if name in found:
+                return {"actions": found[name] or [], "comment": _comment_of(found)}
+        if isinstance(found.get("operation"), str) or (
+            isinstance(found.get("tool") or found.get("name") or found.get("tool_name"), str)
+            and any(
+                isinstance(found.get(k), dict | str) for k in ("args", "arguments", "parameters", "input")
+            )
+        ):
+            return {"actions": [found]}
+        raise ValueError('there is no "actions" list in the JSON')
+
+
+class CommandReply(Frozen):
+    """One command or the end (R2.47–R2.51); the outer comment wins over the command's own (C2.2)."""
+
+    comment: str = ""
+    tool: str = ""
+    args: JsonObject = {}
+    done: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _forms(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise ValueError('the JSON must be an object with "command" or "done"')  # noqa: TRY004  # pydantic wants ValueError
+        found: dict[str, Any] = data  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+        comment = _comment_of(found)
+        command = found.get("command")
+        if isinstance(command, dict):
+            inner: dict[str, Any] = command  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+            if not isinstance(inner.get("tool"), str) or not inner["tool"].strip():
+                raise ValueError('"command.tool" is missing: name the tool as "server/tool"')
+            return {
+                "comment": comment or _comment_of(inner),
+                "tool": inner["tool"],
+                "args": inner.get("args") if inner.get("args") is not None else {},
+            }
+        if found.get("done") is True:
+            return {"comment": comment, "done": True}
+        if "done" in found and "command" not in found:
+            raise ValueError('"done" must be true; to go on, answer with "command"')
+        raise ValueError('the JSON must have "command" (an object with tool and args) or "done": true')
+
+
+def _comment_of(data: dict[str, Any]) -> str:
+    for name in ("comment", "reply", "message", "response"):
+        if isinstance(text := data.get(name), str) and text:
+            return text
+    return ""
+
+
+_PLAN = TypeAdapter(PlanReply)
+_QUERIES = TypeAdapter(QueriesReply)
+_COMMANDS = TypeAdapter(CommandsReply)
+_ACTIONS = TypeAdapter(ActionsReply)
+_COMMAND = TypeAdapter(CommandReply)
+
+
+def read_plan(reply: str) -> PlanReply | Unreadable:
+    """The planner's reply: its line format first, JSON with the same five keys second (C0.3)."""
+    parts = plan_lines(reply)
+    if not parts:
+        found = read_json(reply, _exactly(_PLAN, tuple(PlanReply.model_fields)))
+        if not isinstance(found, Unreadable) or "{" in reply:
+            return found
+    try:
+        return _PLAN.validate_python(parts)
+    except ValueError:
+        missing = [_PLAN_HEADS[key] for key in PlanReply.model_fields if not parts.get(key)]
+        if missing:
+            return Unreadable("the plan lacks " + ", ".join(missing))
+        return Unreadable('"Your Reply to the Human Prompter" must not begin with "As an AI"')
+
+
+def read_queries(reply: str, *, cut: bool = False) -> QueriesReply | Unreadable:
+    """`{"queries": […], "ask_user": "…"}`."""
+    return read_json(reply, _QUERIES.validate_python, cut=cut)
+
+
+def read_commands(reply: str, *, cut: bool = False) -> CommandsReply | Unreadable:
+    """`{"commands": […]}`."""
+    return read_json(reply, _COMMANDS.validate_python, cut=cut)
+
+
+def read_actions(reply: str, *, cut: bool = False) -> ActionsReply | Unreadable:
+    """An action list in any of its forms."""
+    return read_json(reply, _ACTIONS.validate_python, cut=cut)
+
+
+def read_command(reply: str, *, cut: bool = False) -> CommandReply | Unreadable:
+    """`{"command": {…}, "comment": "…"}` or `{"done": true, "comment": "…"}`."""
+    return read_json(reply, _COMMAND.validate_python, cut=cut)
+
+
+def _exactly(adapter: TypeAdapter[PlanReply], keys: tuple[str, ...]):
+    """Only the named keys count: models like to add some."""
+
+    def check(value: JsonValue) -> PlanReply:
+        if isinstance(value, dict):
+            value = {key: value[key] for key in keys if key in value}
+        return adapter.validate_python(value)
+
+    return check
+
+
+_PLAN_HEADS = {
+    "project": '"Project Name:"',
+    "reply": '"Your Reply to the Human Prompter:"',
+    "focus": '"Current Focus:"',
+    "plans": '"Plan:" with lines "- [ ] Step 1: …"',
+    "summary": '"Summary:"',
+}
+_HEAD = re.compile(
+    r"^[\s#>*_-]*(project name|your reply to the human prompter|current focus|plan|summary)[*_\s]*[:：][*_]*\s*(.*)$",
+    re.IGNORECASE,
+)
+_KEYS = {
+    "project name": "project",
+    "your reply to the human prompter": "reply",
+    "current focus": "focus",
+    "plan": "plans",
+    "summary": "summary",
+}
+_STEP = re.compile(
+    r"^\s*[-*+]\s*\[[ xX]?\]\s*(?:\**\s*(?:step|ステップ)\s*\d+\s*\**\s*[:：.]\s*\**)?\s*(.*)$", re.IGNORECASE
+)
+
+
+def plan_lines(reply: str) -> dict[str, Any]:
+    """The parts of a plan written in lines; empty where there are none (R0.22–R0.26).
+
+    Emphasis, headings and full-width colons are borne; a part may run over several lines.
+    """
+    parts: dict[str, list[str]] = {}
+    steps: list[str] = []
+    here = ""
+    for line in reply.splitlines():
+        if re.match(r"^\s*(`{3,}|~{3,})", line):
+            continue
+        step = _STEP.match(line)
+        if here == "plans" and step:
+            steps.append(step[1].strip())
+        elif head := _HEAD.match(line):
+            here = _KEYS[head[1].lower()]
+            parts[here] = [head[2]]
+        elif here == "plans" and steps and line.strip():
+            steps[-1] += "\n" + line.strip()
+        elif here:
+            parts[here].append(line)
+    found: dict[str, Any] = {key: "\n".join(lines).strip() for key, lines in parts.items() if key != "plans"}
+    if "plans" in parts or steps:
+        found["plans"] = tuple(step for step in steps if step)
+    return found if len(found) > 1 or "plans" in found else {}
