@@ -30,7 +30,7 @@ export interface AnswerParams {
 /** May this be done? `preview` is exactly what will happen (a diff or the command); `remember` says in words what "always" would mean, empty where it cannot be remembered. */
 export interface ApprovalAsked {
   approvalId: string;
-  kind: "edit" | "command" | "network" | "mcp" | "plan";
+  kind: "edit" | "command" | "network" | "mcp" | "plan" | "read";
   tool: string;
   args: JsonObject;
   preview: string;
@@ -251,6 +251,11 @@ export interface EditorModelsResult {
 export interface EditorPlaceParams {
   uri: string;
   position: Position;
+}
+
+/** Documents that were as on the disk before an edit of ours: commands must see the edit. */
+export interface EditorSaveParams {
+  uris: string[];
 }
 
 export interface ErrorHappened {
@@ -807,6 +812,7 @@ export interface ClientRequests {
   "daiku/editor/diagnostics": [params: EditorDiagnosticsParams, result: EditorDiagnosticsResult];
   "daiku/editor/definition": [params: EditorPlaceParams, result: EditorLocationsResult];
   "daiku/editor/references": [params: EditorPlaceParams, result: EditorLocationsResult];
+  "daiku/editor/save": [params: EditorSaveParams, result: null];
 }
 
 /** Notifications, server to client: method -> params. */

@@ -383,6 +383,12 @@ class EditorPlaceParams(Wire):
     position: Position
 
 
+class EditorSaveParams(Wire):
+    """Documents that were as on the disk before an edit of ours: commands must see the edit."""
+
+    uris: tuple[str, ...]
+
+
 class EditorLocation(Wire):
     uri: str
     range: Range
@@ -460,6 +466,7 @@ CLIENT_REQUESTS: dict[str, tuple[type[Wire], Result]] = {
     "daiku/editor/diagnostics": (EditorDiagnosticsParams, EditorDiagnosticsResult),
     "daiku/editor/definition": (EditorPlaceParams, EditorLocationsResult),
     "daiku/editor/references": (EditorPlaceParams, EditorLocationsResult),
+    "daiku/editor/save": (EditorSaveParams, None),
 }
 """Server to client, only what the client offered in `initializationOptions.client`."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -95,11 +95,23 @@ class Editor(Protocol):
 
 
 class LanguageModelBridge(Protocol):
-    """The editor's own models (vscode.lm), reached through `daiku/languageModel`."""
+    """The editor's own models (vscode.lm), reached through `daiku/languageModel`.
+
+    The JSON has the shapes of `daiku.api`: EditorModel; LanguageModelMessage, LanguageModelTool, Part,
+    LanguageModelResult. Methods raise LLMError; cancelling `request` cancels it in the editor.
+    """
 
     async def list_models(self) -> tuple[JsonObject, ...]: ...
 
-    async def request(self, model: str, messages: JsonObject, tools: JsonObject) -> JsonObject: ...
+    async def request(
+        self,
+        model: str,
+        messages: Sequence[JsonObject],
+        tools: Sequence[JsonObject],
+        part: Callable[[JsonObject], None] | None = None,
+    ) -> JsonObject:
+        """The whole reply; `part` hears each Part as it comes."""
+        ...
 
 
 Scope = Literal["workspace"]
