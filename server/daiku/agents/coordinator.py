@@ -6,7 +6,7 @@ import platform
 from pathlib import Path
 
 from daiku.agents.agent import Agent
-from daiku.core.context import cut
+from daiku.core.cut import cut_middle
 from daiku.domain.base import Frozen
 from daiku.domain.runs import Mode
 from daiku.prompts import render
@@ -53,5 +53,5 @@ def read_rules(roots: tuple[Path, ...]) -> tuple[RulesFile, ...]:
             path = root / name
             if path.is_file() and path.resolve().is_relative_to(root.resolve()):
                 text = path.read_text("utf-8", errors="replace")
-                found.append(RulesFile(path=name, text=cut(text, RULES_LIMIT)))
+                found.append(RulesFile(path=name, text=cut_middle(text, RULES_LIMIT)))
     return tuple(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from daiku.core.cut import cut_middle
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from daiku.domain.runs import ContextItem
 
@@ -57,20 +58,12 @@ def _line(message: Message, share: int) -> str:
             return f"ASSISTANT: {message.text}{calls}"
         case ToolMessage():
             mark = "ok" if message.ok else "failed"
-            return f"RESULT {message.tool} {mark}: {cut(message.text, share)}"
+            return f"RESULT {message.tool} {mark}: {cut_middle(message.text, share)}"
         case _:
             assert_never(message)
-
-
-def cut(text: str, limit: int) -> str:
-    """At most `limit` characters: the beginning and the end, with a note on what is missing."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
 
 
 def fallback_summary(messages: Sequence[Message]) -> str:
     """A summary without a model: what was asked, and what was done, cut to a few thousand characters."""
     asked = [m.text for m in messages if isinstance(m, UserMessage)]
-    return cut("Asked:\n" + "\n".join(asked), 4000) + "\n\nDone:\n" + cut(transcript(messages), 8000)
+    return cut_middle("Asked:\n" + "\n".join(asked), 4000) + "\n\nDone:\n" + cut_middle(transcript(messages), 8000)
