@@ -40,7 +40,7 @@ class Verdict:
     key: str = ""
 
 
-def _nothing_granted(key: str) -> Literal["allow", "reject"] | None:
+def _nothing_granted(_key: str) -> Literal["allow", "reject"] | None:
     return None
 
 
@@ -74,7 +74,7 @@ class Policy:
 
     def real(self, path: str) -> str | None:
         """The real name of `path` relative to its root, None where it lies outside."""
-        return self.resolve(path) if self.resolve else _lexically(path, self.roots)
+        return self.resolve(path) if self.resolve else lexically(path, self.roots)
 
 
 def verdict(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
@@ -327,7 +327,8 @@ def _unescape(found: re.Match[str]) -> str:
     return chr(int(code, 8)) if code.isdigit() and len(code) == 3 else code
 
 
-def _lexically(path: str, roots: tuple[str, ...]) -> str | None:
+def lexically(path: str, roots: tuple[str, ...]) -> str | None:
+    """The name of `path` within its root by its letters alone; None outside. Links are not followed."""
     if posixpath.isabs(path):
         whole = posixpath.normpath(path)
         for root in roots:

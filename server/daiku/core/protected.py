@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from urllib.parse import unquote
 
 PROTECTED_FOLDERS: dict[str, str] = {
@@ -156,6 +157,12 @@ SECRET_FILES = (
     "*.tfvars", "*.tfstate", "terraform.rc", ".terraformrc", ".vault-token", "kubeconfig", ".dockercfg", "token.json",
     "master.key", "*.gpg", ".bash_history", ".zsh_history", ".python_history", "auth.json", "hosts.yml",
 )  # fmt: skip
+SECRET_SAMPLES = (
+    ".env", ".env.local", ".env.production", "id_rsa", "id_ed25519", "server.pem", "server.key", "cert.p12", ".netrc",
+    ".npmrc", ".pypirc", ".git-credentials", "credentials", "credentials.json", "secrets.yml", "secrets.json", ".ssh", ".aws",
+    "terraform.tfvars", "kubeconfig",
+)  # fmt: skip
+"""Names that a pattern of a shell must not match for it to be harmless."""
 SECRET_FOLDERS = frozenset(
     {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud", ".password-store", ".secrets"}
 )
@@ -233,13 +240,13 @@ def why_protected(path: str) -> str:
         for name in parts:
             if name in PROTECTED_FOLDERS:
                 return PROTECTED_FOLDERS[name]
-        for pair in zip(parts, parts[1:], strict=False):
+        for pair in pairwise(parts):
             if pair in PROTECTED_PAIRS:
                 return PROTECTED_PAIRS[pair]
         if not parts:
             continue
         name = parts[-1]
-        if any(fnmatchcase(name, pattern) for pattern in PUBLIC_FILES[:4]):
+        if any(fnmatchcase(name, pattern) for pattern in PUBLIC_FILES):
             continue
         for pattern, why in PROTECTED_FILES.items():
             if fnmatchcase(name, pattern):

@@ -1,0 +1,318 @@
+"""A command line as bash would read it: its simple commands, what it writes, and what we do not understand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word after quotes and escapes. `plain`: what bash passes on is exactly `text`; else a part
+    of it is computed and stands in `text` as written. `glob`: bash replaces it by file names."""
+
+    text: str
+    plain: bool = True
+    glob: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """One simple command: assignments before it, and its words, the program first."""
+
+    words: tuple[Word, ...]
+    assigned: tuple[tuple[str, Word], ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(word.text for word in self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """All simple commands of a line, those inside substitutions, loops and functions included.
+
+    `doubts` says what was not understood; without any, `commands` is all that runs. `writes` are the
+    files that redirections write, `fed` the texts that are piped in as here-documents.
+    `bomb`: a function that starts itself over and over.
+    """
+
+    commands: tuple[Simple, ...]
+    doubts: tuple[str, ...] = ()
+    writes: tuple[Word, ...] = ()
+    fed: tuple[str, ...] = ()
+    bomb: bool = False
+
+
+UNDERSTOOD = frozenset(
+    {
+        "program", "list", "pipeline", "command", "command_name", "word", "number", "string", "string_content", "raw_string",
+        "ansi_c_string", "concatenation", "redirected_statement", "file_redirect", "file_descriptor", "negated_command",
+        "subshell", "variable_assignment", "variable_name",
+        ";", "&&", "||", "|", "|&", "!", "(", ")", '"', "=", ">", ">>", ">|", ">&", "&>", "&>>",
+    }
+)  # fmt: skip
+SAYS = {
+    "ERROR": "it cannot be read as a shell command for certain",
+    "command_substitution": "it runs a command inside a word",
+    "process_substitution": "it runs a command as a file",
+    "simple_expansion": "it uses a variable",
+    "expansion": "it uses a variable",
+    "arithmetic_expansion": "it calculates",
+    "heredoc_redirect": "it feeds a text to a program",
+    "herestring_redirect": "it feeds a text to a program",
+    "function_definition": "it defines a function",
+    "test_command": "its test may run commands",
+    "declaration_command": "it changes variables",
+    "unset_command": "it changes variables",
+    "variable_assignments": "it changes variables",
+    "comment": "it has a comment",
+    "&": "it starts a program in the background",
+    "<": "it reads a file as input",
+    "compound_statement": "it groups commands",
+    "for_statement": "it is a loop",
+    "while_statement": "it is a loop",
+    "if_statement": "it has branches",
+    "case_statement": "it has branches",
+}
+_OPAQUE = frozenset({"string", "raw_string", "ansi_c_string", "heredoc_body", "heredoc_content", "comment"})
+_WORDS = frozenset(
+    {
+        "word", "number", "string", "raw_string", "ansi_c_string", "concatenation", "simple_expansion", "expansion",
+        "command_substitution", "process_substitution", "arithmetic_expansion", "translated_string", "brace_expression",
+        "extglob_pattern", "regex",
+    }
+)  # fmt: skip
+_COMMANDS = frozenset({"command", "declaration_command", "unset_command", "test_command"})
+_UNSAFE_IN_WORD = re.compile(r"(?<!\\)(?:\\\\)*[$`(){}<>|&;\"'\s]")
+_GLOB = re.compile(r"(?<!\\)(?:\\\\)*[*?\[]")
+_BACKSLASH = re.compile(r"\\(\n|.)", re.DOTALL)
+_IN_QUOTES = re.compile(r"\\([$`\"\\\n])")
+_COMPUTED = re.compile(r"(?<!\\)(?:\\\\)*[$`]")
+
+
+@cache
+def _parser() -> Parser:
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def read_script(command: str) -> Script:
+    """Read `command`; never raises."""
+    source = command.encode("utf-8", "replace")
+    root = _parser().parse(source).root_node
+    reader = _Reader(source)
+    reader.walk(root)
+    if root.has_error:
+        reader.doubt("ERROR")
+        reader.commands.extend(_crudely(command))
+    if reader.gaps():
+        reader.doubts["it has several lines or characters that we do not understand"] = None
+    return Script(
+        commands=tuple(reader.commands),
+        doubts=tuple(reader.doubts),
+        writes=tuple(reader.writes),
+        fed=tuple(reader.fed),
+        bomb=reader.bomb,
+    )
+
+
+class _Reader:
+    """Collects what one walk over a syntax tree finds."""
+
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        self.commands: list[Simple] = []
+        self.doubts: dict[str, None] = {}
+        self.writes: list[Word] = []
+        self.fed: list[str] = []
+        self.bomb = False
+        self.leaves: list[tuple[int, int]] = []
+
+    def text(self, node: Node) -> str:
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def doubt(self, kind: str) -> None:
+        self.doubts[SAYS.get(kind, "it has shell syntax beyond plain commands")] = None
+
+    def walk(self, root: Node) -> None:
+        pending = [root]
+        while pending:
+            node = pending.pop()
+            if node.type not in UNDERSTOOD or node.is_missing:
+                self.doubt("ERROR" if node.is_missing else node.type)
+            if node.type in _COMMANDS:
+                self._command(node)
+            elif node.type == "file_redirect":
+                self._redirect(node)
+            elif node.type in ("heredoc_body", "herestring_redirect"):
+                self.fed.append(self._fed(node))
+            elif node.type == "function_definition":
+                self._function(node)
+            elif node.type == "variable_assignment" and (parent := node.parent) and parent.type != "command":
+                self._loose_assignment(node)
+            if node.child_count == 0 or node.type in _OPAQUE:
+                self.leaves.append((node.start_byte, node.end_byte))
+            pending.extend(reversed(node.children))
+
+    def gaps(self) -> bool:
+        """True where between two tokens stands anything but blanks: text that no token accounts for."""
+        at = 0
+        for start, end in sorted(self.leaves):
+            if self.source[at:start].strip(b" \t"):
+                return True
+            at = max(at, end)
+        return bool(self.source[at:].strip(b" \t\n"))
+
+    def _command(self, node: Node) -> None:
+        words: list[Word] = []
+        assigned: list[tuple[str, Word]] = []
+        for child in node.children:
+            if child.type == "variable_assignment":
+                assigned.append(self._assignment(child))
+            elif child.type == "command_name":
+                words.extend(self.word(part) for part in child.children or [child])
+            elif child.type in _WORDS:
+                words.append(self.word(child))
+            elif node.type != "command" and not child.is_named:
+                words.append(Word(child.type))
+            elif node.type == "test_command":
+                words.append(Word(self.text(child), plain=False))
+        for word in words:
+            if not word.plain:
+                self.doubts["a part of it is computed when it runs"] = None
+        for name, value in assigned:
+            if name not in HARMLESS_VARIABLES or not value.plain:
+                self.doubts[f"it sets {name} for a program"] = None
+        self.commands.append(Simple(tuple(words), tuple(assigned)))
+
+    def _assignment(self, node: Node) -> tuple[str, Word]:
+        name, *rest = node.named_children or [node]
+        value = self.word(rest[-1]) if rest else Word("")
+        return self.text(name), value
+
+    def _loose_assignment(self, node: Node) -> None:
+        name, value = self._assignment(node)
+        if name not in HARMLESS_VARIABLES or not value.plain:
+            self.doubts[f"it sets {name}"] = None
+
+    def _redirect(self, node: Node) -> None:
+        operator = next((c.type for c in node.children if not c.is_named), "")
+        target = self.word(node.named_children[-1]) if node.named_children else Word("", plain=False)
+        if operator in (">&", "<&") and target.plain and re.fullmatch(r"\d+-?|-", target.text):
+            return
+        if operator != "<" and target == Word("/dev/null"):
+            return
+        if operator == "<":
+            self.doubts[f"it reads {target.text} as input"] = None
+        else:
+            self.writes.append(target)
+            self.doubts[f"it writes {target.text}"] = None
+
+    def _fed(self, node: Node) -> str:
+        if node.type == "heredoc_body":
+            return self.text(node)
+        return self.word(node.named_children[-1]).text if node.named_children else ""
+
+    def _function(self, node: Node) -> None:
+        if not node.named_children:
+            return
+        name = self.text(node.named_children[0])
+        body = self.text(node)[len(name) :]
+        calls = re.findall(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", body)
+        self.bomb = self.bomb or (len(calls) >= 1 and ("&" in body or "|" in body))
+
+    def word(self, node: Node) -> Word:
+        raw = self.text(node)
+        match node.type:
+            case "word" | "number":
+                return _word(raw)
+            case "raw_string":
+                return Word(raw[1:-1])
+            case "string":
+                plain = not _COMPUTED.search(raw[1:-1])
+                return Word(_IN_QUOTES.sub(_after_backslash, raw[1:-1]), plain)
+            case "ansi_c_string":
+                return _ansi(raw[2:-1])
+            case "concatenation":
+                parts = [self.word(child) for child in node.children]
+                joined = "".join(p.text for p in parts)
+                # Bytes between the parts would be text that nothing accounts for.
+                whole = (
+                    sum(c.end_byte - c.start_byte for c in node.children) == node.end_byte - node.start_byte
+                )
+                return Word(joined, whole and all(p.plain for p in parts), any(p.glob for p in parts))
+            case _:
+                return Word(raw, plain=False)
+
+
+HARMLESS_VARIABLES = frozenset(
+    {
+        "CI", "NODE_ENV", "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "TERM", "COLUMNS", "LINES", "NO_COLOR",
+        "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED",
+        "RUST_BACKTRACE", "DEBUG", "VERBOSE", "GOFLAGS_", "CGO_ENABLED", "GOOS", "GOARCH", "RUST_LOG", "LOG_LEVEL",
+        "MYPY_FORCE_COLOR", "PY_COLORS", "SOURCE_DATE_EPOCH",
+    }
+)  # fmt: skip
+
+
+def _after_backslash(found: re.Match[str]) -> str:
+    return "" if found[1] == "\n" else found[1]
+
+
+def _word(raw: str) -> Word:
+    plain = not _UNSAFE_IN_WORD.search(raw) and not raw.endswith("\\") and raw.isprintable()
+    return Word(_BACKSLASH.sub(_after_backslash, raw), plain, bool(_GLOB.search(raw)))
+
+
+_ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
+_ANSI_NAMED = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "v": "\v",
+}
+
+
+def _ansi(raw: str) -> Word:
+    plain = True
+
+    def one(found: re.Match[str]) -> str:
+        nonlocal plain
+        code = found[1]
+        if code[0] in "xuU" and len(code) > 1:
+            number = int(code[1:], 16)
+        elif code[0] in "01234567":
+            number = int(code, 8)
+        elif code[0] == "c" and len(code) > 1:
+            number = ord(code[1]) & 0x1F
+        else:
+            return _ANSI_NAMED.get(code, code)
+        if not 0 < number < 0x110000:
+            plain = False
+            return ""
+        return chr(number)
+
+    text = _ANSI.sub(one, raw)
+    return Word(text, plain)
+
+
+_SEPARATOR = re.compile(r"[;&|\n\r(){}`<>]+")
+_QUOTES = re.compile(r"[\"'\\]")
+
+
+def _crudely(command: str) -> Iterator[Simple]:
+    """What stands between separators, for text that is no bash: enough to recognise what is forbidden."""
+    for piece in _SEPARATOR.split(command):
+        words = _QUOTES.sub("", piece).split()
+        if words:
+            yield Simple(tuple(Word(w, plain="$" not in w) for w in words))
