@@ -23,7 +23,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
     return ImmutableSandboxedEnvironment(
         loader=FileSystemLoader(prompts_folder()),
         undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701  # prompts are text for a model, not HTML
+        autoescape=False,  # prompts are text for a model, not HTML
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=False,

@@ -43,9 +43,7 @@ from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 
 SPECS = {
-    "files/read": ToolSpec(
-        name="files/read", description="", parameters={}, effect="read", parallel=True
-    ),
+    "files/read": ToolSpec(name="files/read", description="", parameters={}, effect="read", parallel=True),
     "files/write": ToolSpec(name="files/write", description="", parameters={}, effect="edit"),
     "shell/run": ToolSpec(name="shell/run", description="", parameters={}, effect="command"),
     "user/ask": ToolSpec(name="user/ask", description="", parameters={}, effect="ask"),
@@ -266,9 +264,7 @@ def test_a_limit_ends_the_run_and_says_which(limits: RunLimits, word: str) -> No
 
 
 def test_rejections_are_not_errors_in_a_row() -> None:
-    world = World(
-        [said("", *(call(str(i), "files/write") for i in range(5))), said("I understand.")]
-    )
+    world = World([said("", *(call(str(i), "files/write") for i in range(5))), said("I understand.")])
     world.decision = "reject_once"
     events = play(world, [RunStarted(prompt="x", limits=RunLimits(max_tool_errors=2))])
     assert isinstance(events[-1], RunFinished)

@@ -23,7 +23,9 @@ from daiku.domain.tools import ToolCall
 
 ids = st.sampled_from([f"c{i}" for i in range(6)])
 words = st.text(max_size=8)
-calls = st.lists(st.builds(ToolCall, id=ids, tool=st.just("files/read")), max_size=3, unique_by=lambda c: c.id)
+calls = st.lists(
+    st.builds(ToolCall, id=ids, tool=st.just("files/read")), max_size=3, unique_by=lambda c: c.id
+)
 events = st.one_of(
     st.builds(RunStarted, prompt=words),
     st.builds(MessageSaid, role=st.just("user"), text=words),

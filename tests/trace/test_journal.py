@@ -27,7 +27,10 @@ def test_numbers_rise_by_one_and_deltas_are_shown_but_not_stored(journal: Journa
     for word in ("a", "b", "c"):
         shown += writer.write("run_1", None, "coordinator", [Delta(text=word)])
     shown += writer.write(
-        "run_1", None, "coordinator", [MessageSaid(role="assistant", text="abc"), Notice(level="info", text="n")]
+        "run_1",
+        None,
+        "coordinator",
+        [MessageSaid(role="assistant", text="abc"), Notice(level="info", text="n")],
     )
     assert [c.seq for c in shown] == [1, 2, 3, 4, 5, 6]
     stored = journal.chunks(session)
@@ -39,7 +42,10 @@ def test_numbers_rise_by_one_and_deltas_are_shown_but_not_stored(journal: Journa
 def test_a_number_is_never_given_twice_also_when_the_process_dies(tmp_path: Path) -> None:
     first = Journal(tmp_path / "daiku.db")
     session = first.new_session().session_id
-    seen = [c.seq for c in first.writer(session).write("r", None, "a", [Delta(text=str(i)) for i in range(BLOCK + 3)])]
+    seen = [
+        c.seq
+        for c in first.writer(session).write("r", None, "a", [Delta(text=str(i)) for i in range(BLOCK + 3)])
+    ]
     again = Journal(tmp_path / "daiku.db")  # the first was never closed: its numbers are lost, not reused
     seen += [c.seq for c in again.writer(session).write("r", None, "a", [Delta(text="x")])]
     assert len(set(seen)) == len(seen)

@@ -37,8 +37,7 @@ class Agent:
         return tuple(
             spec
             for spec in specs
-            if spec.effect in OFFERED[mode]
-            and any(fnmatchcase(spec.name, pattern) for pattern in self.tools)
+            if spec.effect in OFFERED[mode] and any(fnmatchcase(spec.name, pattern) for pattern in self.tools)
         )
 
 

@@ -26,7 +26,7 @@ def _block(item: ContextItem) -> str:
         place += f":{item.range.start.line + 1}-{item.range.end.line + 1}"
     label = f' path="{place}"' if place else ""
     if item.text is None:
-        return f"<context kind=\"{item.kind}\"{label} />" if place else ""
+        return f'<context kind="{item.kind}"{label} />' if place else ""
     return f'<context kind="{item.kind}"{label}>\n{item.text}\n</context>'
 
 
@@ -66,4 +66,8 @@ def _line(message: Message, share: int) -> str:
 def fallback_summary(messages: Sequence[Message]) -> str:
     """A summary without a model: what was asked, and what was done, cut to a few thousand characters."""
     asked = [m.text for m in messages if isinstance(m, UserMessage)]
-    return cut_middle("Asked:\n" + "\n".join(asked), 4000) + "\n\nDone:\n" + cut_middle(transcript(messages), 8000)
+    return (
+        cut_middle("Asked:\n" + "\n".join(asked), 4000)
+        + "\n\nDone:\n"
+        + cut_middle(transcript(messages), 8000)
+    )

@@ -88,9 +88,7 @@ class Finish:
     failure: Failure | None = None
 
 
-Command: TypeAlias = (
-    AskModel | Compact | AskApproval | AskPerson | Answered | RunTools | Refuse | Finish
-)
+Command: TypeAlias = AskModel | Compact | AskApproval | AskPerson | Answered | RunTools | Refuse | Finish
 
 
 def decide(state: State, rules: Rules) -> Command:
@@ -149,9 +147,7 @@ def _approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
     return Refuse(call, f"The person rejected this call.{said}")
 
 
-def _together(
-    state: State, rules: Rules, first: ToolCall, spec: ToolSpec
-) -> tuple[ToolCall, ...]:
+def _together(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tuple[ToolCall, ...]:
     """The allowed, independent, read-only calls at the head of the list; at least the first."""
     if not spec.parallel:
         return (first,)

@@ -220,9 +220,7 @@ async def _ask_approval(
         record(given)
 
 
-async def _ask_person(
-    call: ToolCall, asked: InputAsked | None, record: Recorder, ports: Ports
-) -> None:
+async def _ask_person(call: ToolCall, asked: InputAsked | None, record: Recorder, ports: Ports) -> None:
     if asked is None:
         choices = call.args.get("choices")
         asked = InputAsked(
@@ -263,9 +261,7 @@ def _respond(call: ToolCall, result: ToolResult, record: Recorder) -> None:
 
 
 def _called(call: ToolCall) -> ToolCalled:
-    return ToolCalled.model_construct(
-        id=call.id, tool=call.tool, args=call.args, reasoning=call.reasoning
-    )
+    return ToolCalled.model_construct(id=call.id, tool=call.tool, args=call.args, reasoning=call.reasoning)
 
 
 def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolResponded:

@@ -69,9 +69,7 @@ def move_step(plan: Plan, step_id: str, status: WorkStatus, *, reopen: bool = Fa
         raise _wrong(f"The plan has no step {step_id!r}; it has {known}.")
     if status != step.status and status not in MOVES[step.status] and not reopen:
         raise _wrong(f"A step that is {step.status} cannot become {status}; reopen it if it must.")
-    steps = tuple(
-        s.model_copy(update={"status": status}) if s is step else s for s in plan.steps
-    )
+    steps = tuple(s.model_copy(update={"status": status}) if s is step else s for s in plan.steps)
     return with_status(plan.model_copy(update={"steps": steps}))
 
 

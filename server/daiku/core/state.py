@@ -156,9 +156,7 @@ def _said(state: State, event: MessageSaid) -> State:
         if state.pending:
             return replace(state, held=(*state.held, said))
         return replace(state, messages=(*state.messages, said))
-    reply = AssistantMessage(
-        text=event.text, thinking=event.thinking, calls=event.calls, opaque=event.opaque
-    )
+    reply = AssistantMessage(text=event.text, thinking=event.thinking, calls=event.calls, opaque=event.opaque)
     seen = len(state.messages) if event.seen is None else event.seen
     later = tuple(m for m in state.messages[seen:] if isinstance(m, UserMessage))
     before = (*state.messages[:seen], reply)
@@ -171,9 +169,7 @@ def _said(state: State, event: MessageSaid) -> State:
             text=event.text,
             rounds=state.rounds + 1,
         )
-    return replace(
-        state, messages=(*before, *later), text=event.text, rounds=state.rounds + 1
-    )
+    return replace(state, messages=(*before, *later), text=event.text, rounds=state.rounds + 1)
 
 
 def _responded(state: State, event: ToolResponded) -> State:
@@ -237,9 +233,7 @@ def _settled(state: State) -> State:
     """Every call answered: what was still open is marked as not carried out."""
     if not state.pending and not state.held:
         return state
-    open_calls = tuple(
-        ToolMessage(call_id=c.id, tool=c.tool, ok=False, text=NOT_RUN) for c in state.pending
-    )
+    open_calls = tuple(ToolMessage(call_id=c.id, tool=c.tool, ok=False, text=NOT_RUN) for c in state.pending)
     return replace(
         state,
         messages=(*state.messages, *open_calls, *state.held),

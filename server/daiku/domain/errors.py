@@ -69,9 +69,7 @@ class UsageError(DaikuError):
 class LLMError(DaikuError):
     """A model call failed. `retry_after` in seconds where the service said so; `status` of HTTP or 0."""
 
-    def __init__(
-        self, failure: Failure, *, status: int = 0, retry_after: float | None = None
-    ) -> None:
+    def __init__(self, failure: Failure, *, status: int = 0, retry_after: float | None = None) -> None:
         super().__init__(failure)
         self.status = status
         self.retry_after = retry_after

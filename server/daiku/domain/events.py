@@ -251,6 +251,7 @@ EVENTS: dict[str, type[Event]] = {cls.type: cls for cls in get_args(Event)}
 EPHEMERAL = frozenset({"delta", "thinking", "tool_output"})
 """Shown, never stored: what they said is in the event that closes them."""
 
+
 def decode_event(type_: str, data: bytes | str) -> Event:
     """The event of `type_` from its JSON data. Raises KeyError or pydantic.ValidationError."""
     return EVENTS[type_].model_validate_json(data)

@@ -45,9 +45,7 @@ class ToolMessage(Frozen):
     untrusted: bool = False
 
 
-Message: TypeAlias = Annotated[
-    UserMessage | AssistantMessage | ToolMessage, Field(discriminator="role")
-]
+Message: TypeAlias = Annotated[UserMessage | AssistantMessage | ToolMessage, Field(discriminator="role")]
 
 
 class Usage(Wire):

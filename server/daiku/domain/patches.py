@@ -9,10 +9,11 @@ from daiku.domain.base import Frozen, Wire
 
 
 class SearchReplace(Frozen):
-    """Replace the one place where `search` stands by `replace`."""
+    """Replace the one place where `search` stands by `replace`; every place with `replace_all`."""
 
     search: str
     replace: str
+    replace_all: bool = False
 
 
 FileKind = Literal["create", "edit", "delete", "rename"]

@@ -6,7 +6,9 @@ from typing import Literal
 
 from daiku.domain.base import Wire
 
-SessionStatus = Literal["idle", "running", "paused", "interrupted", "completed", "cancelled", "failed", "limit"]
+SessionStatus = Literal[
+    "idle", "running", "paused", "interrupted", "completed", "cancelled", "failed", "limit"
+]
 
 
 class Session(Wire):

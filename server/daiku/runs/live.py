@@ -44,7 +44,7 @@ SUMMARY_ORDER = (
 )
 
 
-class Paused(Exception):  # noqa: N818  # control flow of one module: a wait was given up for a pause
+class Paused(Exception):  # control flow of one module: a wait was given up for a pause
     """Ends a wait for a person because the run is to pause."""
 
 
@@ -125,9 +125,7 @@ class LiveRun:
         if all(call.tool in self._by_name for call in calls):
             return reply
         resolve = self._wiring.registry.resolve
-        named = tuple(
-            call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in calls
-        )
+        named = tuple(call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in calls)
         return replace(reply, message=reply.message.model_copy(update={"calls": named}))
 
     async def summarise(self, messages: tuple[Message, ...]) -> str:
@@ -193,9 +191,7 @@ class LiveRun:
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
         if self.approvals == "none":
-            return ApprovalGiven(
-                approval_id=asked.approval_id, decision="reject_once", feedback=NOBODY
-            )
+            return ApprovalGiven(approval_id=asked.approval_id, decision="reject_once", feedback=NOBODY)
         future = asyncio.get_running_loop().create_future()
         self._approvals[asked.approval_id] = future
         try:

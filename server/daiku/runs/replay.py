@@ -49,7 +49,7 @@ class Replayed(Frozen):
     difference: Difference | None = None
 
 
-class _Over(Exception):  # noqa: N818  # control flow: the record has nothing more to give
+class _Over(Exception):  # control flow: the record has nothing more to give
     """The record ends here (an interrupted run)."""
 
 
@@ -106,9 +106,7 @@ class _Recorded:
         self._flying: set[str] = set()
         events = [c.event for c in chunks]
         self._events = events
-        self._replies = deque(
-            e for e in events if isinstance(e, MessageSaid) and e.role == "assistant"
-        )
+        self._replies = deque(e for e in events if isinstance(e, MessageSaid) and e.role == "assistant")
         self._usage = deque(e for e in events if isinstance(e, Used))
         self._summaries = deque(e for e in events if isinstance(e, Compacted))
         self._answers = {e.id: e for e in events if isinstance(e, ToolResponded)}
@@ -125,8 +123,7 @@ class _Recorded:
 
     def _spec(self, name: str) -> ToolSpec:
         asks = any(
-            isinstance(e, ToolCalled) and e.tool == name and e.id in self._inputs
-            for e in self._events
+            isinstance(e, ToolCalled) and e.tool == name and e.id in self._inputs for e in self._events
         )
         effect = "ask" if asks else "edit"
         return ToolSpec(name=name, description="", parameters={}, effect=effect)
@@ -167,9 +164,7 @@ class _Recorded:
         if answer is None:
             raise _Over
         await self._my_turn(call.id)
-        start = next(
-            i for i, e in enumerate(self._events) if isinstance(e, ToolCalled) and e.id == call.id
-        )
+        start = next(i for i, e in enumerate(self._events) if isinstance(e, ToolCalled) and e.id == call.id)
         stop = self._events.index(answer)
         for event in self._events[start + 1 : stop]:
             if event.type in ("plan", "edit", "checkpoint", "notice", "bullet"):
@@ -185,7 +180,7 @@ class _Recorded:
     async def _my_turn(self, call_id: str) -> None:
         """Calls that ran side by side answer in the order in which they did on record."""
         self._flying.add(call_id)
-        while (first := self._next_answer()) != call_id and first in self._flying:
+        while (first := self._next_answer()) != call_id and first in self._flying:  # noqa: ASYNC110  # bounded: the others are ready to run
             await asyncio.sleep(0)
 
     def _next_answer(self) -> str | None:

@@ -82,9 +82,7 @@ class Runs:
         wiring = self._wiring
         agent = find_agent(request.agent)
         model = wiring.model(request.model)
-        session = request.session or wiring.journal.new_session(
-            workspace=wiring.workspace_key
-        ).session_id
+        session = request.session or wiring.journal.new_session(workspace=wiring.workspace_key).session_id
         wiring.journal.get_session(session)
         lock = wiring.journal.lock(session)
         try:
@@ -107,9 +105,7 @@ class Runs:
         finally:
             lock.release()
 
-    async def resume(
-        self, run: str, listen: Listener, approvals: ApprovalMode = "ask"
-    ) -> RunResult:
+    async def resume(self, run: str, listen: Listener, approvals: ApprovalMode = "ask") -> RunResult:
         """Go on with a paused or interrupted run; a finished one repeats its result. Raises
         UsageError: unknown, under way, or not the session's last run."""
         wiring = self._wiring
@@ -218,9 +214,7 @@ class Runs:
             chunks = journal.chunks(session)
             state = fold(_events(chunks, until_run=run))
             agent = next(c.agent for c in chunks if c.run == run)
-            live = LiveRun(
-                self._wiring, find_agent(agent), run, session, state, _nobody, "none"
-            )
+            live = LiveRun(self._wiring, find_agent(agent), run, session, state, _nobody, "none")
             if state.finished is None:
                 _end(live, "cancelled", None)
                 self._note(live)
@@ -276,9 +270,7 @@ class Runs:
         live = self._live.get(run)
         if live is None:
             session = self._wiring.journal.session_of_run(run)
-            raise _usage(
-                f"Run {run} is not under way.", f"Resume it, or ask anew in session {session}."
-            )
+            raise _usage(f"Run {run} is not under way.", f"Resume it, or ask anew in session {session}.")
         return live
 
 
@@ -291,10 +283,10 @@ class _Access:
         self._release: Callable[[], None] = lambda: None
 
     def __enter__(self) -> LiveRun:
-        live = self._runs._live.get(self._run)  # noqa: SLF001  # one idea in two classes
+        live = self._runs._live.get(self._run)  # one idea in two classes
         if live is not None:
             return live
-        wiring = self._runs._wiring  # noqa: SLF001  # as above
+        wiring = self._runs._wiring  # as above
         session = wiring.journal.session_of_run(self._run)
         self._release = wiring.journal.lock(session).release
         chunks = wiring.journal.chunks(session)
@@ -318,9 +310,7 @@ def _events(chunks: list[Chunk], until_run: str | None = None) -> list[Event]:
 
 
 def _last_start(chunks: list[Chunk]) -> Chunk:
-    return next(
-        c for c in reversed(chunks) if isinstance(c.event, RunStarted) and c.parent is None
-    )
+    return next(c for c in reversed(chunks) if isinstance(c.event, RunStarted) and c.parent is None)
 
 
 def _end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:

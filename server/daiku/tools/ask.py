@@ -11,7 +11,7 @@ class AskArgs(Args):
     choices: tuple[str, ...] = ()
 
 
-async def ask(args: AskArgs, context: ToolContext) -> ToolResult:
+async def ask(_args: AskArgs, _context: ToolContext) -> ToolResult:
     """Reached only when the arguments are wrong: a good question never comes here."""
     return failed("user/ask needs a `question`.")
 

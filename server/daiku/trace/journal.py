@@ -51,9 +51,7 @@ class Journal:
             raise _unknown("session", session)
         return self._session(row)
 
-    def list_sessions(
-        self, query: str = "", limit: int = 50, workspace: str | None = None
-    ) -> list[Session]:
+    def list_sessions(self, query: str = "", limit: int = 50, workspace: str | None = None) -> list[Session]:
         """Newest first; `query` is looked for in titles and in what people and models said."""
         where, values = ["1"], list[str | int]()
         if workspace is not None:
@@ -93,9 +91,7 @@ class Journal:
     def fork_session(self, session: str, at_seq: int) -> Session:
         """A new session that holds the chunks up to and including `at_seq`, with new run ids."""
         old = self.get_session(session)
-        workspace = self._db.execute(
-            "SELECT workspace FROM sessions WHERE id = ?", (session,)
-        ).fetchone()[0]
+        workspace = self._db.execute("SELECT workspace FROM sessions WHERE id = ?", (session,)).fetchone()[0]
         new = self.new_session(old.title, workspace)
         rows = self._db.execute(
             "SELECT seq, time, run, parent, agent, type, data FROM chunks"
@@ -201,9 +197,7 @@ class SessionWriter:
         self._next = 1
         self._reserved = 0
 
-    def write(
-        self, run: str, parent: str | None, agent: str, events: Iterable[Event]
-    ) -> list[Chunk]:
+    def write(self, run: str, parent: str | None, agent: str, events: Iterable[Event]) -> list[Chunk]:
         """Number, redact and store `events` as one transaction; only then are they returned."""
         time = iso_now()
         chunks = [self._chunk(run, parent, agent, time, event) for event in events]
