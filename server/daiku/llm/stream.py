@@ -163,7 +163,7 @@ def parse_json(data: bytes) -> JsonValue:
     Raises ValueError.
     """
     try:
-        return cast("JsonValue", from_json(data, cache_mode="keys"))
+        return cast("JsonValue", from_json(data, cache_strings="keys"))
     except ValueError:
         return cast("JsonValue", json.loads(data.decode("utf-8"), strict=False))
 

@@ -7,10 +7,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Protocol
 
 import httpx2
+from pydantic import JsonValue
 
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
-from daiku.domain.messages import ModelEvent, Reply
+from daiku.domain.messages import ModelEvent, Reply, TextDelta, ThinkingDelta
 from daiku.llm.failures import Service, from_exception, from_status, silent, unreadable
 from daiku.llm.stream import parse_json
 
@@ -44,6 +45,30 @@ def read_object(service: Service, data: bytes) -> JsonObject:
     if isinstance(value, dict):
         return value
     raise unreadable(service, data[:300].decode("utf-8", "replace"))
+
+
+def number(value: JsonValue | None) -> int:
+    """`value` as a count; 0 where it is none."""
+    return int(value) if isinstance(value, int | float) and value > 0 else 0
+
+
+def joined(news: list[ModelEvent]) -> list[ModelEvent]:
+    """Neighbouring deltas of one kind, which arrived in one read, as one: each costs its way to the screen."""
+    if len(news) < 2:
+        return news
+    out: list[ModelEvent] = []
+    texts: list[str] = []
+    kind: type[TextDelta | ThinkingDelta] = TextDelta
+    for event in (*news, None):
+        if texts and type(event) is not kind:
+            out.append(kind("".join(texts)))
+            texts = []
+        if isinstance(event, TextDelta | ThinkingDelta):
+            kind = type(event)
+            texts.append(event.text)
+        elif event is not None:
+            out.append(event)
+    return out
 
 
 def timeouts(settings: ProviderSettings) -> httpx2.Timeout:
