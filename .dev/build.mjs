@@ -3,7 +3,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { at } from "./places.mjs";
-import { main, say, seconds } from "./say.mjs";
+import { main, say, seconds, Trouble } from "./say.mjs";
 import { ensureModules, ensureNode } from "./setup.mjs";
 
 const SHARED = {
@@ -56,7 +56,11 @@ export async function build({ production = true } = {}) {
   await ensureModules();
   const esbuild = await import("esbuild");
   rmSync(at("extension", "dist"), { recursive: true, force: true });
-  await Promise.all(bundles(production).map((options) => esbuild.build(options)));
+  try {
+    await Promise.all(bundles(production).map((options) => esbuild.build(options)));
+  } catch {
+    throw new Trouble("the extension does not build: see above"); // esbuild has said why, with the place.
+  }
   say(`extension built: ${seconds(since)}`);
 }
 

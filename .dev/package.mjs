@@ -31,6 +31,8 @@ function stage(name) {
     folder,
     TEXTS.map((part) => at(part)),
   );
+  const readme = path.join(folder, "README.md");
+  if (existsSync(readme)) writeFileSync(readme, readFileSync(readme, "utf8").replaceAll("extension/media/", "media/"));
   // The map files are for us: they would double the package.
   const dist = path.join(folder, "dist");
   for (const file of existsSync(dist) ? readdirSync(dist) : []) {
@@ -43,7 +45,14 @@ function stage(name) {
 }
 
 async function vsce(folder, out) {
-  const options = ["package", "--no-dependencies", "--allow-missing-repository", "--skip-license", "--out", out];
+  const options = [
+    "package",
+    "--no-dependencies",
+    "--allow-missing-repository",
+    "--no-rewrite-relative-links",
+    "--out",
+    out,
+  ];
   const program = at("node_modules", "@vscode", "vsce", "vsce");
   await must("vsce", nodeProgram, [program, ...options], { cwd: folder, env: toolEnvironment() });
   return out;

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, wri
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { installed } from "./cache.mjs";
+import { ensureChromium } from "./chromium.mjs";
 import {
   at,
   CACHE,
@@ -20,7 +21,7 @@ import {
 } from "./places.mjs";
 import { must, run, which } from "./run.mjs";
 import { main, say, Trouble } from "./say.mjs";
-import { apt, chromium, ensurePrograms, FOR_TESTS } from "./system.mjs";
+import { apt, ensurePrograms, FOR_TESTS } from "./system.mjs";
 
 /** Our environment without what `npm run` adds: its settings would steer the npm commands below. */
 function plainEnvironment(extra = {}) {
@@ -194,20 +195,24 @@ export async function ensureEditor() {
   });
 }
 
-/** Everything for `npm test`; answers with the environment for tests and what could not be had. */
+/** The path of the browser for tests, or "". */
+export const ensureBrowser = () => ensureChromium(npmInto, toolEnvironment());
+
+/** Everything for `npm test`; answers with the Python, the environment for tests, and the browser ("" where none is). */
 export async function ensureAll() {
-  const missing = await ensurePrograms(FOR_TESTS);
+  await ensurePrograms(FOR_TESTS);
   await ensureNode();
   const python = await ensurePython();
   await ensureModules();
-  if (chromium()) await ensureEditor();
+  const browser = await ensureBrowser();
+  if (browser) await ensureEditor();
   const env = toolEnvironment({
+    DAIKU_DEV_CHROMIUM: browser,
     DAIKU_DEV_PYTHON: python,
     DAIKU_DEV_SERVER: daikuCommand(python),
-    DAIKU_DEV_CHROMIUM: chromium(),
     PYTHONPATH: at("server"),
   });
-  return { python, env, missing };
+  return { python, env, browser };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

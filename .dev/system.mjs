@@ -8,15 +8,12 @@ const fontFolders = ["/usr/share/fonts/opentype/noto", "/usr/share/fonts/truetyp
 const hasJapaneseFont = () =>
   fontFolders.some((folder) => existsSync(folder) && readdirSync(folder).some((file) => file.includes("CJK")));
 
-export const chromium = () =>
-  process.env.DAIKU_CHROMIUM || which("chromium") || which("google-chrome") || which("chromium-browser");
-
 /** What may be missing: how to see that it is there, the Debian package, and what is lost without it. */
 const PROGRAMS = {
   git: { there: () => which("git"), apt: "git", loss: "the git tools" },
   ripgrep: { there: () => which("rg"), apt: "ripgrep", loss: "fast search" },
   bubblewrap: { there: () => which("bwrap"), apt: "bubblewrap", loss: "the sandbox for commands" },
-  chromium: { there: chromium, apt: "chromium", loss: "the tests in a real editor" },
+  chromium: { there: () => which("chromium") || which("google-chrome"), apt: "chromium", loss: "" },
   neovim: { there: () => which("nvim"), apt: "neovim", loss: "the Neovim test" },
   "a Japanese font": { there: hasJapaneseFont, apt: "fonts-noto-cjk", loss: "Japanese text in screenshots" },
 };
@@ -33,19 +30,21 @@ function asRoot() {
   return process.stdin.isTTY ? ["sudo"] : ["sudo", "-n"];
 }
 
-/** Installs Debian packages; answers whether that worked. Says why not in one line. */
+/** Installs Debian packages; answers whether that worked. */
 export async function apt(packages) {
   const prefix = asRoot();
   if (!which("apt-get") || !prefix) return false;
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
-  const command = (...args) => {
-    const [program, ...rest] = [...prefix, "apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300", ...args];
-    return run(program, rest, { env, capture: true, terminal: prefix.length === 1 });
-  };
+  // Through `env`, because sudo drops variables; on the terminal, because sudo may ask for the password.
+  const start = [...prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"];
+  const command = (...args) =>
+    run(start[0], [...start.slice(1), ...args], { capture: true, terminal: prefix[0] === "sudo" });
   await command("update");
-  const done = await command("install", "-y", "--no-install-recommends", ...packages);
-  if (done.code !== 0) say(`apt-get could not install ${packages.join(", ")}: ${done.text.trim().split("\n").pop()}`);
-  return done.code === 0;
+  const install = (...names) => command("install", "-y", "--no-install-recommends", ...names);
+  if ((await install(...packages)).code === 0) return true;
+  // One that this distribution does not have must not keep the others away.
+  const codes = [];
+  for (const name of packages) codes.push((await install(name)).code);
+  return codes.every((code) => code === 0);
 }
 
 /** Brings in what is missing of `names`; answers with what is still missing after that. */
@@ -56,7 +55,7 @@ export async function ensurePrograms(names) {
   say(`setting up ${absent.join(", ")} (apt) …`);
   await apt(absent.map((name) => PROGRAMS[name].apt));
   absent = missing();
-  for (const name of absent) {
+  for (const name of absent.filter((name) => PROGRAMS[name].loss)) {
     say(
       `${name} is not here and could not be installed: without it, no ${PROGRAMS[name].loss}. Debian package: ${PROGRAMS[name].apt}`,
     );

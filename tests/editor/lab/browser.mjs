@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { chromium } from "playwright-core";
-import { chromium as chromiumProgram } from "../../../.dev/system.mjs";
+import { ensureBrowser } from "../../../.dev/setup.mjs";
 
 const FLAGS = [
   "--headless",
@@ -23,7 +23,7 @@ export async function startBrowser({ width = 1400, height = 900, locale = "en-US
   const profile = mkdtempSync(path.join(os.tmpdir(), "daiku-browser-"));
   // `headless: false` with the flag: Playwright's own headless mode wants a different build of Chromium.
   const context = await chromium.launchPersistentContext(profile, {
-    executablePath: process.env.DAIKU_DEV_CHROMIUM || chromiumProgram(),
+    executablePath: process.env.DAIKU_DEV_CHROMIUM || (await ensureBrowser()),
     headless: false,
     args: FLAGS,
     viewport: { width, height },

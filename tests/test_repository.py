@@ -1,0 +1,69 @@
+"""What is committed: locks that name no registry, one version everywhere, no places of one machine."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+# In pieces, so that this file does not name them either.
+REGISTRIES = (
+    "registry.npm" + "js.org",
+    "py" + "pi.org",
+    "files.python" + "hosted.org",
+    "deb.deb" + "ian.org",
+)
+PLACES = ("/wo" + "rk/main", "/wo" + "rk/shared", "/tmp/te" + "am")
+
+
+def committed() -> list[Path]:
+    """The files under version control; the test is skipped where this is no checkout."""
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in done.stdout.split("\0") if name]
+
+
+@pytest.mark.parametrize("word", [*REGISTRIES, *PLACES])
+def test_no_committed_file_names_a_registry_or_a_place_of_one_machine(word: str) -> None:
+    found = [path for path in committed() if path.is_file() and word.encode() in path.read_bytes()]
+    assert not found, found
+
+
+def test_every_locked_python_package_has_a_hash() -> None:
+    for name in ("requirements.txt", "requirements-dev.txt"):
+        text = (ROOT / "server" / name).read_text(encoding="utf-8")
+        packages = re.findall(r"^(\S+==\S+)(.*)$", text, re.MULTILINE)
+        assert packages
+        assert all(rest.endswith("\\") for _, rest in packages), name
+
+
+def test_the_locks_agree() -> None:
+    def pinned(name: str) -> dict[str, str]:
+        text = (ROOT / "server" / name).read_text(encoding="utf-8")
+        return dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE))
+
+    used, developed = pinned("requirements.txt"), pinned("requirements-dev.txt")
+    assert {name: developed.get(name) for name in used} == used
+
+
+def test_every_dependency_is_locked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    text = (ROOT / "server" / "requirements.txt").read_text(encoding="utf-8")
+    names = [re.split(r"[<>=\[; ]", dependency)[0] for dependency in project["dependencies"]]
+    missing = [name for name in names if not re.search(rf"^{re.escape(name)}==", text, re.MULTILINE)]
+    assert not missing, f"run `npm run lock`: {missing}"
+
+
+def test_there_is_one_version() -> None:
+    source = (ROOT / "server" / "daiku" / "__init__.py").read_text(encoding="utf-8")
+    version = re.search(r'^__version__ = "(.+)"$', source, re.MULTILINE)
+    assert version is not None
+    for manifest in ("package.json", "extension/package.json"):
+        assert json.loads((ROOT / manifest).read_text(encoding="utf-8"))["version"] == version[1], manifest
