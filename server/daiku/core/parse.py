@@ -96,7 +96,9 @@ def fenced(text: str) -> Iterator[str]:
     An unclosed block runs to the end. Blocks inside a longer fence belong to it.
     """
     mark, indent, block = "", 0, list[str]()
-    for line in text.splitlines():
+    for line in text.replace("\r\n", "\n").split(
+        "\n"
+    ):  # splitlines also splits inside strings (U+0085, U+2028)
         found = _FENCE.match(line)
         if not mark:
             if found:
@@ -178,8 +180,8 @@ def _scanned(reply: str) -> tuple[list[JsonValue], list[tuple[int, int]]]:
 def _lines(reply: str, broken: list[tuple[int, int]]) -> Iterator[JsonValue]:
     """Strategy 4: every line that is JSON by itself, but for those inside a broken value."""
     at = 0
-    for line in reply.splitlines(keepends=True):
-        start, at = at, at + len(line)
+    for line in reply.split("\n"):
+        start, at = at, at + len(line) + 1
         if line.strip() and not any(begin <= start < end for begin, end in broken[:MAX_SHOWN]):
             try:
                 yield _loads(line)

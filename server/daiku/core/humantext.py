@@ -1,0 +1,266 @@
+"""The part of a text-protocol reply that is for a person, as it streams: prose and comments, no JSON."""
+
+from __future__ import annotations
+
+import re
+
+SPOKEN = ("comment", "reply", "message", "response")
+"""Keys whose text is said to the person."""
+_KEYS = (*SPOKEN, "command", "done", "actions", "action_list", "ActionList", "tool_calls", "operation")
+_ITEM_KEYS = ("operation", "tool", "name", "tool_name", "id", "action_id", "reasoning", "args", "arguments")
+_PLACE = re.compile(r"\{|(?:(?<=\n)|^)[ \t]*(?:\[|`{3,}|~{3,})")
+_UNDECIDED_END = re.compile(r"(?:(?<=\n)|^)[ \t]*(?:`{1,2}|~{1,2})?$")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[A-Za-z0-9_+-]*\s*")
+_OBJECT = re.compile(r"\{\s*[\"'](\w+)[\"']\s*:")
+_OBJECT_SO_FAR = re.compile(r"\{\s*(?:[\"']\w{0,20}(?:[\"']\s*)?)?$")
+_LIST = re.compile(r"\[\s*(?:\]|\{\s*[\"'](\w+)[\"']\s*:)")
+_LIST_SO_FAR = re.compile(r"\[\s*(?:\{\s*(?:[\"']\w{0,20}(?:[\"']\s*)?)?)?$")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+class HumanText:
+    """Feed it a reply in any pieces; what comes out together is the same however it was cut."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._line_start = True
+        self._mark = ""
+        self._line = ""
+        self._opened = False
+        self._json: _JSONText | None = None
+        self._after_json = False
+        self._said = ""
+
+    def feed(self, piece: str) -> str:
+        """What of the text can be shown now."""
+        self._held += piece
+        out: list[str] = []
+        while self._held and self._step(out, last=False):
+            pass
+        return self._noted(out)
+
+    def close(self) -> str:
+        """What was still undecided when the reply ended."""
+        out: list[str] = []
+        while self._held and self._step(out, last=True):
+            pass
+        if self._json is not None:
+            out.append(self._json.unspoken())
+        return self._noted(out)
+
+    def _noted(self, out: list[str]) -> str:
+        text = "".join(out)
+        self._said = (self._said + text)[-1:]
+        return text
+
+    def _step(self, out: list[str], *, last: bool) -> bool:
+        """Move on in the held text; False when more is needed to decide."""
+        if self._json is not None:
+            return self._in_json(out)
+        if self._after_json:
+            return self._past_json(last=last)
+        if self._mark:
+            return self._in_code(out)
+        return self._in_prose(out, last=last)
+
+    def _in_prose(self, out: list[str], *, last: bool) -> bool:
+        shift = 0 if self._line_start else 1
+        text = self._held if self._line_start else "x" + self._held
+        place = _PLACE.search(text)
+        if place is None:
+            end = None if last else _UNDECIDED_END.search(text)
+            upto = end.start() if end and end.start() >= shift else len(text)
+            self._emit(out, upto - shift)
+            return False
+        self._emit(out, place.start() - shift)
+        match self._decide(last=last):
+            case "wait":
+                return False
+            case "json":
+                spoken_before = "".join(out)[-1:] or self._said
+                self._json = _JSONText(needs_break=bool(spoken_before.strip()))
+            case "code":
+                pass
+            case _:
+                self._emit(out, max(1, place.end() - place.start()))
+        return True
+
+    def _emit(self, out: list[str], count: int) -> None:
+        if count > 0:
+            out.append(self._held[:count])
+            self._held = self._held[count:]
+            self._line_start = out[-1].endswith("\n")
+
+    def _decide(self, *, last: bool) -> str:
+        """What begins at the held text: `json` of a protocol, `code` in a fence, `prose`, or `wait`."""
+        fence = _FENCE.match(self._held)
+        body = self._held[fence.end() :] if fence else self._held.lstrip(" \t")
+        if fence and not body:
+            return "prose" if last else "wait"
+        if _OBJECT_SO_FAR.match(body) or _LIST_SO_FAR.match(body):
+            return "prose" if last else "wait"
+        if (found := _OBJECT.match(body)) and found[1] in (*_KEYS, "tool", "tool_name"):
+            wanted = True
+        else:
+            found = _LIST.match(body)
+            wanted = bool(found and (found[1] is None or found[1] in _ITEM_KEYS))
+        if wanted:
+            self._held = body
+            self._mark = fence[1] if fence else ""
+            return "json"
+        if fence:
+            self._mark, self._line = fence[1], ""
+            return "code"
+        return "prose"
+
+    def _in_code(self, out: list[str]) -> bool:
+        """A block of code goes through as it is; braces in it mean nothing."""
+        line, newline, _ = self._held.partition("\n")
+        self._emit(out, len(line) + len(newline))
+        self._line += line
+        if newline:
+            text = self._line.strip()
+            opening = text.startswith(self._mark) and not text.strip(self._mark[0])
+            self._line = ""
+            if opening and self._opened:
+                self._mark, self._opened = "", False
+            else:
+                self._opened = True
+        return True
+
+    def _in_json(self, out: list[str]) -> bool:
+        assert self._json is not None
+        text, used, ended = self._json.feed(self._held)
+        out.append(text)
+        self._held = self._held[used:]
+        if ended:
+            self._json, self._after_json = None, True
+        return bool(self._held)
+
+    def _past_json(self, *, last: bool) -> bool:
+        """Blanks and the closing fence after a protocol's JSON say nothing."""
+        text = self._held.lstrip()
+        if self._mark and not last and len(text) < len(self._mark) and self._mark.startswith(text):
+            return False
+        if not text:
+            self._held = text
+            return False
+        if self._mark and text.startswith(self._mark):
+            text = text[len(self._mark) :]
+        self._held, self._mark, self._after_json, self._line_start = text, "", False, True
+        return True
+
+
+class _JSONText:
+    """Walks through one JSON value and decodes the text that is meant for the person."""
+
+    def __init__(self, *, needs_break: bool) -> None:
+        self._needs_break = needs_break
+        self._stack: list[str] = []
+        self._path: list[str] = []
+        self._quote = ""
+        self._escape = ""
+        self._high = ""
+        self._is_key = False
+        self._key = ""
+        self._expect_key = False
+        self._previous = ""
+        self._target = ""
+        self._spoken = False
+        self._nested = ""
+
+    def feed(self, text: str) -> tuple[str, int, bool]:
+        """The spoken text, how many characters were used, whether the value ended."""
+        out: list[str] = []
+        for at, char in enumerate(text):
+            if self._quote:
+                self._in_string(char, out)
+            elif self._structure(char):
+                out.append(self.unspoken())
+                return "".join(out), at + 1, True
+        return "".join(out), len(text), False
+
+    def unspoken(self) -> str:
+        """The command's own comment, where no outer one was said (C2.2)."""
+        text, self._nested = self._nested, ""
+        return "" if self._spoken or not text else self._broken(text)
+
+    def _broken(self, text: str) -> str:
+        mended = "\n" + text if self._needs_break else text
+        self._needs_break = False
+        return mended
+
+    def _structure(self, char: str) -> bool:
+        match char:
+            case "{" | "[":
+                self._stack.append(char)
+                self._path.append(self._key)
+                self._expect_key = char == "{"
+            case "}" | "]":
+                if self._stack:
+                    self._stack.pop()
+                    self._path.pop()
+                self._expect_key = False
+                return not self._stack
+            case ",":
+                self._expect_key = bool(self._stack) and self._stack[-1] == "{"
+            case ":":
+                self._expect_key = False
+            case '"':
+                self._open_string(char)
+            case "'" if self._previous in ("{", "[", ",", ":"):
+                self._open_string(char)
+            case _:
+                pass
+        if not char.isspace():
+            self._previous = char
+        return False
+
+    def _open_string(self, quote: str) -> None:
+        self._quote, self._is_key, self._target = quote, self._expect_key, ""
+        if self._is_key:
+            self._key = ""
+        elif self._stack[-1:] == ["{"] and self._key in SPOKEN:
+            if len(self._stack) == 1 and not self._spoken:
+                self._target, self._spoken = "aloud", True
+            elif self._path[1:] == ["command"] and not self._nested:
+                self._target = "nested"
+
+    def _in_string(self, char: str, out: list[str]) -> None:
+        if self._escape:
+            self._escaped(char, out)
+        elif char == "\\":
+            self._escape = char
+        elif char == self._quote:
+            self._quote, self._previous = "", '"'
+            if self._is_key:
+                self._expect_key = False
+        else:
+            self._put(char, out)
+
+    def _escaped(self, char: str, out: list[str]) -> None:
+        self._escape += char
+        if self._escape[1] != "u":
+            self._put(_ESCAPES.get(char, char), out)
+            self._escape = ""
+        elif len(self._escape) == 6:
+            digits, self._escape = self._escape[2:], ""
+            try:
+                self._put(chr(int(digits, 16)), out)
+            except ValueError:
+                return
+
+    def _put(self, char: str, out: list[str]) -> None:
+        if "\ud800" <= char <= "\udbff":
+            self._high = char
+            return
+        if "\udc00" <= char <= "\udfff":
+            pair = self._high + char
+            char = pair.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        self._high = ""
+        if self._is_key:
+            self._key += char
+        elif self._target == "aloud":
+            out.append(self._broken(char))
+        elif self._target == "nested":
+            self._nested += char
