@@ -1,0 +1,83 @@
+// What the extension and its panel say to one another.
+
+import type { ApprovalGiven, Chunk, ContextItem, ModelsResult, RunStarted, Session } from "../contract.gen";
+
+export type Mode = RunStarted["mode"];
+
+/** A person's own pointer to something, with the name under which the panel shows it. */
+export interface Attachment {
+  item: ContextItem;
+  label: string;
+  /** Where it comes from, in grey. */
+  detail?: string;
+  icon: string;
+}
+
+export type ServerPhase = "off" | "installing" | "starting" | "ready" | "failed";
+
+export interface ServerState {
+  phase: ServerPhase;
+  /** What is going on or wrong; shown to the person. */
+  message?: string;
+  hint?: string;
+}
+
+export interface Situation {
+  server: ServerState;
+  trusted: boolean;
+  /** Chosen by the person; empty: as the settings say. */
+  model: string;
+  mode: Mode;
+  models?: ModelsResult;
+  folder: boolean;
+}
+
+export type ToPanel =
+  | { type: "hello"; situation: Situation; words: Record<string, string> | undefined; locale: string }
+  | { type: "situation"; situation: Situation }
+  /** Replaces what is shown. `working`: a run of this session is under way in this window. */
+  | { type: "session"; session: Session | undefined; chunks: readonly Chunk[]; working: boolean; undone: readonly string[] }
+  | { type: "chunks"; session: string; chunks: readonly Chunk[] }
+  | { type: "working"; session: string; working: boolean }
+  | { type: "undone"; checkpoints: readonly string[] }
+  | { type: "sessions"; query: string; sessions: readonly Session[]; current: string | undefined }
+  | { type: "candidates"; query: string; candidates: readonly Attachment[] }
+  | { type: "attach"; attachment: Attachment }
+  | { type: "prefill"; text: string; attachments: readonly Attachment[] }
+  | { type: "focus"; what: "composer" | "history" | "approval" }
+  | { type: "failed"; message: string; hint: string; text?: string };
+
+export type FromPanel =
+  | { type: "ready" }
+  | { type: "send"; text: string; context: readonly ContextItem[] }
+  | { type: "steer"; text: string }
+  | { type: "stop" }
+  | { type: "approve"; run: string; approvalId: string; decision: ApprovalGiven["decision"]; feedback?: string }
+  | { type: "answer"; run: string; inputId: string; text: string }
+  | { type: "resume"; run: string }
+  | { type: "undo"; checkpointId: string }
+  | { type: "openDiff"; path: string; diff: string }
+  | { type: "openFile"; path: string; line?: number }
+  | { type: "openLink"; href: string }
+  | { type: "copy"; text: string }
+  | { type: "insert"; text: string }
+  | { type: "setMode"; mode: Mode }
+  | { type: "sessions"; query: string }
+  | { type: "openSession"; session: string }
+  | { type: "deleteSession"; session: string }
+  | { type: "forkSession"; session: string; atSeq: number }
+  | { type: "candidates"; query: string }
+  | { type: "command"; command: PanelCommand };
+
+/** The only commands that the panel can have run. */
+export const PANEL_COMMANDS = [
+  "daiku.newChat",
+  "daiku.selectModel",
+  "daiku.setApiKey",
+  "daiku.showLog",
+  "daiku.doctor",
+  "daiku.restartServer",
+  "daiku.openSettings",
+  "workbench.trust.manage",
+] as const;
+export type PanelCommand = (typeof PANEL_COMMANDS)[number];

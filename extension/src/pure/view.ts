@@ -1,0 +1,451 @@
+// What the panel shows of a session: a pure fold over its chunks.
+
+import type {
+  ApprovalAsked,
+  ApprovalGiven,
+  BulletChanged,
+  Chunk,
+  ContextItem,
+  Edited,
+  Envelope,
+  ErrorHappened,
+  InputAsked,
+  JsonObject,
+  Plan,
+  RunFinished,
+  RunStarted,
+  Usage,
+} from "../contract.gen";
+
+interface Common {
+  /** Stable for the life of the session: the seq of the chunk that made the item. */
+  key: number;
+  run: string;
+  agent: string;
+  /** How deep the run is nested under the person's own: 0 is what the person started. */
+  depth: number;
+  time: string;
+}
+
+export interface UserItem extends Common {
+  kind: "user";
+  text: string;
+  context: ContextItem[];
+  images: number;
+  /** Said while a run was already at work. */
+  steering: boolean;
+}
+
+export interface TextItem extends Common {
+  kind: "text" | "thinking";
+  text: string;
+  done: boolean;
+  /** When it was closed; with `time` the duration of a thought. */
+  ended?: string;
+}
+
+export interface ToolItem extends Common {
+  kind: "tool";
+  id: string;
+  tool: string;
+  args: JsonObject;
+  /** What the tool has printed so far; its middle is cut where it is long. */
+  output: string;
+  status: "running" | "ok" | "failed" | "interrupted";
+  result: string;
+  durationMs: number;
+  untrusted: boolean;
+  decision?: ApprovalGiven["decision"];
+  edits: Edited[];
+}
+
+export interface ApprovalItem extends Common {
+  kind: "approval";
+  ask: ApprovalAsked;
+  decision?: ApprovalGiven["decision"] | "expired";
+  feedback?: string;
+}
+
+export interface QuestionItem extends Common {
+  kind: "question";
+  ask: InputAsked;
+  answer?: string;
+  expired: boolean;
+}
+
+export interface EditItem extends Common {
+  kind: "edit";
+  edit: Edited;
+}
+
+export interface PlanItem extends Common {
+  kind: "plan";
+  plan: Plan;
+}
+
+export interface HandoffItem extends Common {
+  kind: "handoff";
+  from: string;
+  to: string;
+  request: string;
+  result?: string;
+}
+
+export interface NoticeItem extends Common {
+  kind: "notice";
+  level: "info" | "warning" | "error";
+  text: string;
+}
+
+export interface ErrorItem extends Common {
+  kind: "error";
+  error: ErrorHappened;
+}
+
+export interface CompactedItem extends Common {
+  kind: "compacted";
+  summary: string;
+  before: number;
+  after: number;
+}
+
+export interface BulletItem extends Common {
+  kind: "bullet";
+  bullet: BulletChanged;
+}
+
+export interface EndItem extends Common {
+  kind: "end";
+  status: RunFinished["status"];
+  usage: Usage;
+  seconds: number;
+}
+
+export type Item =
+  | UserItem
+  | TextItem
+  | ToolItem
+  | ApprovalItem
+  | QuestionItem
+  | EditItem
+  | PlanItem
+  | HandoffItem
+  | NoticeItem
+  | ErrorItem
+  | CompactedItem
+  | BulletItem
+  | EndItem;
+
+/** A run that the person started. `open` means: no end of it was seen. */
+export interface RunView {
+  id: string;
+  status: "open" | RunFinished["status"];
+  mode: RunStarted["mode"];
+  model: string;
+  started: string;
+}
+
+export interface View {
+  readonly items: readonly Item[];
+  readonly lastSeq: number;
+  /** The newest run that the person started. */
+  readonly run: RunView | undefined;
+  /** What the whole session has used. */
+  readonly usage: Usage;
+  /** Tokens that the last model call was given: how full the context is. */
+  readonly contextTokens: number;
+}
+
+const NOTHING: Usage = { model: "", promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+
+export const EMPTY: View = { items: [], lastSeq: 0, run: undefined, usage: NOTHING, contextTokens: 0 };
+
+/** Output of a running tool beyond this is cut in the middle: nobody reads it live. */
+const MOST_OUTPUT = 40_000;
+
+interface Draft {
+  items: Item[];
+  lastSeq: number;
+  run: RunView | undefined;
+  usage: Usage;
+  contextTokens: number;
+}
+
+/** The view after one more chunk. A chunk that was already folded changes nothing. */
+export function fold(view: View, chunk: Chunk): View {
+  return foldAll(view, [chunk]);
+}
+
+/** The view after many chunks, at the price of one copy of the list. */
+export function foldAll(view: View, chunks: readonly Chunk[]): View {
+  const draft: Draft = { ...view, items: [...view.items] };
+  for (const chunk of chunks) {
+    if (chunk.seq <= draft.lastSeq) continue;
+    draft.lastSeq = chunk.seq;
+    apply(draft, chunk);
+  }
+  return draft;
+}
+
+function apply(draft: Draft, chunk: Chunk): void {
+  const { type } = chunk;
+  switch (type) {
+    case "run_started":
+      return runStarted(draft, chunk, chunk.data);
+    case "run_finished":
+      return runFinished(draft, chunk, chunk.data);
+    case "message":
+      return chunk.data.role === "user"
+        ? push(draft, { ...common(draft, chunk), kind: "user", text: chunk.data.text, context: [], images: 0, steering: true })
+        : closeText(draft, chunk, chunk.data.text, chunk.data.thinking);
+    case "delta":
+      return addText(draft, chunk, "text", chunk.data.text);
+    case "thinking":
+      return addText(draft, chunk, "thinking", chunk.data.text);
+    case "tool_call":
+      return toolCalled(draft, chunk);
+    case "tool_output":
+      return changeTool(draft, chunk.data.id, (tool) => ({ ...tool, output: cutMiddle(tool.output + chunk.data.text) }));
+    case "tool_response":
+      return toolResponded(draft, chunk);
+    case "approval_asked":
+      closeOpen(draft, chunk);
+      return push(draft, { ...common(draft, chunk), kind: "approval", ask: chunk.data });
+    case "approval_given": {
+      const { approvalId, decision, feedback } = chunk.data;
+      return change(draft, isApproval(approvalId), (item) => ({ ...item, decision, ...(feedback ? { feedback } : {}) }));
+    }
+    case "input_asked":
+      closeOpen(draft, chunk);
+      return push(draft, { ...common(draft, chunk), kind: "question", ask: chunk.data, expired: false });
+    case "input_given":
+      return change(draft, isQuestion(chunk.data.inputId), (item) => ({ ...item, answer: chunk.data.text }));
+    case "plan":
+      return planChanged(draft, chunk, chunk.data.plan);
+    case "edit":
+      return edited(draft, chunk, chunk.data);
+    case "usage":
+      draft.usage = plus(draft.usage, chunk.data);
+      if (!chunk.parent) draft.contextTokens = chunk.data.promptTokens + chunk.data.completionTokens;
+      return;
+    case "notice":
+      return push(draft, { ...common(draft, chunk), kind: "notice", level: chunk.data.level, text: chunk.data.text });
+    case "error":
+      closeOpen(draft, chunk);
+      return push(draft, { ...common(draft, chunk), kind: "error", error: chunk.data });
+    case "handoff_start": {
+      const { from, to, request } = chunk.data;
+      return push(draft, { ...common(draft, chunk), kind: "handoff", from, to, request });
+    }
+    case "handoff_end": {
+      const { to, result } = chunk.data;
+      const opened = (item: Item): item is HandoffItem =>
+        item.kind === "handoff" && item.to === to && item.result === undefined;
+      return change(draft, opened, (item) => ({ ...item, result }));
+    }
+    case "compacted": {
+      const { summary, beforeTokens: before, afterTokens: after } = chunk.data;
+      return push(draft, { ...common(draft, chunk), kind: "compacted", summary, before, after });
+    }
+    case "bullet":
+      return push(draft, { ...common(draft, chunk), kind: "bullet", bullet: chunk.data });
+    case "agent_start":
+    case "agent_end":
+    case "checkpoint":
+      return;
+    default:
+      return unknown(type);
+  }
+}
+
+/** An event that has no case above fails the type check here; one from a newer server is left out. */
+function unknown(_type: never): void {}
+
+function runStarted(draft: Draft, chunk: Envelope, data: RunStarted): void {
+  if (chunk.parent) return;
+  draft.run = { id: chunk.run, status: "open", mode: data.mode, model: data.model, started: chunk.time };
+  const { prompt: text, context, images } = data;
+  push(draft, { ...common(draft, chunk), kind: "user", text, context, images: images.length, steering: false });
+}
+
+function runFinished(draft: Draft, chunk: Envelope, data: RunFinished): void {
+  closeRun(draft, chunk.run);
+  if (chunk.parent || draft.run?.id !== chunk.run) return;
+  const seconds = Math.max(0, (Date.parse(chunk.time) - Date.parse(draft.run.started)) / 1000);
+  draft.run = { ...draft.run, status: data.status };
+  push(draft, { ...common(draft, chunk), kind: "end", status: data.status, usage: data.usage, seconds });
+}
+
+/** Nothing of an ended run waits any longer. */
+function closeRun(draft: Draft, run: string): void {
+  draft.items.forEach((item, i) => {
+    if (item.run !== run) return;
+    if (item.kind === "tool" && item.status === "running") draft.items[i] = { ...item, status: "interrupted" };
+    else if (item.kind === "approval" && !item.decision) draft.items[i] = { ...item, decision: "expired" };
+    else if (item.kind === "question" && item.answer === undefined) draft.items[i] = { ...item, expired: true };
+    else if (isOpenText(item)) draft.items[i] = { ...item, done: true };
+  });
+}
+
+function addText(draft: Draft, chunk: Envelope, kind: TextItem["kind"], text: string): void {
+  const at = lastOpen(draft, chunk);
+  const open = at < 0 ? undefined : (draft.items[at] as TextItem);
+  if (open?.kind === kind) {
+    draft.items[at] = { ...open, text: open.text + text };
+    return;
+  }
+  if (open) draft.items[at] = { ...open, done: true, ended: chunk.time };
+  push(draft, { ...common(draft, chunk), kind, text, done: false });
+}
+
+/** A whole reply closes its deltas; where none were seen (a replay), it stands for them. */
+function closeText(draft: Draft, chunk: Envelope, text: string, thinking: string): void {
+  const tail = replyTail(draft, chunk);
+  if (thinking && !tail.some((i) => draft.items[i]?.kind === "thinking")) {
+    const at = tail[0] ?? draft.items.length;
+    draft.items.splice(at, 0, { ...common(draft, chunk), kind: "thinking", text: thinking, done: true });
+    for (const [n, i] of tail.entries()) tail[n] = i + 1;
+  }
+  const shown = tail.filter((i) => draft.items[i]?.kind === "text");
+  for (const i of tail) {
+    const item = draft.items[i];
+    if (item && isOpenText(item)) draft.items[i] = { ...item, done: true, ended: chunk.time };
+  }
+  const [first, ...rest] = shown;
+  if (first !== undefined) {
+    const item = draft.items[first] as TextItem;
+    if (rest.length === 0 && item.text !== text) draft.items[first] = { ...item, text };
+  } else if (text.trim()) {
+    const base = common(draft, chunk);
+    push(draft, { ...base, key: base.key + 0.5, kind: "text", text, done: true });
+  }
+}
+
+/** Where the texts and thoughts of the reply that is under way stand, in order. */
+function replyTail(draft: Draft, chunk: Envelope): number[] {
+  const found: number[] = [];
+  for (let i = draft.items.length - 1; i >= 0; i--) {
+    const item = draft.items[i];
+    if (!item || item.run !== chunk.run) continue;
+    if (item.kind !== "text" && item.kind !== "thinking") {
+      if (item.kind === "notice" || (item.kind === "user" && item.steering)) continue;
+      break;
+    }
+    if (item.agent !== chunk.agent) continue;
+    if (item.done && item.kind === "text") break;
+    found.unshift(i);
+  }
+  return found;
+}
+
+function lastOpen(draft: Draft, chunk: Envelope): number {
+  for (let i = draft.items.length - 1; i >= 0 && i > draft.items.length - 30; i--) {
+    const item = draft.items[i];
+    if (item && isOpenText(item) && item.run === chunk.run && item.agent === chunk.agent) return i;
+  }
+  return -1;
+}
+
+function closeOpen(draft: Draft, chunk: Envelope): void {
+  const at = lastOpen(draft, chunk);
+  const item = draft.items[at];
+  if (item && isOpenText(item)) draft.items[at] = { ...item, done: true, ended: chunk.time };
+}
+
+function toolCalled(draft: Draft, chunk: Chunk & { type: "tool_call" }): void {
+  closeOpen(draft, chunk);
+  const { id, tool, args } = chunk.data;
+  const item: ToolItem = {
+    ...common(draft, chunk),
+    ...{ kind: "tool", id, tool, args, output: "", status: "running", result: "", durationMs: 0, untrusted: false, edits: [] },
+  };
+  const asked = findLast(draft, (other) => other.kind === "approval" && other.ask.callId === id);
+  const approval = draft.items[asked];
+  if (approval?.kind !== "approval") return push(draft, item);
+  // The call takes the place of the question about it, so that nothing jumps.
+  const decision = approval.decision === "expired" ? undefined : approval.decision;
+  draft.items[asked] = { ...item, key: approval.key, ...(decision ? { decision } : {}) };
+}
+
+function toolResponded(draft: Draft, chunk: Chunk & { type: "tool_response" }): void {
+  const { id, tool: name, ok, result, durationMs, untrusted } = chunk.data;
+  const status = ok ? "ok" : "failed";
+  const at = findLast(draft, isTool(id));
+  if (at < 0) {
+    const made = { id, tool: name, args: {}, output: "", edits: [] };
+    return push(draft, { ...common(draft, chunk), kind: "tool", ...made, status, result, durationMs, untrusted });
+  }
+  const tool = draft.items[at] as ToolItem;
+  draft.items[at] = { ...tool, status, result, durationMs, untrusted };
+}
+
+function edited(draft: Draft, chunk: Envelope, edit: Edited): void {
+  if (edit.callId && findLast(draft, isTool(edit.callId)) >= 0)
+    return changeTool(draft, edit.callId, (tool) => ({ ...tool, edits: [...tool.edits, edit] }));
+  push(draft, { ...common(draft, chunk), kind: "edit", edit });
+}
+
+function planChanged(draft: Draft, chunk: Envelope, plan: Plan): void {
+  const at = findLast(draft, (item) => item.kind === "plan" && item.plan.planId === plan.planId);
+  const item = draft.items[at];
+  if (item?.kind === "plan") draft.items[at] = { ...item, plan };
+  else push(draft, { ...common(draft, chunk), kind: "plan", plan });
+}
+
+function common(draft: Draft, chunk: Envelope): Common {
+  const depth = chunk.parent && chunk.parent !== chunk.run ? 1 : 0;
+  const outer = depth && chunk.parent !== draft.run?.id ? 2 : depth;
+  return { key: chunk.seq, run: chunk.run, agent: chunk.agent, depth: outer, time: chunk.time };
+}
+
+function push(draft: Draft, item: Item): void {
+  draft.items.push(item);
+}
+
+const isOpenText = (item: Item): item is TextItem => (item.kind === "text" || item.kind === "thinking") && !item.done;
+const isTool = (id: string) => (item: Item): item is ToolItem => item.kind === "tool" && item.id === id;
+const isApproval = (id: string) => (item: Item): item is ApprovalItem =>
+  item.kind === "approval" && item.ask.approvalId === id;
+const isQuestion = (id: string) => (item: Item): item is QuestionItem =>
+  item.kind === "question" && item.ask.inputId === id;
+
+function findLast(draft: Draft, test: (item: Item) => boolean): number {
+  return draft.items.findLastIndex(test);
+}
+
+function change<T extends Item>(draft: Draft, test: (item: Item) => item is T, next: (item: T) => Item): void {
+  const at = findLast(draft, test);
+  if (at >= 0) draft.items[at] = next(draft.items[at] as T);
+}
+
+function changeTool(draft: Draft, id: string, next: (tool: ToolItem) => ToolItem): void {
+  change(draft, isTool(id), next);
+}
+
+/** The start and the end of a long text. */
+export function cutMiddle(text: string, most = MOST_OUTPUT): string {
+  if (text.length <= most) return text;
+  const half = Math.floor(most / 2);
+  return `${text.slice(0, half)}\n…\n${text.slice(-half)}`;
+}
+
+/** The sum of two usages; the cost stays unknown only when both are. */
+export function plus(a: Usage, b: Usage): Usage {
+  const costs = [a.cost, b.cost].filter((cost) => cost !== undefined);
+  return {
+    model: b.model || a.model,
+    promptTokens: a.promptTokens + b.promptTokens,
+    completionTokens: a.completionTokens + b.completionTokens,
+    cachedTokens: a.cachedTokens + b.cachedTokens,
+    ...(costs.length ? { cost: costs.reduce((sum, cost) => sum + cost, 0) } : {}),
+  };
+}
+
+/** The questions that wait for the person, oldest first. */
+export function waiting(view: View): (ApprovalItem | QuestionItem)[] {
+  return view.items.filter(
+    (item): item is ApprovalItem | QuestionItem =>
+      (item.kind === "approval" && !item.decision) ||
+      (item.kind === "question" && item.answer === undefined && !item.expired),
+  );
+}

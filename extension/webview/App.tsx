@@ -1,0 +1,229 @@
+// The panel: banner, conversation, composer.
+
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { dollars, duration, tokens } from "../src/pure/format";
+import type { ServerState } from "../src/pure/panel";
+import { type Item, type View, waiting } from "../src/pure/view";
+import { post } from "./api";
+import { Composer } from "./Composer";
+import { History } from "./History";
+import { ItemView, Trouble } from "./Items";
+import { Icon, IconButton } from "./parts";
+import { attach, type PanelState, type Store } from "./store";
+import { Welcome } from "./Welcome";
+import { t } from "./words";
+
+/** So many items are shown at first, and so many more each time the person scrolls to the top. */
+const WINDOW = 80;
+/** Nearer than this to the end the list follows what arrives, in pixels. */
+const NEAR = 60;
+
+export function App({ state, store }: { state: PanelState; store: Store }) {
+  const { view, situation, working, history, session, undone } = state;
+  const [sent, setSent] = useState(0);
+  const focus = state.focus;
+  const patch = (change: Partial<PanelState>) => store.set({ ...store.state, ...change });
+  if (!state.ready) return null;
+  const empty = view.items.length === 0 && !working;
+  return (
+    <div class="app">
+      <Banner situation={state.situation} />
+      {history.open && <History history={history} onClose={() => patch({ history: { ...history, open: false } })} />}
+      <div class="main" hidden={history.open}>
+        {empty ? (
+          <Welcome situation={situation} onExample={(text) => patch({ prefill: { text, n: Date.now() } })} />
+        ) : (
+          <Conversation
+            key={session?.sessionId}
+            view={view}
+            working={working}
+            undone={undone}
+            session={session?.sessionId ?? ""}
+            sent={sent}
+            focus={focus?.what === "approval" ? focus.n : 0}
+          />
+        )}
+        {state.failure && <Trouble kind="" message={state.failure.message} hint={state.failure.hint} />}
+        <Interrupted state={state} />
+        <Composer
+          situation={situation}
+          working={working}
+          attachments={state.attachments}
+          candidates={state.candidates}
+          prefill={state.prefill}
+          focus={focus?.what === "composer" ? focus.n : 0}
+          usage={usageLine(view)}
+          onAttach={(attachment) => store.set(attach(store.state, [attachment]))}
+          onDetach={(gone) => patch({ attachments: state.attachments.filter((a) => a !== gone) })}
+          onSent={() => {
+            patch(working ? { failure: undefined } : { attachments: [], failure: undefined });
+            setSent(sent + 1);
+          }}
+        />
+      </div>
+    </div>
+  );
+}
+
+function usageLine({ usage, contextTokens }: View): string {
+  if (!usage.promptTokens && !usage.completionTokens) return "";
+  const parts = [t("{0} in", tokens(usage.promptTokens)), t("{0} out", tokens(usage.completionTokens))];
+  if (usage.cachedTokens) parts.push(t("{0} cached", tokens(usage.cachedTokens)));
+  if (usage.cost !== undefined) parts.push(dollars(usage.cost));
+  if (contextTokens) parts.push(t("context {0}", tokens(contextTokens)));
+  return parts.join(" · ");
+}
+
+function Banner({ situation }: { situation: PanelState["situation"] }) {
+  const { server, trusted } = situation;
+  const command = (id: "daiku.restartServer" | "daiku.showLog" | "workbench.trust.manage") => () => post({ type: "command", command: id });
+  if (server.phase === "failed") {
+    return (
+      <div class="banner error" role="alert">
+        <Icon name="error" />
+        <div>
+          <p>{server.message || t("The Daiku server does not run.")}</p>
+          {server.hint && <p class="dim">{server.hint}</p>}
+          <div class="buttons">
+            <button type="button" class="secondary" onClick={command("daiku.restartServer")}>{t("Try again")}</button>
+            <button type="button" class="link" onClick={command("daiku.showLog")}>{t("Show log")}</button>
+          </div>
+        </div>
+      </div>
+    );
+  }
+  if (!trusted) {
+    return (
+      <div class="banner" role="status">
+        <Icon name="shield" />
+        <div>
+          <p>{t("This workspace is not trusted: Daiku can chat, but runs nothing and takes no settings from it.")}</p>
+          <button type="button" class="link" onClick={command("workbench.trust.manage")}>{t("Manage trust")}</button>
+        </div>
+      </div>
+    );
+  }
+  return <Starting server={server} />;
+}
+
+function Starting({ server }: { server: ServerState }) {
+  if (server.phase !== "installing" && server.phase !== "starting") return null;
+  const words = server.phase === "installing" ? t("Setting up Daiku (once)…") : t("Starting…");
+  return (
+    <div class="banner quiet" role="status">
+      <Icon name="loading" spin />
+      <p>{server.message || words}</p>
+    </div>
+  );
+}
+
+function Interrupted({ state }: { state: PanelState }) {
+  const { view, working, session } = state;
+  const run = view.run;
+  if (working || run?.status !== "open" || !session) return null;
+  const paused = session.status === "paused";
+  return (
+    <div class="banner interrupted" role="status">
+      <Icon name={paused ? "debug-pause" : "debug-disconnect"} />
+      <p>{paused ? t("This run is paused.") : t("This run was interrupted.")}</p>
+      <button type="button" class="primary" onClick={() => post({ type: "resume", run: run.id })}>{t("Resume")}</button>
+    </div>
+  );
+}
+
+interface ConversationProps {
+  view: View;
+  working: boolean;
+  undone: ReadonlySet<string>;
+  session: string;
+  sent: number;
+  focus: number;
+}
+
+function Conversation({ view, working, undone, session, sent, focus }: ConversationProps) {
+  const list = useRef<HTMLDivElement>(null);
+  const follows = useRef(true);
+  const [away, setAway] = useState(false);
+  const [shown, setShown] = useState(WINDOW);
+  const height = useRef(0);
+  const items = view.items;
+  const from = Math.max(0, items.length - shown);
+  const first = useMemo(() => waiting(view)[0]?.key, [items]);
+
+  const toEnd = () => {
+    const box = list.current;
+    if (box) box.scrollTop = box.scrollHeight;
+  };
+  useLayoutEffect(() => {
+    if (follows.current) toEnd();
+  });
+  useEffect(() => {
+    if (!sent) return;
+    follows.current = true;
+    toEnd();
+  }, [sent]);
+  useLayoutEffect(() => {
+    const box = list.current;
+    if (box && height.current) box.scrollTop += box.scrollHeight - height.current;
+    height.current = 0;
+  }, [shown]);
+  const scrolled = () => {
+    const box = list.current;
+    if (!box) return;
+    const rest = box.scrollHeight - box.scrollTop - box.clientHeight;
+    follows.current = rest < NEAR;
+    setAway(rest > box.clientHeight / 2);
+    if (box.scrollTop < 200 && from > 0 && !height.current) {
+      height.current = box.scrollHeight;
+      setShown(shown + WINDOW);
+    }
+  };
+  return (
+    <div class="conversation">
+      <div ref={list} class="items" role="log" aria-label={t("Conversation")} aria-live="off" tabindex={0} onScroll={scrolled}>
+        {from > 0 && <p class="dim earlier">{t("{0} earlier entries", from)}</p>}
+        {items.slice(from).map((item) => (
+          <ItemView key={item.key} item={item} undone={undone} session={session} focus={item.key === first ? focus : 0} />
+        ))}
+        {working && <Busy view={view} />}
+      </div>
+      {away && <IconButton icon="arrow-down" class="to-end" label={t("To the newest")} onClick={() => { follows.current = true; toEnd(); }} />}
+      <Announcer items={items} working={working} />
+    </div>
+  );
+}
+
+/** Says that work goes on where nothing else on the screen does. */
+function Busy({ view }: { view: View }) {
+  const last = view.items.at(-1);
+  const silent = !last || !moving(last);
+  const [now, setNow] = useState(Date.now());
+  const since = useMemo(() => Date.now(), [view.items]);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  if (!silent) return null;
+  const ms = Math.max(0, now - since);
+  return <p class="busy"><span class="shimmer">{t("Working")}</span>{ms >= 5000 && <span class="dim">{duration(ms)}</span>}</p>;
+}
+
+function moving(item: Item): boolean {
+  if (item.kind === "text" || item.kind === "thinking") return !item.done;
+  if (item.kind === "tool") return item.status === "running";
+  return item.kind === "approval" || item.kind === "question" ? true : item.kind === "end";
+}
+
+/** Tells a screen reader what has happened, in whole sentences rather than letter by letter. */
+function Announcer({ items, working }: { items: readonly Item[]; working: boolean }) {
+  const said = useRef<string>("");
+  const last = items.at(-1);
+  let words = said.current;
+  if (last?.kind === "text" && last.done) words = last.text.slice(0, 500);
+  else if (last?.kind === "approval" && !last.decision) words = t("Daiku asks for your approval: {0}", last.ask.preview.slice(0, 200) || last.ask.tool);
+  else if (last?.kind === "question" && last.answer === undefined) words = last.ask.question;
+  else if (last?.kind === "error") words = last.error.message;
+  else if (last?.kind === "end" && !working) words = t("Daiku has finished.");
+  said.current = words;
+  return <div class="hidden-words" role="status" aria-live="polite">{words}</div>;
+}

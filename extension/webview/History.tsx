@@ -1,0 +1,83 @@
+// Former chats: searched, opened, deleted.
+
+import { useEffect, useRef } from "preact/hooks";
+import type { Session } from "../src/contract.gen";
+import { post } from "./api";
+import { Icon, IconButton } from "./parts";
+import type { PanelState } from "./store";
+import { t } from "./words";
+
+const STATUS_ICONS: Partial<Record<Session["status"], string>> = {
+  running: "loading",
+  paused: "debug-pause",
+  interrupted: "debug-disconnect",
+  failed: "error",
+};
+
+export function History({ history, onClose }: { history: PanelState["history"]; onClose: () => void }) {
+  const box = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    post({ type: "sessions", query: "" });
+    box.current?.focus();
+  }, []);
+  const keyed = (event: KeyboardEvent) => {
+    if (event.isComposing) return;
+    if (event.key === "Escape") onClose();
+    else if (event.key === "ArrowDown") document.querySelector<HTMLElement>(".history .session-open")?.focus();
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <div class="history" role="region" aria-label={t("Chat history")}>
+      <div class="history-head">
+        <div class="search">
+          <Icon name="search" />
+          <input ref={box} type="text" placeholder={t("Search chats")} aria-label={t("Search chats")} onKeyDown={keyed} onInput={(event) => post({ type: "sessions", query: event.currentTarget.value })} />
+        </div>
+        <IconButton icon="close" label={t("Close")} onClick={onClose} />
+      </div>
+      <ul>
+        {history.sessions.map((session) => <Row key={session.sessionId} session={session} current={session.sessionId === history.current} />)}
+      </ul>
+      {history.loaded && history.sessions.length === 0 && <p class="none">{history.query ? t("Nothing found") : t("No chats yet")}</p>}
+    </div>
+  );
+}
+
+function Row({ session, current }: { session: Session; current: boolean }) {
+  const keyed = (event: KeyboardEvent) => {
+    const row = (event.currentTarget as HTMLElement).closest("li");
+    const next = { ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling }[event.key];
+    if (event.key === "Delete") post({ type: "deleteSession", session: session.sessionId });
+    else if (next) next.querySelector<HTMLElement>(".session-open")?.focus();
+    else return;
+    event.preventDefault();
+  };
+  const icon = STATUS_ICONS[session.status];
+  return (
+    <li class={current ? "current" : ""}>
+      <button type="button" class="session-open" aria-current={current} onKeyDown={keyed} onClick={() => post({ type: "openSession", session: session.sessionId })}>
+        <span class="session-title">
+          {icon && <Icon name={icon} spin={session.status === "running"} />}
+          <span class="ellipsis">{session.title || t("New chat")}</span>
+        </span>
+        <span class="dim">{ago(session.updatedAt)}</span>
+      </button>
+      <IconButton icon="trash" label={t("Delete")} onClick={() => post({ type: "deleteSession", session: session.sessionId })} />
+    </li>
+  );
+}
+
+const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+];
+
+function ago(time: string): string {
+  const seconds = (Date.now() - Date.parse(time)) / 1000;
+  if (seconds > 30 * 86_400) return new Date(time).toLocaleDateString(document.documentElement.lang || undefined);
+  const format = new Intl.RelativeTimeFormat(document.documentElement.lang || undefined, { numeric: "auto", style: "short" });
+  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ["second", 1];
+  return unit === "second" ? t("now") : format.format(-Math.floor(seconds / size), unit);
+}

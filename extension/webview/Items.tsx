@@ -1,0 +1,221 @@
+// Each item of the conversation in its own dress.
+
+import { memo } from "preact/compat";
+import { useState } from "preact/hooks";
+import type { ContextItem, Plan, Step } from "../src/contract.gen";
+import { dollars, duration, tokens } from "../src/pure/format";
+import type { EndItem, HandoffItem, Item, TextItem, UserItem } from "../src/pure/view";
+import { post } from "./api";
+import { Approval, Question } from "./Asks";
+import { Markdown } from "./Markdown";
+import { Card, CopyButton, Icon, IconButton } from "./parts";
+import { Edits, Tool } from "./Tool";
+import { t } from "./words";
+
+interface Props {
+  item: Item;
+  undone: ReadonlySet<string>;
+  focus: number;
+  session: string;
+}
+
+export const ItemView = memo(({ item, undone, focus, session }: Props) => (
+  <div class={`item ${item.kind}${item.depth ? ` depth-${item.depth}` : ""}`} data-key={item.key}>
+    <Inner item={item} undone={undone} focus={focus} session={session} />
+  </div>
+));
+
+function Inner({ item, undone, focus, session }: Props) {
+  switch (item.kind) {
+    case "user":
+      return <User item={item} session={session} />;
+    case "text":
+      return <Markdown text={item.text} done={item.done} />;
+    case "thinking":
+      return <Thought item={item} />;
+    case "tool":
+      return item.tool === "user/ask" ? null : <Tool item={item} undone={undone} />;
+    case "approval":
+      return <Approval item={item} focus={focus} />;
+    case "question":
+      return <Question item={item} focus={focus} />;
+    case "edit":
+      return <Edits edit={item.edit} undone={undone} />;
+    case "plan":
+      return <PlanCard plan={item.plan} />;
+    case "handoff":
+      return <Handoff item={item} />;
+    case "notice":
+      return <p class={`notice ${item.level}`}><Icon name={NOTICE_ICONS[item.level]} /><span>{item.text}</span></p>;
+    case "error":
+      return <Trouble kind={item.error.kind} message={item.error.message} hint={item.error.hint} />;
+    case "compacted":
+      return <Compacted summary={item.summary} before={item.before} after={item.after} />;
+    case "bullet":
+      return <p class="notice info"><Icon name="lightbulb" /><span>{t("Learnt: {0}", item.bullet.content)}</span></p>;
+    case "end":
+      return <End item={item} />;
+    default:
+      return ((_unknown: never) => null)(item);
+  }
+}
+
+const NOTICE_ICONS = { info: "info", warning: "warning", error: "error" };
+
+function User({ item, session }: { item: UserItem; session: string }) {
+  const branch = () => post({ type: "forkSession", session, atSeq: Math.max(0, Math.floor(item.key) - 1) });
+  return (
+    <article class="bubble" aria-label={t("You")}>
+      <div class="said">{item.text}</div>
+      {(item.context.length > 0 || item.images > 0) && (
+        <div class="chips">
+          {item.context.map((context) => <span class="chip" key={JSON.stringify(context)}><Icon name={CONTEXT_ICONS[context.kind]} />{contextName(context)}</span>)}
+          {item.images > 0 && <span class="chip"><Icon name="file-media" />{item.images}</span>}
+        </div>
+      )}
+      <div class="bubble-actions">
+        <CopyButton text={item.text} />
+        {!item.steering && <IconButton icon="git-branch" label={t("Start again from here in a new chat")} onClick={branch} />}
+      </div>
+    </article>
+  );
+}
+
+export const CONTEXT_ICONS: Record<ContextItem["kind"], string> = {
+  file: "file",
+  selection: "selection",
+  diagnostics: "warning",
+  terminal: "terminal",
+  url: "link",
+  text: "note",
+  symbol: "symbol-method",
+};
+
+function contextName({ kind, uri, range, text }: ContextItem): string {
+  if (kind === "diagnostics" && !uri) return t("Problems");
+  if (!uri) return (text ?? kind).slice(0, 40);
+  const name = decodeURIComponent(uri.split("/").at(-1) ?? uri);
+  return range ? `${name}:${range.start.line + 1}–${range.end.line + 1}` : name;
+}
+
+function Thought({ item }: { item: TextItem }) {
+  const [open, setOpen] = useState(false);
+  const ms = item.ended ? Date.parse(item.ended) - Date.parse(item.time) : 0;
+  const title = !item.done ? t("Thinking") : ms >= 1000 ? t("Thought for {0}", duration(ms)) : t("Thought");
+  return (
+    <div class={`thought${open ? " open" : ""}`}>
+      <button type="button" class="thought-head" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <Icon name={open ? "chevron-down" : "chevron-right"} />
+        <span class={item.done ? "" : "shimmer"}>{title}</span>
+      </button>
+      {open && <div class="thought-text"><Markdown text={item.text} done={item.done} /></div>}
+    </div>
+  );
+}
+
+const STEP_ICONS: Record<Step["status"], string> = {
+  pending: "circle-large-outline",
+  in_progress: "loading",
+  completed: "pass-filled",
+  failed: "error",
+};
+
+function PlanCard({ plan }: { plan: Plan }) {
+  const [open, setOpen] = useState(true);
+  const done = plan.steps.filter((step) => step.status === "completed").length;
+  const spoken: Record<Step["status"], string> = {
+    pending: t("pending"),
+    in_progress: t("in progress"),
+    completed: t("done"),
+    failed: t("failed"),
+  };
+  return (
+    <Card kind="plan" label={t("Plan")}>
+      <button type="button" class="plan-head" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <Icon name="checklist" />
+        <strong>{plan.name || plan.goal}</strong>
+        <span class="dim">{done}/{plan.steps.length}</span>
+        <Icon name={open ? "chevron-up" : "chevron-down"} />
+      </button>
+      {open && (
+        <ol>
+          {plan.steps.map((step) => (
+            <li key={step.stepId} class={step.status}>
+              <span class="status" role="img" aria-label={spoken[step.status]} title={spoken[step.status]}>
+                <Icon name={STEP_ICONS[step.status]} spin={step.status === "in_progress"} />
+              </span>
+              <div>
+                <span>{step.name}</span>
+                {step.description && step.description !== step.name && <span class="dim block">{step.description}</span>}
+              </div>
+            </li>
+          ))}
+        </ol>
+      )}
+    </Card>
+  );
+}
+
+function Handoff({ item }: { item: HandoffItem }) {
+  const [open, setOpen] = useState(false);
+  const done = item.result !== undefined;
+  return (
+    <div class={`thought handoff${open ? " open" : ""}`}>
+      <button type="button" class="thought-head" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <Icon name={done ? "organization" : "loading"} spin={!done} />
+        <span>{done ? t("{0} has finished", item.to) : t("{0} is at work", item.to)}</span>
+      </button>
+      {open && <div class="thought-text"><Markdown text={item.result ?? item.request} done /></div>}
+    </div>
+  );
+}
+
+function Compacted({ summary, before, after }: { summary: string; before: number; after: number }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <div class={`thought compacted${open ? " open" : ""}`}>
+      <button type="button" class="thought-head" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <Icon name="fold-up" />
+        <span>{t("Older messages were summarised ({0} → {1} tokens)", tokens(before), tokens(after))}</span>
+      </button>
+      {open && <div class="thought-text"><Markdown text={summary} done /></div>}
+    </div>
+  );
+}
+
+/** What went wrong, what can be done, and the button that does it. */
+export function Trouble({ kind, message, hint }: { kind: string; message: string; hint: string }) {
+  return (
+    <div class="trouble" role="alert">
+      <Icon name="error" />
+      <div>
+        <p>{message}</p>
+        {hint && <p class="dim">{hint}</p>}
+        <div class="buttons">
+          {(kind === "auth" || kind === "no_provider") && <button type="button" class="secondary" onClick={() => post({ type: "command", command: "daiku.setApiKey" })}>{t("Set API key")}</button>}
+          {kind !== "internal" && kind !== "tool" && <button type="button" class="secondary" onClick={() => post({ type: "command", command: "daiku.selectModel" })}>{t("Select model")}</button>}
+          <button type="button" class="link" onClick={() => post({ type: "command", command: "daiku.showLog" })}>{t("Show log")}</button>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function End({ item }: { item: EndItem }) {
+  const { usage, status, seconds } = item;
+  const words: Record<EndItem["status"], string> = {
+    completed: "",
+    cancelled: t("Stopped"),
+    failed: t("Failed"),
+    limit: t("A limit was reached"),
+  };
+  const parts = [
+    words[status],
+    seconds >= 1 ? duration(seconds * 1000) : "",
+    usage.promptTokens ? t("{0} in", tokens(usage.promptTokens)) : "",
+    usage.completionTokens ? t("{0} out", tokens(usage.completionTokens)) : "",
+    usage.cachedTokens ? t("{0} cached", tokens(usage.cachedTokens)) : "",
+    usage.cost !== undefined ? dollars(usage.cost) : "",
+  ].filter(Boolean);
+  return <p class={`end ${status}`}>{parts.join(" · ")}</p>;
+}

@@ -1,0 +1,120 @@
+// A tool call: one line while it is closed; arguments, output and changes when it is open.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Edited, FileStat } from "../src/contract.gen";
+import { plainText } from "../src/pure/ansi";
+import { duration } from "../src/pure/format";
+import { toolFace } from "../src/pure/toolFace";
+import type { ToolItem } from "../src/pure/view";
+import { post } from "./api";
+import { Diff } from "./Diff";
+import { CopyButton, Icon, IconButton, PathLink, Stats } from "./parts";
+import { t } from "./words";
+
+const MOST_SHOWN = 20_000;
+
+export function Tool({ item, undone }: { item: ToolItem; undone: ReadonlySet<string> }) {
+  const [choice, setChoice] = useState<boolean>();
+  const face = toolFace(item.tool, item.args);
+  const running = item.status === "running";
+  const command = item.tool === "shell/run";
+  const output = plainText(item.result || item.output);
+  const open = choice ?? (running && command && output !== "");
+  const edits = item.edits.length > 0;
+  const toggle = () => setChoice(!open);
+  return (
+    <div class={`tool ${item.status}${open ? " open" : ""}`}>
+      <div class="tool-line">
+        <button type="button" class="tool-head" aria-expanded={open} onClick={toggle}>
+          <Status item={item} icon={face.icon} />
+          <span class="title">{t(face.title)}</span>
+          {!edits && <span class={`subject${command ? " mono" : ""}`} title={face.subject}>{face.subject.split("\n")[0]}</span>}
+        </button>
+        <span class="tool-side">
+          {item.untrusted && <span class="badge" title={t("This text comes from outside. It cannot grant anything.")}>{t("outside")}</span>}
+          {item.durationMs >= 1000 && <span class="dim">{duration(item.durationMs)}</span>}
+          <Icon name={open ? "chevron-up" : "chevron-down"} />
+        </span>
+      </div>
+      {item.edits.map((edit) => <Edits key={edit.checkpointId} edit={edit} undone={undone} />)}
+      {open && <Details item={item} output={output} command={command} />}
+      {!open && item.status === "failed" && !command && output && <div class="tool-error">{output.split("\n")[0]}</div>}
+    </div>
+  );
+}
+
+function Status({ item, icon }: { item: ToolItem; icon: string }) {
+  const face = { running: icon, ok: icon, failed: "error", interrupted: "circle-slash" }[item.status];
+  const spoken = {
+    running: t("running"),
+    ok: t("done"),
+    failed: t("failed"),
+    interrupted: t("interrupted"),
+  }[item.status];
+  return (
+    <span class="status" role="img" aria-label={spoken} title={spoken}>
+      <Icon name={item.status === "running" ? "loading" : face} spin={item.status === "running"} />
+    </span>
+  );
+}
+
+function Details({ item, output, command }: { item: ToolItem; output: string; command: boolean }) {
+  const end = useRef<HTMLPreElement>(null);
+  useEffect(() => {
+    if (item.status === "running" && end.current) end.current.scrollTop = end.current.scrollHeight;
+  }, [item.status, output]);
+  const shown = output.length > MOST_SHOWN ? `${output.slice(0, MOST_SHOWN)}\n…` : output;
+  const text = typeof item.args["command"] === "string" ? item.args["command"] : "";
+  return (
+    <div class="tool-details">
+      {command ? (
+        <pre class="command"><span class="prompt" aria-hidden="true">$ </span>{plainText(text)}</pre>
+      ) : (
+        Object.keys(item.args).length > 0 && item.edits.length === 0 && <pre class="args">{JSON.stringify(item.args, null, 2)}</pre>
+      )}
+      {shown && (
+        <div class="output">
+          <pre ref={end} tabindex={0}>{shown}</pre>
+          <CopyButton text={output} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The files that one edit changed, with its diff, and the way back. */
+export function Edits({ edit, undone }: { edit: Edited; undone: ReadonlySet<string> }) {
+  const [open, setOpen] = useState(false);
+  const gone = undone.has(edit.checkpointId);
+  return (
+    <div class={`edits${gone ? " undone" : ""}`}>
+      {edit.files.map((file, n) => (
+        <div class="edit-file" key={file.path}>
+          <Icon name={FILE_ICONS[file.kind]} />
+          <PathLink path={file.path} />
+          <Stats added={file.added} removed={file.removed} />
+          <span class="edit-actions">
+            {edit.diff && file.kind !== "rename" && (
+              <IconButton icon="diff" label={t("Open diff")} onClick={() => post({ type: "openDiff", path: file.path, diff: edit.diff })} />
+            )}
+            {n === 0 && edit.diff && (
+              <IconButton icon={open ? "fold" : "unfold"} label={open ? t("Hide changes") : t("Show changes")} expanded={open} onClick={() => setOpen(!open)} />
+            )}
+            {n === 0 && edit.checkpointId && !gone && (
+              <IconButton icon="discard" label={t("Undo this and all later changes")} onClick={() => post({ type: "undo", checkpointId: edit.checkpointId })} />
+            )}
+            {n === 0 && gone && <span class="badge">{t("undone")}</span>}
+          </span>
+        </div>
+      ))}
+      {open && <Diff diff={edit.diff} names={edit.files.length > 1} />}
+    </div>
+  );
+}
+
+const FILE_ICONS: Record<FileStat["kind"], string> = {
+  create: "diff-added",
+  edit: "diff-modified",
+  delete: "diff-removed",
+  rename: "diff-renamed",
+};

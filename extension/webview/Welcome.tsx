@@ -1,0 +1,52 @@
+// The first thing a person sees: what to ask for, and what is missing before it can be asked.
+
+import type { Situation } from "../src/pure/panel";
+import { post } from "./api";
+import { Icon } from "./parts";
+import { t } from "./words";
+
+const examples = (): [icon: string, text: string][] => [
+  ["compass", t("Explain how this project is built and where to start reading")],
+  ["beaker", t("Run the tests and repair what fails")],
+  ["sparkle", t("Add a test for the file that is open")],
+];
+
+export function Welcome({ situation, onExample }: { situation: Situation; onExample: (text: string) => void }) {
+  const chosen = situation.model || situation.models?.selected;
+  const disconnected = situation.models !== undefined && !chosen;
+  return (
+    <div class="welcome">
+      <div class="mark" aria-hidden="true">大工</div>
+      <h1>{t("What shall we build?")}</h1>
+      <p class="dim">{t("Daiku reads your code, plans, edits, runs commands and repairs. It asks before it changes anything.")}</p>
+      {disconnected ? <Connect /> : (
+        <ul class="examples">
+          {examples().map(([icon, text]) => (
+            <li key={text}>
+              <button type="button" onClick={() => onExample(text)}>
+                <Icon name={icon} />
+                <span>{text}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {chosen?.startsWith("scripted/") && (
+        <p class="notice info"><Icon name="info" /><span>{t("A script is playing the model. Connect a real one to work on your own requests.")} <a href="#" onClick={(e) => { e.preventDefault(); post({ type: "command", command: "daiku.setApiKey" }); }}>{t("Connect a model")}</a></span></p>
+      )}
+    </div>
+  );
+}
+
+function Connect() {
+  return (
+    <section class="card connect" aria-label={t("Connect a model")}>
+      <strong>{t("Connect a model")}</strong>
+      <p class="dim">{t("With a key of Anthropic, OpenAI or Gemini; with a local model in Ollama or LM Studio, which needs none; or with a model of your editor.")}</p>
+      <div class="buttons">
+        <button type="button" class="primary" onClick={() => post({ type: "command", command: "daiku.setApiKey" })}>{t("Set API key")}</button>
+        <button type="button" class="secondary" onClick={() => post({ type: "command", command: "daiku.selectModel" })}>{t("Select model")}</button>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,145 @@
+// The panel's state, and the one place where it changes: messages from the extension, folded once per frame.
+
+import type { Chunk, Session } from "../src/contract.gen";
+import type { Attachment, Situation, ToPanel } from "../src/pure/panel";
+import { EMPTY, foldAll, type View } from "../src/pure/view";
+import { setWords } from "./words";
+
+export interface PanelState {
+  ready: boolean;
+  situation: Situation;
+  session: Session | undefined;
+  view: View;
+  /** A run of this session is under way in this window. */
+  working: boolean;
+  undone: ReadonlySet<string>;
+  history: { open: boolean; query: string; sessions: readonly Session[]; current: string | undefined; loaded: boolean };
+  candidates: { query: string; list: readonly Attachment[] };
+  attachments: readonly Attachment[];
+  failure: { message: string; hint: string } | undefined;
+  /** Text to put into the composer; `n` tells two alike apart. */
+  prefill: { text: string; n: number } | undefined;
+  focus: { what: "composer" | "history" | "approval"; n: number } | undefined;
+}
+
+export const START: PanelState = {
+  ready: false,
+  situation: { server: { phase: "off" }, trusted: true, model: "", mode: "act", folder: true },
+  session: undefined,
+  view: EMPTY,
+  working: false,
+  undone: new Set(),
+  history: { open: false, query: "", sessions: [], current: undefined, loaded: false },
+  candidates: { query: "", list: [] },
+  attachments: [],
+  failure: undefined,
+  prefill: undefined,
+  focus: undefined,
+};
+
+let serial = 0;
+
+/** The state after a message; chunks are folded by `Store`. */
+export function receive(state: PanelState, message: Exclude<ToPanel, { type: "chunks" }>): PanelState {
+  switch (message.type) {
+    case "hello":
+      setWords(message.words, message.locale);
+      return { ...state, ready: true, situation: message.situation };
+    case "situation":
+      return { ...state, situation: message.situation };
+    case "session": {
+      const { session, chunks, working } = message;
+      const same = session?.sessionId !== undefined && session.sessionId === state.session?.sessionId;
+      const history = same ? state.history : { ...state.history, open: false };
+      const undone = new Set(message.undone);
+      return { ...state, session, view: foldAll(EMPTY, chunks), working, undone, history, failure: undefined };
+    }
+    case "working":
+      return message.session === state.session?.sessionId ? { ...state, working: message.working } : state;
+    case "undone":
+      return { ...state, undone: new Set(message.checkpoints) };
+    case "sessions": {
+      const { query, sessions, current } = message;
+      return { ...state, history: { ...state.history, query, sessions, current, loaded: true } };
+    }
+    case "candidates":
+      return { ...state, candidates: { query: message.query, list: message.candidates } };
+    case "attach":
+      return attach(state, [message.attachment]);
+    case "prefill":
+      return { ...attach(state, message.attachments), prefill: { text: message.text, n: ++serial } };
+    case "focus": {
+      const history = { ...state.history, open: message.what === "history" ? !state.history.open : false };
+      return { ...state, history, focus: { what: message.what, n: ++serial } };
+    }
+    case "failed": {
+      const { message: text, hint, text: unsent } = message;
+      const prefill = unsent ? { text: unsent, n: ++serial } : state.prefill;
+      return { ...state, working: false, failure: { message: text, hint }, prefill };
+    }
+    default:
+      return ((unknown: never) => unknown)(message) ?? state;
+  }
+}
+
+export function attach(state: PanelState, added: readonly Attachment[]): PanelState {
+  const id = (a: Attachment) => JSON.stringify(a.item);
+  const had = new Set(state.attachments.map(id));
+  return { ...state, attachments: [...state.attachments, ...added.filter((a) => !had.has(id(a)))] };
+}
+
+/** Calls back at the next frame; soon enough also where frames stand still because the panel is hidden. */
+function nextFrame(run: () => void): void {
+  let done = false;
+  const once = () => {
+    if (done) return;
+    done = true;
+    clearTimeout(timer);
+    run();
+  };
+  const timer = setTimeout(once, 80);
+  requestAnimationFrame(once);
+}
+
+export class Store {
+  state = START;
+  #pending: Chunk[] = [];
+  #scheduled = false;
+  readonly #changed: () => void;
+
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
+  receive(message: ToPanel): void {
+    if (message.type === "chunks") {
+      if (message.session !== this.state.session?.sessionId) return;
+      this.#pending.push(...message.chunks);
+      return this.#schedule();
+    }
+    this.#flush();
+    this.set(receive(this.state, message));
+  }
+
+  set(state: PanelState): void {
+    this.state = state;
+    this.#schedule();
+  }
+
+  #flush(): void {
+    if (this.#pending.length === 0) return;
+    const view = foldAll(this.state.view, this.#pending);
+    this.#pending = [];
+    this.state = { ...this.state, view };
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    nextFrame(() => {
+      this.#scheduled = false;
+      this.#flush();
+      this.#changed();
+    });
+  }
+}
