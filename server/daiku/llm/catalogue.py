@@ -45,7 +45,7 @@ OPENAI_TRAIT = "general purpose, stable output"
 GEMINI_TRAIT = "fast inference, cost efficient"
 
 
-def _claude(  # noqa: PLR0917  # a table row reads as columns
+def _claude(  # a table row reads as columns
     name: str,
     context: int,
     out: int,
@@ -56,7 +56,7 @@ def _claude(  # noqa: PLR0917  # a table row reads as columns
     return Known("anthropic", name, context, out, price, long, thinking, trait=CLAUDE_TRAIT)
 
 
-def _openai(  # noqa: PLR0917  # a table row reads as columns
+def _openai(  # a table row reads as columns
     name: str,
     context: int,
     out: int,
@@ -68,7 +68,7 @@ def _openai(  # noqa: PLR0917  # a table row reads as columns
     return Known("openai", name, context, out, price, long, thinking, images, trait=OPENAI_TRAIT)
 
 
-def _gemini(  # noqa: PLR0917  # a table row reads as columns
+def _gemini(  # a table row reads as columns
     name: str,
     context: int,
     out: int,

@@ -1,0 +1,222 @@
+"""The `editor` provider: models that the editor lends (vscode.lm), without a key of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import assert_never
+
+from pydantic import JsonValue
+
+from daiku.core.names import NameMap, wire_name
+from daiku.core.ports import LanguageModelBridge
+from daiku.domain.base import JsonObject, long_id
+from daiku.domain.config import ProviderSettings
+from daiku.domain.errors import Failure, LLMError, LLMRequestError
+from daiku.domain.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    Reply,
+    TextDelta,
+    ThinkingDelta,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from daiku.domain.tools import ToolCall, ToolSpec
+from daiku.llm.catalogue import info
+from daiku.llm.failures import Service, from_exception, silent
+from daiku.llm.history import Histories, History
+from daiku.llm.stream import TextMender, mend
+from daiku.llm.tokens import estimate, estimate_request
+from daiku.llm.wire import number
+
+
+class EditorProvider:
+    """Asks through the bridge; the editor does keys, limits and billing. Where it tells no token counts,
+    they are estimated."""
+
+    name = "editor"
+
+    def __init__(self, settings: ProviderSettings, bridge: LanguageModelBridge) -> None:
+        self._settings = settings
+        self._bridge = bridge
+        self._service = Service(name=self.name, label="The editor's model")
+        self._histories = Histories[JsonObject](_history)
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        return self._stream(request)
+
+    async def _stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        messages = _joined(self._histories.of(request).encoded(request.messages))
+        if request.system.strip():
+            messages.insert(0, {"role": "system", "parts": [_text(request.system)]})
+        parts: asyncio.Queue[JsonObject | None] = asyncio.Queue()
+        task = asyncio.create_task(
+            self._bridge.request(request.model, messages, list(map(_tool, request.tools)), parts.put_nowait)
+        )
+        task.add_done_callback(lambda _: parts.put_nowait(None))
+        menders = {"text": TextMender(), "thinking": TextMender()}
+        limit = self._settings.first_token_seconds
+        try:
+            while True:
+                async with asyncio.timeout(limit):
+                    part = await parts.get()
+                if part is None:
+                    break
+                limit = self._settings.idle_seconds
+                if (event := _event(part, menders)) is not None:
+                    yield event
+            yield _reply(request, await task)
+        except LLMError:
+            raise
+        except TimeoutError as error:
+            raise silent(self._service, limit) from error
+        except Exception as error:  # the bridge's own errors; all become LLMError here
+            raise from_exception(self._service, error) from error
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait((task,))
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        try:
+            listed = await self._bridge.list_models()
+        except LLMError:
+            raise
+        except Exception as error:  # the bridge's own errors; all become LLMError here
+            raise from_exception(self._service, error) from error
+        return tuple(_info(model) for model in listed if isinstance(model.get("id"), str))
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        return None
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def no_editor() -> LLMRequestError:
+    """Why `editor` cannot be used outside of one."""
+    return LLMRequestError(
+        Failure(
+            kind="no_provider",
+            message="No editor lends its models here.",
+            hint="Use Daiku inside VS Code, or set a key for another provider (`daiku doctor` shows how).",
+        )
+    )
+
+
+def _history(_request: ModelRequest) -> History[JsonObject]:
+    def encode(message: Message, _before: list[JsonObject]) -> JsonObject:
+        match message:
+            case UserMessage():
+                return _message("user", [*map(_image, message.images), *_texts(message.text)])
+            case ToolMessage():
+                text = message.text if message.ok else f"Failed: {message.text}"
+                result: JsonObject = {"type": "result", "callId": message.call_id, "text": mend(text)}
+                return _message("user", [result, *map(_image, message.images)])
+            case AssistantMessage():
+                return _message("assistant", [*_texts(message.text), *map(_call, message.calls)])
+            case _:
+                assert_never(message)
+
+    return History(encode)
+
+
+def _message(role: str, parts: list[JsonObject]) -> JsonObject:
+    values: list[JsonValue] = [*parts]
+    return {"role": role, "parts": values}
+
+
+def _joined(messages: list[JsonObject]) -> list[JsonObject]:
+    """Results of one reply's calls belong into one message; empty messages are left out."""
+    joined: list[JsonObject] = []
+    for message in messages:
+        parts = message["parts"]
+        last = joined[-1] if joined else None
+        if not isinstance(parts, list) or not parts:
+            continue
+        if last is not None and last["role"] == message["role"] and isinstance(before := last["parts"], list):
+            joined[-1] = {"role": last["role"], "parts": [*before, *parts]}
+        else:
+            joined.append(message)
+    return joined
+
+
+def _text(text: str) -> JsonObject:
+    return {"type": "text", "text": mend(text)}
+
+
+def _texts(text: str) -> list[JsonObject]:
+    return [_text(text)] if text else []
+
+
+def _image(image: Image) -> JsonObject:
+    return {"type": "image", "mediaType": image.media_type, "data": image.data}
+
+
+def _call(call: ToolCall) -> JsonObject:
+    args: JsonObject = call.args if call.malformed is None else {"malformed_arguments": call.malformed}
+    return {"type": "call", "callId": call.id, "name": wire_name(call.tool), "input": args}
+
+
+def _tool(tool: ToolSpec) -> JsonObject:
+    return {"name": wire_name(tool.name), "description": tool.description, "inputSchema": tool.parameters}
+
+
+def _event(part: JsonObject, menders: dict[str, TextMender]) -> ModelEvent | None:
+    kind, text = part.get("type"), part.get("text")
+    if not isinstance(kind, str) or kind not in menders or not isinstance(text, str):
+        return None
+    text = menders[kind].feed(text)
+    if not text:
+        return None
+    return TextDelta(text) if kind == "text" else ThinkingDelta(text)
+
+
+def _reply(request: ModelRequest, result: JsonObject) -> Reply:
+    texts: dict[str, list[str]] = {"text": [], "thinking": []}
+    calls: list[ToolCall] = []
+    names = NameMap(request.tools)
+    parts = result.get("parts")
+    for part in parts if isinstance(parts, list) else []:
+        match part:
+            case {"type": ("text" | "thinking") as kind, "text": str(text)}:
+                texts[kind].append(text)
+            case {"type": "call", "name": str(name), "input": input_}:
+                call_id = part.get("callId")
+                calls.append(
+                    ToolCall(
+                        id=call_id if isinstance(call_id, str) and call_id else long_id("call"),
+                        tool=names.to_name(name),
+                        args=input_ if isinstance(input_, dict) else {},
+                    )
+                )
+            case _:
+                pass
+    text, thinking = mend("".join(texts["text"])), mend("".join(texts["thinking"]))
+    written = text + thinking + "".join(f"{call.tool} {call.args}" for call in calls)
+    usage = Usage(
+        model=request.model,
+        prompt_tokens=number(result.get("promptTokens")) or estimate_request(request),
+        completion_tokens=number(result.get("completionTokens")) or estimate(written, request.model),
+    )
+    message = AssistantMessage(text=text, thinking=thinking, calls=tuple(calls))
+    return Reply(message, usage, "tool_calls" if calls else "stop")
+
+
+def _info(model: JsonObject) -> ModelInfo:
+    known = info("editor", str(model["id"]), context=number(model.get("context")))
+    return known.model_copy(
+        update={
+            "tools": model.get("tools") is not False,
+            "images": model.get("images") is True,
+            "trait": " · ".join(
+                part for key in ("name", "vendor") if isinstance(part := model.get(key), str) and part
+            ),
+        }
+    )

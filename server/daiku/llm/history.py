@@ -1,0 +1,140 @@
+"""A conversation as a service takes it: every call answered once, ids unique, each message encoded once."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar, assert_never
+
+from daiku.domain.messages import AssistantMessage, Message, ModelRequest, ToolMessage, UserMessage
+from daiku.domain.tools import ToolCall
+
+UNANSWERED = "There is no result: the call was interrupted before it ended."
+_FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
+ID_LENGTH = 64
+
+
+@dataclass(slots=True)
+class Pairing:
+    """Goes through a conversation once and hands out what can be sent of each message.
+
+    Services refuse a call without its result, a result without its call and an id that comes twice;
+    all three happen: after an interruption, after a compaction, with servers that count calls anew.
+    """
+
+    _open: dict[str, ToolCall] = field(default_factory=dict[str, ToolCall])
+    _used: set[str] = field(default_factory=set[str])
+
+    def take(self, message: Message) -> list[Message]:
+        """What stands for `message`: itself, with answers to what was left open before it."""
+        match message:
+            case AssistantMessage():
+                return [*self.close(), self._opened(message)]
+            case ToolMessage():
+                call = self._open.pop(message.call_id, None)
+                if call is None:
+                    return [*self.close(), _told(message)]
+                return [message if call.id == message.call_id else _renamed(message, call.id)]
+            case UserMessage():
+                return [*self.close(), message]
+            case _:
+                assert_never(message)
+
+    def unanswered(self) -> list[Message]:
+        """Answers to the calls that are still open, which stay open."""
+        return [
+            ToolMessage(call_id=call.id, tool=call.tool, ok=False, text=UNANSWERED)
+            for call in self._open.values()
+        ]
+
+    def close(self) -> list[Message]:
+        answers = self.unanswered()
+        self._open.clear()
+        return answers
+
+    def _opened(self, message: AssistantMessage) -> AssistantMessage:
+        calls = tuple(self._named(call) for call in message.calls)
+        if all(new is old for new, old in zip(calls, message.calls, strict=True)):
+            return message
+        return message.model_copy(update={"calls": calls})
+
+    def _named(self, call: ToolCall) -> ToolCall:
+        plain = _FOREIGN.sub("_", call.id)[:ID_LENGTH] or "call"
+        name, number = plain, 1
+        while name in self._used:
+            number += 1
+            name = f"{plain[: ID_LENGTH - 8]}_{number}"
+        self._used.add(name)
+        named = call if name == call.id else call.model_copy(update={"id": name})
+        self._open[call.id] = named
+        return named
+
+
+def _renamed(message: ToolMessage, call_id: str) -> ToolMessage:
+    return message.model_copy(update={"call_id": call_id})
+
+
+def _told(message: ToolMessage) -> UserMessage:
+    return UserMessage(text=f"Result of {message.tool}:\n{message.text}", images=message.images)
+
+
+T = TypeVar("T")
+
+
+class History(Generic[T]):
+    """Keeps the encoded form of the messages of one conversation and adds what is new to it.
+
+    `encode` is called once for each message, in order, with what came of the ones before it.
+    """
+
+    __slots__ = ("_encode", "_encoded", "_pairing", "_seen")
+
+    def __init__(self, encode: Callable[[Message, list[T]], T]) -> None:
+        self._encode = encode
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pairing = Pairing()
+        self._seen: tuple[Message, ...] = ()
+        self._encoded: list[T] = []
+
+    def encoded(self, messages: tuple[Message, ...]) -> list[T]:
+        """All of `messages`, encoded; answers to open calls at the end are added but not kept."""
+        known = len(self._seen)
+        if self._seen != messages[:known]:  # compares identities first: no text is looked at
+            self._begin()
+            known = 0
+        for message in messages[known:]:
+            for sendable in self._pairing.take(message):
+                self._encoded.append(self._encode(sendable, self._encoded))
+        self._seen = messages
+        encoded = list(self._encoded)
+        for answer in self._pairing.unanswered():
+            encoded.append(self._encode(answer, encoded))
+        return encoded
+
+
+@dataclass(slots=True)
+class Histories(Generic[T]):
+    """The histories of the sessions that were used last, by session and model."""
+
+    make: Callable[[ModelRequest], History[T]]
+    limit: int = 16
+    _held: OrderedDict[tuple[str, str], History[T]] = field(
+        default_factory=OrderedDict[tuple[str, str], History[T]]
+    )
+
+    def of(self, request: ModelRequest) -> History[T]:
+        """The history of the request's session; a new one for a request without a session."""
+        if not request.session:
+            return self.make(request)
+        key = (request.session, request.model)
+        history = self._held.get(key)
+        if history is None:
+            history = self._held[key] = self.make(request)
+            if len(self._held) > self.limit:
+                self._held.popitem(last=False)
+        self._held.move_to_end(key)
+        return history
