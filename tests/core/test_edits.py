@@ -1,0 +1,152 @@
+"""Search and replace: exactly one place, the file's own line ends and indentation, in doubt refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from daiku.core.edits import apply_edits
+from daiku.core.refusal import Refusal
+from daiku.domain.patches import SearchReplace
+
+
+def edit(text: str, search: str, replace: str, *, everywhere: bool = False) -> str | Refusal:
+    return apply_edits(text, [SearchReplace(search=search, replace=replace, replace_all=everywhere)])
+
+
+def refused(result: str | Refusal) -> str:
+    assert isinstance(result, Refusal), result
+    return result.text
+
+
+def test_an_exact_place_is_replaced_and_nothing_else() -> None:
+    assert edit("a\n\tb = 1  \nc", "b = 1", "b = 2\n\td") == "a\n\tb = 2\n\td  \nc"
+
+
+def test_several_places_are_refused_with_their_lines() -> None:
+    said = refused(edit("x\ny\nx\n", "x", "z"))
+    assert "2 places: lines 1, 3" in said
+    assert edit("x\ny\nx\n", "x", "z", everywhere=True) == "z\ny\nz\n"
+
+
+def test_a_search_that_overlaps_itself_stands_in_two_places() -> None:
+    assert "2 places" in refused(edit("aaa", "aa", "b"))
+
+
+def test_what_is_absent_is_refused_with_the_nearest_lines_numbered() -> None:
+    text = "".join(f"line {i}\n" for i in range(50)) + "def area(radius):\n    return 3.14 * radius\n"
+    said = refused(edit(text, "def area(radius):\n    return 3.15 * radius\n", "x"))
+    assert "51 | def area(radius):" in said
+    assert "52 |     return 3.14 * radius" in said
+    assert "line 2 of the search:     return 3.15 * radius" in said
+
+
+def test_what_is_like_nothing_is_refused_too() -> None:
+    assert "no line of the file is like it" in refused(edit("alpha\n", "zzz_qqq", "x"))
+
+
+def test_indentation_may_drift_when_it_drifts_alike() -> None:
+    text = "class A:\n    def f(self):\n        return 1\n"
+    new = edit(
+        text, "def f(self):\n    return 1\n", "def f(self):\n    if x:\n        return 2\n    return 1\n"
+    )
+    assert new == "class A:\n    def f(self):\n        if x:\n            return 2\n        return 1\n"
+
+
+def test_blanks_for_tabs_come_out_as_tabs() -> None:
+    text = "func f() {\n\tif x {\n\t\ty()\n\t}\n}\n"
+    new = edit(
+        text,
+        "    if x {\n        y()\n    }\n",
+        "    if x {\n        for {\n            y()\n        }\n    }\n",
+    )
+    assert new == "func f() {\n\tif x {\n\t\tfor {\n\t\t\ty()\n\t\t}\n\t}\n}\n"
+
+
+def test_another_shape_of_indentation_is_refused() -> None:
+    text = "if a:\n    b()\n    c()\n"
+    assert "not alike in all lines" in refused(
+        edit(text, "  if a:\n      b()\n  c()\n", "  if a:\n      d()\n  c()\n")
+    )
+
+
+def test_a_drifted_place_must_be_the_only_one_too() -> None:
+    text = "  a = call(x)\n  b = 2\n\n    a = call(x)\n    b = 2\n"
+    assert "lines 1, 4" in refused(edit(text, "a = call(x)\nb = 2\n", "c\n"))
+
+
+def test_blanks_at_line_ends_and_look_alikes_are_seen_through_and_kept_where_nothing_changes() -> None:
+    text = "say(“hello”)   \nnext = 1\nlast – one\n"
+    new = edit(text, 'say("hello")\nnext = 1\nlast - one\n', 'say("hello")\nnext = 2\nlast - one\n')
+    assert new == "say(“hello”)   \nnext = 2\nlast – one\n"
+
+
+@pytest.mark.parametrize("search", ["b\nc\n", "b\r\nc\r\n", "b\nc", "\nb\nc\n"])
+def test_line_ends_of_the_file_are_kept_whatever_the_model_writes(search: str) -> None:
+    result = edit("a\r\nb\r\nc\r\nd\r\n", search, search.replace("c", "x\ny"))
+    assert result == "a\r\nb\r\nx\r\ny\r\nd\r\n"
+
+
+def test_a_file_with_both_line_ends_keeps_each_where_it_is() -> None:
+    assert edit("a\r\nb\nc\r\nd\n", "b\nc\n", "b\nx\n") == "a\r\nb\nx\nd\n"
+    assert edit("a\r\nb\nc\r\nd\n", "c", "x\ny") == "a\r\nb\nx\r\ny\r\nd\n"
+
+
+def test_a_replacement_with_crlf_becomes_what_the_file_has() -> None:
+    assert edit("a\nb\n", "b", "x\r\ny") == "a\nx\ny\n"
+
+
+def test_a_line_end_searched_in_a_crlf_file_takes_the_whole_line_end() -> None:
+    assert edit("a\r\nb\r\n", "\nb", "") == "a\r\n"
+
+
+def test_a_missing_final_newline_stays_missing() -> None:
+    assert edit("a\nb", "b\n", "c\n") == "a\nc"
+    assert edit("a\n  b", "b\n", "c\n") == "a\n  c"
+
+
+def test_line_numbers_copied_from_a_listing_are_taken_off() -> None:
+    assert edit("a\nb\nc\n", " 2 | b\n 3 | c\n", " 2 | B\n 3 | c\n") == "a\nB\nc\n"
+    assert "not in the file" in refused(edit("a\nb\n", "1 | a\n7 | b\n", "x"))
+
+
+def test_the_same_words_in_another_layout_are_found() -> None:
+    text = "    if ready(x):\n        start(x)\n\nrest\n"
+    assert edit(text, "if ready(x): start(x)", "if ready(x): stop(x)") == "    if ready(x): stop(x)\n\nrest\n"
+
+
+def test_words_are_never_run_together_or_torn() -> None:
+    refused(edit("constant = value;\n", "const ant = value ;", "x"))
+
+
+def test_edits_follow_on_one_another_and_all_are_done_or_none() -> None:
+    edits = [SearchReplace(search="a", replace="b"), SearchReplace(search="bb", replace="c")]
+    assert apply_edits("ab", edits) == "c"
+    said = refused(apply_edits("ab", [*edits, SearchReplace(search="zz", replace="")]))
+    assert said.startswith("Edit 3 of 3")
+
+
+def test_an_empty_search_stands_before_the_first_line() -> None:
+    assert edit("", "", "a\n") == "a\n"
+    assert edit("b\r\n", "", "a\n") == "a\r\nb\r\n"
+
+
+def test_a_file_is_never_emptied_by_an_edit() -> None:
+    assert "empty" in refused(edit("a\nb\n", "a\nb\n", ""))
+    assert "empty" in refused(edit("a\n", "a", " "))
+
+
+def test_edits_that_change_nothing_are_refused() -> None:
+    refused(edit("a\n", "a", "a"))
+    refused(apply_edits("a\n", []))
+    refused(
+        apply_edits("a\n", [SearchReplace(search="a", replace="b"), SearchReplace(search="b", replace="a")])
+    )
+
+
+def test_a_drifted_empty_replacement_takes_the_lines_out() -> None:
+    assert edit("a\n  b\n  c\nd\n", "b\nc\n", "") == "a\nd\n"
+
+
+def test_a_common_line_does_not_hide_a_unique_block() -> None:
+    body = "".join(f"    if x{i}:\n        }}\n" for i in range(3000))
+    assert "x2999" in str(edit(body, "if x1500:\n    }\n", "if y:\n    }\n"))
