@@ -140,6 +140,7 @@ def within(name: str, packages: tuple[str, ...]) -> bool:
     return any(name == p or name.startswith(p + ".") for p in packages)
 
 
+@cache
 def layers() -> list[list[str]]:
     """DESIGN 3 as pyproject.toml gives it to import-linter: highest first."""
     config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -147,6 +148,7 @@ def layers() -> list[list[str]]:
     return [[part.strip(" ()") for part in layer.split("|")] for layer in contract["layers"]]
 
 
+@cache
 def layer_of(name: str) -> tuple[int, str] | None:
     for depth, layer in enumerate(layers()):
         for package in layer:
