@@ -153,14 +153,16 @@ await main(async () => {
   const command = daikuCommand(python);
   const env = { ...(await demonstration()), DAIKU_DEV_SERVER: command };
   const sample = await makeSample();
-  beforeEnd(() => rmSync(path.dirname(sample), { recursive: true, force: true }));
+  const forget = () => rmSync(path.dirname(sample), { recursive: true, force: true });
   if (words.length > 0) {
     say(dim(`in ${sample}`));
     const done = await run(command, words, { cwd: sample, env: { ...process.env, ...env }, terminal: true });
     return done.code;
   }
+  beforeEnd(forget);
   await ensureModules();
   await build({ production: true });
   const code = hasDisplay() && which("code") ? await openInCode(sample, env) : await openInBrowser(sample, env);
+  forget();
   return code;
 });
