@@ -193,11 +193,11 @@ class AnthropicDecoder:
         text = "".join(block.text for block in blocks if block.kind == "text")
         thinking = "".join(block.text for block in blocks if block.kind == "thinking")
         calls = tuple(self._call(block) for block in blocks if block.kind == "tool_use")
-        opaque = self._opaque(blocks)
-        if self._refusal:
-            opaque["refusal"] = self._refusal
-        message = AssistantMessage(text=text, thinking=thinking, calls=calls, opaque=opaque)
-        return Reply(message, self._total(), _FINISH.get(self._stop or "", "other"))
+        finish = _FINISH.get(self._stop or "", "other")
+        if finish == "content_filter" and not text:
+            text = self._refusal or "The model declined to answer."
+        message = AssistantMessage(text=text, thinking=thinking, calls=calls, opaque=self._opaque(blocks))
+        return Reply(message, self._total(), finish)
 
     def _call(self, block: _Block) -> ToolCall:
         args, malformed = parse_arguments(block.text)

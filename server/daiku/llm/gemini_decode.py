@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pydantic import JsonValue
 
 from daiku.core.names import NameMap
@@ -145,14 +147,19 @@ class GeminiDecoder:
 
     def _call(self, call: JsonObject, signature: str) -> None:
         name, args, call_id = call.get("name"), call.get("args"), call.get("id")
+        if not name:  # one more piece of the call before, or its end
+            if self._calls:
+                _put_parts(self._calls[-1].args, call.get("partialArgs"))
+            return
         self._ids = self._ids or bool(call_id)
         self._calls.append(
             ToolCall(
                 id=call_id if isinstance(call_id, str) and call_id else long_id("call"),
                 tool=self._names.to_name(name if isinstance(name, str) else ""),
-                args=args if isinstance(args, dict) else {},
+                args=dict(args) if isinstance(args, dict) else {},
             )
         )
+        _put_parts(self._calls[-1].args, call.get("partialArgs"))
         self._signed = self._signed or bool(signature)
         self._order.append({"signature": signature} if signature else {})
 
@@ -184,3 +191,38 @@ class GeminiDecoder:
             return "content_filter"
         reason = _FINISH.get(self._finish, "other")
         return "tool_calls" if self._calls and reason in {"stop", "other"} else reason
+
+
+_STEP = re.compile(r"""\.([^.\[]+)|\[(\d+)\]|\['([^']*)'\]""")
+
+
+def _put_parts(args: JsonObject, parts: JsonValue) -> None:
+    """Put pieces of arguments where their `jsonPath` says; pieces of a string are appended."""
+    for part in parts if isinstance(parts, list) else []:
+        if not isinstance(part, dict) or not isinstance(path := part.get("jsonPath"), str):
+            continue
+        value = next((part[key] for key in ("stringValue", "numberValue", "boolValue") if key in part), None)
+        steps = [int(i) if i else name or quoted for name, i, quoted in _STEP.findall(path)]
+        _put(args, steps, value)
+
+
+def _put(here: JsonValue, steps: list[str | int], value: JsonValue) -> None:
+    for place, step in enumerate(steps):
+        last = place == len(steps) - 1
+        fresh: JsonValue = value if last else [] if isinstance(steps[place + 1], int) else {}
+        match here, step:
+            case dict(), str():
+                old = here.get(step)
+                if last:
+                    here[step] = old + value if isinstance(old, str) and isinstance(value, str) else value
+                else:
+                    here = here.setdefault(step, fresh)
+            case list(), int() if step <= len(here):
+                if step == len(here):
+                    here.append(fresh)
+                elif last:
+                    old = here[step]
+                    here[step] = old + value if isinstance(old, str) and isinstance(value, str) else value
+                here = here[step]
+            case _:
+                return
