@@ -23,21 +23,23 @@ export const FOR_TESTS = [...FOR_USE, "chromium", "neovim", "a Japanese font"];
 
 const isRoot = () => process.getuid?.() === 0;
 
-/** The words before `apt-get`, or undefined where this person may not install packages. */
-function asRoot() {
+/** The words before `apt-get`, or undefined where this person may not install packages, or not without a password. */
+async function asRoot() {
   if (isRoot()) return [];
   if (!which("sudo")) return undefined;
-  return process.stdin.isTTY ? ["sudo"] : ["sudo", "-n"];
+  const free = await run("sudo", ["-n", "true"], { capture: true });
+  if (free.code === 0) return ["sudo", "-n"];
+  return process.stdin.isTTY ? ["sudo"] : undefined;
 }
 
 /** Installs Debian packages; answers whether that worked. */
 export async function apt(packages) {
-  const prefix = asRoot();
+  const prefix = await asRoot();
   if (!which("apt-get") || !prefix) return false;
-  // Through `env`, because sudo drops variables; on the terminal, because sudo may ask for the password.
+  // Through `env`, because sudo drops variables; on the terminal where sudo asks for the password.
   const start = [...prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"];
   const command = (...args) =>
-    run(start[0], [...start.slice(1), ...args], { capture: true, terminal: prefix[0] === "sudo" });
+    run(start[0], [...start.slice(1), ...args], { capture: true, terminal: prefix.length === 1 });
   await command("update");
   const install = (...names) => command("install", "-y", "--no-install-recommends", ...names);
   if ((await install(...packages)).code === 0) return true;
