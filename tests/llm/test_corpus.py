@@ -183,4 +183,32 @@ def test_recorded_errors_have_these_kinds() -> None:
         for name in files("error")
         for record in records(name, "error")
     }
-    assert kinds == snapshot({'anthropic-anthropic-c899fb85af92': 'bad_request', 'deepseek-openai-chat-1e5c9a064dfb': 'auth', 'deepseek-openai-chat-3fd79029d685': 'context_overflow', 'deepseek-openai-responses-e7eaabaec7be': 'bad_request', 'gemini-gemini-cf4e68c84547': 'auth', 'groq-openai-chat-193fcf406668': 'bad_request', 'groq-openai-chat-584b12acacba': 'bad_request', 'mistral-openai-chat-72f2fdfc57e7': 'auth', 'ollama-openai-chat-0167ed9b4f31': 'context_overflow', 'openai-openai-chat-3d91dbf3c316': 'not_found', 'openai-openai-chat-be4735804513': 'bad_request', 'openai-openai-chat-ed863ea4d739': 'bad_request', 'openai-openai-responses-09aad4d19af7': 'bad_request', 'openai-openai-responses-34a870f3483e': 'auth', 'openai-openai-responses-6665f7ac2874': 'bad_request', 'openai-openai-responses-76d3de09d553': 'bad_request', 'openai-openai-responses-87c6bd419601': 'not_found', 'openrouter-openai-chat-ad74b1bb2d44': 'auth', 'openrouter-openai-chat-d3933180889b': 'context_overflow', 'perplexity-openai-chat-7e3662290e6b': 'context_overflow', 'perplexity-openai-chat-be6c06f84b5e': 'auth', 'vertex-gemini-1c90ff5cadf1': 'not_found', 'vertex-gemini-2e15714c7878': 'bad_request', 'vertex-gemini-80ba75853e9e': 'bad_request', 'vertex-gemini-e9be7281a1f9': 'bad_request'})
+    assert kinds == snapshot(
+        {
+            "anthropic-anthropic-c899fb85af92": "bad_request",
+            "deepseek-openai-chat-1e5c9a064dfb": "auth",
+            "deepseek-openai-chat-3fd79029d685": "context_overflow",
+            "deepseek-openai-responses-e7eaabaec7be": "bad_request",
+            "gemini-gemini-cf4e68c84547": "auth",
+            "groq-openai-chat-193fcf406668": "bad_request",
+            "groq-openai-chat-584b12acacba": "bad_request",
+            "mistral-openai-chat-72f2fdfc57e7": "auth",
+            "ollama-openai-chat-0167ed9b4f31": "context_overflow",
+            "openai-openai-chat-3d91dbf3c316": "not_found",
+            "openai-openai-chat-be4735804513": "bad_request",
+            "openai-openai-chat-ed863ea4d739": "bad_request",
+            "openai-openai-responses-09aad4d19af7": "bad_request",
+            "openai-openai-responses-34a870f3483e": "auth",
+            "openai-openai-responses-6665f7ac2874": "bad_request",
+            "openai-openai-responses-76d3de09d553": "bad_request",
+            "openai-openai-responses-87c6bd419601": "not_found",
+            "openrouter-openai-chat-ad74b1bb2d44": "auth",
+            "openrouter-openai-chat-d3933180889b": "context_overflow",
+            "perplexity-openai-chat-7e3662290e6b": "context_overflow",
+            "perplexity-openai-chat-be6c06f84b5e": "auth",
+            "vertex-gemini-1c90ff5cadf1": "not_found",
+            "vertex-gemini-2e15714c7878": "bad_request",
+            "vertex-gemini-80ba75853e9e": "bad_request",
+            "vertex-gemini-e9be7281a1f9": "bad_request",
+        }
+    )

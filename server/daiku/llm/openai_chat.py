@@ -121,11 +121,11 @@ class ChatDecoder:
     def _document(self, document: bytes) -> None:
         """The body of a service that answers without streaming."""
         body = read_object(self._service, document)
-        self._chunk(body)
+        self._chunk(body, whole=True)
         if not isinstance(body.get("choices"), list):
             raise from_body(self._service, body)
 
-    def _chunk(self, chunk: JsonObject) -> None:
+    def _chunk(self, chunk: JsonObject, *, whole: bool = False) -> None:
         choices = chunk.get("choices")
         if chunk.get("error") or (not isinstance(choices, list) and chunk.get("object") == "error"):
             raise from_body(self._service, chunk)
@@ -142,10 +142,10 @@ class ChatDecoder:
         if isinstance(choices, list):
             for choice in choices:
                 if isinstance(choice, dict) and not choice.get("index"):
-                    self._choice(choice)
+                    first, second = ("message", "delta") if whole else ("delta", "message")
+                    self._choice(choice, choice.get(first) or choice.get(second))
 
-    def _choice(self, choice: JsonObject) -> None:
-        delta = choice.get("delta") or choice.get("message")
+    def _choice(self, choice: JsonObject, delta: JsonValue) -> None:
         if isinstance(delta, dict):
             self._delta(delta)
         finish = choice.get("finish_reason")

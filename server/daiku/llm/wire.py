@@ -127,14 +127,19 @@ async def stream_reply(
         raise from_exception(service, error) from error
     pieces = response.aiter_bytes()
     watch = Watch(float(settings.idle_seconds))
+    silent_so_far = True
     try:
         while not decoder.ended:
             data = await watch.next(pieces)
             if data is None:
                 break
             for event in decoder.feed(data):
+                silent_so_far = False
                 yield event
         reply = decoder.finish()
+        if silent_so_far:  # a service that does not stream: whoever watches still sees what it says
+            for event in _told_at_once(reply):
+                yield event
         yield reply
         await _drain(pieces)
     except TimeoutError as error:
@@ -145,6 +150,12 @@ async def stream_reply(
         watch.stop()
         await pieces.aclose()
         await response.aclose()
+
+
+def _told_at_once(reply: Reply) -> list[ModelEvent]:
+    message = reply.message
+    news: list[ModelEvent] = [ThinkingDelta(message.thinking)] if message.thinking else []
+    return [*news, TextDelta(message.text)] if message.text else news
 
 
 async def _drain(pieces: AsyncIterator[bytes]) -> None:
