@@ -84,22 +84,22 @@ async function buildWheel(folder) {
   return path.join(folder, wheel);
 }
 
-/** The package that people install; `server/` in it holds the wheel and requirements.txt. */
-async function packAll() {
+/** The package that people install, in `out`; `server/` in it holds the wheel and requirements.txt. */
+export async function packAll(out) {
   await ensureNode();
   await build({ production: true });
   const folder = stage("package");
   const wheel = await buildWheel(path.join(folder, "server"));
   cpSync(at("server", "requirements.txt"), path.join(folder, "server", "requirements.txt"));
   const { name, version } = JSON.parse(readFileSync(path.join(folder, "package.json"), "utf8"));
-  mkdirSync(at("dist"), { recursive: true });
-  cpSync(wheel, at("dist", path.basename(wheel)));
-  return vsce(folder, at("dist", `${name}-${version}.vsix`));
+  mkdirSync(out, { recursive: true });
+  cpSync(wheel, path.join(out, path.basename(wheel)));
+  return vsce(folder, path.join(out, `${name}-${version}.vsix`));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await main(async () => {
-    const out = await packAll();
+    const out = await packAll(at("dist"));
     say(`${path.relative(process.cwd(), out)}: ${(statSync(out).size / 1024).toFixed(0)} kB`);
   });
 }

@@ -25,19 +25,24 @@ export function makeWorkspace(files) {
 }
 
 /**
- * Calls `use({workbench, page, workspace, home, url})` with Daiku installed in a running editor.
- * `files`: the workspace; `env` and `settings`: of the editor; `name`: of the screenshot when it fails.
+ * Calls `use({workbench, page, workspace, home, url, server})` with Daiku installed in a running editor.
+ * `files`: the workspace; `env` and `settings`: of the editor; `name`: of the screenshot when it fails;
+ * `vsix`: the package to install instead of the client alone.
  */
-export async function inEditor({ name, files, env = {}, settings = {}, trust = false, locale }, use) {
+export async function inEditor({ name, files, env = {}, settings = {}, trust = false, locale, vsix }, use) {
   const workspace = makeWorkspace(files);
   const home = mkdtempSync(path.join(os.tmpdir(), "daiku-home-"));
-  const vsix = await packClient();
-  const server = await startCodeServer({ vsix, settings, trust, env: { DAIKU_HOME: home, ...env } });
+  const server = await startCodeServer({
+    vsix: vsix ?? (await packClient()),
+    settings,
+    trust,
+    env: { DAIKU_HOME: home, ...env },
+  });
   const browser = await startBrowser({ locale });
   const workbench = new Workbench(browser.page);
   try {
     await workbench.open(server.url, workspace);
-    await use({ workbench, page: browser.page, workspace, home, url: server.url });
+    await use({ workbench, page: browser.page, workspace, home, server, url: server.url });
   } catch (error) {
     await workbench.shot(`failed-${name}`).catch(() => {});
     throw error;
