@@ -78,19 +78,25 @@ const hasDisplay = () =>
   process.platform !== "linux" ||
   Boolean(process.env.DISPLAY || process.env.WAYLAND_DISPLAY || process.env.WSL_DISTRO_NAME);
 
+/** Ends the VS Code of this profile: its window outlives the `code` command, its lock file says which process it is. */
+function closeCode(profile) {
+  const lock = path.join(profile, "code.lock");
+  const pid = existsSync(lock) ? Number(readFileSync(lock, "utf8")) : 0;
+  try {
+    if (pid > 0) process.kill(pid);
+  } catch {
+    // The window was closed in the meantime.
+  }
+}
+
 /** The person's own VS Code, with a profile of its own, until its window is closed. */
 async function openInCode(sample, env) {
   say(`Daiku opens in VS Code on ${sample}`);
-  const profile = ["--user-data-dir", workFolder("vscode"), "--disable-workspace-trust", "--skip-welcome"];
+  const profile = workFolder("vscode");
+  beforeEnd(() => closeCode(profile));
+  const options = ["--user-data-dir", profile, "--new-window", "--wait", "--disable-workspace-trust", "--skip-welcome"];
   const asRoot = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
-  const words = [
-    `--extensionDevelopmentPath=${at("extension")}`,
-    "--new-window",
-    "--wait",
-    ...profile,
-    ...asRoot,
-    sample,
-  ];
+  const words = [`--extensionDevelopmentPath=${at("extension")}`, ...options, ...asRoot, sample];
   const done = await run("code", words, { env: { ...process.env, ...env } });
   return done.code;
 }
