@@ -20,11 +20,13 @@ from daiku.domain.events import (
     Event,
     InputGiven,
     MessageSaid,
+    PlanChanged,
     RunFinished,
     RunStarted,
     ToolResponded,
 )
 from daiku.domain.messages import Image
+from daiku.domain.plans import Plan
 from daiku.domain.runs import (
     ApprovalMode,
     ContextItem,
@@ -253,6 +255,20 @@ class Runs:
             if input_id in live.record.state.answers:
                 raise _usage(f"Question {input_id} was answered already.", "")
             live.given(InputGiven(input_id=input_id, text=text))
+
+    async def change_plan(self, plan: Plan) -> Plan:
+        """Record the person's change of a plan; a run under way sees it. Raises UsageError."""
+        session, run = self._wiring.journal.session_of_plan(plan.plan_id)
+        live = next((each for each in self._live.values() if each.session == session), None)
+        if live is not None:
+            live.record(PlanChanged(plan=plan))
+            return plan
+        lock = self._wiring.journal.lock(session)
+        try:
+            self._wiring.journal.writer(session).write(run, None, "user", (PlanChanged(plan=plan),))
+        finally:
+            lock.release()
+        return plan
 
     def running(self) -> tuple[str, ...]:
         """The runs under way in this process, oldest first."""

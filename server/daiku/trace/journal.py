@@ -12,10 +12,12 @@ from daiku.domain.events import (
     EPHEMERAL,
     Chunk,
     Event,
+    PlanChanged,
     decode_event,
     encode_event,
     iso_now,
 )
+from daiku.domain.plans import Plan
 from daiku.domain.sessions import Session, SessionStatus
 from daiku.trace.database import connect
 from daiku.trace.lock import SessionLock
@@ -137,6 +139,27 @@ class Journal:
         if row is None:
             raise _unknown("run", run)
         return row[0]
+
+    def get_plan(self, plan: str) -> Plan:
+        """The plan as it stands. Raises UsageError (not_found)."""
+        return self._plan(plan)[2]
+
+    def session_of_plan(self, plan: str) -> tuple[str, str]:
+        """Session and run that last changed the plan. Raises UsageError (not_found)."""
+        session, run, _ = self._plan(plan)
+        return session, run
+
+    def _plan(self, plan: str) -> tuple[str, str, Plan]:
+        rows = self._db.execute(
+            "SELECT session, run, data FROM chunks WHERE type = 'plan' AND instr(data, ?)"
+            " ORDER BY time DESC, seq DESC",
+            (f'"planId":"{plan}"',),
+        )
+        for session, run, data in rows:
+            event = decode_event("plan", data)
+            if isinstance(event, PlanChanged) and event.plan.plan_id == plan:
+                return session, run, event.plan
+        raise _unknown("plan", plan)
 
     def writer(self, session: str) -> SessionWriter:
         """The one writer of `session` in this process."""

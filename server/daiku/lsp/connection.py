@@ -1,0 +1,183 @@
+"""One client: what it offers, its documents and folders, and the App that works for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import Any
+
+from daiku.app import App, build
+from daiku.core.ports import Workspace
+from daiku.core.redact import redactor
+from daiku.domain.base import JsonObject
+from daiku.domain.errors import DaikuError
+from daiku.logs import start_logging
+from daiku.lsp import opening
+from daiku.lsp.bridge import ClientModels
+from daiku.lsp.documents import Documents
+from daiku.lsp.editor import EditorWorkspace
+from daiku.lsp.jsontext import Json, MessageId, write_json
+from daiku.lsp.knowledge import ClientEditor
+from daiku.lsp.opening import Offer, read_offer, to_path
+from daiku.lsp.texts import texts
+from daiku.lsp.wire import Refused, Server, invalid
+from daiku.settings import home, load, secrets_of
+from daiku.tools.disk import DiskWorkspace
+
+log = logging.getLogger(__name__)
+
+ERROR, WARNING, INFO = 1, 2, 3
+
+
+class Connection:
+    """Everything of one client. `app()` is built at first need and again after a change of settings."""
+
+    def __init__(self, server: Server, environ: Mapping[str, str] = os.environ) -> None:
+        self.server = server
+        self.protocol = server.protocol
+        self.documents = Documents()
+        self.offer = Offer()
+        self.words = texts("en")
+        self._environ = environ
+        self._folders: list[str] = []
+        self._settings: JsonObject | None = None
+        self._app: App | None = None
+        self._stale = False
+        self._building = asyncio.Lock()
+        self._workspace: EditorWorkspace | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.cancels: dict[MessageId, Callable[[], None]] = {}
+        """What the stop button of each progress bar does, by its token."""
+
+    # ---- the life of the connection
+
+    async def initialize(self, params: Json) -> str:
+        """Answer `initialize`. Raises Refused with every problem."""
+        if found := opening.problems(params):
+            raise invalid(found)
+        self.open(read_offer(params))
+        return write_json(opening.answer(self.offer))
+
+    def open(self, offer: Offer) -> None:
+        """Work for a client that offers this."""
+        self.offer = offer
+        self.words = texts(offer.locale)
+        self.documents.encoding = offer.encoding  # type: ignore[assignment]  # one of ENCODINGS
+        self._folders = list(offer.folders)
+        self._settings = offer.settings if isinstance(offer.settings, dict) else None
+
+    async def initialized(self) -> None:
+        """Get ready, and say what is wrong with the settings in one line."""
+        try:
+            await self._fetch_settings()
+            await self.app()
+        except DaikuError as error:
+            self.show(ERROR, " ".join(p for p in (error.failure.message, error.failure.hint) if p))
+
+    async def close(self) -> None:
+        """Let go of everything; runs under way stay resumable."""
+        if self._app is not None:
+            app, self._app = self._app, None
+            await app.aclose()
+
+    # ---- the App
+
+    async def app(self) -> App:
+        """The App for the settings as they are now. Raises UsageError where they are wrong."""
+        async with self._building:
+            if self._app is not None and self._stale and not self._app.runs.running():
+                await self.close()
+            if self._app is None:
+                self._app = self._build()
+                self._stale = False
+            return self._app
+
+    @property
+    def workspace(self) -> EditorWorkspace:
+        """The files as the client has them."""
+        if self._workspace is None:
+            self._workspace = EditorWorkspace(self._disk(), self.documents, self.protocol, self.offer)
+        return self._workspace
+
+    @property
+    def workspace_key(self) -> str:
+        """The name under which sessions of this workspace are kept."""
+        roots = self.workspace.roots
+        return str(roots[0]) if roots else ""
+
+    def _build(self) -> App:
+        folder = home(self._environ)
+        root = Path(self._folders[0]) if self._folders else None
+        loaded = load(
+            workspace=root, trusted=self.offer.trusted, environ=self._environ, editor=self._settings
+        )
+        start_logging(folder, redactor(secrets_of(loaded.config, self._environ)))
+        for notice in loaded.notices:
+            self.show(WARNING, notice)
+        return build(
+            loaded.config,
+            workspace=self.workspace,
+            home=folder,
+            editor=ClientEditor(self.protocol, self.documents, self.workspace) if self.offer.editor else None,
+            bridge=ClientModels(self.protocol) if self.offer.language_model else None,
+            trusted=self.offer.trusted,
+        )
+
+    def _disk(self) -> Workspace:
+        return DiskWorkspace(tuple(Path(folder) for folder in self._folders))
+
+    # ---- settings and folders
+
+    async def _fetch_settings(self) -> None:
+        """Ask a client without settings of its own in `initialize` for its `daiku` section."""
+        if not self.offer.configuration or self._settings is not None:
+            return
+        try:
+            answer = await self.protocol.ask("workspace/configuration", {"items": [{"section": "daiku"}]})
+        except Refused as error:
+            log.info("the client gave no configuration: %s", error.message)
+            return
+        first = answer[0] if isinstance(answer, list) and answer else None
+        if isinstance(first, dict) and first:
+            self._settings = first
+
+    async def change_settings(self, params: Json) -> None:
+        """`workspace/didChangeConfiguration`: the settings themselves, or a call to ask for them."""
+        given = params.get("settings") if isinstance(params, dict) else None
+        if isinstance(given, dict):
+            own = given.get("daiku", given)
+            self._settings = own if isinstance(own, dict) else None
+        else:
+            self._settings = None
+        self._stale = True
+        await self.initialized()
+
+    def change_folders(self, added: list[str], removed: list[str]) -> None:
+        """`workspace/didChangeWorkspaceFolders`."""
+        gone = {to_path(uri) for uri in removed}
+        kept = [folder for folder in self._folders if folder not in gone]
+        new = [path for uri in added if (path := to_path(uri)) and path not in kept]
+        self._folders = kept + new
+        if self._workspace is not None:
+            self._workspace.disk = self._disk()
+        self._stale = True
+
+    # ---- words to the person
+
+    def show(self, kind: int, text: str) -> None:
+        """One line in a message box."""
+        self.protocol.tell("window/showMessage", {"type": kind, "message": " ".join(text.split())})
+
+    def background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` beside everything else; what goes wrong is logged."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("background work failed", exc_info=error)

@@ -1,0 +1,187 @@
+"""The workspace as the editor has it: unsaved text is the truth, edits go through the editor."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from pathlib import Path
+
+from daiku.core.diff import stat
+from daiku.core.ports import TextFile, Workspace
+from daiku.domain.errors import DaikuError, Failure, StaleVersionError
+from daiku.domain.patches import FileChange, FileStat, Patch
+from daiku.lsp.documents import Document, Documents
+from daiku.lsp.jsontext import Json
+from daiku.lsp.opening import Offer
+from daiku.lsp.wire import Protocol, Refused
+from daiku.lsp.workspace_edit import Target, apply_params, fits
+
+log = logging.getLogger(__name__)
+
+REPORT_SECONDS = 0.5
+"""How long an editor may take to report the change that it made for us; Neovim waits 150 ms."""
+POLL_SECONDS = 0.02
+
+
+class EditorWorkspace:
+    """Implements ports.Workspace. `disk` is the workspace on disk; it is replaced when folders change."""
+
+    def __init__(self, disk: Workspace, documents: Documents, protocol: Protocol, offer: Offer) -> None:
+        self.disk = disk
+        self._documents = documents
+        self._protocol = protocol
+        self._offer = offer
+        self._one_at_a_time = asyncio.Lock()
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        return self.disk.roots
+
+    def locate(self, path: str) -> Path:
+        return self.disk.locate(path)
+
+    def relative(self, path: Path) -> str:
+        return self.disk.relative(path)
+
+    def hidden(self, path: Path) -> bool:
+        return self.disk.hidden(path)
+
+    async def read(self, path: str) -> TextFile:
+        """The open document's text, else the file's."""
+        place = self.locate(path)
+        document = self._documents.at(place)
+        if document is None:
+            return await self.disk.read(path)
+        return TextFile(self.relative(place), document.shown, version=document.version)
+
+    async def exists(self, path: str) -> bool:
+        return self._documents.at(self.locate(path)) is not None or await self.disk.exists(path)
+
+    async def apply(self, patch: Patch, label: str) -> tuple[FileStat, ...]:
+        """All of `patch` as one applyEdit; what the client cannot do is done on the disk."""
+        async with self._one_at_a_time:
+            targets = [await self._target(change) for change in patch.files]
+            through = [t for t in targets if fits(t, self._offer)]
+            rest = [t for t in targets if not fits(t, self._offer)]
+            for target in rest:
+                _refuse_unsaved(target, await self._disk_text(target.change.path))
+            if through:
+                clean = await self._clean(through)
+                await self._send(through, label)
+                await self._settle(through, clean, label)
+            if rest:
+                await self.disk.apply(Patch(files=tuple(t.change for t in rest)), label)
+            return tuple(stat(change) for change in patch.files)
+
+    # ---- before
+
+    async def _target(self, change: FileChange) -> Target:
+        place = self.locate(change.path)
+        document = self._documents.at(place)
+        to = self.locate(change.to) if change.to is not None else None
+        if document is not None:
+            if document.shown != change.old:
+                raise _stale(change.path, "it was changed in the editor meanwhile")
+            return Target(change, place, to, document)
+        if change.old is None:
+            if await self.disk.exists(change.path):
+                raise _stale(change.path, "it exists already")
+            return Target(change, place, to)
+        file = await self.disk.read(change.path)
+        if file.text != change.old:
+            raise _stale(change.path, "it was changed on disk meanwhile")
+        return Target(change, place, to, plain=file.encoding.lower() in ("utf-8", "ascii") and not file.bom)
+
+    async def _disk_text(self, path: str) -> str | None:
+        try:
+            return (await self.disk.read(path)).text if await self.disk.exists(path) else None
+        except DaikuError:
+            return None
+
+    async def _clean(self, targets: list[Target]) -> set[str]:
+        """Paths whose documents are as on the disk, or not open: they are saved after the edit."""
+        return {
+            t.change.path
+            for t in targets
+            if t.document is None or await self._disk_text(t.change.path) == t.document.text
+        }
+
+    # ---- the edit
+
+    async def _send(self, targets: list[Target], label: str) -> None:
+        first = targets[0].change.path
+        params = apply_params(targets, label, self._offer, self._documents.encoding)
+        for target in targets:
+            if target.document is not None:
+                target.document.changed.clear()
+        try:
+            answer: Json = await self._protocol.ask("workspace/applyEdit", params)
+        except Refused as error:
+            raise _stale(first, f"the editor refused the edit ({error.message})") from None
+        if not isinstance(answer, dict) or answer.get("applied") is not True:
+            reason = answer.get("failureReason") if isinstance(answer, dict) else None
+            raise _stale(first, f"the editor did not apply the edit ({reason or 'it gave no reason'})")
+
+    # ---- after
+
+    async def _settle(self, targets: list[Target], clean: set[str], label: str) -> None:
+        """Wait until the editor shows the edit, and see to it that what was saved before is saved."""
+        for target in targets:
+            document = target.document
+            if document is not None and target.change.kind == "edit" and document.text != target.change.new:
+                document.expected = target.change.new
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(REPORT_SECONDS):
+                for target in targets:
+                    if target.document is not None and target.document.expected is not None:
+                        await target.document.changed.wait()
+        if self._offer.editor:
+            await self._save([t for t in targets if t.change.path in clean])
+        closed = [t for t in targets if t.document is None]
+        missing = [t for t in closed if not await self._arrived(t)]
+        if missing:
+            await asyncio.sleep(POLL_SECONDS)
+            missing = [t for t in missing if not await self._arrived(t)]
+        if missing:
+            # The client said yes and wrote nothing that we can see: commands must find the edit.
+            log.info("the client left %d closed files to us", len(missing))
+            await self.disk.apply(Patch(files=tuple(t.change for t in missing)), label)
+
+    async def _save(self, targets: list[Target]) -> None:
+        uris = [t.uri for t in targets if t.change.kind in ("edit", "create")]
+        if not uris:
+            return
+        try:
+            await self._protocol.ask("daiku/editor/save", {"uris": uris})
+        except Refused as error:
+            log.warning("the editor did not save: %s", error.message)
+
+    async def _arrived(self, target: Target) -> bool:
+        """True where disk or editor show the change of a file that was closed."""
+        change = target.change
+        path = change.to or change.path
+        place = target.to or target.path
+        if change.kind == "delete":
+            return not await self.disk.exists(path)
+        document = self._documents.at(place)
+        if document is not None and document.text == change.new:
+            return True
+        return await self._disk_text(path) == (change.old if change.new is None else change.new)
+
+
+def _refuse_unsaved(target: Target, on_disk: str | None) -> None:
+    document: Document | None = target.document
+    if document is not None and document.text != on_disk:
+        raise _stale(target.change.path, "it has unsaved changes and this editor takes no edits")
+
+
+def _stale(path: str, why: str) -> StaleVersionError:
+    return StaleVersionError(
+        Failure(
+            kind="stale",
+            message=f"{path} was not changed: {why}.",
+            hint="Read it again and repeat the edit.",
+            retryable=True,
+        )
+    )

@@ -1,0 +1,182 @@
+"""The custom methods: one short function each, and the table that names them all."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel, JsonValue
+
+from daiku import api
+from daiku.agents.agent import AGENTS
+from daiku.domain.errors import DaikuError
+from daiku.domain.events import Checkpointed
+from daiku.lsp.connection import Connection
+from daiku.lsp.jsontext import Json, model_json
+from daiku.lsp.starts import chat, code, commands, plan, resume
+from daiku.lsp.transcript import export
+from daiku.lsp.wire import Handler
+
+Method: TypeAlias = Callable[[Connection, Any], Awaitable[BaseModel | str | None]]
+"""Takes the method's own params; a `str` is JSON text that is made already."""
+
+
+async def pause(c: Connection, p: api.RunRef) -> BaseModel:
+    return await (await c.app()).runs.pause(p.run_id)
+
+
+async def cancel(c: Connection, p: api.RunRef) -> BaseModel:
+    return await (await c.app()).runs.cancel(p.run_id)
+
+
+async def steer(c: Connection, p: api.SteerParams) -> None:
+    await (await c.app()).runs.steer(p.run_id, p.text)
+
+
+async def approve(c: Connection, p: api.ApproveParams) -> None:
+    await (await c.app()).runs.approve(p.run_id, p.approval_id, p.decision, p.feedback)
+
+
+async def answer(c: Connection, p: api.AnswerParams) -> None:
+    await (await c.app()).runs.answer(p.run_id, p.input_id, p.text)
+
+
+async def session_new(c: Connection, p: api.SessionNewParams) -> BaseModel:
+    app = await c.app()
+    return app.journal.new_session(p.title or "", c.workspace_key)
+
+
+async def session_list(c: Connection, p: api.SessionListParams) -> BaseModel:
+    found = (await c.app()).journal.list_sessions(p.query or "", p.limit, c.workspace_key)
+    return api.SessionListResult(sessions=tuple(found))
+
+
+async def session_get(c: Connection, p: api.SessionGetParams) -> str:
+    journal = (await c.app()).journal
+    session = journal.get_session(p.session_id)
+    chunks = ",".join(chunk.json() for chunk in journal.chunks(p.session_id, p.after_seq))
+    return f'{{"session":{model_json(session)},"chunks":[{chunks}]}}'
+
+
+async def session_delete(c: Connection, p: api.SessionRef) -> None:
+    (await c.app()).journal.delete_session(p.session_id)
+
+
+async def session_fork(c: Connection, p: api.SessionForkParams) -> BaseModel:
+    return (await c.app()).journal.fork_session(p.session_id, p.at_seq)
+
+
+async def session_export(c: Connection, p: api.SessionExportParams) -> BaseModel:
+    journal = (await c.app()).journal
+    session = journal.get_session(p.session_id)
+    return api.TextResult(text=export(session, journal.chunks(p.session_id), p.format))
+
+
+async def plan_get(c: Connection, p: api.PlanRef) -> BaseModel:
+    return (await c.app()).journal.get_plan(p.plan_id)
+
+
+async def plan_update(c: Connection, p: api.PlanUpdateParams) -> BaseModel:
+    app = await c.app()
+    given = {name: getattr(p, name) for name in p.model_fields_set - {"plan_id"}}
+    given = {name: value for name, value in given.items() if value is not None}
+    changed = app.journal.get_plan(p.plan_id).model_copy(update=given)
+    return await app.runs.change_plan(changed)
+
+
+async def plan_approve(c: Connection, p: api.PlanRef) -> BaseModel:
+    app = await c.app()
+    approved = app.journal.get_plan(p.plan_id).model_copy(update={"status": "approved"})
+    return await app.runs.change_plan(approved)
+
+
+async def checkpoint_list(c: Connection, p: api.SessionRef) -> BaseModel:
+    chunks = (await c.app()).journal.chunks(p.session_id)
+    return api.CheckpointListResult(
+        checkpoints=tuple(
+            api.CheckpointInfo(
+                checkpoint_id=chunk.event.checkpoint_id,
+                session_id=chunk.session,
+                run_id=chunk.run,
+                seq=chunk.seq,
+                time=chunk.time,
+                files=chunk.event.files,
+            )
+            for chunk in chunks
+            if isinstance(chunk.event, Checkpointed)
+        )
+    )
+
+
+async def checkpoint_restore(c: Connection, p: api.CheckpointRef) -> BaseModel:
+    return api.FilesResult(files=await (await c.app()).checkpoints.restore(p.checkpoint_id))
+
+
+async def models(c: Connection, _: api.Nothing) -> BaseModel:
+    app = await c.app()
+    offered = await app.models()
+    try:
+        selected: str | None = app.llm.resolve("").name
+    except DaikuError:
+        selected = None
+    return api.ModelsResult(
+        models=tuple(
+            api.ModelOffer(id=f"{m.provider}/{m.name}", **m.model_dump()) for o in offered for m in o.models
+        ),
+        providers=tuple(
+            api.ProviderState(provider=o.provider, usable=o.error is None, error=o.error) for o in offered
+        ),
+        selected=selected,
+    )
+
+
+async def tools(c: Connection, _: api.Nothing) -> BaseModel:
+    specs = (await c.app()).tools()
+    fields = ("name", "description", "parameters", "effect")
+    return api.ToolsResult(tools=tuple(api.ToolInfo(**{f: getattr(s, f) for f in fields}) for s in specs))
+
+
+async def agents(c: Connection, _: api.Nothing) -> BaseModel:
+    await c.app()
+    return api.AgentsResult(agents=tuple(api.AgentInfo(name=a.name, tools=a.tools) for a in AGENTS.values()))
+
+
+METHODS: dict[str, Method] = {
+    "daiku/chat": chat,
+    "daiku/plan": plan,
+    "daiku/code": code,
+    "daiku/run": commands,
+    "daiku/resume": resume,
+    "daiku/pause": pause,
+    "daiku/cancel": cancel,
+    "daiku/steer": steer,
+    "daiku/approve": approve,
+    "daiku/answer": answer,
+    "daiku/session/new": session_new,
+    "daiku/session/list": session_list,
+    "daiku/session/get": session_get,
+    "daiku/session/delete": session_delete,
+    "daiku/session/fork": session_fork,
+    "daiku/session/export": session_export,
+    "daiku/plan/get": plan_get,
+    "daiku/plan/update": plan_update,
+    "daiku/plan/approve": plan_approve,
+    "daiku/checkpoint/list": checkpoint_list,
+    "daiku/checkpoint/restore": checkpoint_restore,
+    "daiku/models": models,
+    "daiku/tools": tools,
+    "daiku/agents": agents,
+}
+
+
+def handler(connection: Connection, name: str) -> Handler:
+    """`name` with its params checked and its result as JSON text."""
+    params_type = api.REQUESTS[name][0]
+    method = METHODS[name]
+
+    async def handle(params: Json) -> str:
+        given: JsonValue = {} if params is None else params
+        result = await method(connection, params_type.model_validate(given))
+        return result if isinstance(result, str) else model_json(result)
+
+    return handle

@@ -1,0 +1,236 @@
+"""What `initialize` asks and what we answer, in plain JSON: read before anything heavy is imported."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from daiku import __version__
+
+Json: TypeAlias = Any  # JSON of a stranger: every use looks at its type first
+ENCODINGS = ("utf-16", "utf-8", "utf-32")
+
+# Copies of daiku.api (tests hold them equal): importing it costs more than the whole answer.
+PROTOCOL = 1
+METHODS = (
+    "daiku/chat",
+    "daiku/plan",
+    "daiku/code",
+    "daiku/run",
+    "daiku/resume",
+    "daiku/pause",
+    "daiku/cancel",
+    "daiku/steer",
+    "daiku/approve",
+    "daiku/answer",
+    "daiku/session/new",
+    "daiku/session/list",
+    "daiku/session/get",
+    "daiku/session/delete",
+    "daiku/session/fork",
+    "daiku/session/export",
+    "daiku/plan/get",
+    "daiku/plan/update",
+    "daiku/plan/approve",
+    "daiku/checkpoint/list",
+    "daiku/checkpoint/restore",
+    "daiku/models",
+    "daiku/tools",
+    "daiku/agents",
+)
+COMMANDS = (
+    "daiku.newChat",
+    "daiku.plan",
+    "daiku.generateCode",
+    "daiku.runCommands",
+    "daiku.explain",
+    "daiku.fix",
+    "daiku.writeTests",
+    "daiku.document",
+    "daiku.review",
+    "daiku.commitMessage",
+    "daiku.undo",
+    "daiku.stop",
+    "daiku.resume",
+    "daiku.doctor",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What the client says that it can do; everything that it does not say is False."""
+
+    encoding: str = "utf-16"
+    process_id: int | None = None
+    folders: tuple[str, ...] = ()
+    """Paths of the workspace folders."""
+    settings: Json = None
+    trusted: bool = True
+    locale: str = "en"
+    approvals: bool = False
+    language_model: bool = False
+    editor: bool = False
+    commands: bool = False
+    configuration: bool = False
+    apply_edit: bool = False
+    document_changes: bool = False
+    resources: frozenset[str] = frozenset()
+    """`create`, `rename`, `delete`: what documentChanges may hold beyond text."""
+    annotations: bool = False
+    metadata: bool = False
+    progress: bool = False
+    message_actions: bool = False
+
+
+def problems(params: Json) -> list[str]:
+    """Everything that is wrong with the params of `initialize`; empty where they can be worked with."""
+    if not isinstance(params, dict):
+        return [f"params must be an object, not {_kind(params)}"]
+    expected: tuple[tuple[str, tuple[type, ...]], ...] = (
+        ("processId", (int, type(None))),
+        ("rootPath", (str, type(None))),
+        ("rootUri", (str, type(None))),
+        ("locale", (str, type(None))),
+        ("capabilities", (dict, type(None))),
+        ("initializationOptions", (dict, list, str, int, float, type(None))),
+        ("workspaceFolders", (list, type(None))),
+    )
+    found = [
+        f"{name} has the wrong type: {_kind(params[name])}"
+        for name, types in expected
+        if name in params and (not isinstance(params[name], types) or isinstance(params[name], bool))
+    ]
+    folders = params.get("workspaceFolders")
+    for i, folder in enumerate(folders if isinstance(folders, list) else ()):
+        if not isinstance(folder, dict) or not isinstance(folder.get("uri"), str):
+            found.append(f"workspaceFolders[{i}] must be an object with a uri")
+    if isinstance(options := params.get("initializationOptions"), dict):
+        found += _option_problems(options)
+    return found
+
+
+def _option_problems(options: dict[str, Json]) -> list[str]:
+    client = options.get("client")
+    if client is not None and not isinstance(client, dict):
+        return [f"initializationOptions.client must be an object, not {_kind(client)}"]
+    return [
+        f"initializationOptions.client.{name} must be true or false, not {_kind(client[name])}"
+        for name in ("approvals", "languageModel", "editor", "commands")
+        if client and name in client and not isinstance(client[name], bool)
+    ]
+
+
+def read_offer(params: dict[str, Json]) -> Offer:
+    """What the client offers. `params` has no `problems`."""
+    options = _dict(params.get("initializationOptions"))
+    client = _dict(options.get("client"))
+    capabilities = _dict(params.get("capabilities"))
+    workspace = _dict(capabilities.get("workspace"))
+    window = _dict(capabilities.get("window"))
+    edit = _dict(workspace.get("workspaceEdit"))
+    resources = edit.get("resourceOperations")
+    show = _dict(window.get("showMessage"))
+    locale = client.get("locale") or params.get("locale")
+    return Offer(
+        encoding=_encoding(capabilities),
+        process_id=params.get("processId"),
+        folders=_folders(params),
+        settings=options.get("settings"),
+        trusted=options.get("trusted") is not False,
+        locale=locale if isinstance(locale, str) else "en",
+        approvals=client.get("approvals") is True,
+        language_model=client.get("languageModel") is True,
+        editor=client.get("editor") is True,
+        commands=client.get("commands") is True,
+        configuration=workspace.get("configuration") is True,
+        apply_edit=workspace.get("applyEdit") is True,
+        document_changes=edit.get("documentChanges") is True,
+        resources=frozenset(r for r in resources if isinstance(r, str))
+        if isinstance(resources, list)
+        else frozenset(),
+        annotations=isinstance(edit.get("changeAnnotationSupport"), dict),
+        metadata=edit.get("metadataSupport") is True,
+        progress=window.get("workDoneProgress") is True,
+        message_actions=bool(show),
+    )
+
+
+def answer(offer: Offer) -> dict[str, Json]:
+    """The whole result of `initialize`; a test holds it equal to what pygls computes from our features."""
+    return {
+        "capabilities": {
+            "positionEncoding": offer.encoding,
+            "textDocumentSync": {
+                "openClose": True,
+                "change": 2,
+                "willSave": False,
+                "willSaveWaitUntil": False,
+                "save": False,
+            },
+            # A client that registers the commands itself must not be told to register them again.
+            "executeCommandProvider": {"commands": [] if offer.commands else list(COMMANDS)},
+            "workspace": {
+                "workspaceFolders": {"supported": True, "changeNotifications": True},
+                "fileOperations": {},
+            },
+            "experimental": {
+                "daiku": {
+                    "version": __version__,
+                    "protocol": PROTOCOL,
+                    "methods": list(METHODS),
+                    "commands": list(COMMANDS),
+                }
+            },
+        },
+        "serverInfo": {"name": "daiku", "version": __version__},
+    }
+
+
+def to_path(uri: str) -> str | None:
+    """The path of a `file:` URI (or of a bare path); None for other schemes."""
+    parts = urlsplit(uri)
+    if parts.scheme not in ("file", ""):
+        # `C:\\x` parses as scheme `c`
+        return uri if os.name == "nt" and len(parts.scheme) == 1 else None
+    path = unquote(parts.path if parts.scheme else uri)
+    if parts.netloc and parts.netloc != "localhost":
+        path = f"//{parts.netloc}{path}"
+    elif os.name == "nt" and len(path) > 2 and path[0] == "/" and path[2] == ":":
+        path = path[1:]
+    return path
+
+
+def _folders(params: dict[str, Json]) -> tuple[str, ...]:
+    folders = params.get("workspaceFolders")
+    uris: list[str] = [f["uri"] for f in folders] if isinstance(folders, list) else []
+    if not uris and (root := params.get("rootUri") or params.get("rootPath")):
+        uris = [root]
+    return tuple(path for uri in uris if (path := to_path(uri)))
+
+
+def _encoding(capabilities: dict[str, Json]) -> str:
+    wanted = _dict(capabilities.get("general")).get("positionEncodings")
+    known = [e for e in wanted if e in ENCODINGS] if isinstance(wanted, list) else []
+    return known[0] if known else "utf-16"
+
+
+def _dict(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _kind(value: Json) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "an array"
+        case _:
+            return "an object"

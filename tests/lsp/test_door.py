@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import default_converter
+
+from daiku import __version__, api
+from daiku.lsp import opening
+from daiku.lsp.door import greet
+from daiku.lsp.frames import Frames, frame
+from daiku.lsp.methods import METHODS
+from tests.conftest import ROOT
+from tests.test_api import PARAMS_OF_INITIALIZE
+
+
+def initialize(params: Any, msg_id: Any = 1) -> bytes:
+    return frame(
+        json.dumps({"jsonrpc": "2.0", "id": msg_id, "method": "initialize", "params": params}).encode()
+    )
+
+
+def knock(data: bytes) -> tuple[list[Any], bytes, opening.Offer | None]:
+    """What the door says to `data`, and what it hands on."""
+    inlet, feed = os.pipe()
+    read, outlet = os.pipe()
+    os.write(feed, data)
+    os.close(feed)
+    early, offer = greet(inlet, outlet)
+    os.close(outlet)
+    said = os.read(read, 1_000_000)
+    os.close(read)
+    os.close(inlet)
+    return [json.loads(body) for body in Frames().feed(said) if isinstance(body, bytes)], early, offer
+
+
+def test_the_copies_of_the_contract_are_true() -> None:
+    assert tuple(api.REQUESTS) == opening.METHODS == tuple(METHODS)
+    assert opening.COMMANDS == api.COMMANDS
+    assert opening.PROTOCOL == api.PROTOCOL
+
+
+def computed(capabilities: types.ClientCapabilities) -> dict[str, Any]:
+    """What pygls computes from features like ours."""
+    server = LanguageServer(
+        "daiku", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Incremental
+    )
+    for command in api.COMMANDS:
+        server.command(command)(lambda *_: None)
+    gen = server.protocol.lsp_initialize(types.InitializeParams(capabilities=capabilities))
+    with pytest.raises(StopIteration) as end:
+        next(gen)
+    return default_converter().unstructure(end.value.value)
+
+
+@given(st.lists(st.sampled_from(["utf-8", "utf-16", "utf-32", "utf-7", "x"]), max_size=4) | st.none())
+def test_the_static_answer_is_what_pygls_computes(encodings: list[str] | None) -> None:
+    general = types.GeneralClientCapabilities(position_encodings=encodings)
+    expected = computed(types.ClientCapabilities(general=general))
+    offer = opening.read_offer({"capabilities": {"general": {"positionEncodings": encodings}}})
+    said = opening.answer(offer)
+    experimental = said["capabilities"].pop("experimental")
+    assert default_converter().structure(said, types.InitializeResult) == default_converter().structure(
+        expected, types.InitializeResult
+    )
+    daiku = api.ServerOffer.model_validate(experimental["daiku"])
+    assert daiku.methods == tuple(api.REQUESTS)
+
+
+def test_the_door_answers_initialize_and_hands_on_the_rest() -> None:
+    after = frame(b'{"jsonrpc":"2.0","method":"initialized"}') + b"Content-Le"
+    said, early, offer = knock(initialize(PARAMS_OF_INITIALIZE, "first") + after)
+    assert said[0]["id"] == "first"
+    assert said[0]["result"]["serverInfo"]["name"] == "daiku"
+    assert early == after
+    assert offer is not None
+    assert (offer.encoding, offer.locale, offer.approvals) == ("utf-8", "ja", True)
+    assert offer.folders == ("/tmp/a b",)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"hello\r\n\r\n" + initialize({}),
+        frame(b"{"),
+        frame(b"[" * 20_000),
+        frame(b'{"jsonrpc":"2.0","id":1,"method":"daiku/chat"}'),
+        initialize([]),
+        initialize({"capabilities": 5}),
+        initialize({"initializationOptions": {"client": {"approvals": "yes"}}}),
+        initialize({}, None),
+        initialize({}, True),
+    ],
+)
+def test_the_door_leaves_everything_unusual_to_the_server(data: bytes) -> None:
+    assert knock(data) == ([], data, None)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(
+    ["processId", "rootUri", "capabilities", "initializationOptions", "workspaceFolders", "client", "general"]
+    + [
+        "workspace",
+        "window",
+        "positionEncodings",
+        "settings",
+        "locale",
+        "workspaceEdit",
+        "resourceOperations",
+    ]
+)
+
+
+@given(st.recursive(JSON, lambda inner: st.dictionaries(KEYS, inner, max_size=5), max_leaves=12))
+def test_params_of_initialize_are_either_told_to_be_wrong_or_read(params: Any) -> None:
+    found = opening.problems(params)
+    if not found:
+        offer = opening.read_offer(params)
+        assert offer.encoding in opening.ENCODINGS
+        json.dumps(opening.answer(offer))
+    else:
+        assert all(isinstance(problem, str) and problem for problem in found)
+
+
+def test_the_door_imports_nothing_heavy() -> None:
+    code = "import sys, daiku.lsp.door; print([m for m in ('pydantic','pygls','lsprotocol','click','asyncio') if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "server", capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
