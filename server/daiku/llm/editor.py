@@ -56,8 +56,9 @@ class EditorProvider:
         if request.system.strip():
             messages.insert(0, {"role": "system", "parts": [_text(request.system)]})
         parts: asyncio.Queue[JsonObject | None] = asyncio.Queue()
+        model = request.model or await self._first()
         task = asyncio.create_task(
-            self._bridge.request(request.model, messages, list(map(_tool, request.tools)), parts.put_nowait)
+            self._bridge.request(model, messages, list(map(_tool, request.tools)), parts.put_nowait)
         )
         task.add_done_callback(lambda _: parts.put_nowait(None))
         menders = {"text": TextMender(), "thinking": TextMender()}
@@ -71,7 +72,7 @@ class EditorProvider:
                 limit = self._settings.idle_seconds
                 if (event := _event(part, menders)) is not None:
                     yield event
-            yield _reply(request, await task)
+            yield _reply(request, model, await task)
         except LLMError:
             raise
         except TimeoutError as error:
@@ -91,6 +92,19 @@ class EditorProvider:
         except Exception as error:  # the bridge's own errors; all become LLMError here
             raise from_exception(self._service, error) from error
         return tuple(_info(model) for model in listed if isinstance(model.get("id"), str))
+
+    async def _first(self) -> str:
+        """The model where none is named: the first that the editor lends."""
+        models = await self.models()
+        if not models:
+            raise LLMRequestError(
+                Failure(
+                    kind="no_provider",
+                    message="The editor has no model to lend.",
+                    hint="Sign in to one in the editor (for example GitHub Copilot), or set a key for another provider.",
+                )
+            )
+        return next((model.name for model in models if model.tools), models[0].name)
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         return None
@@ -178,7 +192,7 @@ def _event(part: JsonObject, menders: dict[str, TextMender]) -> ModelEvent | Non
     return TextDelta(text) if kind == "text" else ThinkingDelta(text)
 
 
-def _reply(request: ModelRequest, result: JsonObject) -> Reply:
+def _reply(request: ModelRequest, model: str, result: JsonObject) -> Reply:
     texts: dict[str, list[str]] = {"text": [], "thinking": []}
     calls: list[ToolCall] = []
     names = NameMap(request.tools)
@@ -201,9 +215,9 @@ def _reply(request: ModelRequest, result: JsonObject) -> Reply:
     text, thinking = mend("".join(texts["text"])), mend("".join(texts["thinking"]))
     written = text + thinking + "".join(f"{call.tool} {call.args}" for call in calls)
     usage = Usage(
-        model=request.model,
+        model=model,
         prompt_tokens=number(result.get("promptTokens")) or estimate_request(request),
-        completion_tokens=number(result.get("completionTokens")) or estimate(written, request.model),
+        completion_tokens=number(result.get("completionTokens")) or estimate(written, model),
     )
     message = AssistantMessage(text=text, thinking=thinking, calls=tuple(calls))
     return Reply(message, usage, "tool_calls" if calls else "stop")

@@ -1,0 +1,224 @@
+"""A model ready to be asked: retries, the fallback, text protocols, prices and token counts in one place."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, cast, overload
+
+from daiku.domain.config import ProviderSettings
+from daiku.domain.errors import DaikuError, LLMError
+from daiku.domain.messages import (
+    Message,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    Reply,
+    Restarted,
+    UserMessage,
+)
+from daiku.domain.tools import ToolSpec
+from daiku.llm.catalogue import cost, known, normalize_model_name
+from daiku.llm.choice import ModelChoice
+from daiku.llm.provider import Provider
+from daiku.llm.retry import RetryPolicy, again, wait_before
+from daiku.llm.textual import Exchange
+from daiku.llm.tokens import estimate, estimate_message, estimate_messages, estimate_request
+
+OLLAMA_WINDOW = 32_768
+"""What the `ollama` provider sets up where the settings name no window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How waiting and chance are done, so that tests need neither."""
+
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = random.random
+
+
+@dataclass(slots=True)
+class LLMAdapter:
+    """The port to one model (`choice` at `provider`). `fallback` gives the adapter to go on with when
+    this model stays out of reach, None where none is set."""
+
+    choice: ModelChoice
+    provider: Provider
+    settings: ProviderSettings
+    fallback: Callable[[], LLMAdapter | None] = lambda: None
+    policy: RetryPolicy = RetryPolicy()
+    clock: Clock = field(default_factory=Clock)
+    learned: Callable[[], ModelInfo | None] = lambda: None
+    """What the service itself said of the model, once it was asked."""
+
+    @property
+    def name(self) -> str:
+        """`provider/model`, as people see it."""
+        return str(self.choice)
+
+    @property
+    def context(self) -> int:
+        """The window in tokens; 0 where unknown."""
+        told = self.learned()
+        if self.settings.context_length or (told is not None and told.context):
+            return self.settings.context_length or (told.context if told is not None else 0)
+        if self.choice.provider == "ollama":
+            return OLLAMA_WINDOW
+        entry = known(self.choice.model)
+        return entry.context if entry is not None else 0
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """The pieces of a reply, then the Reply with its price. `Restarted` voids what came before it.
+
+        Raises LLMError when the tries of this model and of the fallback are used up, at once for what
+        would fail again; UsageError for a bad script.
+        """
+        adapter: LLMAdapter = self
+        while True:
+            pieces = adapter.tried(request)
+            try:
+                async for event in pieces:
+                    yield event
+                return
+            except LLMError as error:
+                following = adapter.next_after(self, error)
+                if following is None:
+                    raise
+                reason = f"{error.failure.message} Going on with {following.name}."
+                yield Restarted(reason, adapter.policy.tries + 1, 0.0)
+            finally:
+                await pieces.aclose()
+            adapter = following
+
+    def next_after(self, first: LLMAdapter, error: LLMError) -> LLMAdapter | None:
+        """The fallback, once: it has none of its own."""
+        if self is not first or not again(error):
+            return None
+        try:
+            other = self.fallback()
+        except DaikuError:
+            return None  # the failure that led here says more
+        return None if other is None or other.choice == self.choice else other
+
+    async def tried(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """The reply of this model, asked again as the policy says."""
+        request = replace(request, model=self.choice.model, effort=request.effort or self.settings.effort)
+        attempt = 1
+        while True:
+            pieces = cast("AsyncGenerator[ModelEvent]", self._asked(request))
+            try:
+                async for event in pieces:
+                    yield self._priced(event, request) if isinstance(event, Reply) else event
+                return
+            except LLMError as error:
+                wait = wait_before(attempt, error, self.policy, self.clock.chance())
+                if wait is None:
+                    raise _counted(error, attempt) from error.__cause__
+                reason = f"{error.failure.message} Trying again ({attempt} of {self.policy.tries})."
+                yield Restarted(reason, attempt, wait)
+            finally:
+                await pieces.aclose()
+            await self.clock.sleep(wait)
+            attempt += 1
+
+    def _asked(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        protocol = self.settings.tool_protocol
+        if protocol == "native" or not request.tools:
+            return self.provider.stream(request)
+        return Exchange(self.provider, protocol, self.clock.sleep).stream(request)
+
+    def _priced(self, reply: Reply, request: ModelRequest) -> Reply:
+        usage = reply.usage
+        if not usage.prompt_tokens and not usage.completion_tokens:  # the service told nothing
+            prompt = estimate_request(request)
+            usage = usage.model_copy(
+                update={
+                    "prompt_tokens": prompt,
+                    "completion_tokens": estimate_message(reply.message, request.model),
+                }
+            )
+        price = usage.cost
+        if price is None:
+            price = cost(usage, self.choice.model, self.settings.price)
+        name = self.name if self.choice.model else f"{self.choice.provider}/{usage.model}".rstrip("/")
+        return replace(reply, usage=usage.model_copy(update={"model": name, "cost": price}))
+
+    @overload
+    def chat(
+        self,
+        messages: Sequence[Message],
+        stream: Literal[True],
+        *,
+        system: str = "",
+        tools: tuple[ToolSpec, ...] = (),
+    ) -> AsyncIterator[ModelEvent]: ...
+    @overload
+    def chat(
+        self,
+        messages: Sequence[Message],
+        stream: Literal[False] = False,
+        *,
+        system: str = "",
+        tools: tuple[ToolSpec, ...] = (),
+    ) -> Awaitable[Reply]: ...
+    def chat(
+        self,
+        messages: Sequence[Message],
+        stream: bool = False,  # the seed's signature (R1.40)
+        *,
+        system: str = "",
+        tools: tuple[ToolSpec, ...] = (),
+    ) -> AsyncIterator[ModelEvent] | Awaitable[Reply]:
+        """The reply to `messages`: its pieces where `stream`, else the whole (R1.40, R1.41)."""
+        request = ModelRequest(model=self.choice.model, system=system, messages=tuple(messages), tools=tools)
+        return self.stream(request) if stream else self._whole(request)
+
+    async def _whole(self, request: ModelRequest) -> Reply:
+        reply: Reply | None = None
+        async for event in self.stream(request):
+            reply = event if isinstance(event, Reply) else reply
+        assert reply is not None, "a stream ends with a Reply or raises"
+        return reply
+
+    async def inference(self, prompt: str, project_name: str = "") -> str:
+        """The reply's text to a single prompt (R0.4). `project_name` keeps calls of one project together."""
+        message = UserMessage(text=prompt)
+        request = ModelRequest(
+            model=self.choice.model,
+            system="",
+            messages=(message,),
+            session=project_name and f"project:{project_name}",
+        )
+        return (await self._whole(request)).message.text
+
+    async def count_tokens(self, what: str | Sequence[Message] | ModelRequest) -> int:
+        """Tokens of a text, of messages or of a request: the service's count where it has an endpoint
+        and it answers, else the estimate (R1.42)."""
+        if isinstance(what, str):
+            return estimate(what, self.choice.model)
+        if isinstance(what, ModelRequest):
+            request = replace(what, model=self.choice.model)
+        else:
+            request = ModelRequest(model=self.choice.model, system="", messages=tuple(what))
+        try:
+            counted = await self.provider.count_tokens(request) if request.messages else None
+        except LLMError:
+            counted = None
+        if counted is not None:
+            return counted
+        return estimate_request(request) if isinstance(what, ModelRequest) else estimate_messages(what)
+
+    @staticmethod
+    def normalize_model_name(name: str) -> str:
+        """The maker's spelling of a model's name (R1.43)."""
+        return normalize_model_name(name)
+
+
+def _counted(error: LLMError, tries: int) -> LLMError:
+    """The same error, saying how often it was tried."""
+    if tries == 1:
+        return error
+    failure = error.failure.model_copy(update={"message": f"{error.failure.message} ({tries} tries)"})
+    return type(error)(failure, status=error.status, retry_after=error.retry_after)

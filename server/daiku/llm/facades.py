@@ -1,0 +1,96 @@
+"""The seeds' two ways to ask a model: `inference(prompt, project)` and three methods with a history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from daiku.domain.messages import AssistantMessage, Message, UserMessage
+from daiku.llm.adapter import LLMAdapter
+from daiku.llm.catalogue import SEED_MODELS, TRAITS
+from daiku.llm.model import Models
+
+
+@dataclass(slots=True)
+class LLMClient:
+    """A conversation: the system prompt once, then user message and response by turns (R2.59–R2.65).
+
+    Thin over `LLMAdapter.chat`, which does retries and prices; raises what it raises.
+    """
+
+    models: Models
+    model: str = ""
+    provider: ClassVar[str] = ""
+    _system: str = ""
+    _history: list[Message] = field(default_factory=list[Message])
+
+    @property
+    def adapter(self) -> LLMAdapter:
+        """The model that is asked. Raises LLMError where it cannot be used."""
+        name = (
+            f"{self.provider}/{self.model}" if self.provider and self.model else self.provider or self.model
+        )
+        return self.models.resolve(name)
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        return tuple(self._history)
+
+    async def inference(self, prompt: str, project_name: str = "") -> str:
+        """The reply's text to a single prompt, without the history (R0.4)."""
+        return await self.adapter.inference(prompt, project_name)
+
+    def send_system_prompt(self, prompt: str) -> None:
+        """What the model is to be; replaces what was sent before."""
+        self._system = prompt
+
+    def send_user_message(self, message: str) -> None:
+        self._history.append(UserMessage(text=message))
+
+    async def get_response(self) -> str:
+        """The reply's text to the history, which then ends with it."""
+        reply = await self.adapter.chat(self._history, stream=False, system=self._system)
+        message: AssistantMessage = reply.message
+        self._history.append(message)
+        return message.text
+
+
+@dataclass(slots=True)
+class ClaudeClient(LLMClient):
+    """Anthropic: strong reasoning, long context (R0.5–R0.7)."""
+
+    model: str = SEED_MODELS["anthropic"]
+    provider: ClassVar[str] = "anthropic"
+    trait: ClassVar[str] = TRAITS["anthropic"]
+
+
+@dataclass(slots=True)
+class OpenAIClient(LLMClient):
+    """OpenAI: general purpose, stable output (R0.8–R0.10, R2.63)."""
+
+    model: str = SEED_MODELS["openai"]
+    provider: ClassVar[str] = "openai"
+    trait: ClassVar[str] = TRAITS["openai"]
+
+
+@dataclass(slots=True)
+class GeminiClient(LLMClient):
+    """Gemini: fast inference, cost efficient (R0.11–R0.13)."""
+
+    model: str = SEED_MODELS["gemini"]
+    provider: ClassVar[str] = "gemini"
+    trait: ClassVar[str] = TRAITS["gemini"]
+
+
+@dataclass(slots=True)
+class LMStudioClient(LLMClient):
+    """LM Studio's server (R2.62); without a model the one that is loaded."""
+
+    provider: ClassVar[str] = "lmstudio"
+
+
+@dataclass(slots=True)
+class OllamaClient(LLMClient):
+    """Ollama (R2.64); without a model the first that it lists."""
+
+    provider: ClassVar[str] = "ollama"

@@ -1,0 +1,62 @@
+"""Which model a server answers with when none is named: asked at once, briefly, without a client."""
+
+from __future__ import annotations
+
+import json
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import cast
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue
+
+from daiku.domain.base import JsonObject
+
+PATIENCE = 0.5
+"""Seconds: on this machine a server answers in milliseconds or is not there at all."""
+
+OLLAMA = "http://127.0.0.1:11434"
+LMSTUDIO = "http://127.0.0.1:1234/v1"
+
+
+def first_model(provider: str, address: str, headers: dict[str, str]) -> str | None:
+    """The model to use at `address`: one that is loaded, else the first; None where the server is not
+    there or has none. Blocks for at most about a second."""
+    if provider == "ollama":
+        return _first(_get(address, "/api/tags", headers), "models", ("model", "name"))
+    if provider == "lmstudio":
+        root = address.removesuffix("/v1")
+        found = _first(_get(root, "/api/v0/models", headers), "data", ("id",))
+        if found is not None:
+            return found
+    return _first(_get(address, "/models", headers), "data", ("id",))
+
+
+def _first(document: JsonValue, key: str, names: tuple[str, ...]) -> str | None:
+    listed = document.get(key) if isinstance(document, dict) else None
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    talking = [entry for entry in entries if not _embeds(entry)]
+    talking.sort(key=lambda entry: entry.get("state") not in {"loaded", None})
+    found = (entry.get(name) for entry in talking for name in names)
+    return next((name for name in found if isinstance(name, str) and name), None)
+
+
+def _embeds(entry: JsonObject) -> bool:
+    return entry.get("type") == "embeddings" or any(
+        "embed" in str(entry.get(key, "")).lower() for key in ("id", "model", "name")
+    )
+
+
+def _get(address: str, path: str, headers: dict[str, str]) -> JsonValue:
+    try:
+        parts = urlsplit(address)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        connection = kind(parts.hostname or "127.0.0.1", parts.port, timeout=PATIENCE)
+        try:
+            connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
+            response = connection.getresponse()
+            body = response.read()
+        finally:
+            connection.close()
+        return cast("JsonValue", json.loads(body)) if response.status == 200 else None
+    except (OSError, HTTPException, ValueError):
+        return None
