@@ -1,0 +1,102 @@
+// Puts the parts together: server, chat, panel, commands.
+
+import * as vscode from "vscode";
+import { watchApprovals } from "./approvals";
+import { type Chat, createChat } from "./chat";
+import { registerCommands } from "./commands";
+import { followEditors } from "./context";
+import { createDiffs } from "./diff";
+import { createModels } from "./models";
+import { createPanel, type Panel, VIEW } from "./panel";
+import type { Mode, Situation, ToPanel } from "./pure/panel";
+import { listen } from "./requests";
+import { isApiKey } from "./secrets";
+import { createServer, type Server } from "./server";
+import { createStatus } from "./status";
+
+export interface App {
+  server: Server;
+  chat: Chat;
+  panel: Panel;
+  log: vscode.LogOutputChannel;
+}
+
+const MODE = "daiku.mode";
+
+export function createApp(context: vscode.ExtensionContext): App {
+  const log = vscode.window.createOutputChannel("Daiku", { log: true });
+  const server = createServer(context, log);
+  const models = createModels(server, context.workspaceState, log);
+  const mode = (): Mode => context.workspaceState.get<Mode>(MODE) ?? "act";
+  const post = (message: ToPanel) => panel.post(message);
+  const choice = () => ({ mode: mode(), model: models.chosen });
+  const chat = createChat({ server, state: context.workspaceState, log, post, choice });
+  const diffs = createDiffs(context);
+  const situation = (): Situation => ({
+    server: server.state,
+    trusted: vscode.workspace.isTrusted,
+    model: models.chosen,
+    mode: mode(),
+    folder: (vscode.workspace.workspaceFolders?.length ?? 0) > 0,
+    ...(models.known ? { models: models.known } : {}),
+  });
+  const tell = () => post({ type: "situation", situation: situation() });
+  const setMode = (chosen: Mode) => void context.workspaceState.update(MODE, chosen).then(tell);
+  const panel = createPanel(
+    context.extensionUri,
+    listen({ chat, diffs, log, post, situation, setMode, server }),
+  );
+  const app: App = { server, chat, panel, log };
+
+  followEditors(context);
+  context.subscriptions.push(
+    log,
+    vscode.window.registerWebviewViewProvider(VIEW, panel),
+    createStatus(server, chat),
+    watchApprovals(chat, panel.visible, () => showWaiting(panel)),
+    server.onState((state) => {
+      tell();
+      if (state.phase === "ready") void chat.reload().then(models.refresh);
+    }),
+    models.onChange(tell),
+    chat.onWorking((working) => void vscode.commands.executeCommand("setContext", "daiku.working", working)),
+    ...registerCommands({ ...app, context, models }),
+  );
+  watchSettings(context, app);
+  if (vscode.workspace.isTrusted) setImmediate(() => server.client().catch(() => undefined));
+  return app;
+}
+
+async function showWaiting(panel: Panel): Promise<void> {
+  await panel.reveal();
+  panel.post({ type: "focus", what: "approval" });
+}
+
+/** What the server was told at its start has changed: it starts anew, once no run would be cut off by it. */
+function watchSettings(context: vscode.ExtensionContext, { server, chat, log }: App): void {
+  let due: string | undefined;
+  const restart = (why: string) => {
+    if (server.state.phase === "off") return;
+    due = why;
+    if (chat.working) log.info(`${why}; the server restarts when the run has ended`);
+    else go();
+  };
+  const go = () => {
+    const why = due;
+    due = undefined;
+    if (why) void server.restart(why).catch(() => undefined);
+  };
+  context.subscriptions.push(
+    vscode.workspace.onDidChangeConfiguration((event) => {
+      if (event.affectsConfiguration("daiku")) restart("settings changed");
+    }),
+    context.secrets.onDidChange(({ key }) => isApiKey(key) && restart("an API key changed")),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => {
+      if (server.state.phase === "off") void server.client().catch(() => undefined);
+      else restart("the workspace is trusted now");
+    }),
+    chat.onWorking((working) => {
+      if (!working) go();
+    }),
+  );
+}

@@ -1,0 +1,26 @@
+// Questions that wait while the panel is out of sight: said in a notification, answered in the panel.
+
+import * as vscode from "vscode";
+import type { Chat } from "./chat";
+import { t } from "./l10n";
+import { revealed } from "./pure/ansi";
+
+export function watchApprovals(chat: Chat, visible: () => boolean, reveal: () => Promise<void>): vscode.Disposable {
+  const told = new Set<string>();
+  return chat.onWaiting((waiting) => {
+    void vscode.commands.executeCommand("setContext", "daiku.waiting", waiting.length > 0);
+    const fresh = waiting.find((one) => !told.has(one.approvalId));
+    if (!fresh || visible()) return;
+    told.add(fresh.approvalId);
+    const what = revealed(fresh.preview.split("\n")[0] ?? "").slice(0, 120);
+    const words = fresh.kind === "command" ? t("Daiku asks to run: {0}", what) : t("Daiku asks for your approval.");
+    const show = t("Show");
+    void vscode.window.showInformationMessage(words, show).then((picked) => (picked === show ? reveal() : undefined));
+  });
+}
+
+/** Answers the oldest question: a key for each, so that the hands stay where they are. */
+export async function answerOldest(chat: Chat, decision: "allow_once" | "reject_once"): Promise<void> {
+  const oldest = chat.waiting[0];
+  if (oldest) await chat.approve({ runId: oldest.runId, approvalId: oldest.approvalId, decision });
+}

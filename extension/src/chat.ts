@@ -1,0 +1,341 @@
+// The conversations of this window: sends what a person says, keeps the streams, tells the panel.
+
+import { randomUUID } from "node:crypto";
+import * as vscode from "vscode";
+import type { LanguageClient } from "vscode-languageclient/node";
+import type { ApproveParams, Chunk, ContextItem, RunResult, Session } from "./contract.gen";
+import { type Pending, pending } from "./pure/pending";
+import type { Mode, ToPanel } from "./pure/panel";
+import { Stream } from "./pure/stream";
+import { CHUNK, failureOf, request } from "./rpc";
+import type { Server } from "./server";
+
+/** One request that streams a run into this window. */
+interface Work {
+  session: string | undefined;
+  /** The run that the person started; known from its first chunk. */
+  run: string | undefined;
+  cancel: vscode.CancellationTokenSource;
+}
+
+interface Conversation {
+  session: Session;
+  stream: Stream;
+  /** Chunks that wait for the missing ones before them. */
+  held: Chunk[] | undefined;
+}
+
+export interface Chat {
+  readonly current: string | undefined;
+  readonly working: boolean;
+  readonly onWorking: vscode.Event<boolean>;
+  /** Something waits for the person, in the conversation that is open. */
+  readonly onWaiting: vscode.Event<readonly Pending[]>;
+  readonly waiting: readonly Pending[];
+  /** Everything that the panel needs to draw the open conversation. */
+  snapshot(): ToPanel;
+  send(text: string, context: readonly ContextItem[], options?: { mode?: Mode }): Promise<RunResult | undefined>;
+  resume(run: string): Promise<void>;
+  stop(): Promise<void>;
+  steer(text: string): Promise<void>;
+  approve(params: ApproveParams): Promise<void>;
+  answer(run: string, inputId: string, text: string): Promise<void>;
+  undo(checkpointId?: string): Promise<number>;
+  open(session: string): Promise<void>;
+  fork(session: string, atSeq: number): Promise<void>;
+  remove(session: string): Promise<void>;
+  list(query: string): Promise<readonly Session[]>;
+  newChat(): void;
+  /** After a start of the server: what was open is fetched again. */
+  reload(): Promise<void>;
+  /** The newest run that the person started in the open conversation. */
+  lastRun(): string | undefined;
+  /** The diffs of the open conversation that touch a path, oldest first. */
+  diffs(): readonly string[];
+}
+
+export interface ChatOptions {
+  server: Server;
+  state: vscode.Memento;
+  log: vscode.LogOutputChannel;
+  post: (message: ToPanel) => void;
+  choice: () => { mode: Mode; model: string };
+}
+
+const SESSION = "daiku.session";
+const UNDONE = "daiku.undone";
+const MOST_UNDONE = 200;
+/** A run that does not stop within this time has its request cancelled too. */
+const STOP_MS = 3000;
+
+export function createChat({ server, state, log, post, choice }: ChatOptions): Chat {
+  const working = new vscode.EventEmitter<boolean>();
+  const waits = new vscode.EventEmitter<readonly Pending[]>();
+  const open = new Map<string, Conversation>();
+  const works = new Set<Work>();
+  let current = state.get<string>(SESSION);
+  let outbox: Chunk[] = [];
+
+  const workOf = (session: string | undefined) => [...works].find((work) => work.session === session);
+  const conversation = () => (current ? open.get(current) : undefined);
+  const isWorking = () => workOf(current) !== undefined;
+
+  const choose = (session: string | undefined) => {
+    current = session;
+    void state.update(SESSION, session);
+  };
+  const snapshot = (): ToPanel => {
+    const shown = conversation();
+    return {
+      type: "session",
+      session: shown?.session ?? (current ? stub(current) : undefined),
+      chunks: shown?.stream.chunks ?? [],
+      working: isWorking(),
+      undone: undone(),
+    };
+  };
+  const tellWorking = () => {
+    post({ type: "working", session: current ?? "", working: isWorking() });
+    working.fire(isWorking());
+    tellWaiting();
+  };
+  const tellWaiting = () => waits.fire(waiting());
+  const waiting = () => (isWorking() ? pending(conversation()?.stream.chunks ?? []) : []);
+
+  /** Chunks that arrive in one breath go to the panel as one message. */
+  const show = (chunk: Chunk) => {
+    if (outbox.length === 0) setImmediate(flush);
+    outbox.push(chunk);
+  };
+  const flush = () => {
+    const chunks = outbox.filter((chunk) => chunk.session === current);
+    outbox = [];
+    if (current && chunks.length) post({ type: "chunks", session: current, chunks });
+  };
+
+  const take = (work: Work, chunk: Chunk) => {
+    if (chunk.type === "run_started" && !chunk.parent) work.run = chunk.run;
+    if (!work.session) {
+      work.session = chunk.session;
+      if (!current) {
+        choose(chunk.session);
+        open.set(chunk.session, { session: stub(chunk.session), stream: new Stream(), held: undefined });
+        post(snapshot());
+      }
+    }
+    receive(chunk);
+  };
+  const receive = (chunk: Chunk) => {
+    const known = open.get(chunk.session);
+    if (!known) return;
+    if (known.held) {
+      known.held.push(chunk);
+      return;
+    }
+    const arrival = known.stream.offer(chunk);
+    if (arrival === "gap") {
+      log.warn(`chunks are missing before ${chunk.seq} of ${chunk.session}; asking for them`);
+      known.held = [chunk];
+      void mend(known);
+    } else if (arrival === "new") shown(chunk);
+  };
+  const shown = (chunk: Chunk) => {
+    if (chunk.session !== current) return;
+    show(chunk);
+    if (chunk.type === "approval_asked" || chunk.type === "approval_given" || chunk.type === "run_finished") tellWaiting();
+  };
+  const mend = async (known: Conversation) => {
+    try {
+      const client = await server.client();
+      const { sessionId } = known.session;
+      const tail = await request(client, "daiku/session/get", { sessionId, afterSeq: known.stream.lastSeq });
+      for (const chunk of known.stream.fill(tail.chunks, tail.session.lastSeq)) shown(chunk);
+    } catch (error) {
+      log.error(`asking for missing chunks: ${failureOf(error)?.message}`);
+      const last = known.held?.at(0)?.seq ?? 0;
+      known.stream.fill([], last - 1);
+    }
+    const held = known.held ?? [];
+    known.held = undefined;
+    for (const chunk of held) receive(chunk);
+  };
+
+  /** Runs a request that streams; answers when it has ended, `undefined` when it was cancelled or failed. */
+  const stream = async (
+    session: string | undefined,
+    start: (client: LanguageClient, token: string, cancel: vscode.CancellationToken) => Promise<RunResult>,
+    unsent?: string,
+  ): Promise<RunResult | undefined> => {
+    const work: Work = { session, run: undefined, cancel: new vscode.CancellationTokenSource() };
+    works.add(work);
+    tellWorking();
+    let listening: vscode.Disposable | undefined;
+    try {
+      const client = await server.client();
+      const token = randomUUID();
+      listening = client.onProgress(CHUNK, token, (chunk) => take(work, chunk));
+      const result = await start(client, token, work.cancel.token);
+      await refresh(result.sessionId);
+      return result;
+    } catch (error) {
+      const failure = failureOf(error);
+      if (!failure) return undefined;
+      log.error(failure.message);
+      const nothingShown = work.run === undefined && unsent ? { text: unsent } : {};
+      if (work.session === current || !current) post({ type: "failed", ...failure, ...nothingShown });
+      return undefined;
+    } finally {
+      listening?.dispose();
+      works.delete(work);
+      work.cancel.dispose();
+      flush();
+      tellWorking();
+    }
+  };
+
+  /** The title and status of a session after a run. */
+  const refresh = async (sessionId: string) => {
+    const known = open.get(sessionId);
+    const client = server.running();
+    if (!known || !client) return;
+    const { session, chunks } = await request(client, "daiku/session/get", { sessionId, afterSeq: known.stream.lastSeq });
+    known.session = session;
+    for (const chunk of known.stream.fill(chunks, session.lastSeq)) shown(chunk);
+  };
+
+  const fetch = async (sessionId: string) => {
+    const client = await server.client();
+    const { session, chunks } = await request(client, "daiku/session/get", { sessionId });
+    const fresh = new Stream();
+    fresh.fill(chunks, session.lastSeq);
+    open.set(sessionId, { session, stream: fresh, held: undefined });
+  };
+  const openSession = async (sessionId: string) => {
+    if (!workOf(sessionId)) await fetch(sessionId);
+    choose(sessionId);
+    post(snapshot());
+    tellWorking();
+  };
+
+  const undone = (): readonly string[] => (current ? (state.get<Record<string, string[]>>(UNDONE)?.[current] ?? []) : []);
+  const checkpoints = () =>
+    (conversation()?.stream.chunks ?? []).flatMap((chunk) => (chunk.type === "edit" && chunk.data.checkpointId ? [chunk.data.checkpointId] : []));
+
+  return {
+    get current() {
+      return current;
+    },
+    get working() {
+      return isWorking();
+    },
+    get waiting() {
+      return waiting();
+    },
+    onWorking: working.event,
+    onWaiting: waits.event,
+    snapshot,
+
+    send: (text, context, options = {}) => {
+      const session = current;
+      const { mode, model } = choice();
+      return stream(
+        session,
+        (client, partialResultToken, cancel) =>
+          request(
+            client,
+            "daiku/chat",
+            {
+              ...{ text, context: [...context], mode: options.mode ?? mode, partialResultToken },
+              ...(model ? { model } : {}),
+              ...(session ? { sessionId: session } : {}),
+            },
+            cancel,
+          ),
+        text,
+      );
+    },
+    resume: async (run) => {
+      const session = current;
+      await stream(session, (client, partialResultToken, cancel) =>
+        request(client, "daiku/resume", { runId: run, partialResultToken }, cancel),
+      );
+    },
+    stop: async () => {
+      const work = workOf(current);
+      const client = server.running();
+      if (!work) return;
+      const late = setTimeout(() => work.cancel.cancel(), STOP_MS);
+      try {
+        if (work.run && client) await request(client, "daiku/cancel", { runId: work.run });
+        else work.cancel.cancel();
+      } catch (error) {
+        log.warn(`stop: ${failureOf(error)?.message}`);
+        if (works.has(work)) work.cancel.cancel();
+      } finally {
+        clearTimeout(late);
+      }
+    },
+    steer: async (text) => {
+      const run = workOf(current)?.run;
+      const client = server.running();
+      if (run && client) await request(client, "daiku/steer", { runId: run, text });
+    },
+    approve: async (params) => {
+      await request(await server.client(), "daiku/approve", params);
+    },
+    answer: async (runId, inputId, text) => {
+      await request(await server.client(), "daiku/answer", { runId, inputId, text });
+    },
+    undo: async (checkpointId) => {
+      const all = checkpoints();
+      const had = new Set(undone());
+      const target = checkpointId ?? all.findLast((id) => !had.has(id));
+      if (!target || !current) return 0;
+      const { files } = await request(await server.client(), "daiku/checkpoint/restore", { checkpointId: target });
+      const later = all.slice(Math.max(0, all.indexOf(target)));
+      const kept = { ...state.get<Record<string, string[]>>(UNDONE), [current]: [...new Set([...had, ...later])] };
+      await state.update(UNDONE, Object.fromEntries(Object.entries(kept).slice(-MOST_UNDONE)));
+      post({ type: "undone", checkpoints: undone() });
+      return files.length;
+    },
+    open: openSession,
+    fork: async (sessionId, atSeq) => {
+      const session = await request(await server.client(), "daiku/session/fork", { sessionId, atSeq });
+      await openSession(session.sessionId);
+    },
+    remove: async (sessionId) => {
+      await request(await server.client(), "daiku/session/delete", { sessionId });
+      open.delete(sessionId);
+      if (current === sessionId) {
+        choose(undefined);
+        post(snapshot());
+      }
+    },
+    list: async (query) => {
+      const { sessions } = await request(await server.client(), "daiku/session/list", { ...(query ? { query } : {}), limit: 100 });
+      return sessions;
+    },
+    newChat: () => {
+      choose(undefined);
+      post(snapshot());
+      tellWorking();
+    },
+    reload: async () => {
+      if (!current || workOf(current)) return;
+      try {
+        await fetch(current);
+      } catch (error) {
+        log.warn(`the last chat cannot be shown: ${failureOf(error)?.message}`);
+        choose(undefined);
+      }
+      post(snapshot());
+    },
+    lastRun: () => conversation()?.stream.chunks.findLast((chunk) => chunk.type === "run_started" && !chunk.parent)?.run,
+    diffs: () => (conversation()?.stream.chunks ?? []).flatMap((chunk) => (chunk.type === "edit" && chunk.data.diff ? [chunk.data.diff] : [])),
+  };
+}
+
+/** A session of which only the id is known yet. */
+function stub(sessionId: string): Session {
+  return { sessionId, title: "", createdAt: "", updatedAt: "", lastSeq: 0, status: "running" };
+}

@@ -1,0 +1,224 @@
+// The commands of the palette, the menus and the lightbulb.
+
+import * as vscode from "vscode";
+import { answerOldest } from "./approvals";
+import type { App } from "./app";
+import { currentEditor, fileAttachment, problemsAttachment, selectionAttachment } from "./context";
+import type { JsonObject, Range } from "./contract.gen";
+import { t } from "./l10n";
+import type { Models } from "./models";
+import { VIEW } from "./panel";
+import type { Attachment, Mode } from "./pure/panel";
+import { undo } from "./requests";
+import { failureOf, request } from "./rpc";
+import { askForKey } from "./secrets";
+
+interface Parts extends App {
+  context: vscode.ExtensionContext;
+  models: Models;
+}
+
+/** What a code action of the server hands to a command. */
+interface Target {
+  uri?: string;
+  range?: Range;
+}
+
+export function registerCommands(parts: Parts): vscode.Disposable[] {
+  const table: Record<string, (argument?: unknown) => unknown> = {
+    ...chatCommands(parts),
+    ...requestCommands(parts),
+    ...serverCommands(parts),
+  };
+  return Object.entries(table).map(([name, run]) =>
+    vscode.commands.registerCommand(name, async (argument?: unknown) => {
+      try {
+        return await run(argument);
+      } catch (error) {
+        const failure = failureOf(error);
+        if (!failure) return undefined;
+        parts.log.error(`${name}: ${failure.message}`);
+        void vscode.window.showErrorMessage([failure.message, failure.hint].filter(Boolean).join(" "));
+        return undefined;
+      }
+    }),
+  );
+}
+
+function chatCommands({ chat, panel, models }: Parts): Record<string, (argument?: unknown) => unknown> {
+  const show = async (what: "composer" | "history" | "approval") => {
+    await panel.reveal();
+    panel.post({ type: "focus", what });
+  };
+  return {
+    "daiku.newChat": async () => {
+      chat.newChat();
+      await show("composer");
+    },
+    "daiku.openChat": () => show(chat.waiting.length ? "approval" : "composer"),
+    "daiku.history": () => show("history"),
+    "daiku.stop": () => chat.stop(),
+    "daiku.undo": () => undo(chat),
+    "daiku.approve": () => answerOldest(chat, "allow_once"),
+    "daiku.reject": () => answerOldest(chat, "reject_once"),
+    "daiku.selectModel": () => models.select(),
+    "daiku.resume": async () => {
+      const list = (await chat.list("")).filter((session) => session.status === "interrupted" || session.status === "paused");
+      const picked = await vscode.window.showQuickPick(
+        list.map((session) => ({ label: session.title || t("New chat"), description: session.updatedAt, session })),
+        { title: t("Resume"), placeHolder: list.length ? t("Which chat?") : t("Nothing was interrupted.") },
+      );
+      if (!picked) return;
+      await chat.open(picked.session.sessionId);
+      await show("composer");
+      const run = chat.lastRun();
+      if (run) await chat.resume(run);
+    },
+    "daiku.addToChat": async () => {
+      const attachment = selectionAttachment() ?? fileOf(currentEditor());
+      await panel.reveal();
+      if (attachment) panel.post({ type: "attach", attachment });
+      panel.post({ type: "focus", what: "composer" });
+    },
+  };
+}
+
+const fileOf = (editor: vscode.TextEditor | undefined): Attachment | undefined =>
+  editor && ["file", "untitled"].includes(editor.document.uri.scheme) ? fileAttachment(editor.document.uri) : undefined;
+
+/** Commands that say something in the chat, about the selection or the file that is open. */
+function requestCommands(parts: Parts): Record<string, (argument?: unknown) => unknown> {
+  const asks: Record<string, [text: () => string, mode: Mode, about: "code" | "problems" | "nothing"]> = {
+    "daiku.explain": [() => t("Explain this code."), "ask", "code"],
+    "daiku.fix": [() => t("Fix the problems in this code."), "act", "problems"],
+    "daiku.writeTests": [() => t("Write tests for this code and run them."), "act", "code"],
+    "daiku.document": [() => t("Document this code."), "act", "code"],
+    "daiku.review": [() => t("Review this code. Name each finding with file, line and severity; change nothing."), "ask", "code"],
+    "daiku.commitMessage": [
+      () => t("Write a commit message for the changes in the working tree. Answer with the message alone."),
+      "ask",
+      "nothing",
+    ],
+  };
+  const table: Record<string, (argument?: unknown) => unknown> = {};
+  for (const [name, [text, mode, about]] of Object.entries(asks)) {
+    table[name] = async (argument) => {
+      const attachments = about === "nothing" ? [] : await subject(argument, about === "problems");
+      const result = await say(parts, text(), attachments, mode);
+      if (name === "daiku.commitMessage" && result) await putCommitMessage(result);
+    };
+  }
+  const written: Record<string, [title: () => string, prompt: () => string, mode: Mode]> = {
+    "daiku.plan": [() => t("Plan"), () => t("What shall be reached?"), "plan"],
+    "daiku.generateCode": [() => t("Generate code"), () => t("What shall be written?"), "act"],
+    "daiku.runCommands": [() => t("Run commands"), () => t("What shall be run?"), "act"],
+  };
+  for (const [name, [title, prompt, mode]] of Object.entries(written)) {
+    table[name] = async (argument) => {
+      const given = typeof argument === "string" ? argument : undefined;
+      const text = given ?? (await vscode.window.showInputBox({ title: title(), prompt: prompt(), ignoreFocusOut: true }));
+      const selection = selectionAttachment();
+      if (text?.trim()) await say(parts, text.trim(), selection ? [selection] : [], mode);
+    };
+  }
+  return table;
+}
+
+async function subject(argument: unknown, problems: boolean): Promise<Attachment[]> {
+  const target: Target = typeof argument === "object" && argument !== null ? argument : {};
+  const given = target.uri ? await vscode.workspace.openTextDocument(vscode.Uri.parse(target.uri)) : undefined;
+  const editor = given ? await vscode.window.showTextDocument(given, { preserveFocus: true }) : currentEditor();
+  if (!editor) return [];
+  const range = target.range && new vscode.Range(target.range.start.line, target.range.start.character, target.range.end.line, target.range.end.character);
+  const code = selectionAttachment(editor, range ?? editor.selection) ?? fileOf(editor);
+  const wrong = problems ? problemsAttachment(editor.document.uri) : undefined;
+  return [code, wrong].filter((one) => one !== undefined);
+}
+
+/** Says it in the open chat; where a run is under way there, in a new one. */
+async function say(parts: Parts, text: string, attachments: readonly Attachment[], mode: Mode): Promise<string | undefined> {
+  const { chat, panel } = parts;
+  await panel.reveal();
+  if (chat.working) chat.newChat();
+  const result = await chat.send(text, attachments.map((one) => one.item), { mode });
+  return result?.status === "completed" ? result.text : undefined;
+}
+
+/** Into the box of the editor's own source control. */
+async function putCommitMessage(text: string): Promise<void> {
+  const message = text.trim().replace(/^```\w*\n([\s\S]*?)\n?```$/, "$1").trim();
+  const git = await vscode.extensions.getExtension("vscode.git")?.activate();
+  const box = git?.getAPI?.(1)?.repositories?.[0]?.inputBox as { value: string } | undefined;
+  if (!box) return;
+  box.value = message;
+  await vscode.commands.executeCommand("workbench.view.scm");
+}
+
+function serverCommands(parts: Parts): Record<string, (argument?: unknown) => unknown> {
+  const { server, log, context, chat } = parts;
+  return {
+    "daiku.setApiKey": async () => {
+      if (await askForKey(context.secrets)) vscode.window.setStatusBarMessage(t("The key is stored."), 4000);
+    },
+    "daiku.showLog": () => log.show(),
+    "daiku.restartServer": () => server.restart("asked for"),
+    "daiku.openSettings": () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:daiku.daiku"),
+    "daiku.doctor": () => doctor(parts),
+    "daiku.exportSession": async () => {
+      if (!chat.current) return void vscode.window.showInformationMessage(t("There is no chat to export."));
+      const params = { sessionId: chat.current, format: "markdown" as const };
+      const { text } = await request(await server.client(), "daiku/session/export", params);
+      await showMarkdown(text);
+    },
+    "daiku.menu": () => menu(parts),
+    [`${VIEW}.open`]: () => vscode.commands.executeCommand("daiku.openChat"),
+  };
+}
+
+async function showMarkdown(content: string): Promise<void> {
+  const document = await vscode.workspace.openTextDocument({ language: "markdown", content });
+  await vscode.window.showTextDocument(document, { preview: false });
+}
+
+/** What there is, what is wrong, and how to mend it. */
+async function doctor({ server, log, models }: Parts): Promise<void> {
+  const lines = ["# Daiku", "", `- VS Code ${vscode.version}, ${process.platform}-${process.arch}`];
+  try {
+    const client = await server.client();
+    const info = client.initializeResult?.serverInfo;
+    lines.push(`- ${t("Server: {0} {1}", info?.name ?? "daiku", info?.version ?? "?")}`);
+    const report = await client.sendRequest<unknown>("workspace/executeCommand", { command: "daiku.doctor", arguments: [] });
+    const text = typeof report === "string" ? report : ((report as JsonObject | null)?.["text"] as string | undefined);
+    if (text) lines.push("", text);
+    await models.refresh();
+    lines.push("", `## ${t("Models")}`, "", `${t("Selected")}: ${models.known?.selected ?? t("none is usable")}`, "");
+    for (const { provider, usable, error } of models.known?.providers ?? []) {
+      lines.push(`- ${usable ? "✓" : "✗"} ${provider}${error ? `: ${error.message} ${error.hint}` : ""}`);
+    }
+  } catch (error) {
+    const failure = failureOf(error);
+    lines.push("", `✗ ${failure?.message ?? ""}`, "", server.state.hint ?? failure?.hint ?? "");
+    log.show(true);
+  }
+  await showMarkdown(`${lines.join("\n")}\n`);
+}
+
+async function menu({ server }: Parts): Promise<void> {
+  const entries: [icon: string, label: string, command: string][] = [
+    ["comment-discussion", t("Open chat"), "daiku.openChat"],
+    ["add", t("New chat"), "daiku.newChat"],
+    ["history", t("Chat history"), "daiku.history"],
+    ["sparkle", t("Select model"), "daiku.selectModel"],
+    ["key", t("Set API key"), "daiku.setApiKey"],
+    ["settings-gear", t("Settings"), "daiku.openSettings"],
+    ["output", t("Show log"), "daiku.showLog"],
+    ["pulse", t("Doctor: what is wrong?"), "daiku.doctor"],
+    ["debug-restart", t("Restart server"), "daiku.restartServer"],
+  ];
+  const placeHolder = server.state.message ?? "";
+  const picked = await vscode.window.showQuickPick(
+    entries.map(([icon, label, command]) => ({ label: `$(${icon}) ${label}`, command })),
+    { title: "Daiku", placeHolder },
+  );
+  if (picked) await vscode.commands.executeCommand(picked.command);
+}

@@ -1,0 +1,88 @@
+// What a person can point at: the open file, the selection, the problems, any file of the workspace.
+
+import path from "node:path";
+import * as vscode from "vscode";
+import type { ContextItem } from "./contract.gen";
+import { plain } from "./editorQueries";
+import { t } from "./l10n";
+import type { Attachment } from "./pure/panel";
+
+const MOST_FILES = 30;
+const MOST_PROBLEMS = 100;
+
+/** The last text editor: while the panel has the focus there is no active one. */
+let last: vscode.TextEditor | undefined;
+
+export function followEditors(context: vscode.ExtensionContext): void {
+  last = vscode.window.activeTextEditor;
+  context.subscriptions.push(
+    vscode.window.onDidChangeActiveTextEditor((editor) => {
+      if (editor && editor.document.uri.scheme !== "output") last = editor;
+    }),
+  );
+}
+
+export const currentEditor = (): vscode.TextEditor | undefined => {
+  const editor = vscode.window.activeTextEditor ?? last;
+  return editor && !editor.document.isClosed ? editor : undefined;
+};
+
+const named = (uri: vscode.Uri): string => vscode.workspace.asRelativePath(uri);
+
+export function fileAttachment(uri: vscode.Uri): Attachment {
+  const name = named(uri);
+  const folder = path.posix.dirname(name);
+  return {
+    item: { kind: "file", uri: uri.toString() },
+    label: path.posix.basename(name),
+    ...(folder === "." ? {} : { detail: folder }),
+    icon: "file",
+  };
+}
+
+export function selectionAttachment(editor = currentEditor(), range: vscode.Range | undefined = editor?.selection): Attachment | undefined {
+  if (!editor || !range || range.isEmpty) return undefined;
+  const { document } = editor;
+  const item: ContextItem = { kind: "selection", uri: document.uri.toString(), range: plain(range), text: document.getText(range) };
+  const lines = range.start.line === range.end.line ? `${range.start.line + 1}` : `${range.start.line + 1}–${range.end.line + 1}`;
+  return { item, label: `${path.posix.basename(document.uri.path)}:${lines}`, detail: t("Selection"), icon: "selection" };
+}
+
+export function problemsAttachment(uri?: vscode.Uri): Attachment | undefined {
+  const all: [vscode.Uri, readonly vscode.Diagnostic[]][] = uri
+    ? [[uri, vscode.languages.getDiagnostics(uri)]]
+    : vscode.languages.getDiagnostics();
+  const lines = all.flatMap(([file, found]) =>
+    found.map((one) => `${named(file)}:${one.range.start.line + 1}: ${vscode.DiagnosticSeverity[one.severity]}: ${one.message}`),
+  );
+  if (lines.length === 0) return undefined;
+  const item: ContextItem = { kind: "diagnostics", text: lines.slice(0, MOST_PROBLEMS).join("\n"), ...(uri ? { uri: uri.toString() } : {}) };
+  return { item, label: t("Problems ({0})", lines.length), icon: "warning" };
+}
+
+/** What fits the words after an `@`. */
+export async function candidates(query: string): Promise<Attachment[]> {
+  const editor = currentEditor();
+  const current = editor && editor.document.uri.scheme === "file" ? fileAttachment(editor.document.uri) : undefined;
+  const special = [
+    selectionAttachment(editor),
+    current && { ...current, detail: t("Open file") },
+    problemsAttachment(),
+  ].filter((one) => one !== undefined);
+  const fits = (one: Attachment) => `${one.label} ${one.detail ?? ""}`.toLowerCase().includes(query.toLowerCase());
+  const first = special.filter(fits);
+  const had = new Set(first.map((one) => JSON.stringify(one.item)));
+  const files = (await findFiles(query)).map(fileAttachment).filter((one) => !had.has(JSON.stringify(one.item)));
+  return [...first, ...files].slice(0, MOST_FILES);
+}
+
+async function findFiles(query: string): Promise<vscode.Uri[]> {
+  const words = query.replace(/[[\]{}*?!\\]/g, "");
+  const cut = words.lastIndexOf("/");
+  const pattern = cut < 0 ? `**/*${insensitive(words)}*` : `**/*${insensitive(words.slice(0, cut))}/**/*${insensitive(words.slice(cut + 1))}*`;
+  const found = await vscode.workspace.findFiles(pattern, "**/{node_modules,.git,__pycache__,.venv,dist,out}/**", MOST_FILES * 4);
+  return found.sort((a, b) => a.path.length - b.path.length || a.path.localeCompare(b.path));
+}
+
+const insensitive = (text: string): string =>
+  text.replace(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`);

@@ -1,0 +1,121 @@
+// What the panel asks for, and what comes of it.
+
+import * as vscode from "vscode";
+import type { Chat } from "./chat";
+import { candidates, currentEditor } from "./context";
+import type { Diffs } from "./diff";
+import { t } from "./l10n";
+import { type FromPanel, type Mode, PANEL_COMMANDS, type Situation, type ToPanel } from "./pure/panel";
+import { failureOf } from "./rpc";
+import type { Server } from "./server";
+import { exists, fileOf } from "./vscodeapi";
+
+export interface Wants {
+  chat: Chat;
+  diffs: Diffs;
+  server: Server;
+  log: vscode.LogOutputChannel;
+  post: (message: ToPanel) => void;
+  situation: () => Situation;
+  setMode: (mode: Mode) => void;
+}
+
+/** Handles the panel's messages; what fails is said in the panel. */
+export function listen(wants: Wants): (message: FromPanel) => void {
+  return (message) => {
+    carryOut(wants, message).catch((error: unknown) => {
+      const failure = failureOf(error);
+      if (!failure) return;
+      wants.log.error(`${message.type}: ${failure.message}`);
+      wants.post({ type: "failed", ...failure });
+    });
+  };
+}
+
+async function carryOut({ chat, diffs, post, situation, setMode, server }: Wants, message: FromPanel): Promise<void> {
+  switch (message.type) {
+    case "ready":
+      post({ type: "hello", situation: situation(), words: vscode.l10n.bundle, locale: vscode.env.language });
+      post(chat.snapshot());
+      if (vscode.workspace.isTrusted || server.running()) await server.client().catch(() => undefined);
+      return;
+    case "send":
+      await chat.send(message.text, message.context);
+      return;
+    case "steer":
+      return chat.steer(message.text);
+    case "stop":
+      return chat.stop();
+    case "approve": {
+      const { run: runId, approvalId, decision, feedback } = message;
+      return chat.approve({ runId, approvalId, decision, ...(feedback ? { feedback } : {}) });
+    }
+    case "answer":
+      return chat.answer(message.run, message.inputId, message.text);
+    case "resume":
+      return chat.resume(message.run);
+    case "undo":
+      return undo(chat, message.checkpointId);
+    case "openDiff":
+      return diffs.open(message.path, message.diff, chat.diffs());
+    case "openFile":
+      return openFile(message.path, message.line);
+    case "openLink":
+      return openLink(message.href);
+    case "copy":
+      return vscode.env.clipboard.writeText(message.text);
+    case "insert":
+      await currentEditor()?.edit((edit) => {
+        for (const selection of currentEditor()?.selections ?? []) edit.replace(selection, message.text);
+      });
+      return;
+    case "setMode":
+      return setMode(message.mode);
+    case "sessions": {
+      const sessions = await chat.list(message.query);
+      return post({ type: "sessions", query: message.query, sessions, current: chat.current });
+    }
+    case "openSession":
+      return chat.open(message.session);
+    case "deleteSession":
+      return deleteSession(chat, message.session, post);
+    case "forkSession":
+      return chat.fork(message.session, message.atSeq);
+    case "candidates":
+      return post({ type: "candidates", query: message.query, candidates: await candidates(message.query) });
+    case "command":
+      if (PANEL_COMMANDS.includes(message.command)) await vscode.commands.executeCommand(message.command);
+      return;
+    default:
+      return ((unknown: never) => unknown)(message);
+  }
+}
+
+export async function undo(chat: Chat, checkpointId?: string): Promise<void> {
+  const count = await chat.undo(checkpointId);
+  const words = count === 0 ? t("There is nothing to undo.") : count === 1 ? t("1 file is as it was before.") : t("{0} files are as they were before.", count);
+  vscode.window.setStatusBarMessage(words, 5000);
+}
+
+async function openFile(path: string, line?: number): Promise<void> {
+  const uri = fileOf(path);
+  if (!uri || !(await exists(uri))) {
+    vscode.window.setStatusBarMessage(t("There is no file {0} in this workspace.", path), 5000);
+    return;
+  }
+  const at = line ? new vscode.Range(line - 1, 0, line - 1, 0) : undefined;
+  await vscode.window.showTextDocument(uri, { preview: true, ...(at ? { selection: at } : {}) });
+}
+
+/** Web addresses only; the editor itself asks before it opens one that the person has not trusted. */
+async function openLink(href: string): Promise<void> {
+  if (/^(https?|mailto):/i.test(href)) await vscode.env.openExternal(vscode.Uri.parse(href, true));
+}
+
+async function deleteSession(chat: Chat, session: string, post: (message: ToPanel) => void): Promise<void> {
+  const remove = t("Delete");
+  const words = t("Delete this chat? Its checkpoints go with it.");
+  if ((await vscode.window.showWarningMessage(words, { modal: true }, remove)) !== remove) return;
+  await chat.remove(session);
+  post({ type: "sessions", query: "", sessions: await chat.list(""), current: chat.current });
+}
