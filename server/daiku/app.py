@@ -1,0 +1,137 @@
+"""The composition root: settings and an editor in, an App out; the only place that builds edges."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from daiku.core.guard import Policy
+from daiku.core.ports import Checkpoints, Editor, Grants, LanguageModelBridge, Workspace
+from daiku.core.redact import redactor
+from daiku.domain.config import Config
+from daiku.domain.errors import Failure, UsageError
+from daiku.domain.patches import FileStat
+from daiku.domain.runs import ApprovalMode, Mode
+from daiku.domain.tools import ToolSpec
+from daiku.llm.model import Models, ProviderModels
+from daiku.prompts import describe_tool, prompts_folder
+from daiku.runs import Runs, Wiring
+from daiku.settings import secrets_of
+from daiku.tools.registry import ToolRegistry
+from daiku.tools.sandbox import sandbox_state
+from daiku.tools.table import builtin_tools
+from daiku.trace.grants import GrantStore
+from daiku.trace.journal import Journal
+
+DATABASE = "daiku.db"
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Everything that a front needs, for one workspace and one set of settings."""
+
+    config: Config
+    workspace: Workspace
+    runs: Runs
+    journal: Journal
+    grants: Grants
+    checkpoints: Checkpoints
+    registry: ToolRegistry
+    llm: Models
+
+    async def models(self) -> tuple[ProviderModels, ...]:
+        """What every provider offers; one that cannot be reached comes with why."""
+        return await self.llm.list()
+
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """All tools, built in and plugged in."""
+        return self.registry.specs()
+
+    async def aclose(self) -> None:
+        """Let go of runs (they stay resumable), connections and files."""
+        await self.runs.stop_all()
+        await self.llm.aclose()
+        self.journal.close()
+
+
+class _NoCheckpoints:
+    """Until the store lands."""
+
+    async def take(self, session: str, run: str, paths: Sequence[str]) -> str:
+        return "none"
+
+    async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
+        raise UsageError(Failure(kind="not_found", message=f"There is no {checkpoint_id}."))
+
+
+def build(
+    config: Config,
+    *,
+    workspace: Workspace,
+    home: Path,
+    editor: Editor | None = None,
+    bridge: LanguageModelBridge | None = None,
+    trusted: bool = True,
+) -> App:
+    """Wire everything up; touches the disk, not the network. Raises UsageError, OSError."""
+    redact = redactor(secrets_of(config, os.environ))
+    journal = Journal(home / DATABASE, redact)
+    grants = GrantStore(home / DATABASE)
+    checkpoints = _NoCheckpoints()
+    registry = ToolRegistry(builtin_tools(), describe_tool, redact=redact)
+    llm = Models(
+        config,
+        bridge=bridge,
+        script_folders=workspace.roots,
+        demo=prompts_folder() / "demo.jsonl",
+    )
+    policy = partial(_policy, config, workspace, grants, trusted)
+    wiring = Wiring(
+        config=config,
+        journal=journal,
+        registry=registry,
+        workspace=workspace,
+        checkpoints=checkpoints,
+        grants=grants,
+        model=llm.resolve,
+        policy=policy,
+        editor=editor,
+    )
+    return App(config, workspace, Runs(wiring), journal, grants, checkpoints, registry, llm)
+
+
+def _policy(
+    config: Config,
+    workspace: Workspace,
+    grants: Grants,
+    trusted: bool,
+    mode: Mode,
+    approvals: ApprovalMode,
+) -> Policy:
+    key = str(workspace.roots[0]) if workspace.roots else ""
+    return Policy(
+        approvals=config.approvals,
+        mode=mode,
+        approval_mode=approvals,
+        trusted=trusted,
+        headless=approvals == "none",
+        sandbox=sandbox_state(config.sandbox),
+        network=config.sandbox.network,
+        granted=partial(grants.lookup, key),
+        resolve=_resolver(workspace),
+        roots=tuple(str(root) for root in workspace.roots),
+        home=str(Path.home()),
+    )
+
+
+def _resolver(workspace: Workspace) -> Callable[[str], str | None]:
+    def resolve(path: str) -> str | None:
+        try:
+            return workspace.relative(workspace.locate(path))
+        except Exception:  # noqa: BLE001  # whatever is wrong with a path, it is not inside
+            return None
+
+    return resolve

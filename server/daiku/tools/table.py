@@ -1,0 +1,13 @@
+"""The one table of tools: everything built in, and what packages plug in."""
+
+from __future__ import annotations
+
+from daiku.tools.ask import ASK_TOOLS
+from daiku.tools.plan import PLAN_TOOLS
+from daiku.tools.shell import shell_tools
+from daiku.tools.tool import Tool
+
+
+def builtin_tools() -> tuple[Tool, ...]:
+    """Every tool of this package, in the order in which models are told of them."""
+    return (*shell_tools(), *PLAN_TOOLS, *ASK_TOOLS)

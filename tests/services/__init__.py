@@ -1,0 +1,1 @@
+"""Services that tests talk to over real sockets."""
