@@ -244,7 +244,7 @@ def _rejected(service: Service, status: int, codes: set[str], said: str, about: 
     """The request itself is wrong: the address, the model, an argument."""
     kind: FailureKind = "bad_request"
     message = f"{service.label} rejected the request (HTTP {status}){about}"
-    hint = ""
+    hint = "Asking again changes nothing: change what is asked for, or choose another model."
     missing = not codes.isdisjoint({"model_not_found", "not_found_error", "NOT_FOUND"})
     if status == 404 or missing:
         kind = "not_found"

@@ -19,6 +19,7 @@ _OVERFLOW = re.compile(
     r"|maximum (?:model|prompt|input) length"
     r"|(?:prompt|input|request|messages?)\b[^.]{0,40}\btoo (?:long|large)\b"
     r"|prompt exceeds"
+    r"|too large for (?:this |the )?model"
     r"|exceeds? (?:the )?(?:max|maximum)[^.]{0,40}(?:tokens|length|context)"
     r"|exceed(?:s|ed)? (?:the )?model token limit"
     r"|input token count"

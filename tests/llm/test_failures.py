@@ -1,0 +1,177 @@
+"""What any service says about a failure becomes one error that says what, why and what to do."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from daiku.domain.errors import (
+    ContextOverflowError,
+    LLMAuthError,
+    LLMError,
+    LLMRateLimitError,
+    LLMRequestError,
+    LLMTimeoutError,
+)
+from daiku.llm.failures import Service, from_body, from_exception, from_status, retry_after
+
+SERVICE = Service(name="x", label="X", address="http://x/v1", key_env="X_API_KEY", secrets=("hush-hush",))
+
+OVERFLOWS = [
+    (400, "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000."),
+    (400, "Your input exceeds the context window of this model. Please adjust your input and try again."),
+    (400, "prompt is too long: 208310 tokens > 200000 maximum"),
+    (400, "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000"),
+    (400, "The input token count (1250025) exceeds the maximum number of tokens allowed (1048576)."),
+    (400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
+    (
+        400,
+        "Prompt contains 300000 tokens and 0 draft tokens, too large for model with 131072 maximum context",
+    ),
+    (400, "Invalid request: Your request exceeded model token limit: 131072 (requested: 140000)"),
+    (400, "the request exceeds the available context size. try increasing the context size"),
+    (400, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193."),
+    (400, "prompt token count of 130000 exceeds the limit of 128000"),
+    (400, "Range of input length should be [1, 129024]"),
+    (400, "Input is too long for requested model."),
+    (400, "invalid params, context window exceeds limit"),
+    (500, "Context size has been exceeded."),
+    (400, "Trying to keep the first 9000 tokens when context the overflows."),
+    (413, ""),
+    (429, "Request too large for gpt-x on tokens per min (TPM): Limit 30000, Requested 50000."),
+]
+
+
+@pytest.mark.parametrize(("status", "message"), OVERFLOWS)
+def test_an_overflow_is_seen_for_every_vendor(status: int, message: str) -> None:
+    error = from_status(SERVICE, status, {"error": {"message": message}})
+    assert isinstance(error, ContextOverflowError)
+    assert not error.failure.retryable
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "expected"),
+    [
+        (
+            429,
+            "Rate limit reached for tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.",
+            LLMRateLimitError,
+        ),
+        (
+            429,
+            "This request would exceed your organization's rate limit of 40,000 input tokens per minute",
+            LLMRateLimitError,
+        ),
+        (400, "temperature is too high", LLMRequestError),
+        (
+            400,
+            "Unsupported value: max_tokens is too large: 99999. This model supports at most 16384 completion tokens",
+            LLMRequestError,
+        ),
+        (401, "context length", LLMAuthError),
+        (400, "Your credit balance is too low to access the API.", LLMAuthError),
+    ],
+)
+def test_what_only_sounds_like_an_overflow_is_none(
+    status: int, message: str, expected: type[LLMError]
+) -> None:
+    assert type(from_status(SERVICE, status, {"error": {"message": message}})) is expected
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"error": {"message": "boom"}},
+        {"error": "boom"},
+        {"detail": "boom"},
+        {"detail": [{"loc": ["body"], "msg": "boom"}]},
+        {"message": "boom"},
+        {"errors": [{"message": "boom"}]},
+        [{"error": {"message": "boom"}}],
+        {"error": {"message": '{"error": {"message": "boom"}}'}},
+        '{"error": "boom"}',
+        "boom",
+        b"boom",
+    ],
+)
+def test_the_message_is_found_in_every_shape(document: object) -> None:
+    error = from_status(SERVICE, 400, document)  # type: ignore[arg-type]  # JSON of many shapes
+    assert error.failure.message == "X rejected the request (HTTP 400): boom"
+
+
+@pytest.mark.parametrize(
+    ("document", "status", "expected"),
+    [
+        (
+            {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+            529,
+            LLMRateLimitError,
+        ),
+        ({"error": {"code": 503, "status": "UNAVAILABLE", "message": "x"}}, 503, LLMRateLimitError),
+        ({"error": {"message": "x", "code": "502"}}, 502, LLMTimeoutError),
+        ({"error": "model runner has unexpectedly stopped"}, 500, LLMTimeoutError),
+        ({"error": {"type": "authentication_error", "message": "x"}}, 401, LLMAuthError),
+        ({"error": {"code": "model_not_found", "message": "x"}}, 404, LLMRequestError),
+    ],
+)
+def test_an_error_in_a_body_has_the_status_that_its_name_means(
+    document: object, status: int, expected: type[LLMError]
+) -> None:
+    error = from_body(SERVICE, document)  # type: ignore[arg-type]  # JSON of many shapes
+    assert (type(error), error.status) == (expected, status)
+
+
+def test_google_says_how_long_to_wait_within_the_error() -> None:
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}]
+    error = from_body(SERVICE, {"error": {"code": 429, "message": "Quota", "details": details}})
+    assert error.retry_after == 34.4
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "12"}, 12.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+    ],
+)
+def test_headers_say_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == seconds
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (httpx2.ConnectError("refused"), "connection"),
+        (httpx2.ConnectTimeout(""), "connection"),
+        (httpx2.ReadTimeout(""), "timeout"),
+        (httpx2.ReadError(""), "connection"),
+        (httpx2.RemoteProtocolError("peer closed connection"), "connection"),
+        (httpx2.UnsupportedProtocol("no scheme"), "usage"),
+        (RuntimeError("strange"), "internal"),
+    ],
+)
+def test_an_exception_of_the_client_is_told_in_words(error: Exception, kind: str) -> None:
+    told = from_exception(SERVICE, error)
+    assert told.failure.kind == kind
+    assert told.failure.message
+    assert told.failure.retryable == (kind in ("connection", "timeout"))
+
+
+def test_an_sdk_wraps_what_happened_to_the_connection() -> None:
+    wrapped = RuntimeError("Connection error.")
+    wrapped.__cause__ = httpx2.ConnectError("refused")
+    assert from_exception(SERVICE, wrapped).failure.kind == "connection"
+
+
+def test_no_message_shows_a_key_or_a_page_or_a_book() -> None:
+    told = from_status(SERVICE, 400, "hush-hush sk-aaaaaaaaaaaaaaaaaaaaaaaa " + "x" * 5000).failure.message
+    assert "hush" not in told
+    assert "sk-a" not in told
+    assert len(told) < 800
+    assert "hush" not in repr(SERVICE)
+    assert from_status(SERVICE, 502, "<html>Bad gateway</html>").failure.message == "X failed (HTTP 502)."
