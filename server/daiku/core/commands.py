@@ -27,6 +27,8 @@ class CommandRules:
     deny: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     home: str = ""
+    folder: str = ""
+    """Where the command starts; empty: in the first root."""
     contained: bool = True
     """True where a sandbox holds what a read-only command may start (git's filters)."""
 
@@ -37,7 +39,7 @@ class Judgement:
 
     `keys` are what "always" remembers, one for each part that needs a yes; empty = cannot be remembered.
     `understood`: the whole tree was read. `network`: it wants the network. `protected`: it would change
-    protected files. `read_only`: every part only reads.
+    protected files. `read_only`: every part only reads. `programs`: what it names to be run.
     """
 
     answer: Answer
@@ -47,6 +49,7 @@ class Judgement:
     network: bool = False
     protected: bool = False
     read_only: bool = False
+    programs: tuple[str, ...] = ()
 
 
 MAX_LENGTH = 16_000
@@ -156,7 +159,7 @@ def _every(script: Script) -> list[Simple] | None:
 def _never(script: Script, every: list[Simple], rules: CommandRules) -> str:
     if script.bomb:
         return "it starts itself over and over"
-    place = Place(rules.roots[0] if rules.roots else None, rules.roots, rules.home)
+    place = Place(rules.folder or next(iter(rules.roots), None), rules.roots, rules.home)
     for simple in every:
         if why := why_never(simple, place):
             return f"refused always: {why}"

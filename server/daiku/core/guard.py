@@ -7,13 +7,13 @@ import json
 import posixpath
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from daiku.core.commands import CommandRules, Judgement, judge
+from daiku.core.commands import CommandRules, Judgement, judge, strip_cd
 from daiku.core.protected import holds_secrets, why_content_matters, why_protected
 from daiku.domain.config import Answer, ApprovalSettings
 from daiku.domain.events import ApprovalKind
@@ -203,7 +203,15 @@ def _command(call: ToolCall, policy: Policy) -> Verdict:
         )
     if policy.sandbox == "refused":
         return Verdict("deny", "the sandbox is set to strict and there is none here", "command")
-    judged = judge(line, _rules(policy))
+    stripped = strip_cd(line)
+    if stripped.refusal:  # the tool says so, and runs nothing
+        return Verdict("allow", stripped.refusal)
+    folder = policy.real(stripped.folder) if stripped.folder else ""
+    if folder is None:
+        return Verdict("deny", f"{stripped.folder} is outside the workspace")
+    if call.args.get("sandbox") is False:
+        policy = replace(policy, sandbox="off" if policy.sandbox == "off" else "missing")
+    judged = judge(stripped.command, _rules(policy, folder))
     wants_network = (judged.network or call.args.get("network") is True) and not policy.network
     kind: ApprovalKind = "network" if wants_network else "command"
     if judged.answer == "deny":
@@ -216,10 +224,13 @@ def _command(call: ToolCall, policy: Policy) -> Verdict:
 def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, policy: Policy) -> Verdict:
     setting = policy.approvals.network if kind == "network" else policy.approvals.command
     bare = policy.sandbox == "missing"
-    if judged.protected:
-        return _settle(kind, setting, "", judged.why, policy, sacred=True)
+    leaves = call.args.get("sandbox") is False and bare
+    if judged.protected or leaves:
+        why = "wants to run outside the sandbox, with all your rights" if leaves else judged.why
+        return _settle(kind, setting, "", why, policy, sacred=True)
     plain = not call.args.get("stdin")
-    if judged.answer == "allow" and kind == "command" and plain and policy.trusted and not bare:
+    told = kind == "command" or (not policy.tainted and call.args.get("network") is not True)
+    if judged.answer == "allow" and told and plain and policy.trusted and not bare:
         return Verdict("allow", judged.why, kind)
     mark = ("network:" if kind == "network" else "") + ("unsandboxed:" if bare else "") + "command:"
     keys = tuple(mark + key for key in judged.keys) if plain else ()
@@ -238,12 +249,14 @@ def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, polic
     return _settle(kind, setting, key, why, policy, ask=doubt)
 
 
-def _rules(policy: Policy) -> CommandRules:
+def _rules(policy: Policy, folder: str) -> CommandRules:
+    here = posixpath.join(policy.roots[0], folder) if policy.roots and folder else ""
     return CommandRules(
-        resolve=policy.real,
+        resolve=(lambda path: policy.real(posixpath.join(here, path))) if here else policy.real,
         allow=policy.approvals.commands_allow,
         deny=policy.approvals.commands_deny,
         roots=policy.roots,
+        folder=here,
         home=policy.home,
         contained=policy.sandbox == "on",
     )

@@ -1,0 +1,89 @@
+"""Commands that run in the background: named, with the end of their output, ended with the server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections import deque
+
+from daiku.core.cut import OUTPUT_LIMIT, cut_middle
+from daiku.tools.shell.process import Process
+
+KEPT_CHARACTERS = 200_000
+
+
+class Job:
+    """One background command and what it printed since it was last looked at."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self._pieces: deque[str] = deque()
+        self._size = 0
+        self._dropped = 0
+        self._news = asyncio.Event()
+        self._task = asyncio.create_task(self._follow())
+
+    async def _follow(self) -> None:
+        try:
+            await self.process.finish(self._add, limit=False)
+        finally:
+            self._news.set()
+
+    def _add(self, text: str) -> None:
+        self._pieces.append(text)
+        self._size += len(text)
+        while self._size > KEPT_CHARACTERS and len(self._pieces) > 1:
+            old = len(self._pieces.popleft())
+            self._size -= old
+            self._dropped += old
+        self._news.set()
+
+    async def news(self, seconds: float) -> None:
+        """Wait until there is something new or it has ended, at most so long."""
+        if seconds and not self._pieces and self.process.exit_code is None:
+            self._news.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._news.wait()
+
+    def take(self) -> str:
+        """What is new, cut to what a model is shown."""
+        text = "".join(self._pieces)
+        note = f"[… {self._dropped} earlier characters are gone …]\n" if self._dropped else ""
+        self._pieces.clear()
+        self._size = self._dropped = 0
+        return note + cut_middle(text, OUTPUT_LIMIT - 1000)
+
+    async def end(self) -> None:
+        """Stop it; what it printed last can still be taken."""
+        await self.process.stop()
+        with contextlib.suppress(asyncio.CancelledError, TimeoutError):
+            async with asyncio.timeout(2):
+                await self._task
+
+
+class Jobs:
+    """The background commands of this server, by session and name."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[tuple[str, str], Job] = {}
+
+    def add(self, session: str, command: str, process: Process) -> str:
+        """Follow `process` from now on; the name that it is known by."""
+        words = re.findall(r"[A-Za-z0-9]+", command)[:2]
+        base = "-".join(words).lower() or "command"
+        name, number = base, 1
+        while (session, name) in self._jobs:
+            number += 1
+            name = f"{base}-{number}"
+        self._jobs[session, name] = Job(process)
+        return name
+
+    def get(self, session: str, name: str) -> Job | None:
+        """The command of that name in the session, also when it has ended."""
+        return self._jobs.get((session, name))
+
+    def names(self, session: str) -> tuple[str, ...]:
+        """The names of a session's commands, the oldest first."""
+        return tuple(name for of, name in self._jobs if of == session)

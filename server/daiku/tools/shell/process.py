@@ -1,0 +1,173 @@
+"""One running command: its own session, one stream of output, and an end that leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from daiku.tools.shell.output import Kept, Live
+
+READ = 65_536
+PIECE_SECONDS = 0.04
+STREAMED = 200_000
+"""Characters of output that are shown live; the result has both ends of all of it."""
+GRACE_SECONDS = 0.5
+REAPER = Path(__file__).with_name("reaper.py")
+
+
+def reaped(argv: list[str]) -> list[str]:
+    """`argv` under a small parent that ends all of its descendants, also when this server dies."""
+    return [sys.executable, "-I", "-S", str(REAPER), str(os.getpid()), *argv]
+
+
+class Process:
+    """A started command. `output` has both ends of what it printed."""
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        reader: asyncio.StreamReader,
+        close: Callable[[], None],
+        reaped: bool,
+    ) -> None:
+        self.output = Kept()
+        self.started = time.monotonic()
+        self._process = process
+        self._reader = reader
+        self._close = close
+        self._reaped = reaped
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; 128 + N when signal N ended it."""
+        code = self._process.returncode
+        return code if code is None or code >= 0 else 128 - code
+
+    async def finish(self, show: Callable[[str], None], *, limit: bool = True) -> int:
+        """Read to the end, calling `show` with pieces of plain text at most every 40 ms (`limit`: no more
+        than is worth watching); the exit code. What it started and still holds its output is not waited for."""
+        pump = asyncio.ensure_future(self._pump(show, STREAMED if limit else sys.maxsize))
+        try:
+            await self._process.wait()
+            await asyncio.wait({pump}, timeout=1.0)
+        finally:
+            pump.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await pump
+            self._close()
+        return self.exit_code or 0
+
+    async def stop(self) -> None:
+        """End it and all that it started; does nothing when it has ended. Takes under a second."""
+        if self._process.returncode is None and self._reaped:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_SECONDS):
+                    await self._process.wait()
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_SECONDS):
+                    await self._process.wait()
+        self._close()
+
+    async def _pump(self, show: Callable[[str], None], limit: int) -> None:
+        live = Live()
+        shown = 0
+        pending = ""
+        at = 0.0
+        ended = False
+        while not ended:
+            data = await self._read(None if not pending else max(0.0, at + PIECE_SECONDS - time.monotonic()))
+            if data is not None:
+                self.output.add(data)
+                ended = not data
+                if shown <= limit:
+                    pending += live.feed(data, final=ended)
+            due = data is None or ended or time.monotonic() >= at + PIECE_SECONDS
+            if pending and due:
+                shown += len(pending)
+                show(
+                    pending
+                    if shown <= limit
+                    else pending[:READ] + "\n[… more output follows; the end is in the result …]\n"
+                )
+                pending = ""
+                at = time.monotonic()
+
+    async def _read(self, seconds: float | None) -> bytes | None:
+        """Bytes, b"" at the end, None when nothing came in time."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._reader.read(READ)
+        except TimeoutError:
+            return None
+        except OSError:  # a terminal whose other side is gone
+            return b""
+
+
+async def start(
+    argv: list[str], *, cwd: Path, env: dict[str, str], stdin: str | None, terminal: bool, reaped: bool
+) -> Process:
+    """Start `argv` in its own session, stdout and stderr as one stream. Without `stdin` it reads the end
+    of file at once; with `terminal` it believes to talk to one. Raises OSError."""
+    if terminal:
+        return await _in_terminal(argv, cwd, env, stdin, reaped)
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    if process.stdin is not None and stdin is not None:
+        process.stdin.write(stdin.encode())
+        process.stdin.close()
+    return Process(process, process.stdout, _nothing, reaped)
+
+
+def _nothing() -> None:
+    return None
+
+
+async def _in_terminal(
+    argv: list[str], cwd: Path, env: dict[str, str], stdin: str | None, reaped: bool
+) -> Process:
+    ours, theirs = os.openpty()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            cwd=cwd,
+            env={**env, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+    os.write(ours, ((stdin or "") + "\x04").encode())
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours, "rb", 0)
+    )
+    return Process(process, reader, transport.close, reaped)
