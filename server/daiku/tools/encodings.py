@@ -1,0 +1,67 @@
+"""Bytes of a file as text and back: the encoding is found out once and written back as read."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_GUESSES = ["cp932", "euc_jp", "iso2022_jp", "gb18030", "big5", "euc_kr", "cp1252", "cp1251", "latin_1"]
+_SAMPLE = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A text, and how its bytes were made."""
+
+    text: str
+    encoding: str
+    bom: bool = False
+
+
+def decode(data: bytes) -> Decoded | None:
+    """The text of `data`, or None for binary data. `encode` gives the same bytes back."""
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            text = _strict(data[len(mark) :], encoding)
+            return Decoded(text, encoding, bom=True) if text is not None else None
+    if b"\0" in data:
+        return None
+    text = _strict(data, "utf-8")
+    if text is not None:
+        return Decoded(text, "utf-8")
+    guess = _guess(data)
+    text = _strict(data, guess)
+    if text is None or text.encode(guess, "replace") != data:
+        guess, text = "latin-1", data.decode("latin-1")
+    return Decoded(text, guess)
+
+
+def encode(text: str, encoding: str, *, bom: bool) -> bytes:
+    """The bytes of `text`. Raises UnicodeEncodeError where the encoding has no such character."""
+    mark = next((mark for mark, name in _BOMS if name == encoding), b"") if bom else b""
+    return mark + text.encode(encoding)
+
+
+def _strict(data: bytes, encoding: str) -> str | None:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+def _guess(data: bytes) -> str:
+    # Loaded only for the rare file that is not UTF-8: it is slow to import.
+    from charset_normalizer import from_bytes
+
+    cut = data[:_SAMPLE]
+    if len(cut) < len(data):
+        cut = cut[: cut.rfind(b"\n") + 1] or cut
+    best = from_bytes(cut, cp_isolation=_GUESSES).best()
+    return best.encoding if best is not None else "latin-1"

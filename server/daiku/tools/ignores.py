@@ -1,0 +1,77 @@
+"""What .gitignore and .daikuignore hide from the agent, nested, re-read when they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+_FILES = (".gitignore", ".daikuignore")
+_ALWAYS = frozenset({".git", ".hg", ".svn"})
+_LARGEST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ignores:
+    """The rules of one root. Folders' rules are cached with their files' times."""
+
+    root: Path
+    _cache: dict[Path, tuple[tuple[int, ...], GitIgnoreSpec | None]] = field(
+        default_factory=dict[Path, tuple[tuple[int, ...], GitIgnoreSpec | None]]
+    )
+
+    def hides(self, path: Path, *, folder: bool | None = None) -> bool:
+        """True where `path` (inside the root) or a folder above it is ignored."""
+        parts = path.relative_to(self.root).parts
+        at = self.root
+        for index, part in enumerate(parts):
+            at = at / part
+            is_folder = index < len(parts) - 1 or (at.is_dir() if folder is None else folder)
+            if self.hides_entry(at, folder=is_folder):
+                return True
+        return False
+
+    def hides_entry(self, path: Path, *, folder: bool) -> bool:
+        """The same for an entry of a folder that is itself not ignored."""
+        if path.name in _ALWAYS:
+            return True
+        for above in path.parents:
+            spec = self._spec(above)
+            if spec is not None:
+                name = path.relative_to(above).as_posix() + ("/" if folder else "")
+                include = spec.check_file(name).include
+                if include is not None:
+                    return include
+            if above == self.root:
+                break
+        return False
+
+    def _spec(self, folder: Path) -> GitIgnoreSpec | None:
+        times = tuple(_time(folder / name) for name in _FILES)
+        known = self._cache.get(folder)
+        if known is not None and known[0] == times:
+            return known[1]
+        lines = [
+            line for name, time in zip(_FILES, times, strict=True) if time for line in _lines(folder / name)
+        ]
+        spec = GitIgnoreSpec.from_lines(lines) if lines else None
+        self._cache[folder] = (times, spec)
+        return spec
+
+
+def _time(path: Path) -> int:
+    try:
+        return path.lstat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
+            return
+        yield from path.read_text("utf-8", errors="replace").splitlines()
+    except OSError:
+        return

@@ -1,0 +1,109 @@
+"""The jail: which place on disk a path means, refused unless it lies inside a root."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
+
+from daiku.domain.errors import Failure, ToolValidationError
+
+_SPECIAL = ("/proc", "/sys", "/dev")
+_STREAM = re.compile(r"::|:[^/]*\$")
+_GUARDED = (".git", ".daiku", ".vscode", ".github")
+
+
+def refuse(message: str, hint: str = "") -> ToolValidationError:
+    """The error for a path or a file that may not or cannot be used."""
+    return ToolValidationError(Failure(kind="tool", message=message, hint=hint))
+
+
+def locate(roots: tuple[Path, ...], path: str) -> Path:
+    """The real place of `path`, links resolved; it may not exist yet. Raises ToolValidationError
+    when it is outside every root, or written so that it may mean another place elsewhere."""
+    if not roots:
+        raise refuse("There is no workspace folder.", "Open a folder first.")
+    plain = _plain(path)
+    for part in plain.split("/"):
+        _check_part(path, part)
+    candidate = Path(plain) if Path(plain).is_absolute() else _under_root(roots, plain)
+    real = Path(os.path.realpath(candidate))
+    if root_of(roots, real) is None:
+        raise refuse(f"{path} is outside the workspace.", "Only files inside it can be used.")
+    if real.is_absolute() and any(real == Path(s) or Path(s) in real.parents for s in _SPECIAL):
+        raise refuse(f"{path} is a system path, not a file of the workspace.")
+    return real
+
+
+def root_of(roots: tuple[Path, ...], real: Path) -> Path | None:
+    """The innermost root that holds `real`; None when none does."""
+    holding = [root for root in roots if root == real or root in real.parents]
+    return max(holding, key=lambda root: len(root.parts), default=None)
+
+
+def relative(roots: tuple[Path, ...], real: Path) -> str:
+    """How `real` is named: from its root with `/`, the root's name before it when there are several."""
+    root = root_of(roots, real)
+    if root is None:
+        return real.as_posix()
+    inside = real.relative_to(root).as_posix()
+    if len(roots) == 1:
+        return inside
+    return root_name(roots, root) if inside == "." else f"{root_name(roots, root)}/{inside}"
+
+
+def root_name(roots: tuple[Path, ...], root: Path) -> str:
+    """The root's folder name; roots of the same name are numbered in their order."""
+    same = [other for other in roots if other.name == root.name]
+    number = same.index(root) + 1
+    return root.name if number == 1 else f"{root.name}-{number}"
+
+
+def _plain(path: str) -> str:
+    if not path.strip():
+        raise refuse("The path is empty.")
+    if len(path) > 4096:
+        raise refuse("The path is longer than 4096 characters.")
+    if path.startswith("file:"):
+        path = url2pathname(urlsplit(path).path)
+    elif re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
+        raise refuse(f"{path} is an address, not a path in the workspace.")
+    if os.sep == "/":
+        path = path.replace("\\", "/")
+    if path.startswith("~"):
+        raise refuse(f"{path}: a home folder is not expanded.", "Give a path relative to the workspace.")
+    decoded = unquote(path)
+    if decoded != path and (".." in decoded.split("/") or decoded.count("/") != path.count("/")):
+        raise refuse(f"{path} hides `..` or `/` behind percent signs.")
+    return path
+
+
+def _check_part(path: str, part: str) -> None:
+    if any(unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") for c in part):
+        raise refuse(f"{path!r} has a control or invisible character in it.")
+    if part in ("", ".", ".."):
+        return
+    folded = unicodedata.normalize("NFKC", part)
+    if part != part.rstrip(". ") or _STREAM.search(part):
+        raise refuse(f"{path!r} ends a name with a dot, a blank or a stream name, which other systems drop.")
+    if folded != part and (
+        folded in (".", "..") or set(folded) & set("/\\") or folded.casefold().startswith(_GUARDED)
+    ):
+        raise refuse(f"{path!r} looks like another name.")
+
+
+def _under_root(roots: tuple[Path, ...], plain: str) -> Path:
+    if len(roots) == 1:
+        return roots[0] / plain
+    parts = [part for part in plain.split("/") if part != "."]
+    for root in roots:
+        if parts and parts[0] == root_name(roots, root):
+            return root.joinpath(*parts[1:])
+    for root in roots:  # a path without the folder's name is understood when only one root can be meant
+        if (root / plain).exists() and sum((other / plain).exists() for other in roots) == 1:
+            return root / plain
+    names = ", ".join(root_name(roots, root) for root in roots)
+    raise refuse(f"{plain} names no folder of the workspace.", f"Begin the path with one of: {names}.")
