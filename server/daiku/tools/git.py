@@ -1,0 +1,219 @@
+"""Git: status, diff, log and commit with typed arguments, and no program of the repository's choosing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from pathlib import Path
+
+from pydantic import Field
+
+from daiku.core.cut import OUTPUT_LIMIT
+from daiku.domain.errors import DaikuError
+from daiku.domain.tools import ToolResult
+from daiku.tools.sandbox import safe_path
+from daiku.tools.shell.process import start
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+
+SECONDS = 60
+HARDENED = (
+    "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "core.editor=true", "core.sshCommand=false",
+    "core.askPass=true", "core.alternateRefsCommand=", "core.attributesFile=/dev/null", "safe.bareRepository=explicit",
+    "diff.external=", "log.showSignature=false", "commit.gpgSign=false", "tag.gpgSign=false", "gc.auto=0",
+    "maintenance.auto=false", "submodule.recurse=false", "status.submoduleSummary=false", "diff.submodule=short",
+    "protocol.allow=never", "protocol.ext.allow=never", "fetch.recurseSubmodules=false", "color.ui=false",
+)  # fmt: skip
+_KEPT_VARIABLES = ("HOME", "PATH", "TMPDIR", "LANG", "XDG_CONFIG_HOME", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL",
+                   "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")  # fmt: skip
+# Drivers that a repository's own settings define; each is a program.
+_DRIVER = re.compile(
+    r"^(?:local|worktree)\s+((?:filter|diff|merge)\.(.+))\.(clean|smudge|process|textconv|command|driver)$"
+)
+_REF = re.compile(r"(?!-)[^\s\x00-\x1f\x7f:?*\\]+")
+
+
+class StatusArgs(Args):
+    paths: tuple[str, ...] = ()
+
+
+class DiffArgs(Args):
+    """`ref`: a commit or a range such as main...HEAD; empty: the working tree."""
+
+    ref: str = ""
+    staged: bool = False
+    paths: tuple[str, ...] = ()
+    stat: bool = False
+
+
+class LogArgs(Args):
+    ref: str = ""
+    paths: tuple[str, ...] = ()
+    limit: int = Field(default=20, ge=1, le=500)
+    patch: bool = False
+
+
+class CommitArgs(Args):
+    message: str = Field(min_length=1)
+    paths: tuple[str, ...] = ()
+    all: bool = False
+
+
+async def status(args: StatusArgs, context: ToolContext) -> ToolResult:
+    """The branch and the changed files."""
+    wanted = ["status", "--short", "--branch", "--ignore-submodules=dirty", "--untracked-files=all"]
+    return await _answer(wanted, "", args.paths, context, "Nothing has changed.")
+
+
+async def diff(args: DiffArgs, context: ToolContext) -> ToolResult:
+    """Changes as a unified diff."""
+    wanted = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"]
+    wanted += ["--cached"] if args.staged else []
+    wanted += ["--stat"] if args.stat else []
+    return await _answer(wanted, args.ref, args.paths, context, "No differences.")
+
+
+async def log(args: LogArgs, context: ToolContext) -> ToolResult:
+    """Commits, the newest first."""
+    wanted = [
+        "log",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-color",
+        f"--max-count={args.limit}",
+        "--date=iso-strict",
+    ]
+    wanted += ["--format=%h %ad %an%d%n    %s", *(["--patch"] if args.patch else [])]
+    return await _answer(wanted, args.ref, args.paths, context, "No commits.")
+
+
+async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
+    """Stage what is named and commit; hooks of the repository are not run, and nothing is signed."""
+    if args.paths:
+        staged = await _answer(["add"], "", args.paths, context, "")
+        if not staged.ok:
+            return staged
+    wanted = ["commit", "--no-gpg-sign", "--no-verify", "--cleanup=strip", *(["--all"] if args.all else [])]
+    # The message goes through standard input: it cannot be taken for an option.
+    return await _answer([*wanted, "--file=-"], "", (), context, "Committed.", stdin=args.message)
+
+
+async def preview_commit(args: CommitArgs, context: ToolContext) -> Preview | ToolResult:
+    """What would be in the commit."""
+    seen = await status(StatusArgs(paths=args.paths), context)
+    if not seen.ok:
+        return seen
+    return Preview(f"{args.message}\n\n{seen.text}")
+
+
+async def _answer(
+    wanted: list[str],
+    ref: str,
+    paths: tuple[str, ...],
+    context: ToolContext,
+    empty: str,
+    *,
+    stdin: str | None = None,
+) -> ToolResult:
+    """Run git and tell what it said. Options first, then the ref, then `--` and the paths."""
+    if ref and (not _REF.fullmatch(ref) or "::" in ref):
+        return failed(f"{ref!r} is no commit, branch or range. Right: main, HEAD~2, v1.0, main...HEAD.")
+    try:
+        places = [context.workspace.locate(path) for path in paths]
+    except DaikuError as error:
+        return failed(f"Not run: {error.failure.message}")
+    roots = context.workspace.roots
+    if not roots:
+        return failed("No folder is open.")
+    root = next((r for r in roots if places and (places[0] == r or r in places[0].parents)), roots[0])
+    names = [os.path.relpath(place, root) for place in places]
+    if any(name.startswith("..") for name in names):
+        return failed(
+            "Not run: the paths lie in different folders of the workspace. Name those of one folder."
+        )
+    git = shutil.which("git", path=safe_path(os.environ.get("PATH") or os.defpath, roots))
+    if git is None:
+        return failed("Git is not installed, or not on PATH.")
+    wrong, drivers = await _look(git, root, roots)
+    if wrong:
+        return failed(wrong)
+    argv = [*wanted, *(["--end-of-options", ref] if ref else []), "--", *names]
+    code, text = await _run(git, root, roots, drivers, argv, stdin)
+    data = {"exitCode": code, "output": text}
+    if code != 0:
+        return ToolResult(ok=False, text=f"git {wanted[0]} failed with exit code {code}:\n{text}", data=data)
+    return ToolResult(ok=True, text=text.rstrip("\n") or empty, data=data)
+
+
+async def _look(git: str, root: Path, roots: tuple[Path, ...]) -> tuple[str, tuple[str, ...]]:
+    """What is wrong with the repository, and which of its drivers to switch off."""
+    code, top = await _run(git, root, roots, (), ["rev-parse", "--show-toplevel"], None)
+    if code != 0:
+        return f"{root.name} is no git repository: {top.strip()}", ()
+    work_tree = Path(top.strip())
+    if not (
+        work_tree == root.resolve()
+        or work_tree in root.resolve().parents
+        or root.resolve() in work_tree.parents
+    ):
+        return (
+            f"The repository's settings move its work tree to {work_tree}, outside the workspace. Not run.",
+            (),
+        )
+    _, listed = await _run(
+        git,
+        root,
+        roots,
+        (),
+        ["config", "--show-scope", "--name-only", "--get-regexp", r"^(filter|diff|merge)\."],
+        None,
+    )
+    drivers: dict[str, None] = {}
+    for line in listed.splitlines():
+        if found := _DRIVER.match(line.strip()):
+            drivers[f"{found[1]}.{found[3]}="] = None
+            if found[1].startswith("filter."):
+                drivers[f"{found[1]}.required=false"] = None
+    return "", tuple(drivers)
+
+
+async def _run(
+    git: str,
+    root: Path,
+    roots: tuple[Path, ...],
+    drivers: tuple[str, ...],
+    argv: list[str],
+    stdin: str | None,
+) -> tuple[int, str]:
+    env = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    env |= {
+        "PATH": safe_path(os.environ.get("PATH") or os.defpath, roots),
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+    }
+    settings = [part for setting in (*HARDENED, *drivers) for part in ("-c", setting)]
+    whole = [git, "--no-pager", "--literal-pathspecs", *settings, *argv]
+    process = await start(whole, cwd=root, env=env, stdin=stdin, terminal=False, reaped=False)
+    try:
+        async with asyncio.timeout(SECONDS):
+            code = await process.finish(lambda _: None)
+    except TimeoutError:
+        return 124, f"git did not answer within {SECONDS} s."
+    finally:
+        await asyncio.shield(process.stop())
+    return code, process.output.shown(OUTPUT_LIMIT - 1000)
+
+
+GIT_TOOLS = (
+    Tool("git/status", "read", StatusArgs, status, parallel=True),
+    Tool("git/diff", "read", DiffArgs, diff, parallel=True),
+    Tool("git/log", "read", LogArgs, log, parallel=True),
+    Tool("git/commit", "command", CommitArgs, commit, preview=preview_commit),
+)
