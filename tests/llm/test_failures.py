@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx2
 import pytest
+from pydantic import JsonValue
 
 from daiku.domain.errors import (
     ContextOverflowError,
@@ -122,7 +123,7 @@ def test_an_error_in_a_body_has_the_status_that_its_name_means(
 
 
 def test_google_says_how_long_to_wait_within_the_error() -> None:
-    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}]
+    details: list[JsonValue] = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}]
     error = from_body(SERVICE, {"error": {"code": 429, "message": "Quota", "details": details}})
     assert error.retry_after == 34.4
 

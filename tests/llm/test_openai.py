@@ -624,8 +624,12 @@ CALLED: JsonObject = {
 
 def closing(kind: str, *items: JsonObject, **more: Any) -> JsonObject:
     status = kind.removeprefix("response.")
-    counts = {"input_tokens": 20, "output_tokens": 5, "input_tokens_details": {"cached_tokens": 16}}
-    response = {"model": "gpt-x", "status": status, "output": list(items), "usage": counts, **more}
+    counts: JsonObject = {
+        "input_tokens": 20,
+        "output_tokens": 5,
+        "input_tokens_details": {"cached_tokens": 16},
+    }
+    response: JsonObject = {"model": "gpt-x", "status": status, "output": [*items], "usage": counts, **more}
     return {"type": kind, "sequence_number": 99, "response": response}
 
 

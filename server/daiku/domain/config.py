@@ -25,9 +25,9 @@ class Section(BaseModel):
 class Price(Section):
     """USD per million tokens."""
 
-    input: float = Field(0.0, ge=0, allow_inf_nan=False)
-    output: float = Field(0.0, ge=0, allow_inf_nan=False)
-    cached: float | None = Field(None, ge=0, allow_inf_nan=False)
+    input: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    output: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    cached: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class ProviderSettings(Section):
@@ -37,15 +37,15 @@ class ProviderSettings(Section):
     base_url: str = ""
     api_key_env: str = ""
     api_key: SecretStr = SecretStr("")
-    context_length: int = Field(0, ge=0)
+    context_length: int = Field(default=0, ge=0)
     price: dict[str, Price] = {}
     headers: dict[str, str] = {}
     api: Literal["auto", "chat", "responses"] = "auto"
     tool_protocol: ToolProtocol = "native"
     effort: Literal["", "none", "low", "medium", "high"] = ""
-    first_token_seconds: int = Field(1800, ge=1)
+    first_token_seconds: int = Field(default=1800, ge=1)
     """Silence allowed before the first byte; a local model may need twenty minutes."""
-    idle_seconds: int = Field(300, ge=1)
+    idle_seconds: int = Field(default=300, ge=1)
     """Silence allowed between two bytes."""
 
 
@@ -80,8 +80,8 @@ class SandboxSettings(Section):
 
 
 class GuardrailSettings(Section):
-    similarity_warn: float = Field(0.28, ge=0, le=1)
-    similarity_block: float = Field(0.40, ge=0, le=1)
+    similarity_warn: float = Field(default=0.28, ge=0, le=1)
+    similarity_block: float = Field(default=0.40, ge=0, le=1)
     regex_blocks: tuple[str, ...] = ()
 
 
@@ -93,10 +93,10 @@ class RouterSettings(Section):
 class PlaybookSettings(Section):
     enabled: bool = True
     learn: Literal["off", "review", "auto"] = "review"
-    top_k: int = Field(10, ge=1)
-    alpha: float = Field(0.5, ge=0, le=1)
-    min_confidence: float = Field(0.3, ge=0, le=1)
-    token_budget: int = Field(4000, ge=0)
+    top_k: int = Field(default=10, ge=1)
+    alpha: float = Field(default=0.5, ge=0, le=1)
+    min_confidence: float = Field(default=0.3, ge=0, le=1)
+    token_budget: int = Field(default=4000, ge=0)
 
 
 class ResearchSettings(Section):

@@ -72,19 +72,14 @@ class OpenAIProvider:
     def name(self) -> str:
         return self._service.name
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         path = "/responses" if self._api == "responses" else "/chat/completions"
         decoder = self._decoder(request)
 
         async def open_response() -> httpx2.Response:
             return await self._post(path, request)
 
-        pieces = stream_reply(self._service, self._settings, open_response, decoder)
-        try:
-            async for event in pieces:
-                yield event
-        finally:
-            await pieces.aclose()
+        return stream_reply(self._service, self._settings, open_response, decoder)
 
     async def models(self) -> tuple[ModelInfo, ...]:
         listed = (await self._get("/models")).get("data")

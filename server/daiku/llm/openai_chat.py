@@ -127,7 +127,9 @@ class ChatDecoder:
 
     def _chunk(self, chunk: JsonObject, *, whole: bool = False) -> None:
         choices = chunk.get("choices")
-        if chunk.get("error") or (not isinstance(choices, list) and chunk.get("object") == "error"):
+        if ("error" in chunk and chunk["error"]) or (
+            not isinstance(choices, list) and chunk.get("object") == "error"
+        ):
             raise from_body(self._service, chunk)
         usage = chunk.get("usage")
         if isinstance(usage, dict):
@@ -158,13 +160,17 @@ class ChatDecoder:
             self._usage = usage
 
     def _delta(self, delta: JsonObject) -> None:
+        content = delta.get("content")
+        if len(delta) == 1 and isinstance(content, str):  # nearly every event is just this
+            if content:
+                self._say(content)
+            return
         for key in ("reasoning_content", "reasoning"):
             thought = delta.get(key)
             if isinstance(thought, str) and thought:
                 self._thinking_field = key
                 self._think(thought)
                 break
-        content = delta.get("content")
         if isinstance(content, str):
             if content:
                 self._say(content)

@@ -45,12 +45,11 @@ class SseCutter:
         if self._after_cr or b"\r" in data:
             data = self._unify(data)
         buffer = self._buffer
-        if not buffer:
-            if data.endswith(b"\n\n"):  # the usual case: whole events, nothing to keep
-                return _events(data)
-            buffer += data
-        else:
-            buffer += data
+        if not buffer and data[-2:] == b"\n\n":  # the usual case: whole events, nothing to keep
+            if data[:6] == b"data: " and data.find(b"\n") == len(data) - 2:
+                return [SseEvent("", data[6:-2])]
+            return _events(data)
+        buffer += data
         end = buffer.rfind(b"\n\n", self._searched)
         if end < 0:
             self._searched = max(0, len(buffer) - 1)

@@ -125,25 +125,29 @@ async def stream_reply(
         response = await open_response()
     except Exception as error:  # vendors' SDKs raise their own; all become LLMError here
         raise from_exception(service, error) from error
-    pieces = response.aiter_bytes()
+    plain = "content-encoding" not in response.headers
+    pieces = response.aiter_raw() if plain else response.aiter_bytes()
     watch = Watch(float(settings.idle_seconds))
     silent_so_far = True
     try:
-        while not decoder.ended:
-            data = await watch.next(pieces)
-            if data is None:
-                break
+        async for data in pieces:
+            watch.heard()
             for event in decoder.feed(data):
                 silent_so_far = False
                 yield event
+            if decoder.ended:
+                break
+            watch.wait()
         reply = decoder.finish()
         if silent_so_far:  # a service that does not stream: whoever watches still sees what it says
             for event in _told_at_once(reply):
                 yield event
         yield reply
         await _drain(pieces)
-    except TimeoutError as error:
-        raise silent(service, settings.idle_seconds) from error
+    except asyncio.CancelledError as error:
+        if watch.is_mine():
+            raise silent(service, settings.idle_seconds) from error
+        raise
     except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
         raise from_exception(service, error) from error
     finally:
@@ -168,9 +172,10 @@ async def _drain(pieces: AsyncIterator[bytes]) -> None:
 
 
 class Watch:
-    """Bounds the silence between two pieces with one timer for the whole reply.
+    """Bounds the silence between two pieces with one timer for the whole reply, by cancelling the task
+    that waits. A timer per read (asyncio.timeout) would cost as much as the read itself.
 
-    A timer per read (asyncio.timeout) would cost as much as the read itself.
+    The first piece is not watched: the client's own time-out bounds the wait for it.
     """
 
     __slots__ = ("_expired", "_limit", "_loop", "_since", "_task", "_timer")
@@ -183,36 +188,31 @@ class Watch:
         self._since = 0.0
         self._expired = False
 
-    async def next(self, pieces: AsyncGenerator[bytes]) -> bytes | None:
-        """The next piece, None at the end. Raises TimeoutError after `limit` seconds of silence.
-
-        The first piece is not watched: the client's own time-out bounds the wait for it.
-        """
-        if self._timer is None:
-            data = await anext(pieces, None)
-            self._timer = self._loop.call_later(self._limit, self._look)
-            return data
-        self._task = asyncio.current_task()
+    def wait(self) -> None:
+        """The task waits for the next piece from now on."""
         self._since = self._loop.time()
-        try:
-            return await anext(pieces, None)
-        except asyncio.CancelledError:
-            if self._expired and self._task is not None and self._task.uncancel() == 0:
-                raise TimeoutError from None
-            raise
-        finally:
-            self._task = None
+        self._task = asyncio.current_task()
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._since + self._limit, self._look)
+
+    def heard(self) -> None:
+        """A piece has come; what its reader does with it is not silence."""
+        self._task = None
+
+    def is_mine(self) -> bool:
+        """True where the cancellation that was just caught is the watch's and nobody else's."""
+        task = asyncio.current_task()
+        return self._expired and task is not None and task.uncancel() == 0
 
     def stop(self) -> None:
+        self._task = None
         if self._timer is not None:
             self._timer.cancel()
 
     def _look(self) -> None:
-        left = self._limit
-        if self._task is not None:
-            left = self._since + self._limit - self._loop.time()
-            if left <= 0:
-                self._expired = True
-                self._task.cancel()
-                return
-        self._timer = self._loop.call_later(left, self._look)
+        end = (self._since if self._task is not None else self._loop.time()) + self._limit
+        if self._task is not None and end <= self._loop.time():
+            self._expired = True
+            self._task.cancel()
+        else:
+            self._timer = self._loop.call_at(end, self._look)
