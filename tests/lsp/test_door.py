@@ -111,8 +111,14 @@ JSON = st.recursive(
     max_leaves=6,
 )
 KEYS = st.sampled_from(
-    ["processId", "rootUri", "capabilities", "initializationOptions", "workspaceFolders", "client", "general"]
-    + [
+    [
+        "processId",
+        "rootUri",
+        "capabilities",
+        "initializationOptions",
+        "workspaceFolders",
+        "client",
+        "general",
         "workspace",
         "window",
         "positionEncodings",

@@ -16,7 +16,7 @@ from daiku.domain.events import (
     InputAsked,
     InputGiven,
 )
-from daiku.lsp.jsontext import Json
+from daiku.lsp.opening import Json
 from daiku.lsp.texts import Texts, shortened
 from daiku.lsp.wire import Protocol, Refused
 from daiku.runs import Runs

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from daiku.api import EditorModelsResult, LanguageModelResult, Part
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, LLMError
-from daiku.lsp.jsontext import Json
+from daiku.lsp.opening import Json
 from daiku.lsp.wire import Protocol, Refused
 
 _PART: TypeAdapter[Part] = TypeAdapter(Part)
@@ -42,11 +42,11 @@ class ClientModels:
 
         def hear(value: Json) -> None:
             try:
-                _PART.validate_python(value)
+                piece = _PART.validate_python(value)
             except ValidationError:
                 return
             if part is not None:
-                part(value)
+                part(piece.model_dump(by_alias=True))
 
         if part is not None:
             params["partialResultToken"] = self._protocol.next_token

@@ -14,7 +14,8 @@ from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import Checkpointed, RunStarted
 from daiku.domain.runs import ContextItem, Mode, Range
 from daiku.lsp.connection import INFO, Connection
-from daiku.lsp.jsontext import Json, MessageId, model_json
+from daiku.lsp.jsontext import MessageId, model_json
+from daiku.lsp.opening import Json
 from daiku.lsp.starts import resume as resume_run
 from daiku.lsp.starts import start
 from daiku.lsp.texts import shortened

@@ -9,6 +9,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from daiku.app import App, build
 from daiku.core.ports import Workspace
 from daiku.core.redact import redactor
@@ -19,9 +21,9 @@ from daiku.lsp import opening
 from daiku.lsp.bridge import ClientModels
 from daiku.lsp.documents import Documents
 from daiku.lsp.editor import EditorWorkspace
-from daiku.lsp.jsontext import Json, MessageId, write_json
+from daiku.lsp.jsontext import MessageId, write_json
 from daiku.lsp.knowledge import ClientEditor
-from daiku.lsp.opening import Offer, read_offer, to_path
+from daiku.lsp.opening import Json, Offer, read_offer, to_path
 from daiku.lsp.texts import texts
 from daiku.lsp.wire import Refused, Server, invalid
 from daiku.settings import home, load, secrets_of
@@ -43,7 +45,7 @@ class Connection:
         self.words = texts("en")
         self._environ = environ
         self._folders: list[str] = []
-        self._settings: JsonObject | None = None
+        self._settings: Mapping[str, Json] | None = None
         self._app: App | None = None
         self._stale = False
         self._building = asyncio.Lock()
@@ -56,7 +58,8 @@ class Connection:
 
     async def initialize(self, params: Json) -> str:
         """Answer `initialize`. Raises Refused with every problem."""
-        if found := opening.problems(params):
+        found = opening.problems(params)
+        if found or not isinstance(params, dict):
             raise invalid(found)
         self.open(read_offer(params))
         return write_json(opening.answer(self.offer))
@@ -112,7 +115,10 @@ class Connection:
         folder = home(self._environ)
         root = Path(self._folders[0]) if self._folders else None
         loaded = load(
-            workspace=root, trusted=self.offer.trusted, environ=self._environ, editor=self._settings
+            workspace=root,
+            trusted=self.offer.trusted,
+            environ=self._environ,
+            editor=_json_object(self._settings),
         )
         start_logging(folder, redactor(secrets_of(loaded.config, self._environ)))
         for notice in loaded.notices:
@@ -181,3 +187,10 @@ class Connection:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("background work failed", exc_info=error)
+
+
+_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+
+
+def _json_object(value: Mapping[str, Json] | None) -> JsonObject | None:
+    return None if value is None else _OBJECT.validate_python(value)

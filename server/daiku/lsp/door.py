@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
 
 from daiku.lsp.frames import Frames, frame
-from daiku.lsp.opening import Offer, answer, problems, read_offer
+from daiku.lsp.opening import Json, Offer, answer, problems, read_offer
 
 READ_SIZE = 256 * 1024
 
@@ -47,7 +46,7 @@ def greet(inlet: int, outlet: int) -> tuple[bytes, Offer | None]:
 def _hello(body: bytes) -> tuple[int | str, Offer] | None:
     """The id and the offer of a well-formed `initialize`; None for everything else."""
     try:
-        message: Any = json.loads(body)
+        message: Json = json.loads(body)
     except (ValueError, RecursionError):
         return None
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
@@ -55,7 +54,7 @@ def _hello(body: bytes) -> tuple[int | str, Offer] | None:
     msg_id, params = message.get("id"), message.get("params")
     if message.get("method") != "initialize" or not isinstance(msg_id, int | str) or isinstance(msg_id, bool):
         return None
-    if problems(params):
+    if problems(params) or not isinstance(params, dict):
         return None
     return msg_id, read_offer(params)
 

@@ -12,8 +12,7 @@ from daiku.core.ports import TextFile, Workspace
 from daiku.domain.errors import DaikuError, Failure, StaleVersionError
 from daiku.domain.patches import FileChange, FileStat, Patch
 from daiku.lsp.documents import Document, Documents
-from daiku.lsp.jsontext import Json
-from daiku.lsp.opening import Offer
+from daiku.lsp.opening import Json, Offer
 from daiku.lsp.wire import Protocol, Refused
 from daiku.lsp.workspace_edit import Target, apply_params, fits
 

@@ -74,7 +74,7 @@ class Frames:
     def _header(self) -> BadFrame | None:
         """Read one header block into `_need`, or say what is wrong with the bytes at hand."""
         buffer = self._buffer
-        if buffer[:1] in (b"\r", b"\n"):
+        if buffer.startswith((b"\r", b"\n")):
             del buffer[: len(buffer) - len(buffer.lstrip(b"\r\n"))]
         blank = _BLANK.search(buffer)
         if blank is None:

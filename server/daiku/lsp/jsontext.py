@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pydantic import BaseModel
 from pydantic_core import from_json
 
 from daiku.lsp.frames import frame
+from daiku.lsp.opening import Json
 
-Json: TypeAlias = Any  # JSON of a stranger: every use looks at its type first
 MessageId: TypeAlias = int | str | float | None
 
 
@@ -78,6 +78,6 @@ def _mended(value: Json) -> Json:
         case list():
             return [_mended(v) for v in value]
         case dict():
-            return {_mended(k): _mended(v) for k, v in value.items()}
+            return {str(_mended(k)): _mended(v) for k, v in value.items()}
         case _:
             return value

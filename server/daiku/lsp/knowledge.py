@@ -12,8 +12,7 @@ from daiku.core.ports import Diagnostic, Location, Workspace
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.runs import Position, Range
 from daiku.lsp.documents import Documents, to_uri
-from daiku.lsp.jsontext import Json
-from daiku.lsp.opening import to_path
+from daiku.lsp.opening import Json, to_path
 from daiku.lsp.positions import line_starts, offset_of, position_of
 from daiku.lsp.wire import Protocol, Refused
 

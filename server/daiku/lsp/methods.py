@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel
 
 from daiku import api
 from daiku.agents.agent import AGENTS
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Checkpointed
 from daiku.lsp.connection import Connection
-from daiku.lsp.jsontext import Json, model_json
+from daiku.lsp.jsontext import model_json
+from daiku.lsp.opening import Json
 from daiku.lsp.starts import chat, code, commands, plan, resume
 from daiku.lsp.transcript import export
 from daiku.lsp.wire import Handler
@@ -138,7 +139,9 @@ async def tools(c: Connection, _: api.Nothing) -> BaseModel:
 
 async def agents(c: Connection, _: api.Nothing) -> BaseModel:
     await c.app()
-    return api.AgentsResult(agents=tuple(api.AgentInfo(name=a.name, tools=a.tools) for a in AGENTS.values()))
+    return api.AgentsResult(
+        agents=tuple(api.AgentInfo(name=a.name, description="", tools=a.tools) for a in AGENTS.values())
+    )
 
 
 METHODS: dict[str, Method] = {
@@ -175,8 +178,7 @@ def handler(connection: Connection, name: str) -> Handler:
     method = METHODS[name]
 
     async def handle(params: Json) -> str:
-        given: JsonValue = {} if params is None else params
-        result = await method(connection, params_type.model_validate(given))
+        result = await method(connection, params_type.model_validate({} if params is None else params))
         return result if isinstance(result, str) else model_json(result)
 
     return handle

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from daiku import __version__
 
-Json: TypeAlias = Any  # JSON of a stranger: every use looks at its type first
+Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
 ENCODINGS = ("utf-16", "utf-8", "utf-32")
 
 # Copies of daiku.api (tests hold them equal): importing it costs more than the whole answer.
@@ -111,7 +112,7 @@ def problems(params: Json) -> list[str]:
     return found
 
 
-def _option_problems(options: dict[str, Json]) -> list[str]:
+def _option_problems(options: Mapping[str, Json]) -> list[str]:
     client = options.get("client")
     if client is not None and not isinstance(client, dict):
         return [f"initializationOptions.client must be an object, not {_kind(client)}"]
@@ -122,7 +123,7 @@ def _option_problems(options: dict[str, Json]) -> list[str]:
     ]
 
 
-def read_offer(params: dict[str, Json]) -> Offer:
+def read_offer(params: Mapping[str, Json]) -> Offer:
     """What the client offers. `params` has no `problems`."""
     options = _dict(params.get("initializationOptions"))
     client = _dict(options.get("client"))
@@ -135,7 +136,7 @@ def read_offer(params: dict[str, Json]) -> Offer:
     locale = client.get("locale") or params.get("locale")
     return Offer(
         encoding=_encoding(capabilities),
-        process_id=params.get("processId"),
+        process_id=pid if isinstance(pid := params.get("processId"), int) else None,
         folders=_folders(params),
         settings=options.get("settings"),
         trusted=options.get("trusted") is not False,
@@ -157,7 +158,7 @@ def read_offer(params: dict[str, Json]) -> Offer:
     )
 
 
-def answer(offer: Offer) -> dict[str, Json]:
+def answer(offer: Offer) -> Mapping[str, Json]:
     """The whole result of `initialize`; a test holds it equal to what pygls computes from our features."""
     return {
         "capabilities": {
@@ -202,21 +203,20 @@ def to_path(uri: str) -> str | None:
     return path
 
 
-def _folders(params: dict[str, Json]) -> tuple[str, ...]:
+def _folders(params: Mapping[str, Json]) -> tuple[str, ...]:
     folders = params.get("workspaceFolders")
-    uris: list[str] = [f["uri"] for f in folders] if isinstance(folders, list) else []
-    if not uris and (root := params.get("rootUri") or params.get("rootPath")):
-        uris = [root]
-    return tuple(path for uri in uris if (path := to_path(uri)))
+    uris = [_dict(f).get("uri") for f in folders] if isinstance(folders, list) else []
+    uris = uris or [params.get("rootUri") or params.get("rootPath")]
+    return tuple(path for uri in uris if isinstance(uri, str) and uri and (path := to_path(uri)))
 
 
-def _encoding(capabilities: dict[str, Json]) -> str:
+def _encoding(capabilities: Mapping[str, Json]) -> str:
     wanted = _dict(capabilities.get("general")).get("positionEncodings")
-    known = [e for e in wanted if e in ENCODINGS] if isinstance(wanted, list) else []
-    return known[0] if known else "utf-16"
+    known = [e for e in ENCODINGS if e in wanted] if isinstance(wanted, list) else []
+    return min(known, key=wanted.index) if known and isinstance(wanted, list) else "utf-16"
 
 
-def _dict(value: Json) -> dict[str, Json]:
+def _dict(value: Json) -> Mapping[str, Json]:
     return value if isinstance(value, dict) else {}
 
 

@@ -14,9 +14,8 @@ from lsprotocol import types
 
 from daiku.lsp.commands import execute
 from daiku.lsp.connection import Connection
-from daiku.lsp.jsontext import Json
 from daiku.lsp.methods import METHODS, handler
-from daiku.lsp.opening import Offer
+from daiku.lsp.opening import Json, Offer
 from daiku.lsp.pipes import Outlet, Sink, StreamSink, open_sink, read_fd
 from daiku.lsp.wire import Server
 
@@ -104,7 +103,12 @@ async def run(
         protocol.initialized_already()
     protocol.feed(early)
     reading = asyncio.ensure_future(read(protocol.feed))
-    reading.add_done_callback(lambda _: (protocol.end(), leave(0 if protocol.stopped else 1)))
+
+    def ended(_: asyncio.Future[Any]) -> None:  # whatever `read` gives
+        protocol.end()
+        leave(0 if protocol.stopped else 1)
+
+    reading.add_done_callback(ended)
     watching = asyncio.ensure_future(_watch(c, leave))
     try:
         return await left

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from daiku import api
 from daiku.app import App
@@ -164,7 +165,7 @@ class _Cancels:
         await self._app.runs.cancel(run)
 
 
-def _fields(result: RunResult) -> dict[str, object]:
+def _fields(result: RunResult) -> dict[str, Any]:  # the arguments of a subclass
     return {name: getattr(result, name) for name in RunResult.model_fields}
 
 

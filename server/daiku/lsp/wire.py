@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from cattrs import transform_error
 from lsprotocol import types
@@ -25,7 +25,6 @@ from daiku import __version__
 from daiku.domain.errors import DaikuError
 from daiku.lsp.frames import BadFrame, Frames
 from daiku.lsp.jsontext import (
-    Json,
     MessageId,
     encode,
     model_json,
@@ -36,6 +35,7 @@ from daiku.lsp.jsontext import (
     response,
     write_json,
 )
+from daiku.lsp.opening import Json
 from daiku.lsp.pipes import Outlet
 
 log = logging.getLogger(__name__)
@@ -178,21 +178,22 @@ class Protocol(LanguageServerProtocol):
 
     def _typed(self, method: str) -> Handler | None:
         """A feature that was registered with pygls, its params checked by lsprotocol."""
-        feature = self.fm.features.get(method)
+        features: dict[str, Callable[[Any], Any]] = self.fm.features  # pyright: ignore[reportUnknownMemberType]  # untyped in pygls
+        feature = features.get(method)
         if feature is None:
             return None
 
         async def handler(params: Json) -> str:
-            result = feature(self.typed_params(method, params))
-            return write_json(
-                self._converter.unstructure(await result if asyncio.iscoroutine(result) else result)
-            )
+            result: Any = feature(self.typed_params(method, params))
+            if asyncio.iscoroutine(result):
+                result = await result
+            return write_json(self._converter.unstructure(result))
 
         return handler
 
     def typed_params(self, method: str, params: Json) -> Any:  # lsprotocol's class for the method
         """`params` as lsprotocol's type for `method`. Raises Refused with every problem."""
-        kind = types.METHOD_TO_TYPES[method][2]
+        kind: Any = types.METHOD_TO_TYPES[method][2]
         try:
             return self._converter.structure(params, kind)
         except Exception as error:  # noqa: BLE001  # cattrs raises groups, and what its hooks raise
@@ -242,7 +243,9 @@ class Protocol(LanguageServerProtocol):
             task.cancel()
 
     def _part(self, params: Json) -> None:
-        token = params.get("token") if isinstance(params, dict) else None
+        if not isinstance(params, dict):
+            return
+        token = params.get("token")
         if _is_id(token) and (listener := self._parts.get(token)) is not None:
             listener(params.get("value"))
 
@@ -329,10 +332,11 @@ class Protocol(LanguageServerProtocol):
 class Server(LanguageServer):
     """pygls's server with our protocol."""
 
-    protocol: Protocol
+    protocol: Protocol  # pyright: ignore[reportIncompatibleVariableOverride]  # made by protocol_cls below
 
     def __init__(self) -> None:
-        super().__init__("daiku", __version__, protocol_cls=Protocol, converter_factory=default_converter)
+        options: Any = {"protocol_cls": Protocol, "converter_factory": default_converter}  # untyped in pygls
+        super().__init__("daiku", __version__, **options)  # pyright: ignore[reportUnknownMemberType]  # likewise
 
     def report_server_error(self, error: Exception, source: Any) -> None:  # pygls's own signature
         """To the log, never a popup."""
@@ -351,5 +355,5 @@ async def _run(handler: Handler, params: Json) -> str:
     return await handler(params)
 
 
-def _is_id(value: Json) -> bool:
+def _is_id(value: Json) -> TypeGuard[int | float | str]:
     return isinstance(value, int | float | str) and not isinstance(value, bool)

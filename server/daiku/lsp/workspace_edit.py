@@ -8,8 +8,7 @@ from pathlib import Path
 from daiku.domain.patches import FileChange
 from daiku.lsp.documents import Document, to_uri
 from daiku.lsp.edits import text_edits
-from daiku.lsp.jsontext import Json
-from daiku.lsp.opening import Offer
+from daiku.lsp.opening import Json, Offer
 from daiku.lsp.positions import Encoding
 
 ANNOTATION = "daiku"
