@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
-
 from pydantic import JsonValue
 
 from daiku.core.names import NameMap
@@ -269,4 +267,4 @@ def _index(event: JsonObject) -> int:
 
 def _string(value: JsonObject, key: str) -> str:
     found = value.get(key)
-    return cast("str", found) if isinstance(found, str) else ""
+    return found if isinstance(found, str) else ""

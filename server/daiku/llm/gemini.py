@@ -67,7 +67,8 @@ class GeminiProvider:
         for _ in range(PAGES):
             page = await self._read("GET", f"models?pageSize=1000{token}", None)
             models = page.get("models")
-            found.extend(_info(m) for m in (models if isinstance(models, list) else []) if _chats(m))
+            entries = [m for m in models if isinstance(m, dict)] if isinstance(models, list) else []
+            found.extend(_info(entry) for entry in entries if _chats(entry))
             if not isinstance(more := page.get("nextPageToken"), str) or not more:
                 break
             token = f"&pageToken={quote(more, safe='')}"
@@ -109,18 +110,13 @@ def _path(model: str) -> str:
     return quote(model if "/" in model else f"models/{model}", safe="/:.@")
 
 
-def _chats(model: object) -> bool:
-    if not isinstance(model, dict):
-        return False
-    entry: JsonObject = model
+def _chats(entry: JsonObject) -> bool:
     methods = entry.get("supportedGenerationMethods")
     generates = not isinstance(methods, list) or "generateContent" in methods
     return generates and not _NO_CHAT.search(str(entry.get("name", "")))
 
 
-def _info(model: object) -> ModelInfo:
-    assert isinstance(model, dict)
-    entry: JsonObject = model
+def _info(entry: JsonObject) -> ModelInfo:
     known = info(
         "gemini",
         str(entry.get("name", "")).removeprefix("models/"),
