@@ -1,0 +1,25 @@
+"""The `daiku` command, also as `python -m daiku`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code.
+
+    An editor waits for `daiku lsp` to answer: that path loads the language server's small front and
+    nothing of the command line. Hence the imports inside.
+    """
+    args = sys.argv[1:]
+    if args[:1] == ["lsp"] and not {"-h", "--help"} & set(args):
+        from daiku.lsp import door  # an editor is waiting; the command line is not needed
+
+        sys.exit(door.main(args[1:]))
+    from daiku.cli import main as cli  # everything else is the command line's business
+
+    sys.exit(cli.main(args))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Approvals and questions in the terminal: exactly what will happen is shown, then one key decides."""
+
+from __future__ import annotations
+
+from daiku.cli import keyboard
+from daiku.cli.diffs import coloured_diff, looks_like_diff
+from daiku.cli.show import Show
+from daiku.cli.term import Terminal, safe
+from daiku.cli.texts import say
+from daiku.domain.events import ApprovalAsked, ApprovalDecision, InputAsked
+
+FIRST_LINES = 60
+"""Lines of a long diff that are shown at once; commands are always shown whole."""
+
+
+async def ask_approval(
+    asked: ApprovalAsked, show: Show, people: Terminal
+) -> tuple[ApprovalDecision, str | None]:
+    """The person's decision, and what they say to it. The end of input is a no."""
+    limit = FIRST_LINES if asked.kind == "edit" else 0
+    show.quiet(silent=True)
+    try:
+        show.line("")
+        show.line(people.paint(say(f"approve.{asked.kind}"), "bold", "yellow") + f"  {safe(asked.tool)}")
+        _preview(asked, show, people, limit)
+        if asked.why:
+            show.line(people.paint(f"  ({safe(asked.why)})", "dim"))
+        details = asked.preview.count("\n") >= limit > 0
+        always = say("approve.always", what=safe(asked.remember)) if asked.remember else ""
+        more = say("approve.details") if details else ""
+        show.raw(people.paint(say("approve.keys", always=always) + f"  {more}".rstrip(), "bold") + " ")
+        return await _decided(asked, show, people)
+    finally:
+        show.quiet(silent=False)
+
+
+async def ask_question(asked: InputAsked, show: Show, people: Terminal) -> str:
+    """The person's answer; one of the choices by its number, or free text."""
+    show.quiet(silent=True)
+    try:
+        show.line("")
+        show.line(people.paint(f"{say('question')}: ", "bold", "yellow") + safe(asked.question))
+        for number, choice in enumerate(asked.choices, 1):
+            show.line(f"  {number}. {safe(choice)}")
+        show.raw(people.paint(say("question.choose") if asked.choices else say("answer"), "bold"))
+        text = ((await keyboard.read_line()) or "").strip()
+        if text.isdecimal() and 0 < int(text) <= len(asked.choices):
+            return asked.choices[int(text) - 1]
+        return text
+    finally:
+        show.quiet(silent=False)
+
+
+async def _decided(asked: ApprovalAsked, show: Show, people: Terminal) -> tuple[ApprovalDecision, str | None]:
+    while True:
+        match await keyboard.read_key():
+            case "y":
+                show.raw(people.paint(say("approve.yes"), "green") + "\n")
+                return "allow_once", None
+            case "a" if asked.remember:
+                show.raw(people.paint(say("approve.always.done"), "green") + "\n")
+                return "allow_always", None
+            case "n" | "" | "\x04" | "\x1b":
+                show.raw(people.paint(say("approve.no"), "red") + "\n")
+                return "reject_once", None
+            case "f":
+                show.raw("\n" + people.paint(say("approve.feedback"), "bold"))
+                text = ((await keyboard.read_line()) or "").strip()
+                return "reject_once", text or None
+            case "d":
+                show.raw("\n")
+                _preview(asked, show, people, 0)
+                show.raw("> ")
+            case _:
+                continue
+
+
+def _preview(asked: ApprovalAsked, show: Show, people: Terminal, limit: int) -> None:
+    """The diff, or the whole command with its control characters visible."""
+    if looks_like_diff(asked.preview):
+        for line in coloured_diff(asked.preview, people, limit):
+            show.line("  " + line)
+        return
+    for line in safe(asked.preview).split("\n"):
+        show.line("  " + people.paint(line, "cyan"))

@@ -1,0 +1,162 @@
+"""One run from the terminal: shown or written as JSON, answered, cancelled, with its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from daiku.app import App
+from daiku.cli import keyboard
+from daiku.cli.asking import ask_approval, ask_question
+from daiku.cli.main import CANCELLED, FAILED, complain
+from daiku.cli.show import Show, usage_text
+from daiku.cli.term import Terminal, for_people
+from daiku.cli.texts import say
+from daiku.domain.events import ApprovalAsked, Chunk, InputAsked, RunStarted, ToolResponded
+from daiku.domain.runs import ApprovalMode, RunResult
+from daiku.runs import Listener
+
+LIMIT, NO_APPROVAL = 3, 4
+NOBODY_THERE = "nobody is there"
+"""What the guard says of a call that needs a person when there is none."""
+Start = Callable[[Listener], Awaitable[RunResult]]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What matters of the stream for the end."""
+
+    run: str = ""
+    unanswered: bool = False
+    killed: bool = False
+
+
+async def drive(app: App, start: Start, *, approvals: ApprovalMode, as_json: bool) -> tuple[int, RunResult]:
+    """Run to the end; the exit code and the result. Raises DaikuError where nothing was started."""
+    people, seen = for_people(), _Seen()
+    show = Show(people)
+    began = time.monotonic()
+    asking: asyncio.Queue[ApprovalAsked | InputAsked] = asyncio.Queue()
+
+    def listen(chunk: Chunk) -> None:
+        if isinstance(chunk.event, RunStarted) and chunk.parent is None:
+            seen.run = chunk.run
+        seen.run = seen.run or chunk.run
+        if as_json:
+            sys.stdout.buffer.write(chunk.json().encode("utf-8", "replace") + b"\n")
+            sys.stdout.buffer.flush()
+        else:
+            show(chunk)
+        _note(chunk, approvals, seen, asking)
+
+    with keyboard.terminal_kept():
+        running = asyncio.ensure_future(start(listen))
+        answering = asyncio.create_task(_answer(app, seen, asking, show, people))
+        restore = _cancel_on_interrupt(app, running, seen, show)
+        try:
+            result = await running
+        finally:
+            restore()
+            answering.cancel()
+            show.stop()
+    code = exit_code(result, seen.unanswered)
+    _conclude(result, code, people, time.monotonic() - began, as_json=as_json)
+    return code, result
+
+
+def exit_code(result: RunResult, unanswered: bool = False) -> int:  # a fact beside the result
+    """PROTOCOL 1: how a run's end is told to scripts."""
+    match result.status:
+        case "completed":
+            return NO_APPROVAL if unanswered else 0
+        case "failed":
+            return FAILED
+        case "limit":
+            return LIMIT
+        case "cancelled" | "paused":
+            return CANCELLED
+
+
+def _note(
+    chunk: Chunk, approvals: ApprovalMode, seen: _Seen, asking: asyncio.Queue[ApprovalAsked | InputAsked]
+) -> None:
+    event = chunk.event
+    if isinstance(event, ApprovalAsked | InputAsked):
+        if approvals == "none":
+            seen.unanswered = seen.unanswered or isinstance(event, ApprovalAsked)
+        else:
+            asking.put_nowait(event)
+    elif isinstance(event, ToolResponded) and not event.ok and NOBODY_THERE in event.result:
+        seen.unanswered = True
+
+
+async def _answer(
+    app: App, seen: _Seen, asking: asyncio.Queue[ApprovalAsked | InputAsked], show: Show, people: Terminal
+) -> None:
+    """Put the questions to the person, one after the other."""
+    while True:
+        asked = await asking.get()
+        if isinstance(asked, ApprovalAsked):
+            decision, feedback = await ask_approval(asked, show, people)
+            await app.runs.approve(seen.run, asked.approval_id, decision, feedback)
+        else:
+            text = await ask_question(asked, show, people)
+            await app.runs.answer(seen.run, asked.input_id, text)
+
+
+def _cancel_on_interrupt(
+    app: App, running: asyncio.Future[RunResult], seen: _Seen, show: Show
+) -> Callable[[], None]:
+    """The first Ctrl-C cancels the run, the second one ends the process. What undoes this."""
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[RunResult]] = set()
+
+    def interrupted() -> None:
+        if seen.killed:
+            show.stop()
+            os._exit(CANCELLED)
+        seen.killed = True
+        show.line(say("cancelling"))
+        if seen.run:
+            tasks.add(asyncio.ensure_future(app.runs.cancel(seen.run)))
+        else:
+            running.cancel()
+
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, interrupted)
+    except (NotImplementedError, RuntimeError):  # Windows, or not the main thread: KeyboardInterrupt does it
+        return lambda: None
+
+    def restore() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+    return restore
+
+
+def _conclude(result: RunResult, code: int, people: Terminal, seconds: float, *, as_json: bool) -> None:
+    """The costs for a person, the answer for a pipe, and one line for whatever did not end well."""
+    if not as_json:
+        people.write(people.paint(usage_text(result.usage, seconds), "dim") + "\n")
+        if not sys.stdout.isatty():
+            sys.stdout.write(result.text.rstrip("\n") + "\n")
+    go_on = say("go_on", session=result.session_id)
+    if result.status == "failed" and result.error is not None:
+        complain(result.error.message, result.error.hint, code)
+    elif result.status == "limit":
+        reached = result.error.message if result.error else say("limit")
+        complain(reached, f"({go_on})", code)
+    elif result.status == "cancelled":
+        complain(say("cancelled"), f"({go_on})", code)
+    elif result.status == "paused":
+        complain(say("cancelled"), f"({say('resume_with', run=result.run_id)})", code)
+    elif result.status == "failed":
+        complain("failed", "", code)
+    elif code == NO_APPROVAL:
+        complain(say("no_approval"), "", code)

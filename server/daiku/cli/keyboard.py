@@ -1,0 +1,116 @@
+"""Keys and lines from a person while the event loop goes on; cancelling a wait leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import os
+import sys
+import threading
+import unicodedata
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+try:
+    import termios
+    import tty
+except ImportError:  # Windows has no such terminals
+    termios = tty = None
+
+
+async def read_key() -> str:
+    """One key, lower case; full-width letters of an input method count as their plain ones.
+
+    "" at the end of input.
+    """
+    if termios is None:  # no key without a line there: the first letter of a line will do
+        return _plain((await read_line()) or "")[:1]
+    with _cbreak(sys.stdin.fileno()):
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        text = ""
+        while not text:
+            data = await _bytes(sys.stdin.fileno())
+            if not data:
+                return ""
+            text = decoder.decode(data)
+    return _plain(text)[:1] if not text.startswith("\x1b") else "\x1b"
+
+
+async def read_line() -> str | None:
+    """One line as the terminal edits it, without its end; None at the end of input.
+
+    The terminal's own line editing is used, which every input method works with.
+    """
+    if termios is None:
+        return await _in_thread(sys.stdin.readline)
+    got = b""
+    while not got.endswith(b"\n"):
+        data = await _bytes(sys.stdin.fileno())
+        if not data:
+            return got.decode("utf-8", "replace") if got else None
+        got += data
+    return got.decode("utf-8", "replace").rstrip("\r\n")
+
+
+@contextmanager
+def terminal_kept() -> Generator[None]:
+    """Whatever happens inside, the terminal is afterwards as it was."""
+    if termios is None or not sys.stdin.isatty():
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin.fileno())
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, before)
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).lower()
+
+
+async def _bytes(fd: int) -> bytes:
+    """What the terminal has, once it has something."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[bytes] = loop.create_future()
+
+    def read() -> None:
+        if not ready.done():
+            try:
+                ready.set_result(os.read(fd, 4096))
+            except OSError:
+                ready.set_result(b"")
+
+    loop.add_reader(fd, read)
+    try:
+        return await ready
+    finally:
+        loop.remove_reader(fd)
+
+
+async def _in_thread(read: Callable[[], str]) -> str | None:
+    """A daemon thread: a wait for input must not keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[str] = loop.create_future()
+
+    def work() -> None:
+        line = read()
+        loop.call_soon_threadsafe(lambda: None if ready.done() else ready.set_result(line))
+
+    threading.Thread(target=work, daemon=True).start()
+    line = await ready
+    return line.rstrip("\r\n") if line else None
+
+
+@contextmanager
+def _cbreak(fd: int) -> Generator[None]:
+    """Keys come one by one and unseen."""
+    assert termios is not None
+    assert tty is not None
+    before: list[Any] = termios.tcgetattr(fd)
+    tty.setcbreak(fd, termios.TCSADRAIN)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)

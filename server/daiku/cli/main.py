@@ -1,0 +1,148 @@
+"""The `daiku` command: its sub-commands, loaded when asked for, and one line for every mistake."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from daiku import __version__
+from daiku.cli.texts import say
+from daiku.domain.errors import DaikuError, Failure, UsageError
+
+# Loading a sub-command's module loads what it needs (pygls, the app, …). `daiku --help` and the start
+# of `daiku lsp` must not wait for the others: so each is imported when it is called for by name.
+COMMANDS = {
+    "run": "daiku.cli.run:run",
+    "chat": "daiku.cli.chat:chat",
+    "plan": "daiku.cli.run:plan",
+    "code": "daiku.cli.run:code",
+    "exec": "daiku.cli.run:exec_",
+    "resume": "daiku.cli.run:resume",
+    "sessions": "daiku.cli.sessions:sessions",
+    "trace": "daiku.cli.sessions:trace",
+    "models": "daiku.cli.lists:models",
+    "tools": "daiku.cli.lists:tools",
+    "config": "daiku.cli.config:config",
+    "doctor": "daiku.cli.doctor:doctor",
+    "lsp": "daiku.cli.lists:lsp",
+}
+FAILED, USAGE, CANCELLED = 1, 2, 130
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and help, and imports one only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        target = COMMANDS.get(cmd_name)
+        if target is None:
+            return None
+        module, _, name = target.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            # click names the nearest by itself, but would import every command to find it.
+            near = click.exceptions.NoSuchCommand(args[0], possibilities=_near(args[0]), ctx=ctx)
+            raise near
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, say(f"help.{name}")) for name in COMMANDS])
+
+
+def _near(name: str) -> list[str]:
+    return [c for c in COMMANDS if c.startswith(name[:2]) or name in c] or list(COMMANDS)[:4]
+
+
+@click.group(
+    cls=LazyGroup,
+    help=say("help"),
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name="daiku")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code (PROTOCOL 1). Never raises for what we expect."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = cli.main(
+            args=list(args) if args is not None else None, prog_name="daiku", standalone_mode=False
+        )
+        sys.stdout.flush()
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.ClickException as wrong:
+        return complain(_one_line(wrong.format_message()), _see(wrong), USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        return CANCELLED
+    except DaikuError as wrong:
+        return fail(wrong)
+    except BrokenPipeError:
+        # The reader went away (`| head`): nothing is wrong, and Python must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except Exception as wrong:  # the wire: one of the three places that catch all
+        logging.getLogger(__name__).exception("the command failed")
+        return complain(say("error.internal", what=type(wrong).__name__, log=_log_file()), "", FAILED)
+    return code if isinstance(code, int) else 0
+
+
+def fail(wrong: DaikuError) -> int:
+    """Say what is wrong in one line; the exit code."""
+    return complain(wrong.failure.message, wrong.failure.hint, exit_code_of(wrong))
+
+
+def exit_code_of(wrong: DaikuError) -> int:
+    """2 for what the person got wrong, 1 for the rest (no usable provider is no mistake of theirs)."""
+    return USAGE if isinstance(wrong, UsageError) and wrong.failure.kind != "no_provider" else FAILED
+
+
+def complain(message: str, hint: str, code: int) -> int:
+    """One line on stderr: what is wrong, and what to do."""
+    line = _one_line(f"{message} {hint}" if hint else message)
+    sys.stderr.write(f"daiku: {line}\n")
+    sys.stderr.flush()
+    return code
+
+
+def usage(message: str) -> UsageError:
+    """A mistake of the person's, to be raised by sub-commands."""
+    return UsageError(Failure(kind="usage", message=message))
+
+
+def _one_line(text: str) -> str:
+    from daiku.cli.term import safe  # only a mistake needs it
+
+    return safe(" ".join(text.split()))
+
+
+def _see(wrong: click.ClickException) -> str:
+    ctx = getattr(wrong, "ctx", None)
+    return say("error.help", command=ctx.command_path) if ctx is not None else ""
+
+
+def _log_file() -> str:
+    return next(
+        (h.baseFilename for h in logging.getLogger().handlers if isinstance(h, logging.FileHandler)),
+        "logs/daiku.log",
+    )

@@ -1,0 +1,62 @@
+"""From a folder and options to a running App: settings read, logs started, notices said."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from daiku.app import App, build
+from daiku.cli.main import usage
+from daiku.cli.term import for_people, safe
+from daiku.cli.texts import say
+from daiku.core.redact import redactor
+from daiku.domain.base import JsonObject
+from daiku.logs import start_logging
+from daiku.settings import Loaded, home, load, secrets_of
+from daiku.settings.trusted import is_trusted
+from daiku.tools.disk import DiskWorkspace
+
+
+def folder_of(path: str | None) -> Path:
+    """The folder to work in. Raises UsageError where there is none."""
+    folder = Path(path or ".")
+    try:
+        folder = folder.resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        raise usage(say("error.folder", folder=path)) from None
+    if not folder.is_dir():
+        raise usage(say("error.folder", folder=path))
+    return folder
+
+
+def settings_for(folder: Path, overrides: JsonObject | None = None) -> tuple[Loaded, Path]:
+    """The settings that count in `folder`, and Daiku's home. Raises UsageError."""
+    state = home(os.environ)
+    loaded = load(
+        workspace=folder, trusted=is_trusted(state, folder), environ=os.environ, overrides=overrides
+    )
+    start_logging(state, redactor(secrets_of(loaded.config, os.environ)))
+    return loaded, state
+
+
+def tell_notices(loaded: Loaded) -> None:
+    """What the settings have to say, for a person to read."""
+    people = for_people()
+    hint = f" ({say('config.ignored')})" if loaded.ignored else ""
+    for notice in loaded.notices:
+        people.write(people.paint(f"! {safe(notice)}{hint}", "yellow") + "\n")
+
+
+@asynccontextmanager
+async def opened(folder: Path, overrides: JsonObject | None = None) -> AsyncGenerator[App]:
+    """The App of a folder. A person who starts Daiku in a folder has chosen it: the guard trusts the
+    folder; only its settings file needs `daiku config trust`. Raises UsageError."""
+    loaded, state = settings_for(folder, overrides)
+    tell_notices(loaded)
+    app = build(loaded.config, workspace=DiskWorkspace((folder,)), home=state)
+    try:
+        yield app
+    finally:
+        await app.aclose()

@@ -1,0 +1,98 @@
+"""The options that every command that runs something has."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from daiku.cli.main import usage
+from daiku.cli.term import somebody_there
+from daiku.cli.texts import say
+from daiku.domain.base import JsonObject
+from daiku.domain.runs import ApprovalMode, Mode
+
+F = TypeVar("F", bound=Callable[..., Any])
+MAX_PROMPT = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What was said on the command line beside the prompt; empty fields leave it to the settings."""
+
+    folder: str | None
+    model: str
+    mode: Mode
+    approve: ApprovalMode | None
+    as_json: bool
+    session: str | None
+    last: bool
+    max_cost: float | None
+    max_tokens: int | None
+    max_rounds: int | None
+    max_seconds: int | None
+
+    def approvals(self) -> ApprovalMode:
+        """Who is asked: the person at the terminal, or nobody. Raises UsageError."""
+        there = somebody_there()
+        if self.approve == "ask" and not there:
+            raise usage(say("error.ask_nobody"))
+        return self.approve or ("ask" if there else "none")
+
+    def overrides(self) -> JsonObject:
+        """The options as the layer of settings that wins over all others."""
+        limits: JsonObject = {
+            name: value
+            for name in ("max_cost", "max_tokens", "max_rounds", "max_seconds")
+            if (value := getattr(self, name)) is not None
+        }
+        return {"limits": limits} if limits else {}
+
+
+def run_options(command: F) -> F:
+    """Decorate a command that takes `options: RunOptions` with `-C`, `--model` and the others."""
+    limit, whole = click.FloatRange(min=0), click.IntRange(min=0)
+    for option in reversed(
+        [
+            click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir")),
+            click.option("--model", default="", metavar="M", help=say("help.opt.model")),
+            click.option(
+                "--mode", type=click.Choice(["ask", "plan", "act"]), default="act", help=say("help.opt.mode")
+            ),
+            click.option(
+                "--approve", type=click.Choice(["ask", "edits", "all", "none"]), help=say("help.opt.approve")
+            ),
+            click.option("--json", "as_json", is_flag=True, help=say("help.opt.json")),
+            click.option("--session", metavar="ID", help=say("help.opt.session")),
+            click.option("--continue", "last", is_flag=True, help=say("help.opt.continue")),
+            click.option("--max-cost", type=limit, metavar="USD", help=say("help.opt.max_cost")),
+            click.option("--max-tokens", type=whole, metavar="N", help=say("help.opt.max_tokens")),
+            click.option("--max-rounds", type=whole, metavar="N", help=say("help.opt.max_rounds")),
+            click.option("--max-seconds", type=whole, metavar="N", help=say("help.opt.max_seconds")),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def prompt_text(words: tuple[str, ...]) -> str:
+    """The prompt from the command line, or from stdin for `-`. Raises UsageError."""
+    text = " ".join(words)
+    if words == ("-",):
+        data = sys.stdin.buffer.read(MAX_PROMPT + 1)
+        if len(data) > MAX_PROMPT:
+            raise usage(say("error.prompt_large", where="stdin", limit=MAX_PROMPT))
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise usage(say("error.prompt_utf8", where="stdin")) from None
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise usage(say("error.prompt_utf8", where="PROMPT")) from None
+    if not text.strip() or "\0" in text:
+        raise usage(say("error.prompt_empty"))
+    return text

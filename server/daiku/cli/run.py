@@ -1,0 +1,102 @@
+"""`daiku run`, `plan`, `code`, `exec`, `resume`: one run, then an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import click
+
+from daiku.app import App
+from daiku.cli.drive import drive
+from daiku.cli.main import usage
+from daiku.cli.opening import folder_of, opened
+from daiku.cli.options import RunOptions, prompt_text, run_options
+from daiku.cli.texts import say
+from daiku.domain.runs import RunResult
+from daiku.runs import Listener, RunRequest
+
+
+@click.command(help=say("help.run"))
+@click.argument("prompt", nargs=-1, required=True)
+@run_options
+def run(prompt: tuple[str, ...], **options: Any) -> int:
+    return _one(prompt_text(prompt), "coordinator", RunOptions(**options))
+
+
+@click.command(help=say("help.plan"))
+@click.argument("goal", nargs=-1, required=True)
+@run_options
+def plan(goal: tuple[str, ...], **options: Any) -> int:
+    return _one(prompt_text(goal), "planner", RunOptions(**options))
+
+
+@click.command(help=say("help.code"))
+@click.argument("text", nargs=-1, required=True)
+@run_options
+def code(text: tuple[str, ...], **options: Any) -> int:
+    return _one(prompt_text(text), "coder", RunOptions(**options))
+
+
+@click.command("exec", help=say("help.exec"))
+@click.argument("text", nargs=-1, required=True)
+@run_options
+def exec_(text: tuple[str, ...], **options: Any) -> int:
+    return _one(prompt_text(text), "runner", RunOptions(**options))
+
+
+@click.command(help=say("help.resume"))
+@click.argument("run_id", metavar="RUN")
+@run_options
+def resume(run_id: str, **options: Any) -> int:
+    chosen = RunOptions(**options)
+    approvals = chosen.approvals()
+
+    async def work() -> int:
+        async with opened(folder_of(chosen.folder), chosen.overrides()) as app:
+
+            async def start(listen: Listener) -> RunResult:
+                return await app.runs.resume(run_id, listen, approvals)
+
+            return (await drive(app, start, approvals=approvals, as_json=chosen.as_json))[0]
+
+    return asyncio.run(work())
+
+
+def _one(text: str, agent: str, options: RunOptions) -> int:
+    folder = folder_of(options.folder)
+    approvals = options.approvals()
+    if options.session and options.last:
+        raise usage(say("error.both_sessions"))
+
+    async def work() -> int:
+        async with opened(folder, options.overrides()) as app:
+            request = RunRequest(
+                text=text,
+                session=last_session(app) if options.last else options.session,
+                mode=options.mode,
+                model=options.model,
+                agent=agent,
+                approvals=approvals,
+            )
+
+            async def start(listen: Listener) -> RunResult:
+                return await app.runs.run(request, listen)
+
+            return (await drive(app, start, approvals=approvals, as_json=options.as_json))[0]
+
+    return asyncio.run(work())
+
+
+def last_session(app: App) -> str:
+    """The newest conversation of this folder. Raises UsageError where there is none."""
+    key = workspace_key(app)
+    sessions = app.journal.list_sessions(limit=1, workspace=key)
+    if not sessions:
+        raise usage(say("error.no_last_session", folder=key))
+    return sessions[0].session_id
+
+
+def workspace_key(app: App) -> str:
+    """The name under which this folder's conversations are kept."""
+    return str(app.workspace.roots[0]) if app.workspace.roots else ""

@@ -1,0 +1,105 @@
+"""What the terminal can do, and text made safe and fit for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import IO, Literal
+
+Colour = Literal["bold", "dim", "red", "green", "yellow", "blue", "magenta", "cyan", "italic", "strike"]
+_CODES: dict[Colour, str] = {
+    "bold": "1",
+    "dim": "2",
+    "italic": "3",
+    "strike": "9",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+}
+# Everything that moves the cursor, changes colours, or turns the direction of text.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """Where a person reads: a stream, whether it is a live terminal, and whether it has colours."""
+
+    stream: IO[str]
+    live: bool
+    colours: bool
+
+    @property
+    def width(self) -> int:
+        """Columns; 80 where nobody knows."""
+        return max(20, shutil.get_terminal_size((80, 24)).columns)
+
+    def paint(self, text: str, *colours: Colour) -> str:
+        """`text` in colours, if there are any."""
+        if not self.colours or not text or not colours:
+            return text
+        return f"\x1b[{';'.join(_CODES[c] for c in colours)}m{text}\x1b[0m"
+
+    def write(self, text: str) -> None:
+        self.stream.write(text)
+        self.stream.flush()
+
+
+def for_people(environ: Mapping[str, str] = os.environ) -> Terminal:
+    """The stream for human output: stderr, or stdout where only that is a terminal."""
+    stream = sys.stdout if sys.stdout.isatty() and not sys.stderr.isatty() else sys.stderr
+    return terminal(stream, environ)
+
+
+def terminal(stream: IO[str], environ: Mapping[str, str] = os.environ) -> Terminal:
+    """`NO_COLOR` and a dumb terminal are respected; `FORCE_COLOR` colours a pipe."""
+    live = stream.isatty() and environ.get("TERM") != "dumb"
+    forced = environ.get("FORCE_COLOR", "") not in ("", "0")
+    return Terminal(stream, live, (live or forced) and not environ.get("NO_COLOR"))
+
+
+def somebody_there() -> bool:
+    """True where a person can be asked: the keyboard and the screen are a terminal."""
+    return sys.stdin.isatty() and (sys.stderr.isatty() or sys.stdout.isatty())
+
+
+def safe(text: str) -> str:
+    """Text from models, tools and files with every control character made visible."""
+    return _UNSAFE.sub(_visible, text.replace("\r\n", "\n"))
+
+
+def _visible(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def columns(text: str) -> int:
+    """How many columns `text` takes: East Asian wide characters take two."""
+    return sum(_width(char) for char in text)
+
+
+def clip(text: str, width: int) -> str:
+    """One line of at most `width` columns."""
+    line = " ".join(text.split())
+    if columns(line) <= width:
+        return line
+    used, kept = 0, 0
+    for char in line:
+        used += _width(char)
+        if used > width - 1:
+            break
+        kept += 1
+    return line[:kept] + "…"
+
+
+def _width(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

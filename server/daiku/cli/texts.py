@@ -1,0 +1,164 @@
+"""What the terminal says, in English and Japanese."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+CHAT_HELP = """\
+/model [NAME]  show or choose the model
+/mode [ask|plan|act]  show or choose the mode
+/undo  take back the last change of files
+/sessions  earlier conversations
+/session ID  go on with one
+/new  a new conversation
+/stop  stop the run (or Ctrl-C)
+/quit  leave (or Ctrl-D)"""
+CHAT_HELP_JA = """\
+/model [名前]  モデルの表示・選択
+/mode [ask|plan|act]  モードの表示・選択
+/undo  直前のファイル変更を取り消す
+/sessions  以前の会話
+/session ID  会話を続ける
+/new  新しい会話
+/stop  実行を止める（Ctrl-C でも可）
+/quit  終了（Ctrl-D でも可）"""
+
+TEXTS: dict[str, tuple[str, str]] = {
+    # help
+    "help": (
+        "Daiku: an AI software engineer for your editor and your terminal.",
+        "Daiku: エディターと端末で働く AI ソフトウェアエンジニア。",
+    ),
+    "help.run": ("Do one thing in this folder. PROMPT - reads stdin.", "このフォルダーで一つの依頼を行います。PROMPT に - を渡すと標準入力を読みます。"),
+    "help.chat": ("Talk in the terminal.", "端末で会話します。"),
+    "help.plan": ("Let the planner alone make a plan for GOAL.", "プランナーだけで GOAL の計画を作ります。"),
+    "help.code": ("Let the coder alone write what TEXT says.", "コーダーだけで TEXT の内容を書きます。"),
+    "help.exec": ("Let the runner alone run what TEXT says.", "ランナーだけで TEXT の内容を実行します。"),
+    "help.resume": ("Go on with a paused or interrupted run.", "中断・停止した実行を再開します。"),
+    "help.sessions": ("Conversations: list, show, export, replay, delete.", "会話: 一覧、表示、書き出し、再現、削除。"),
+    "help.sessions.list": ("List conversations, newest first.", "会話を新しい順に一覧します。"),
+    "help.sessions.show": ("Show a conversation.", "会話を表示します。"),
+    "help.sessions.export": ("Write a conversation to stdout.", "会話を標準出力に書き出します。"),
+    "help.sessions.replay": (
+        "Run a session again from its journal, without a model, and report the first difference.",
+        "記録からモデルなしで再実行し、最初の違いを報告します。",
+    ),
+    "help.sessions.delete": ("Delete a conversation and its trace.", "会話とその記録を削除します。"),
+    "help.models": ("Models that can be used, and why others cannot.", "使えるモデルと、使えない理由を一覧します。"),
+    "help.tools": ("Tools that an agent can use.", "エージェントが使えるツールを一覧します。"),
+    "help.config": ("Settings: show them, trust a folder's own.", "設定: 表示、フォルダーの設定の信頼。"),
+    "help.config.show": ("Show every setting and where it comes from.", "すべての設定とその出どころを表示します。"),
+    "help.config.trust": ("Trust the settings file of a folder.", "フォルダーの設定ファイルを信頼します。"),
+    "help.config.untrust": ("Trust it no longer.", "信頼を取り消します。"),
+    "help.doctor": ("Look for what is wrong and say how to mend it.", "問題を調べ、直し方を示します。"),
+    "help.trace": ("Write the trace of SESSION as JSON lines.", "SESSION のトレースを JSON 行で書き出します。"),
+    "help.lsp": ("The language server over stdio.", "言語サーバー（標準入出力）。"),
+    "help.opt.dir": ("Work in DIR.", "DIR で作業します。"),
+    "help.opt.model": ("Model, also as provider/name.", "モデル名（provider/name も可）。"),
+    "help.opt.mode": ("ask: only answer; plan: only plan; act: do it.", "ask: 答えるだけ、plan: 計画だけ、act: 実行。"),
+    "help.opt.approve": (
+        "What is allowed without asking (default: ask on a terminal, none without one).",
+        "確認なしで許すもの（既定: 端末では ask、それ以外は none）。",
+    ),
+    "help.opt.json": ("One chunk per line on stdout.", "標準出力に 1 行 1 チャンクで出力します。"),
+    "help.opt.session": ("Go on with session ID.", "セッション ID の会話を続けます。"),
+    "help.opt.continue": ("Go on with this folder's last conversation.", "このフォルダーの直前の会話を続けます。"),
+    "help.opt.max_cost": ("Stop at this cost in USD.", "この費用（USD）で止めます。"),
+    "help.opt.max_tokens": ("Stop after this many tokens.", "このトークン数で止めます。"),
+    "help.opt.max_rounds": ("Stop after this many model calls.", "このモデル呼び出し回数で止めます。"),
+    "help.opt.max_seconds": ("Stop after this many seconds.", "この秒数で止めます。"),
+    "help.opt.tcp": ("Listen on HOST:PORT instead of stdio.", "標準入出力の代わりに HOST:PORT で待ち受けます。"),
+    "help.opt.list_json": ("As JSON.", "JSON で出力します。"),
+    # while it runs
+    "thinking": ("thinking", "考え中"),
+    "waiting": ("waiting for the model", "モデルの返事待ち"),
+    "running": ("running", "実行中"),
+    "more_lines": ("… {count} more lines", "… 残り {count} 行"),
+    "undo_with": ("undo with checkpoint {id}", "元に戻すチェックポイント {id}"),
+    "cancelling": ("Stopping. Press Ctrl-C again to kill.", "停止しています。もう一度 Ctrl-C で強制終了します。"),
+    "cancelled": ("Stopped.", "停止しました。"),
+    "limit": ("Stopped at a limit.", "上限に達したので止まりました。"),
+    "no_approval": (
+        "Something needed approval and nobody could be asked. Run in a terminal, or with --approve edits or all.",
+        "承認が必要でしたが、尋ねる相手がいませんでした。端末で実行するか、--approve edits か all を付けてください。",
+    ),
+    "usage": ("{prompt} in · {completion} out", "入力 {prompt} · 出力 {completion}"),
+    "usage.cached": (" ({cached} cached)", "（キャッシュ {cached}）"),
+    "go_on": ("go on: daiku run --session {session} …", "続ける: daiku run --session {session} …"),
+    "resume_with": ("go on: daiku resume {run}", "再開: daiku resume {run}"),
+    "plan.progress": ("Plan: {name} ({done} of {all} done)", "計画: {name}（{all} のうち {done} 完了）"),
+    # approvals and questions
+    "approve.edit": ("Change files?", "ファイルを変更しますか？"),
+    "approve.command": ("Run this command?", "このコマンドを実行しますか？"),
+    "approve.network": ("Reach the network?", "ネットワークに接続しますか？"),
+    "approve.mcp": ("Call this tool of another program?", "外部プログラムのツールを呼びますか？"),
+    "approve.plan": ("Go ahead with this plan?", "この計画で進めますか？"),
+    "approve.keys": ("[y] yes  {always}[n] no  [f] no, and say why", "[y] はい  {always}[n] いいえ  [f] 理由を伝えて断る"),
+    "approve.always": ("[a] always ({what})  ", "[a] 常に許可（{what}）  "),
+    "approve.details": ("[d] details  ", "[d] 詳細  "),
+    "approve.yes": ("allowed", "許可しました"),
+    "approve.always.done": ("always allowed", "常に許可しました"),
+    "approve.no": ("rejected", "断りました"),
+    "approve.feedback": ("What should be done instead? ", "代わりにどうしますか？ "),
+    "question": ("Question", "質問"),
+    "question.choose": ("Number or text: ", "番号または文: "),
+    "answer": ("Answer: ", "答え: "),
+    # chat
+    "chat.welcome": ("Daiku, {model}, in {folder}. /help shows what you can type.", "Daiku、{model}、{folder}。/help で入力できるものを表示します。"),
+    "chat.help": (CHAT_HELP, CHAT_HELP_JA),
+    "chat.unknown": ("There is no {command}. /help shows what there is.", "{command} はありません。/help で一覧を表示します。"),
+    "chat.mode": ("Mode: {mode}", "モード: {mode}"),
+    "chat.model": ("Model: {model}", "モデル: {model}"),
+    "chat.new": ("A new conversation.", "新しい会話です。"),
+    "chat.session": ("Session {session}: {title}", "セッション {session}: {title}"),
+    "chat.nothing_to_undo": ("There is nothing to undo.", "取り消すものはありません。"),
+    "chat.undone": ("Taken back: {files}", "取り消しました: {files}"),
+    "chat.nothing_runs": ("Nothing is running.", "実行中のものはありません。"),
+    "chat.bye": ("Bye.", "終了します。"),
+    # lists
+    "none_yet": ("There are none yet.", "まだありません。"),
+    "deleted": ("Deleted {session}.", "{session} を削除しました。"),
+    "replay.same": ("{events} events, no difference.", "{events} 件のイベント、違いはありません。"),
+    "replay.differs": ("The first difference is at seq {seq}:", "最初の違いは seq {seq} です:"),
+    "recorded": ("recorded", "記録"),
+    "replayed": ("replayed", "再現"),
+    "models.unreachable": ("not usable: {why}", "使えません: {why}"),
+    "models.context": ("{tokens} tokens", "{tokens} トークン"),
+    "trusted": ("{folder} is trusted: its .daiku/config.toml may set everything but keys.", "{folder} を信頼しました。.daiku/config.toml は鍵以外のすべてを設定できます。"),
+    "untrusted": ("{folder} is not trusted.", "{folder} は信頼されていません。"),
+    "config.default": ("default", "既定"),
+    "config.ignored": ("ignored until trusted: daiku config trust", "信頼するまで無視: daiku config trust"),
+    # doctor
+    "doctor.good": ("Everything is in order.", "すべて正常です。"),
+    "doctor.bad": ("{count} to mend.", "直すべきもの: {count} 件。"),
+    # mistakes
+    "error.prompt_empty": ("The prompt is empty. Say what to do: daiku run \"…\"", "依頼が空です。することを書いてください: daiku run \"…\""),
+    "error.prompt_utf8": ("{where} is not UTF-8 text.", "{where} が UTF-8 のテキストではありません。"),
+    "error.prompt_large": ("{where} is larger than {limit} bytes.", "{where} が {limit} バイトを超えています。"),
+    "error.folder": ("There is no folder {folder}.", "フォルダー {folder} がありません。"),
+    "error.both_sessions": ("--session and --continue exclude each other.", "--session と --continue は同時に使えません。"),
+    "error.no_last_session": ("There is no earlier conversation in {folder}. Leave --continue away.", "{folder} に以前の会話がありません。--continue を外してください。"),
+    "error.ask_nobody": (
+        "--approve ask needs a terminal. Use --approve edits, all or none.",
+        "--approve ask には端末が必要です。--approve edits、all、none を使ってください。",
+    ),
+    "error.tcp": ("--tcp must be HOST:PORT, not {value}.", "--tcp は HOST:PORT の形です（{value} は不可）。"),
+    "error.chat_terminal": ("daiku chat needs a terminal. Use daiku run.", "daiku chat には端末が必要です。daiku run を使ってください。"),
+    "error.internal": ("Something unexpected went wrong: {what}. The log has the details: {log}", "予期しない問題が起きました: {what}。詳細はログにあります: {log}"),
+    "error.help": ("See: {command} --help", "参照: {command} --help"),
+}  # fmt: skip
+
+
+def locale_of(environ: Mapping[str, str]) -> str:
+    """`ja` or `en`, from the usual variables in their order."""
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := environ.get(name):
+            return "ja" if value.lower().startswith("ja") else "en"
+    return "en"
+
+
+def say(key: str, **values: object) -> str:
+    """The text of `key` in the person's language."""
+    english, japanese = TEXTS[key]
+    return (japanese if locale_of(os.environ) == "ja" else english).format(**values)

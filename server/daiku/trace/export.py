@@ -1,0 +1,142 @@
+"""The trace: a session's chunks as one JSON line per agent, tool and handoff, with tokens and times."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from daiku.domain.base import Frozen
+from daiku.domain.events import (
+    AgentEnd,
+    AgentStart,
+    Chunk,
+    HandoffEnd,
+    HandoffStart,
+    RunFinished,
+    RunStarted,
+    ToolCalled,
+    ToolResponded,
+    Used,
+)
+
+TraceKind = Literal["agent_start", "tool_start", "tool_end", "handoff_start", "handoff_end", "agent_end"]
+RESULT_LIMIT = 2000
+"""Characters of a result that a trace line keeps; the journal has all of it."""
+
+
+class TraceLine(Frozen):
+    """One line (PROTOCOL 5). Tokens are those of the agent so far; `duration_ms` of the whole span."""
+
+    event: TraceKind
+    time: str
+    session: str
+    agent: str
+    tool: str | None = None
+    tok_prompt: int = 0
+    tok_completion: int = 0
+    duration_ms: int = 0
+    result: str | None = None
+
+
+@dataclass(slots=True)
+class _Span:
+    """A run of an agent under way."""
+
+    agent: str
+    since: str
+    prompt: int = 0
+    completion: int = 0
+    handoffs: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def trace_lines(chunks: Iterable[Chunk]) -> Iterator[TraceLine]:
+    """The trace of a session, in the order of its chunks. A run is a span of its agent."""
+    spans: dict[str, _Span] = {}
+    for chunk in chunks:
+        span = spans.get(chunk.run)
+        line = _line(chunk, span, spans)
+        if line is not None:
+            yield line
+
+
+def _line(chunk: Chunk, span: _Span | None, spans: dict[str, _Span]) -> TraceLine | None:
+    event = chunk.event
+    match event:
+        case RunStarted() | AgentStart():
+            if span is not None:
+                return None
+            spans[chunk.run] = _Span(chunk.agent, chunk.time)
+            return _made(chunk, "agent_start", spans[chunk.run])
+        case Used():
+            if span is not None:
+                span.prompt += event.prompt_tokens
+                span.completion += event.completion_tokens
+            return None
+        case ToolCalled(tool=tool):
+            return _made(chunk, "tool_start", span, tool=tool)
+        case ToolResponded(tool=tool, result=result, duration_ms=took):
+            return _made(chunk, "tool_end", span, tool=tool, result=result, took=took)
+        case HandoffStart(to=to, request=request):
+            if span is not None:
+                span.handoffs[to] = chunk.time
+            return _made(chunk, "handoff_start", span, tool=to, result=request)
+        case HandoffEnd(to=to, source=source, result=result):
+            since = (span.handoffs.pop(to, "") or span.handoffs.pop(source, "")) if span else ""
+            return _made(chunk, "handoff_end", span, tool=to, result=result, took=_between(since, chunk.time))
+        case RunFinished(text=text, status=status):
+            spans.pop(chunk.run, None)
+            took = _between(span.since, chunk.time) if span else 0
+            return _made(chunk, "agent_end", span, result=text or status, took=took)
+        case AgentEnd():
+            return None
+        case _:
+            return None
+
+
+def _made(
+    chunk: Chunk, kind: TraceKind, span: _Span | None, *, tool: str = "", result: str = "", took: int = 0
+) -> TraceLine:
+    return TraceLine(
+        event=kind,
+        time=chunk.time,
+        session=chunk.session,
+        agent=chunk.agent,
+        tool=tool or None,
+        tok_prompt=span.prompt if span else 0,
+        tok_completion=span.completion if span else 0,
+        duration_ms=took,
+        result=result[:RESULT_LIMIT] or None,
+    )
+
+
+def as_jsonl(chunks: Iterable[Chunk]) -> str:
+    """The trace as JSON Lines; every line has every key."""
+    return "".join(
+        json.dumps(line.model_dump(), ensure_ascii=False, separators=(",", ":")) + "\n"
+        for line in trace_lines(chunks)
+    )
+
+
+def write_trace(home: Path, session: str, chunks: Iterable[Chunk]) -> Path:
+    """Write `home`/traces/`session`.jsonl anew, readable by its owner only; the file. Raises OSError."""
+    path = home / "traces" / f"{session}.jsonl"
+    handle = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        path.chmod(0o600)
+        file.write(as_jsonl(chunks))
+    return path
+
+
+def _between(since: str, until: str) -> int:
+    """Milliseconds between two times of chunks; 0 where one is missing."""
+    try:
+        return max(
+            0, round((datetime.fromisoformat(until) - datetime.fromisoformat(since)).total_seconds() * 1000)
+        )
+    except ValueError:
+        return 0

@@ -1,0 +1,76 @@
+"""A session as a text to keep: Markdown for people, JSON and JSON Lines for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+from daiku.api import ExportFormat
+from daiku.domain.events import (
+    Chunk,
+    Edited,
+    ErrorHappened,
+    MessageSaid,
+    PlanChanged,
+    RunFinished,
+    RunStarted,
+    ToolCalled,
+    ToolResponded,
+)
+from daiku.domain.sessions import Session
+
+OUTPUT_LIMIT = 4000
+
+
+def export(session: Session, chunks: Sequence[Chunk], form: ExportFormat) -> str:
+    """`chunks` (the durable ones of `session`) in the form asked for."""
+    match form:
+        case "jsonl":
+            return "".join(f"{chunk.json()}\n" for chunk in chunks)
+        case "json":
+            return f'{{"session":{session.model_dump_json(by_alias=True)},"chunks":[{",".join(c.json() for c in chunks)}]}}\n'
+        case "markdown":
+            title = session.title or session.session_id
+            return "\n\n".join([f"# {title}", *_parts(chunks)]) + "\n"
+        case _:
+            assert_never(form)
+
+
+def _parts(chunks: Sequence[Chunk]) -> Iterator[str]:
+    for chunk in chunks:
+        match chunk.event:
+            case RunStarted(prompt=prompt):
+                yield f"## {chunk.time}\n\n{_quoted(prompt)}"
+            case MessageSaid(role="user", text=text):
+                yield _quoted(text)
+            case MessageSaid(text=text) if text:
+                yield text
+            case ToolCalled(tool=tool, args=args):
+                yield f"**{tool}** `{json.dumps(args, ensure_ascii=False)[:400]}`"
+            case ToolResponded(ok=ok, result=result):
+                yield f"{'' if ok else 'Failed:'}\n{_fenced(result)}".strip()
+            case Edited(diff=diff) if diff:
+                yield _fenced(diff, "diff")
+            case PlanChanged(plan=plan):
+                steps = (f"- [{'x' if s.status == 'completed' else ' '}] {s.name}" for s in plan.steps)
+                yield "\n".join([f"**{plan.name}**", "", *steps])
+            case ErrorHappened(message=message, hint=hint):
+                yield f"**Error:** {message} {hint}".strip()
+            case RunFinished(status=status) if status != "completed":
+                yield f"*{status}*"
+            case _:
+                pass
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines() or [""])
+
+
+def _fenced(text: str, kind: str = "") -> str:
+    """`text` in a fence longer than any in it; its end is cut where it is very long."""
+    cut = text if len(text) <= OUTPUT_LIMIT else text[:OUTPUT_LIMIT] + f"\n… {len(text) - OUTPUT_LIMIT} more"
+    fence = "```"
+    while fence in cut:
+        fence += "`"
+    return f"{fence}{kind}\n{cut.rstrip()}\n{fence}"
