@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from daiku.core.guard import Policy
-from daiku.core.ports import Checkpoints, Editor, Grants, LanguageModelBridge, Workspace
+from daiku.core.ports import Editor, Grants, LanguageModelBridge, Workspace
 from daiku.core.redact import redactor
 from daiku.domain.config import Config
-from daiku.domain.errors import Failure, UsageError
-from daiku.domain.patches import FileStat
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolSpec
 from daiku.llm.model import Models, ProviderModels
 from daiku.prompts import describe_tool, prompts_folder
 from daiku.runs import Runs, Wiring
 from daiku.settings import secrets_of
+from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.sandbox import sandbox_state
 from daiku.tools.table import builtin_tools
@@ -38,7 +37,7 @@ class App:
     runs: Runs
     journal: Journal
     grants: Grants
-    checkpoints: Checkpoints
+    checkpoints: CheckpointStore
     registry: ToolRegistry
     llm: Models
 
@@ -57,16 +56,6 @@ class App:
         self.journal.close()
 
 
-class _NoCheckpoints:
-    """Until the store lands."""
-
-    async def take(self, session: str, run: str, paths: Sequence[str]) -> str:
-        return "none"
-
-    async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
-        raise UsageError(Failure(kind="not_found", message=f"There is no {checkpoint_id}."))
-
-
 def build(
     config: Config,
     *,
@@ -80,7 +69,7 @@ def build(
     redact = redactor(secrets_of(config, os.environ))
     journal = Journal(home / DATABASE, redact)
     grants = GrantStore(home / DATABASE)
-    checkpoints = _NoCheckpoints()
+    checkpoints = CheckpointStore(home / "checkpoints", workspace)
     registry = ToolRegistry(builtin_tools(), describe_tool, redact=redact)
     llm = Models(
         config,

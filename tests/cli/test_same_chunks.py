@@ -73,8 +73,7 @@ async def story(protocol: Protocol, folder: Path) -> list[Json]:
 async def test_six_protocols_give_the_same_chunks_but_for_ids(tmp_path: Path) -> None:
     stories = {p: await story(p, tmp_path / p) for p in PROTOCOLS}
     first = stories["openai-chat"]
-    assert [c["type"] for c in first][0] == "run_started"
-    assert [c["type"] for c in first][-1] == "run_finished"
+    assert (first[0]["type"], first[-1]["type"]) == ("run_started", "run_finished")
     assert "".join(c["data"]["text"] for c in first if c["type"] == "delta").startswith("I read both files")
     for protocol, chunks in stories.items():
         assert chunks == first, protocol

@@ -182,8 +182,11 @@ def test_every_prefix_resumes_to_the_same_end_and_no_tool_runs_twice() -> None:
 
 
 def test_an_interrupted_call_is_told_to_the_model() -> None:
-    history = [START, MessageSaid(role="assistant", text="", calls=(call("1", "files/write"),))]
-    history.append(ToolCalled(id="1", tool="files/write", args={}))
+    history: list[Event] = [
+        START,
+        MessageSaid(role="assistant", text="", calls=(call("1", "files/write"),)),
+        ToolCalled(id="1", tool="files/write", args={}),
+    ]
     world = World([said(), said("I looked again.")])
     play(world, history)
     last = world.requests[-1][-1]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -84,7 +84,7 @@ class Service:
 
 
 @asynccontextmanager
-async def serving(script: Sequence[Said], port: int = 0) -> AsyncIterator[Service]:
+async def serving(script: Sequence[Said], port: int = 0) -> AsyncGenerator[Service]:
     """The service, for as long as the block runs."""
     service = Service(port)
 
@@ -102,7 +102,8 @@ async def serving(script: Sequence[Said], port: int = 0) -> AsyncIterator[Servic
                 status = "200 OK" if data is not None else "404 Not Found"
                 out = data if data is not None else b"{}"
                 writer.write(
-                    f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {len(out)}\r\n\r\n".encode() + out
+                    f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {len(out)}\r\n\r\n".encode()
+                    + out
                 )
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -175,7 +176,8 @@ def due_responses(script: Sequence[Said], items: list[Json]) -> tuple[int, Said]
 
 def sse(events: Sequence[Json], named: bool = False) -> bytes:
     lines = [
-        (f"event: {e['type']}\n" if named else "") + f"data: {json.dumps(e, ensure_ascii=False)}\n\n" for e in events
+        (f"event: {e['type']}\n" if named else "") + f"data: {json.dumps(e, ensure_ascii=False)}\n\n"
+        for e in events
     ]
     return "".join(lines).encode()
 
@@ -193,8 +195,10 @@ def chat(turn: tuple[int, Said]) -> bytes:
         function: Json = {"name": name, "arguments": ""}
         call = {"index": place, "id": f"call_{index}_{place}", "type": "function", "function": function}
         events.append(chunk({"tool_calls": [call]}))
-        for piece in (text[:5], text[5:]):
-            events.append(chunk({"tool_calls": [{"index": place, "function": {"arguments": piece}}]}))
+        events += [
+            chunk({"tool_calls": [{"index": place, "function": {"arguments": piece}}]})
+            for piece in (text[:5], text[5:])
+        ]
     events.append(chunk({}, "tool_calls" if said.calls else "stop"))
     usage = {
         "prompt_tokens": PROMPT_TOKENS,
@@ -207,23 +211,30 @@ def chat(turn: tuple[int, Said]) -> bytes:
 
 def responses(turn: tuple[int, Said]) -> bytes:
     index, said = turn
-    events: list[Json] = [{"type": "response.created", "response": {"id": f"resp_{index}", "status": "in_progress"}}]
+    events: list[Json] = [
+        {"type": "response.created", "response": {"id": f"resp_{index}", "status": "in_progress"}}
+    ]
     output: list[Json] = []
     if said.pieces:
         item = {"type": "message", "id": f"msg_{index}", "role": "assistant", "status": "completed"}
         place = len(output)
-        events.append({"type": "response.output_item.added", "output_index": place, "item": {**item, "content": []}})
-        for piece in said.pieces:
-            events.append(
-                {
-                    "type": "response.output_text.delta",
-                    "output_index": place,
-                    "content_index": 0,
-                    "item_id": item["id"],
-                    "delta": piece,
-                }
-            )
-        whole = {**item, "content": [{"type": "output_text", "text": "".join(said.pieces), "annotations": []}]}
+        events.append(
+            {"type": "response.output_item.added", "output_index": place, "item": {**item, "content": []}}
+        )
+        events += [
+            {
+                "type": "response.output_text.delta",
+                "output_index": place,
+                "content_index": 0,
+                "item_id": item["id"],
+                "delta": piece,
+            }
+            for piece in said.pieces
+        ]
+        whole = {
+            **item,
+            "content": [{"type": "output_text", "text": "".join(said.pieces), "annotations": []}],
+        }
         events.append({"type": "response.output_item.done", "output_index": place, "item": whole})
         output.append(whole)
     for number, (name, arguments) in enumerate(said.calls):
@@ -281,11 +292,13 @@ def anthropic(turn: tuple[int, Said]) -> bytes:
     events: list[Json] = [{"type": "message_start", "message": message}]
     place = 0
     if said.pieces:
-        events.append({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
-        for piece in said.pieces:
-            events.append(
-                {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}}
-            )
+        events.append(
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+        )
+        events += [
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}}
+            for piece in said.pieces
+        ]
         events.append({"type": "content_block_stop", "index": 0})
         place = 1
     for number, (name, arguments) in enumerate(said.calls):
@@ -318,7 +331,9 @@ def gemini(turn: tuple[int, Said]) -> bytes:
         "cachedContentTokenCount": CACHED_TOKENS,
         "totalTokenCount": PROMPT_TOKENS + COMPLETION_TOKENS,
     }
-    events: list[Json] = [{"candidates": [{"content": {"role": "model", "parts": p}, "index": 0}]} for p in parts]
+    events: list[Json] = [
+        {"candidates": [{"content": {"role": "model", "parts": p}, "index": 0}]} for p in parts
+    ]
     last = {"candidates": [{"content": {"role": "model", "parts": []}, "finishReason": "STOP", "index": 0}]}
     return sse([*events, {**last, "usageMetadata": usage, "modelVersion": MODEL}])
 

@@ -48,7 +48,7 @@ class FileStat(Wire):
 class ChangeOp(StrEnum):
     insert = "insert"
     delete = "delete"
-    replace = "replace"
+    replace = "replace"  # pyright: ignore[reportAssignmentType]  # the member is named by R1.94; it hides str.replace on purpose
 
 
 class Change(Frozen):

@@ -20,11 +20,11 @@ ApprovalMode = Literal["ask", "edits", "all", "none"]
 class RunLimits(Wire):
     """Where a run stops by itself; 0 is no limit (X.24)."""
 
-    max_rounds: int = Field(50, ge=0)
-    max_tokens: int = Field(0, ge=0)
-    max_cost: float = Field(0.0, ge=0, allow_inf_nan=False)
-    max_seconds: int = Field(0, ge=0)
-    max_tool_errors: int = Field(3, ge=0)
+    max_rounds: int = Field(default=50, ge=0)
+    max_tokens: int = Field(default=0, ge=0)
+    max_cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    max_seconds: int = Field(default=0, ge=0)
+    max_tool_errors: int = Field(default=3, ge=0)
 
 
 class Position(Wire):

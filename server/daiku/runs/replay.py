@@ -214,7 +214,7 @@ class _Recorded:
 
     def outside(self) -> list[Event]:
         """What the loop does not decide: how a run was ended from outside (cancelled, timed out)."""
-        theirs = [e for e in self._events if not isinstance(e, Notice)]
+        theirs: list[Event] = [e for e in self._events if not isinstance(e, Notice)]
         count = sum(not isinstance(e, Notice) for e in self.made)
         rest = theirs[count:]
         ended = bool(self.made) and isinstance(self.made[-1], RunFinished)

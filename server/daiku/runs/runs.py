@@ -16,14 +16,11 @@ from daiku.domain.events import (
     ApprovalDecision,
     ApprovalGiven,
     Chunk,
-    ErrorHappened,
-    Event,
     InputGiven,
     MessageSaid,
     PlanChanged,
     RunFinished,
     RunStarted,
-    ToolResponded,
 )
 from daiku.domain.messages import Image
 from daiku.domain.plans import Plan
@@ -33,8 +30,9 @@ from daiku.domain.runs import (
     Mode,
     RunLimits,
     RunResult,
-    TerminalStatus,
 )
+from daiku.runs.ending import end, time_is_up, unexpected
+from daiku.runs.history import events_of, last_start
 from daiku.runs.live import LiveRun, Paused
 from daiku.runs.wiring import Wiring
 
@@ -43,7 +41,6 @@ log = logging.getLogger(__name__)
 Listener = Callable[[Chunk], None]
 """Called in order, on the event loop, with every chunk of the run once it is journaled."""
 
-CANCELLED = "This call was cancelled by the person; it may have had an effect."
 TITLE_LIMIT = 60
 
 
@@ -74,14 +71,14 @@ class Runs:
     """The runs of one workspace in this process. Methods raise DaikuError for what we expect."""
 
     def __init__(self, wiring: Wiring) -> None:
-        self._wiring = wiring
+        self.wiring = wiring
         self._live: dict[str, LiveRun] = {}
         self._past: dict[str, _Past] = {}
 
     async def run(self, request: RunRequest, listen: Listener) -> RunResult:
         """Do what `request` asks to its end, showing every chunk. Cancelling the caller cancels
         the run; `cancel` ends it with a result. Raises UsageError before anything is journaled."""
-        wiring = self._wiring
+        wiring = self.wiring
         agent = find_agent(request.agent)
         model = wiring.model(request.model)
         session = request.session or wiring.journal.new_session(workspace=wiring.workspace_key).session_id
@@ -110,14 +107,14 @@ class Runs:
     async def resume(self, run: str, listen: Listener, approvals: ApprovalMode = "ask") -> RunResult:
         """Go on with a paused or interrupted run; a finished one repeats its result. Raises
         UsageError: unknown, under way, or not the session's last run."""
-        wiring = self._wiring
+        wiring = self.wiring
         session = wiring.journal.session_of_run(run)
         chunks = wiring.journal.chunks(session)
         own = [c for c in chunks if c.run == run]
         if own[0].parent is not None:
             raise _usage(f"{run} is part of {own[0].parent}.", f"Resume {own[0].parent}.")
         ended = any(isinstance(c.event, RunFinished) for c in own)
-        state = fold(_events(chunks, until_run=run))
+        state = fold(events_of(chunks, until_run=run))
         agent = find_agent(own[0].agent)
         live = LiveRun(wiring, agent, run, session, state, listen, approvals)
         if ended:
@@ -146,8 +143,9 @@ class Runs:
 
     async def _loop(self, live: LiveRun, *, again: bool) -> State:
         seconds = live.record.state.limits.max_seconds
+        bound = asyncio.timeout(seconds or None)
         try:
-            async with asyncio.timeout(seconds or None) as bound:
+            async with bound:
                 live.prepare()
                 if again:
                     live.show_again()
@@ -157,34 +155,34 @@ class Runs:
         except TimeoutError:
             if not bound.expired():
                 raise
-            _end(live, "limit", _time_is_up(seconds))
+            end(live, "limit", time_is_up(seconds))
         except asyncio.CancelledError:
             if not live.abandoned:
-                _end(live, "cancelled", None)
+                end(live, "cancelled", None)
         except DaikuError as error:
-            _end(live, "failed", error.failure)
+            end(live, "failed", error.failure)
         except Exception as error:  # the run boundary: one of the three places that catch all
             log.exception("run %s failed", live.run)
-            _end(live, "failed", _unexpected(error))
+            end(live, "failed", unexpected(error))
         return live.record.state
 
     def _note(self, live: LiveRun) -> None:
         result = live.result()
-        self._wiring.journal.touch(live.session, "running" if live.abandoned else result.status)
+        self.wiring.journal.touch(live.session, "running" if live.abandoned else result.status)
         self._past[live.session] = _Past(result.last_seq, live.record.state)
 
     def _close_open_run(self, session: str, listen: Listener) -> State:
         """The conversation so far; a run that never ended is ended, as a new one begins."""
-        journal = self._wiring.journal
+        journal = self.wiring.journal
         past = self._past.get(session)
         tail = journal.chunks(session, past.seq if past else 0)
-        state = fold(_events(tail), past.state if past else None)
+        state = fold(events_of(tail), past.state if past else None)
         starts = [c for c in tail if isinstance(c.event, RunStarted) and c.parent is None]
         if state.started_run and state.finished is None:
-            last = starts[-1] if starts else _last_start(journal.chunks(session))
+            last = starts[-1] if starts else last_start(journal.chunks(session))
             agent = find_agent(last.agent)
-            live = LiveRun(self._wiring, agent, last.run, session, state, listen, "none")
-            _end(live, "cancelled", None)
+            live = LiveRun(self.wiring, agent, last.run, session, state, listen, "none")
+            end(live, "cancelled", None)
             state = live.record.state
         return state
 
@@ -209,16 +207,16 @@ class Runs:
         return live.result()
 
     async def _cancel_on_record(self, run: str) -> RunResult:
-        journal = self._wiring.journal
+        journal = self.wiring.journal
         session = journal.session_of_run(run)
         lock = journal.lock(session)
         try:
             chunks = journal.chunks(session)
-            state = fold(_events(chunks, until_run=run))
+            state = fold(events_of(chunks, until_run=run))
             agent = next(c.agent for c in chunks if c.run == run)
-            live = LiveRun(self._wiring, find_agent(agent), run, session, state, _nobody, "none")
+            live = LiveRun(self.wiring, find_agent(agent), run, session, state, _nobody, "none")
             if state.finished is None:
-                _end(live, "cancelled", None)
+                end(live, "cancelled", None)
                 self._note(live)
             return live.result()
         finally:
@@ -258,14 +256,14 @@ class Runs:
 
     async def change_plan(self, plan: Plan) -> Plan:
         """Record the person's change of a plan; a run under way sees it. Raises UsageError."""
-        session, run = self._wiring.journal.session_of_plan(plan.plan_id)
+        session, run = self.wiring.journal.session_of_plan(plan.plan_id)
         live = next((each for each in self._live.values() if each.session == session), None)
         if live is not None:
             live.record(PlanChanged(plan=plan))
             return plan
-        lock = self._wiring.journal.lock(session)
+        lock = self.wiring.journal.lock(session)
         try:
-            self._wiring.journal.writer(session).write(run, None, "user", (PlanChanged(plan=plan),))
+            self.wiring.journal.writer(session).write(run, None, "user", (PlanChanged(plan=plan),))
         finally:
             lock.release()
         return plan
@@ -282,10 +280,14 @@ class Runs:
         if tasks:
             await asyncio.wait(tasks)
 
+    def find(self, run: str) -> LiveRun | None:
+        """The run if it is under way in this process."""
+        return self._live.get(run)
+
     def _need(self, run: str) -> LiveRun:
         live = self._live.get(run)
         if live is None:
-            session = self._wiring.journal.session_of_run(run)
+            session = self.wiring.journal.session_of_run(run)
             raise _usage(f"Run {run} is not under way.", f"Resume it, or ask anew in session {session}.")
         return live
 
@@ -299,14 +301,14 @@ class _Access:
         self._release: Callable[[], None] = lambda: None
 
     def __enter__(self) -> LiveRun:
-        live = self._runs._live.get(self._run)  # one idea in two classes
+        live = self._runs.find(self._run)
         if live is not None:
             return live
-        wiring = self._runs._wiring  # as above
+        wiring = self._runs.wiring
         session = wiring.journal.session_of_run(self._run)
         self._release = wiring.journal.lock(session).release
         chunks = wiring.journal.chunks(session)
-        state = fold(_events(chunks, until_run=self._run))
+        state = fold(events_of(chunks, until_run=self._run))
         agent = find_agent(next(c.agent for c in chunks if c.run == self._run))
         live = LiveRun(wiring, agent, self._run, session, state, _nobody, "ask")
         live.prepare()
@@ -314,56 +316,6 @@ class _Access:
 
     def __exit__(self, *_: object) -> None:
         self._release()
-
-
-def _events(chunks: list[Chunk], until_run: str | None = None) -> list[Event]:
-    """The events of top-level runs, those after `until_run` left out."""
-    top = [c for c in chunks if c.parent is None]
-    if until_run is None:
-        return [c.event for c in top]
-    last = max(i for i, c in enumerate(top) if c.run == until_run)
-    return [c.event for c in top[: last + 1]]
-
-
-def _last_start(chunks: list[Chunk]) -> Chunk:
-    return next(c for c in reversed(chunks) if isinstance(c.event, RunStarted) and c.parent is None)
-
-
-def _end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
-    """Close the run on record: what is under way gets its response, then the one terminal status."""
-    state = live.record.state
-    if state.finished is not None:
-        return
-    open_calls = [c for c in state.pending if c.id in state.started]
-    closing: list[Event] = [
-        ToolResponded(id=c.id, tool=c.tool, ok=False, result=CANCELLED) for c in open_calls
-    ]
-    if failure is not None:
-        closing.append(
-            ErrorHappened(
-                kind=failure.kind,
-                message=failure.message,
-                hint=failure.hint,
-                retryable=failure.retryable,
-            )
-        )
-    live.record(*closing, RunFinished(status=status, text=state.text, usage=state.usage))
-
-
-def _time_is_up(seconds: int) -> Failure:
-    return Failure(
-        kind="limit",
-        message=f"The limit of time was reached ({seconds} s).",
-        hint="Raise limits.max_seconds, or go on with a new request.",
-    )
-
-
-def _unexpected(error: Exception) -> Failure:
-    return Failure(
-        kind="internal",
-        message=f"Something unexpected went wrong: {type(error).__name__}.",
-        hint="The log has the details (`Daiku: Show Log`, or logs/daiku.log).",
-    )
 
 
 def _usage(message: str, hint: str, kind: str = "usage") -> UsageError:

@@ -1,0 +1,47 @@
+"""How a run is ended from outside its loop: cancelled, out of time, failed."""
+
+from __future__ import annotations
+
+from daiku.domain.errors import Failure
+from daiku.domain.events import ErrorHappened, Event, RunFinished, ToolResponded
+from daiku.domain.runs import TerminalStatus
+from daiku.runs.live import LiveRun
+
+CANCELLED = "This call was cancelled by the person; it may have had an effect."
+
+
+def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
+    """Close the run on record: what is under way gets its response, then the one terminal status."""
+    state = live.record.state
+    if state.finished is not None:
+        return
+    open_calls = [c for c in state.pending if c.id in state.started]
+    closing: list[Event] = [
+        ToolResponded(id=c.id, tool=c.tool, ok=False, result=CANCELLED) for c in open_calls
+    ]
+    if failure is not None:
+        closing.append(
+            ErrorHappened(
+                kind=failure.kind,
+                message=failure.message,
+                hint=failure.hint,
+                retryable=failure.retryable,
+            )
+        )
+    live.record(*closing, RunFinished(status=status, text=state.text, usage=state.usage))
+
+
+def time_is_up(seconds: int) -> Failure:
+    return Failure(
+        kind="limit",
+        message=f"The limit of time was reached ({seconds} s).",
+        hint="Raise limits.max_seconds, or go on with a new request.",
+    )
+
+
+def unexpected(error: Exception) -> Failure:
+    return Failure(
+        kind="internal",
+        message=f"Something unexpected went wrong: {type(error).__name__}.",
+        hint="The log has the details (`Daiku: Show Log`, or logs/daiku.log).",
+    )
