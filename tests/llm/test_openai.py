@@ -862,3 +862,14 @@ async def test_a_list_that_cannot_be_had_is_a_typed_error(
     model_server.answer("/v1/models", document({"error": {"message": "no"}}, 401))
     with pytest.raises(LLMAuthError):
         await chat.models()
+
+
+async def test_requests_side_by_side_share_one_client(
+    model_server: ModelServer, chat: OpenAIProvider
+) -> None:
+    model_server.answer(CHAT, HELLO)
+    asked = [request(UserMessage(text=str(number)), session=str(number)) for number in range(8)]
+    replies = await asyncio.gather(*(hear(chat, one) for one in asked))
+    assert {reply.message.text for _, reply in replies} == {"Hello"}
+    assert sorted(a.json["messages"][1]["content"] for a in model_server.asked) == list("01234567")
+    assert model_server.connections <= 8

@@ -216,6 +216,8 @@ class OpenAIProvider:
             )
         if "openai" not in sys.modules:
             await asyncio.to_thread(importlib.import_module, "openai")
+            if self._client is not None:  # another request was quicker
+                return self._client
         # 0.4 s of imports: only who talks to such a service pays for them, when it first does.
         from openai import AsyncOpenAI, Omit
 
