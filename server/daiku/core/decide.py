@@ -165,7 +165,11 @@ def _together(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tu
 def _limit(state: State) -> Failure | None:
     limits, usage = state.limits, state.usage
     if 0 < limits.max_tool_errors <= state.errors:
-        return _reached("tool errors", f"{state.errors} failed calls in a row", "max_tool_errors")
+        return _reached(
+            "tool errors",
+            f"{state.errors} replies in a row of which no call could be carried out",
+            "max_tool_errors",
+        )
     tokens = usage.prompt_tokens + usage.completion_tokens
     if 0 < limits.max_tokens <= tokens:
         return _reached("tokens", f"{tokens} tokens", "max_tokens")

@@ -52,7 +52,8 @@ class State:
 
     `pending` are the calls of the last reply without a response, in order; `started` those of
     them that are under way. `held` waits until no call is pending: a message between calls and
-    their results would be refused by every provider. `errors` counts failed calls in a row.
+    their results would be refused by every provider. `errors` counts replies in a row of which no
+    call could be carried out; `went_well` says that one of the present reply was.
     """
 
     started_run: bool = False
@@ -73,6 +74,7 @@ class State:
     usage: Usage = Usage()
     context_tokens: int = 0
     errors: int = 0
+    went_well: bool = False
     tainted: bool = False
     plans: tuple[Plan, ...] = ()
     failure: ErrorHappened | None = None
@@ -165,6 +167,7 @@ def _said(state: State, event: MessageSaid) -> State:
             state,
             messages=before,
             pending=event.calls,
+            went_well=False,
             held=(*state.held, *later),
             text=event.text,
             rounds=state.rounds + 1,
@@ -182,6 +185,7 @@ def _responded(state: State, event: ToolResponded) -> State:
         untrusted=event.untrusted,
     )
     pending = tuple(call for call in state.pending if call.id != event.id)
+    went_well = state.went_well or _carried_out(state, event)
     messages = (*state.messages, message)
     return replace(
         state,
@@ -189,20 +193,20 @@ def _responded(state: State, event: ToolResponded) -> State:
         held=state.held if pending else (),
         pending=pending,
         started=state.started - {event.id},
-        errors=_errors(state, event),
+        errors=state.errors if pending else 0 if went_well else state.errors + 1,
+        went_well=went_well,
         tainted=state.tainted or event.untrusted,
     )
 
 
-def _errors(state: State, event: ToolResponded) -> int:
-    """Failed calls in a row. A command that ran and failed is an outcome, a rejection is a decision:
-    neither is a call that went wrong."""
+def _carried_out(state: State, event: ToolResponded) -> bool:
+    """A command that ran and failed is an outcome, a rejection is a decision: neither is a call
+    that could not be carried out."""
     if event.ok or (event.data is not None and "exitCode" in event.data):
-        return 0
+        return True
     asked = state.approvals.get(event.id)
     given = state.decisions.get(asked.approval_id) if asked is not None else None
-    rejected = given is not None and given.decision in ("reject_once", "reject_always")
-    return state.errors if rejected else state.errors + 1
+    return given is not None and given.decision in ("reject_once", "reject_always")
 
 
 def _used(state: State, event: Used) -> State:

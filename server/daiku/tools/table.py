@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from daiku.tools.ask import ASK_TOOLS
+from daiku.tools.git import GIT_TOOLS
+from daiku.tools.git import GIT_TOOLS
 from daiku.tools.plan import PLAN_TOOLS
 from daiku.tools.shell import shell_tools
 from daiku.tools.tool import Tool
@@ -10,4 +12,4 @@ from daiku.tools.tool import Tool
 
 def builtin_tools() -> tuple[Tool, ...]:
     """Every tool of this package, in the order in which models are told of them."""
-    return (*shell_tools(), *PLAN_TOOLS, *ASK_TOOLS)
+    return (*shell_tools(), *GIT_TOOLS, *GIT_TOOLS, *PLAN_TOOLS, *ASK_TOOLS)
