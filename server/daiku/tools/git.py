@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from daiku.core.cut import OUTPUT_LIMIT
+from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolResult
 from daiku.tools.sandbox import safe_path
@@ -119,19 +120,11 @@ async def _answer(
     """Run git and tell what it said. Options first, then the ref, then `--` and the paths."""
     if ref and (not _REF.fullmatch(ref) or "::" in ref):
         return failed(f"{ref!r} is no commit, branch or range. Right: main, HEAD~2, v1.0, main...HEAD.")
-    try:
-        places = [context.workspace.locate(path) for path in paths]
-    except DaikuError as error:
-        return failed(f"Not run: {error.failure.message}")
+    placed = _place(paths, context)
+    if isinstance(placed, ToolResult):
+        return placed
+    root, names = placed
     roots = context.workspace.roots
-    if not roots:
-        return failed("No folder is open.")
-    root = next((r for r in roots if places and (places[0] == r or r in places[0].parents)), roots[0])
-    names = [os.path.relpath(place, root) for place in places]
-    if any(name.startswith("..") for name in names):
-        return failed(
-            "Not run: the paths lie in different folders of the workspace. Name those of one folder."
-        )
     git = shutil.which("git", path=safe_path(os.environ.get("PATH") or os.defpath, roots))
     if git is None:
         return failed("Git is not installed, or not on PATH.")
@@ -140,10 +133,28 @@ async def _answer(
         return failed(wrong)
     argv = [*wanted, *(["--end-of-options", ref] if ref else []), "--", *names]
     code, text = await _run(git, root, roots, drivers, argv, stdin)
-    data = {"exitCode": code, "output": text}
+    data: JsonObject = {"exitCode": code, "output": text}
     if code != 0:
         return ToolResult(ok=False, text=f"git {wanted[0]} failed with exit code {code}:\n{text}", data=data)
     return ToolResult(ok=True, text=text.rstrip("\n") or empty, data=data)
+
+
+def _place(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, list[str]] | ToolResult:
+    """The folder of the workspace that git runs in, and `paths` as seen from it."""
+    roots = context.workspace.roots
+    if not roots:
+        return failed("No folder is open.")
+    try:
+        places = [context.workspace.locate(path) for path in paths]
+    except DaikuError as error:
+        return failed(f"Not run: {error.failure.message}")
+    root = next((r for r in roots if places and (places[0] == r or r in places[0].parents)), roots[0])
+    names = [os.path.relpath(place, root) for place in places]
+    if any(name.startswith("..") for name in names):
+        return failed(
+            "Not run: the paths lie in different folders of the workspace. Name those of one folder."
+        )
+    return root, names
 
 
 async def _look(git: str, root: Path, roots: tuple[Path, ...]) -> tuple[str, tuple[str, ...]]:
@@ -151,14 +162,9 @@ async def _look(git: str, root: Path, roots: tuple[Path, ...]) -> tuple[str, tup
     code, top = await _run(git, root, roots, (), ["rev-parse", "--show-toplevel"], None)
     if code != 0:
         return f"{root.name} is no git repository: {top.strip()}", ()
-    work_tree = Path(top.strip())
-    if not (
-        work_tree == root.resolve()
-        or work_tree in root.resolve().parents
-        or root.resolve() in work_tree.parents
-    ):
+    if _astray(Path(top.strip()), root.resolve()):  # noqa: ASYNC240  # one look at a local folder
         return (
-            f"The repository's settings move its work tree to {work_tree}, outside the workspace. Not run.",
+            f"The repository's settings move its work tree to {top.strip()}, outside the workspace. Not run.",
             (),
         )
     _, listed = await _run(
@@ -176,6 +182,10 @@ async def _look(git: str, root: Path, roots: tuple[Path, ...]) -> tuple[str, tup
             if found[1].startswith("filter."):
                 drivers[f"{found[1]}.required=false"] = None
     return "", tuple(drivers)
+
+
+def _astray(work_tree: Path, root: Path) -> bool:
+    return work_tree != root and work_tree not in root.parents and root not in work_tree.parents
 
 
 async def _run(

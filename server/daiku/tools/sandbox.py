@@ -164,7 +164,11 @@ def _hide(places: Iterable[Path]) -> Iterator[str]:
 
 def _keep(roots: list[Path], *, git: bool) -> Iterator[str]:
     for root in roots:
-        for place in existing_protected(root):
+        places = existing_protected(root)
+        # A folder that is a mount point cannot be moved away and put up anew around what it protects.
+        for folder in dict.fromkeys(place.parent for place in places if place.parent != root):
+            yield from ("--bind", str(folder), str(folder))
+        for place in places:
             if not (git and place.parent.name == ".git" and place.name.startswith("config")):
                 yield from ("--ro-bind", str(place), str(place))
 
