@@ -70,6 +70,7 @@ def _parts(out: JsonObject, root: JsonObject, depth: int, kind: str) -> None:
         if not out["required"]:
             del out["required"]
     else:
+        out.pop("properties", None)
         out.pop("required", None)
     if kind == "array":
         out["items"] = _clean(out.get("items", {"type": "string"}), root, depth + 1)
