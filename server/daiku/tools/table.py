@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daiku.tools.ask import ASK_TOOLS
-from daiku.tools.git import GIT_TOOLS
+from daiku.tools.files import FILE_TOOLS
 from daiku.tools.git import GIT_TOOLS
 from daiku.tools.plan import PLAN_TOOLS
 from daiku.tools.shell import shell_tools
@@ -12,4 +12,4 @@ from daiku.tools.tool import Tool
 
 def builtin_tools() -> tuple[Tool, ...]:
     """Every tool of this package, in the order in which models are told of them."""
-    return (*shell_tools(), *GIT_TOOLS, *GIT_TOOLS, *PLAN_TOOLS, *ASK_TOOLS)
+    return (*FILE_TOOLS, *shell_tools(), *GIT_TOOLS, *PLAN_TOOLS, *ASK_TOOLS)
