@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -61,6 +61,7 @@ def computed(capabilities: types.ClientCapabilities) -> dict[str, Any]:
     return default_converter().unstructure(end.value.value)
 
 
+@settings(deadline=None)  # pygls takes its time
 @given(st.lists(st.sampled_from(["utf-8", "utf-16", "utf-32", "utf-7", "x"]), max_size=4) | st.none())
 def test_the_static_answer_is_what_pygls_computes(encodings: list[str] | None) -> None:
     general = types.GeneralClientCapabilities(position_encodings=encodings)
@@ -68,9 +69,7 @@ def test_the_static_answer_is_what_pygls_computes(encodings: list[str] | None) -
     offer = opening.read_offer({"capabilities": {"general": {"positionEncodings": encodings}}})
     said = opening.answer(offer)
     experimental = said["capabilities"].pop("experimental")
-    assert default_converter().structure(said, types.InitializeResult) == default_converter().structure(
-        expected, types.InitializeResult
-    )
+    assert said == json.loads(json.dumps(expected))
     daiku = api.ServerOffer.model_validate(experimental["daiku"])
     assert daiku.methods == tuple(api.REQUESTS)
 

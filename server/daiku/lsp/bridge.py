@@ -29,7 +29,7 @@ class ClientModels:
             found = EditorModelsResult.model_validate(answer)
         except ValidationError:
             raise _malformed() from None
-        return tuple(model.model_dump(by_alias=True) for model in found.models)
+        return tuple(model.model_dump(mode="json", by_alias=True) for model in found.models)
 
     async def request(
         self,
@@ -46,13 +46,13 @@ class ClientModels:
             except ValidationError:
                 return
             if part is not None:
-                part(piece.model_dump(by_alias=True))
+                part(piece.model_dump(mode="json", by_alias=True))
 
         if part is not None:
             params["partialResultToken"] = self._protocol.next_token
         answer = await self._ask("daiku/languageModel", params, hear)
         try:
-            return LanguageModelResult.model_validate(answer).model_dump(by_alias=True)
+            return LanguageModelResult.model_validate(answer).model_dump(mode="json", by_alias=True)
         except ValidationError:
             raise _malformed() from None
 
@@ -65,7 +65,7 @@ class ClientModels:
             raise LLMError(
                 Failure.model_validate(
                     {
-                        "kind": kind if kind in _KINDS else "bad_request",
+                        "kind": kind if isinstance(kind, str) and kind in _KINDS else "bad_request",
                         "message": str(data.get("message") or error.message or "The editor's model failed."),
                         "hint": str(data.get("hint") or ""),
                         "retryable": kind in ("rate_limit", "timeout", "connection", "overloaded"),

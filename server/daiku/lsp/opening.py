@@ -163,13 +163,7 @@ def answer(offer: Offer) -> Mapping[str, Json]:
     return {
         "capabilities": {
             "positionEncoding": offer.encoding,
-            "textDocumentSync": {
-                "openClose": True,
-                "change": 2,
-                "willSave": False,
-                "willSaveWaitUntil": False,
-                "save": False,
-            },
+            "textDocumentSync": {"openClose": True, "change": 2, "save": False},
             # A client that registers the commands itself must not be told to register them again.
             "executeCommandProvider": {"commands": [] if offer.commands else list(COMMANDS)},
             "workspace": {

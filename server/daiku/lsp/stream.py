@@ -12,6 +12,7 @@ from daiku.domain.events import (
     Chunk,
     Delta,
     Event,
+    RunStarted,
     Thinking,
     ToolCalled,
     ToolOutput,
@@ -99,7 +100,7 @@ class ProgressBar:
                         "message": f"{tool} {what.splitlines()[0][:80] if what else ''}".strip(),
                     }
                 )
-            case AgentStart():
+            case RunStarted() | AgentStart():
                 self._tell({"kind": "report", "message": self._words.thinking})
             case _:
                 pass

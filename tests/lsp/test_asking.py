@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lsp.conftest import connected
+from tests.lsp.pair import Client
+
+Script = Callable[..., str]
+TOUCH = {"tool": "shell/run", "args": {"command": "touch made.txt"}}
+ASK = {"tool": "user/ask", "args": {"question": "Tabs or spaces?", "choices": ["tabs", "spaces"]}}
+PLAIN: dict[str, Any] = {"approvals": False}
+
+
+def press(button: str) -> Callable[[Any], Any]:
+    """Answers a message box with the button whose title begins so."""
+    return lambda params: next((a for a in params["actions"] if a["title"].startswith(button)), None)
+
+
+async def chat(client: Client, model: str) -> dict[str, Any]:
+    return await client.request("daiku/chat", {"text": "go", "model": model, "partialResultToken": "t"})
+
+
+def responses(client: Client) -> list[dict[str, Any]]:
+    return [c["data"] for c in client.chunks("t") if c["type"] == "tool_response"]
+
+
+async def test_a_client_that_approves_itself_is_asked_by_a_chunk(workspace: Path, script: Script) -> None:
+    async with connected(workspace) as server:
+        client = server.client
+        waiting = client.start(
+            "daiku/chat",
+            {"text": "go", "model": script({"calls": [TOUCH]}, {"text": "ok"}), "partialResultToken": "t"},
+        )
+        asked = (
+            await client.until(lambda: [c for c in client.chunks("t") if c["type"] == "approval_asked"])
+        )[0]
+        assert "touch made.txt" in asked["data"]["preview"]
+        assert not client.said("window/showMessageRequest")
+        answer = {"runId": asked["run"], "approvalId": asked["data"]["approvalId"], "decision": "allow_once"}
+        assert await client.request("daiku/approve", answer) is None
+        assert (await waiting)["status"] == "completed"
+        assert (workspace / "made.txt").exists()
+        assert (await client.refused("daiku/approve", answer)).code == -32803
+
+
+@pytest.mark.parametrize(("button", "ok"), [("Allow", True), ("Reject", False), ("nothing", False)])
+async def test_a_plain_editor_is_asked_by_a_message_box(
+    workspace: Path, script: Script, button: str, ok: bool
+) -> None:
+    async with connected(workspace, client=PLAIN) as server:
+        server.client.on["window/showMessageRequest"] = press(button)
+        result = await chat(server.client, script({"calls": [TOUCH]}, {"text": "ok"}))
+        assert result["status"] == "completed"
+        assert [r["ok"] for r in responses(server.client)] == [ok]
+        assert (workspace / "made.txt").exists() == ok
+        box = server.client.said("window/showMessageRequest")[0]
+        assert "touch made.txt" in box["message"]
+
+
+async def test_an_editor_that_cannot_ask_rejects(workspace: Path, script: Script) -> None:
+    async with connected(workspace, client=PLAIN) as server:
+        result = await chat(server.client, script({"calls": [TOUCH]}, {"text": "ok"}))
+        assert result["status"] == "completed"
+        assert [r["ok"] for r in responses(server.client)] == [False]
+
+
+async def test_buttons_are_in_the_language_of_the_editor(workspace: Path, script: Script) -> None:
+    async with connected(workspace, client={**PLAIN, "locale": "ja-JP"}) as server:
+        server.client.on["window/showMessageRequest"] = press("許可")
+        await chat(server.client, script({"calls": [TOUCH]}, {"text": "ok"}))
+        box = server.client.said("window/showMessageRequest")[0]
+        assert box["message"].startswith("Daiku がコマンドを実行")
+        assert (workspace / "made.txt").exists()
+
+
+async def test_a_question_is_a_message_box_with_its_choices(workspace: Path, script: Script) -> None:
+    async with connected(workspace, client=PLAIN) as server:
+        server.client.on["window/showMessageRequest"] = press("spaces")
+        await chat(server.client, script({"calls": [ASK]}, {"text": "ok"}))
+        box = server.client.said("window/showMessageRequest")[0]
+        assert box["message"] == "Tabs or spaces?"
+        given = [c["data"]["text"] for c in server.client.chunks("t") if c["type"] == "input_given"]
+        assert given == ["spaces"]
+
+
+async def test_an_answer_from_elsewhere_takes_the_message_box_away(workspace: Path, script: Script) -> None:
+    async with connected(workspace, client=PLAIN) as server:
+        client = server.client
+        forever: Any = client.until(lambda: client.said("$/cancelRequest"))
+        client.on["window/showMessageRequest"] = lambda _: forever
+        waiting = client.start(
+            "daiku/chat",
+            {"text": "go", "model": script({"calls": [ASK]}, {"text": "ok"}), "partialResultToken": "t"},
+        )
+        asked = (await client.until(lambda: [c for c in client.chunks("t") if c["type"] == "input_asked"]))[0]
+        await client.until(lambda: client.said("window/showMessageRequest"))
+        await client.request(
+            "daiku/answer", {"runId": asked["run"], "inputId": asked["data"]["inputId"], "text": "both"}
+        )
+        assert (await waiting)["status"] == "completed"
+        assert client.said("$/cancelRequest")
+
+
+async def test_the_progress_bar_shows_the_run_and_its_button_cancels_it(
+    workspace: Path, script: Script
+) -> None:
+    async with connected(workspace) as server:
+        client = server.client
+        model = script({"text": "word " * 500, "delay_ms": 20})
+        waiting = client.start("daiku/chat", {"text": "go", "model": model, "workDoneToken": "w"})
+        await client.until(lambda: len(client.said("$/progress")) >= 2)
+        assert client.said("$/progress")[0]["value"]["kind"] == "begin"
+        assert client.said("$/progress")[0]["value"]["cancellable"]
+        client.notify("window/workDoneProgress/cancel", {"token": "w"})
+        assert (await waiting)["status"] == "cancelled"
+        assert client.said("$/progress")[-1]["value"] == {"kind": "end", "message": "cancelled"}
+
+
+COMMANDS_OF_A_RUN = ["daiku.plan", "daiku.generateCode", "daiku.runCommands", "daiku.explain", "daiku.review"]
+
+
+@pytest.mark.parametrize("command", COMMANDS_OF_A_RUN)
+async def test_a_command_runs_with_progress_and_shows_what_was_said(
+    workspace: Path, script: Script, command: str
+) -> None:
+    model = script({"text": "Here you are."})
+    settings = {"llm": {"provider": "scripted", "model": model.removeprefix("scripted/")}}
+    window = {"window": {"workDoneProgress": True}}
+    async with connected(workspace, client=PLAIN, settings=settings, capabilities=window) as server:
+        client = server.client
+        client.on["window/workDoneProgress/create"] = lambda _: None
+        result = await client.request(
+            "workspace/executeCommand", {"command": command, "arguments": ["do it"]}
+        )
+        assert result["text"] == "Here you are."
+        assert [p["value"]["kind"] for p in client.said("$/progress")][::1][0] == "begin"
+        assert client.said("$/progress")[-1]["value"]["kind"] == "end"
+        assert client.said("window/showMessage")[-1]["message"] == "Here you are."
+
+
+async def test_new_chat_stop_resume_undo_and_doctor_are_commands(workspace: Path, script: Script) -> None:
+    async with connected(workspace) as server:
+        client = server.client
+
+        async def command(name: str, *arguments: Any) -> Any:
+            return await client.request(
+                "workspace/executeCommand", {"command": name, "arguments": list(arguments)}
+            )
+
+        session = await command("daiku.newChat")
+        assert session["sessionId"]
+        assert await command("daiku.stop") is None
+        report = await command("daiku.doctor")
+        assert "openai" in report["text"]
+        for name in ("daiku.undo", "daiku.resume"):
+            error = await client.refused("workspace/executeCommand", {"command": name})
+            assert (error.code, error.data["kind"]) == (-32803, "not_found")
+        assert (await client.refused("workspace/executeCommand", {"command": "daiku.nothing"})).code == -32602
+        assert (await client.refused("workspace/executeCommand", {"command": "daiku.plan"})).code == -32602
+        assert (await client.refused("workspace/executeCommand", {"arguments": 5})).code == -32602
