@@ -28,28 +28,20 @@ def _clean(node: JsonValue, root: JsonObject, depth: int) -> JsonObject:
     if not isinstance(node, dict) or depth > _DEPTH:
         return {"type": "string"} if node is not True else {}
     node = _resolved(node, root)
+    options, nullable = _options(node)
+    if len(options) == 1:
+        rest = {key: value for key, value in node.items() if key not in {"anyOf", "oneOf", "type", "enum"}}
+        option = options[0] if isinstance(options[0], dict) else {"type": "string"}
+        only = _clean({**option, **rest}, root, depth + 1)
+        return {**only, "nullable": True} if nullable else only
     out: JsonObject = {key: value for key, value in node.items() if key in _KEPT}
-    kinds = node.get("type")
-    options = [o for key in ("anyOf", "oneOf") for o in _list(node.get(key))]
-    if isinstance(kinds, list):
-        named = [kind for kind in kinds if kind != "null"]
-        if len(named) < len(kinds):
-            out["nullable"] = True
-        if len(named) == 1:
-            kinds = named[0]
-        else:
-            options += [{**node, "type": kind, "anyOf": None, "oneOf": None} for kind in named]
+    if nullable:
+        out["nullable"] = True
     if options:
-        real = [option for option in options if not _is_null(option)]
-        if len(real) < len(options):
-            out["nullable"] = True
-        cleaned = [_clean(option, root, depth + 1) for option in real]
-        if len(cleaned) == 1:
-            return {**cleaned[0], **{k: v for k, v in out.items() if k != "default" or v is not None}}
-        return {
-            **{k: v for k, v in out.items() if k in {"title", "description", "nullable"}},
-            "anyOf": cast("list[JsonValue]", cleaned),
-        }
+        choices: list[JsonValue] = [_clean(option, root, depth + 1) for option in options]
+        told = {key: value for key, value in out.items() if key in {"title", "description", "nullable"}}
+        return {**told, "anyOf": choices}
+    kinds = node.get("type")
     kind = kinds if isinstance(kinds, str) else _guess(node)
     if kind:
         out["type"] = kind
@@ -62,11 +54,23 @@ def _clean(node: JsonValue, root: JsonObject, depth: int) -> JsonObject:
     return out
 
 
+def _options(node: JsonObject) -> tuple[list[JsonValue], bool]:
+    """The alternatives of `node` without null (a list of types is one of them), and whether null is one."""
+    options = [option for key in ("anyOf", "oneOf") for option in _list(node.get(key))]
+    if isinstance(kinds := node.get("type"), list):
+        plain = {key: value for key, value in node.items() if key not in {"anyOf", "oneOf"}}
+        options += [{**plain, "type": kind} for kind in kinds if isinstance(kind, str)]
+    real = [option for option in options if not _is_null(option)]
+    return real, len(real) < len(options)
+
+
 def _parts(out: JsonObject, root: JsonObject, depth: int, kind: str) -> None:
     properties = out.get("properties")
     if isinstance(properties, dict):
         out["properties"] = {name: _clean(value, root, depth + 1) for name, value in properties.items()}
-        out["required"] = [name for name in _list(out.get("required")) if name in properties]
+        out["required"] = [
+            name for name in _list(out.get("required")) if isinstance(name, str) and name in properties
+        ]
         if not out["required"]:
             del out["required"]
     else:
