@@ -14,7 +14,8 @@ export function request<M extends keyof Requests>(
   params: Requests[M][0],
   token?: vscode.CancellationToken,
 ): Promise<Requests[M][1]> {
-  return client.sendRequest<Requests[M][1]>(method, params, token);
+  // Two calls: an absent token would be taken for a second parameter.
+  return token ? client.sendRequest(method, params, token) : client.sendRequest(method, params);
 }
 
 export function answer<M extends keyof ClientRequests>(
@@ -25,18 +26,21 @@ export function answer<M extends keyof ClientRequests>(
   return client.onRequest(method, handler as (params: unknown, token: vscode.CancellationToken) => Promise<unknown>);
 }
 
+/** What a person is told of a failure. */
+export type Said = Pick<Failure, "message" | "hint"> & { kind: string };
+
 /** What a rejected request says; `undefined`: it was cancelled, which is no failure. */
-export function failureOf(error: unknown): Pick<Failure, "message" | "hint"> | undefined {
+export function failureOf(error: unknown): Said | undefined {
   if (error instanceof ResponseError) {
     if (CANCELLED.has(error.code)) return undefined;
     const data: unknown = error.data;
-    if (isFailure(data)) return { message: data.message, hint: data.hint ?? "" };
-    if (Array.isArray(data)) return { message: data.map(String).join("; "), hint: "" };
-    return { message: error.message, hint: "" };
+    if (isFailure(data)) return { kind: data.kind ?? "", message: data.message, hint: data.hint ?? "" };
+    if (Array.isArray(data)) return { kind: "usage", message: data.map(String).join("; "), hint: "" };
+    return { kind: "", message: error.message, hint: "" };
   }
-  return { message: error instanceof Error ? error.message : String(error), hint: "" };
+  return { kind: "", message: error instanceof Error ? error.message : String(error), hint: "" };
 }
 
-function isFailure(data: unknown): data is { message: string; hint?: string } {
+function isFailure(data: unknown): data is { message: string; hint?: string; kind?: string } {
   return typeof data === "object" && data !== null && typeof (data as { message?: unknown }).message === "string";
 }

@@ -5,7 +5,7 @@ import { dollars, duration, tokens } from "../src/pure/format";
 import type { ServerState } from "../src/pure/panel";
 import { type Item, type View, waiting } from "../src/pure/view";
 import { post } from "./api";
-import { Composer } from "./Composer";
+import { Composer, type Usage } from "./Composer";
 import { History } from "./History";
 import { ItemView, Trouble } from "./Items";
 import { Icon, IconButton } from "./parts";
@@ -24,7 +24,7 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
   const focus = state.focus;
   const patch = (change: Partial<PanelState>) => store.set({ ...store.state, ...change });
   if (!state.ready) return null;
-  const empty = view.items.length === 0 && !working;
+  const empty = view.items.length === 0 && !working && !state.echo;
   return (
     <div class="app">
       <Banner situation={state.situation} />
@@ -40,10 +40,11 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
             undone={undone}
             session={session?.sessionId ?? ""}
             sent={sent}
+            echo={state.echo}
             focus={focus?.what === "approval" ? focus.n : 0}
           />
         )}
-        {state.failure && <Trouble kind="" message={state.failure.message} hint={state.failure.hint} />}
+        {state.failure && <Trouble {...state.failure} />}
         <Interrupted state={state} />
         <Composer
           situation={situation}
@@ -52,11 +53,11 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
           candidates={state.candidates}
           prefill={state.prefill}
           focus={focus?.what === "composer" ? focus.n : 0}
-          usage={usageLine(view)}
+          usage={usageOf(view, situation)}
           onAttach={(attachment) => store.set(attach(store.state, [attachment]))}
           onDetach={(gone) => patch({ attachments: state.attachments.filter((a) => a !== gone) })}
-          onSent={() => {
-            patch(working ? { failure: undefined } : { attachments: [], failure: undefined });
+          onSent={(echo) => {
+            patch(working ? { failure: undefined, echo } : { attachments: [], failure: undefined, echo });
             setSent(sent + 1);
           }}
         />
@@ -65,13 +66,16 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
   );
 }
 
-function usageLine({ usage, contextTokens }: View): string {
-  if (!usage.promptTokens && !usage.completionTokens) return "";
-  const parts = [t("{0} in", tokens(usage.promptTokens)), t("{0} out", tokens(usage.completionTokens))];
-  if (usage.cachedTokens) parts.push(t("{0} cached", tokens(usage.cachedTokens)));
-  if (usage.cost !== undefined) parts.push(dollars(usage.cost));
-  if (contextTokens) parts.push(t("context {0}", tokens(contextTokens)));
-  return parts.join(" · ");
+/** How full the context is and what the chat has cost; all numbers in the tooltip. */
+function usageOf({ usage, contextTokens }: View, { model, models }: PanelState["situation"]): Usage | undefined {
+  if (!usage.promptTokens && !usage.completionTokens) return undefined;
+  const id = model || models?.selected;
+  const room = models?.models.find((offer) => offer.id === id)?.context ?? 0;
+  const context = room ? t("context {0} of {1}", tokens(contextTokens), tokens(room)) : t("context {0}", tokens(contextTokens));
+  const all = [t("{0} in", tokens(usage.promptTokens)), t("{0} out", tokens(usage.completionTokens))];
+  if (usage.cachedTokens) all.push(t("{0} cached", tokens(usage.cachedTokens)));
+  const paid = usage.cost === undefined ? t("{0} tokens", tokens(usage.promptTokens + usage.completionTokens)) : dollars(usage.cost);
+  return { short: `${context} · ${paid}`, long: `${t("This chat")}: ${all.join(" · ")}${usage.cost === undefined ? "" : ` · ${dollars(usage.cost)}`}` };
 }
 
 function Banner({ situation }: { situation: PanelState["situation"] }) {
@@ -137,10 +141,11 @@ interface ConversationProps {
   undone: ReadonlySet<string>;
   session: string;
   sent: number;
+  echo: string | undefined;
   focus: number;
 }
 
-function Conversation({ view, working, undone, session, sent, focus }: ConversationProps) {
+function Conversation({ view, working, undone, session, sent, echo, focus }: ConversationProps) {
   const list = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
   const [away, setAway] = useState(false);
@@ -185,6 +190,7 @@ function Conversation({ view, working, undone, session, sent, focus }: Conversat
         {items.slice(from).map((item) => (
           <ItemView key={item.key} item={item} undone={undone} session={session} focus={item.key === first ? focus : 0} />
         ))}
+        {echo && <div class="item user"><div class="bubble"><div class="said">{echo}</div></div></div>}
         {working && <Busy view={view} />}
       </div>
       {away && <IconButton icon="arrow-down" class="to-end" label={t("To the newest")} onClick={() => { follows.current = true; toEnd(); }} />}

@@ -27,10 +27,15 @@ interface Props {
   candidates: { query: string; list: readonly Attachment[] };
   prefill: { text: string; n: number } | undefined;
   focus: number;
-  usage: string;
+  usage: Usage | undefined;
   onAttach: (attachment: Attachment) => void;
   onDetach: (attachment: Attachment) => void;
-  onSent: () => void;
+  onSent: (text: string) => void;
+}
+
+export interface Usage {
+  short: string;
+  long: string;
 }
 
 export function Composer(props: Props) {
@@ -86,7 +91,7 @@ export function Composer(props: Props) {
     if (working) post({ type: "steer", text: said });
     else post({ type: "send", text: said, context: attachments.map((a) => a.item) });
     setText("");
-    props.onSent();
+    props.onSent(said);
   };
   const keyed = (event: KeyboardEvent) => {
     // An input method uses Enter, Escape and the arrows for itself (229: browsers that do not say `isComposing`).
@@ -118,7 +123,7 @@ export function Composer(props: Props) {
       seek(value, caret + gap.length);
     });
   };
-  const placeholder = working ? t("Say something to the work under way…") : t("Ask Daiku, or tell it what to do. @ adds context");
+  const placeholder = working ? t("Add to the work under way…") : t("Ask or tell Daiku (@ for context)");
   return (
     <div class="composer">
       {mention && (
@@ -165,7 +170,7 @@ export function Composer(props: Props) {
           )}
         </div>
       </div>
-      {props.usage && <div class="usage" aria-label={t("Usage of this chat")}>{props.usage}</div>}
+      {props.usage && <div class="usage" title={props.usage.long}>{props.usage.short}</div>}
     </div>
   );
 }

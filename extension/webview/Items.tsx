@@ -183,6 +183,12 @@ function Compacted({ summary, before, after }: { summary: string; before: number
   );
 }
 
+/** Kinds of failure after which another model may do better. */
+const MODEL_TROUBLE = new Set([
+  ...["no_provider", "auth", "rate_limit", "timeout", "connection", "overloaded", "bad_request", "not_found"],
+  ...["context_overflow", "stream_cut", "content_filter"],
+]);
+
 /** What went wrong, what can be done, and the button that does it. */
 export function Trouble({ kind, message, hint }: { kind: string; message: string; hint: string }) {
   return (
@@ -193,7 +199,7 @@ export function Trouble({ kind, message, hint }: { kind: string; message: string
         {hint && <p class="dim">{hint}</p>}
         <div class="buttons">
           {(kind === "auth" || kind === "no_provider") && <button type="button" class="secondary" onClick={() => post({ type: "command", command: "daiku.setApiKey" })}>{t("Set API key")}</button>}
-          {kind !== "internal" && kind !== "tool" && <button type="button" class="secondary" onClick={() => post({ type: "command", command: "daiku.selectModel" })}>{t("Select model")}</button>}
+          {MODEL_TROUBLE.has(kind) && <button type="button" class="secondary" onClick={() => post({ type: "command", command: "daiku.selectModel" })}>{t("Select model")}</button>}
           <button type="button" class="link" onClick={() => post({ type: "command", command: "daiku.showLog" })}>{t("Show log")}</button>
         </div>
       </div>

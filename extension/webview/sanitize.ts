@@ -92,7 +92,8 @@ const TAGS = [
   ...["a", "p", "br", "hr", "em", "strong", "s", "del", "code", "pre", "blockquote", "ul", "ol", "li", "div", "span", "button"],
   ...["h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"],
 ];
-const ATTRIBUTES = ["class", "href", "title", "type", "start", "tabindex", "aria-label", "data-act", "data-path", "data-line"];
+/** Attributes that hold no address. */
+const PLAIN = ["class", "title", "type", "start", "tabindex", "aria-label", "data-act", "data-path", "data-line"];
 
 let purify: ReturnType<typeof createDOMPurify> | undefined;
 
@@ -101,7 +102,8 @@ export function render(markdown: string, live = false): string {
   purify ??= createDOMPurify(window);
   return purify.sanitize(parser.render(markdown, { live }), {
     ALLOWED_TAGS: TAGS,
-    ALLOWED_ATTR: ATTRIBUTES,
+    ALLOWED_ATTR: [...PLAIN, "href"],
+    ADD_URI_SAFE_ATTR: PLAIN,
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
     ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|#)/i,

@@ -16,7 +16,9 @@ export interface PanelState {
   history: { open: boolean; query: string; sessions: readonly Session[]; current: string | undefined; loaded: boolean };
   candidates: { query: string; list: readonly Attachment[] };
   attachments: readonly Attachment[];
-  failure: { message: string; hint: string } | undefined;
+  failure: { kind: string; message: string; hint: string } | undefined;
+  /** Said, but not yet heard of again: shown until the run that it starts is seen. */
+  echo: string | undefined;
   /** Text to put into the composer; `n` tells two alike apart. */
   prefill: { text: string; n: number } | undefined;
   focus: { what: "composer" | "history" | "approval"; n: number } | undefined;
@@ -33,6 +35,7 @@ export const START: PanelState = {
   candidates: { query: "", list: [] },
   attachments: [],
   failure: undefined,
+  echo: undefined,
   prefill: undefined,
   focus: undefined,
 };
@@ -52,10 +55,10 @@ export function receive(state: PanelState, message: Exclude<ToPanel, { type: "ch
       const same = session?.sessionId !== undefined && session.sessionId === state.session?.sessionId;
       const history = same ? state.history : { ...state.history, open: false };
       const undone = new Set(message.undone);
-      return { ...state, session, view: foldAll(EMPTY, chunks), working, undone, history, failure: undefined };
+      return { ...state, session, view: foldAll(EMPTY, chunks), working, undone, history, echo: undefined, failure: undefined };
     }
     case "working":
-      return message.session === state.session?.sessionId ? { ...state, working: message.working } : state;
+      return message.session === (state.session?.sessionId ?? "") ? { ...state, working: message.working } : state;
     case "undone":
       return { ...state, undone: new Set(message.checkpoints) };
     case "sessions": {
@@ -73,9 +76,9 @@ export function receive(state: PanelState, message: Exclude<ToPanel, { type: "ch
       return { ...state, history, focus: { what: message.what, n: ++serial } };
     }
     case "failed": {
-      const { message: text, hint, text: unsent } = message;
+      const { kind, message: text, hint, text: unsent } = message;
       const prefill = unsent ? { text: unsent, n: ++serial } : state.prefill;
-      return { ...state, working: false, failure: { message: text, hint }, prefill };
+      return { ...state, working: false, echo: undefined, failure: { kind, message: text, hint }, prefill };
     }
     default:
       return ((unknown: never) => unknown)(message) ?? state;
@@ -129,8 +132,9 @@ export class Store {
   #flush(): void {
     if (this.#pending.length === 0) return;
     const view = foldAll(this.state.view, this.#pending);
+    const heard = this.#pending.some(({ type }) => type === "run_started" || type === "message");
     this.#pending = [];
-    this.state = { ...this.state, view };
+    this.state = { ...this.state, view, echo: heard ? undefined : this.state.echo };
   }
 
   #schedule(): void {

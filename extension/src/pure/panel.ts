@@ -45,7 +45,7 @@ export type ToPanel =
   | { type: "attach"; attachment: Attachment }
   | { type: "prefill"; text: string; attachments: readonly Attachment[] }
   | { type: "focus"; what: "composer" | "history" | "approval" }
-  | { type: "failed"; message: string; hint: string; text?: string };
+  | { type: "failed"; kind: string; message: string; hint: string; text?: string };
 
 export type FromPanel =
   | { type: "ready" }

@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { marked, read } from "./strings";
+
+const places = (text: string): string[] => [...text.matchAll(/\{\d+\}/g)].map((match) => match[0]).sort();
+
+describe("words", () => {
+  const english = read("l10n/bundle.l10n.json");
+  const japanese = read("l10n/bundle.l10n.ja.json");
+
+  it("are all in both bundles, and the bundles hold no others", () => {
+    expect(Object.keys(english).sort()).toEqual(marked());
+    expect(Object.keys(japanese).sort()).toEqual(marked());
+  });
+
+  it("stand for themselves in English", () => {
+    for (const [key, text] of Object.entries(english)) expect(text).toBe(key);
+  });
+
+  it("keep their places for values in Japanese, and are translated", () => {
+    for (const [key, text] of Object.entries(japanese)) {
+      expect(places(text), key).toEqual(places(key));
+      expect(text.trim(), key).not.toBe("");
+    }
+    const same = Object.entries(japanese).filter(([key, text]) => key === text);
+    expect(same).toEqual([]);
+  });
+});
+
+describe("the manifest", () => {
+  const manifest = JSON.stringify(read("package.json"));
+  const used = [...new Set([...manifest.matchAll(/"%([\w.]+)%"/g)].map((match) => match[1]))].sort();
+
+  it.each(["package.nls.json", "package.nls.ja.json"])("has all its words in %s, and no others are there", (name) => {
+    expect(Object.keys(read(name)).sort()).toEqual(used);
+  });
+});
