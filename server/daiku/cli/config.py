@@ -20,9 +20,11 @@ from daiku.settings.trusted import set_trusted
 MASK = "••••••••"
 
 
-@click.group(help=say("help.config"))
-def config() -> None:
-    pass
+@click.group(help=say("help.config"), invoke_without_command=True)
+@click.pass_context
+def config(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 @config.command("show", help=say("help.config.show"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from daiku.app import App
 from daiku.cli import keyboard
 from daiku.cli.asking import ask_approval, ask_question
-from daiku.cli.main import CANCELLED, FAILED, complain
+from daiku.cli.main import CANCELLED, FAILED, USAGE, complain
 from daiku.cli.show import Show, usage_text
 from daiku.cli.term import Terminal, for_people
 from daiku.cli.texts import say
@@ -75,7 +75,7 @@ def exit_code(result: RunResult, unanswered: bool = False) -> int:  # a fact bes
         case "completed":
             return NO_APPROVAL if unanswered else 0
         case "failed":
-            return FAILED
+            return USAGE if result.error is not None and result.error.kind == "usage" else FAILED
         case "limit":
             return LIMIT
         case "cancelled" | "paused":
@@ -143,8 +143,9 @@ def _cancel_on_interrupt(
 def _conclude(result: RunResult, code: int, people: Terminal, seconds: float, *, as_json: bool) -> None:
     """The costs for a person, the answer for a pipe, and one line for whatever did not end well."""
     if not as_json:
-        people.write(people.paint(usage_text(result.usage, seconds), "dim") + "\n")
-        if not sys.stdout.isatty():
+        if result.usage.prompt_tokens or result.usage.completion_tokens:
+            people.write(people.paint(usage_text(result.usage, seconds), "dim") + "\n")
+        if result.text and not sys.stdout.isatty():
             sys.stdout.write(result.text.rstrip("\n") + "\n")
     go_on = say("go_on", session=result.session_id)
     if result.status == "failed" and result.error is not None:

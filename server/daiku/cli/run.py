@@ -71,9 +71,12 @@ def _one(text: str, agent: str, options: RunOptions) -> int:
 
     async def work() -> int:
         async with opened(folder, options.overrides()) as app:
+            session = last_session(app) if options.last else options.session
+            if session:
+                app.journal.get_session(session)
             request = RunRequest(
                 text=text,
-                session=last_session(app) if options.last else options.session,
+                session=session,
                 mode=options.mode,
                 model=options.model,
                 agent=agent,

@@ -44,9 +44,11 @@ STATUS_COLOURS: dict[str, Colour] = {
 }
 
 
-@click.group(help=say("help.sessions"))
-def sessions() -> None:
-    pass
+@click.group(help=say("help.sessions"), invoke_without_command=True)
+@click.pass_context
+def sessions(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 @sessions.command("list", help=say("help.sessions.list"))

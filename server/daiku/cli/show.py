@@ -107,8 +107,8 @@ class Show:
             case Notice(level=level, text=text):
                 self.line(indent + self._terminal.paint(safe(text), "dim" if level == "info" else "yellow"))
             case ErrorHappened(message=message, hint=hint, retryable=retryable):
-                text = safe(f"{message} {hint}".strip())
-                self.line(indent + self._terminal.paint(text, "yellow" if retryable else "red"))
+                if retryable or chunk.parent:  # what ends the run is said at its end
+                    self.line(indent + self._terminal.paint(safe(f"{message} {hint}".strip()), "yellow"))
             case HandoffStart(to=to, request=request):
                 self.line(
                     self._terminal.paint(f"→ {safe(to)}: ", "magenta")
