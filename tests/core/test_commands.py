@@ -283,3 +283,15 @@ def test_a_cd_that_cannot_be_taken_off_is_refused(command: str) -> None:
 
 def test_control_characters_are_spelled_out_for_people() -> None:
     assert seen("a\x1b[2K\rb\u202e\n\tc") == "a\\u001b[2K\\u000db\\u202e\n\tc"
+
+
+def test_characters_beyond_ascii_do_not_end_the_process() -> None:
+    # The grammar's scanner reads past a table for these code points when it is shown them.
+    for text in (
+        "\U000cb35f馑Z_澽舆4샆→:{\U000556c3戯Ⱥ與,",
+        "R퍫曡Y{\U000ab63c",
+        "=낁.竣\U00041ec2\U000ad1c4筋{\U000cdc46",
+    ):
+        assert judged(f"echo {text}").answer in ("ask", "deny", "allow")
+    assert judged("grep 日本 ファイル.txt").answer == "allow"
+    assert judged("ls 日本; rm 語", deny=("rm",)).answer == "deny"

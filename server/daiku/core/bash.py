@@ -96,6 +96,11 @@ _IN_QUOTES = re.compile(r"\\([$`\"\\\n])")
 _COMPUTED = re.compile(r"(?<!\\)(?:\\\\)*[$`]")
 
 
+# To bash a character beyond ASCII is a letter of a word like any other. The grammar's scanner asks C's
+# isalpha() about them, which is undefined and ends the process: it is shown `x` for each byte instead.
+_AS_LETTERS = bytes(byte if byte < 0x80 else ord("x") for byte in range(256))
+
+
 @cache
 def _parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
@@ -104,7 +109,7 @@ def _parser() -> Parser:
 def read_script(command: str) -> Script:
     """Read `command`; never raises."""
     source = command.encode("utf-8", "replace")
-    root = _parser().parse(source).root_node
+    root = _parser().parse(source.translate(_AS_LETTERS)).root_node
     reader = _Reader(source)
     reader.walk(root)
     if root.has_error:

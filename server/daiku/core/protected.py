@@ -201,22 +201,29 @@ def spellings(path: str) -> tuple[tuple[str, ...], ...]:
     More than one where decoding (%2e, NFKC) changes it: a check has to hold for each.
     """
     found: list[tuple[str, ...]] = []
-    text = path.strip()
+    text = _visible(path.strip())
     for _ in range(4):
         parts = _parts(text)
         if parts not in found:
             found.append(parts)
-        decoded = unquote(text)
+        decoded = _visible(unquote(text))
         if decoded == text:
             break
         text = decoded
     return tuple(found)
 
 
-def _parts(path: str) -> tuple[str, ...]:
+def _visible(path: str) -> str:
     text = unicodedata.normalize("NFKC", path)
-    text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Cc", "Mn") or c == "\t")
-    text = text.replace("\\", "/").casefold()
+    return text if text.isascii() and text.isprintable() else "".join(c for c in text if _shows(c))
+
+
+def _shows(char: str) -> bool:
+    return unicodedata.category(char) not in ("Cf", "Cc", "Mn") or char == "\t"
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    text = path.replace("\\", "/").casefold()
     if text.startswith("file:"):
         text = "/" + text.removeprefix("file:").lstrip("/")
     parts: list[str] = []
