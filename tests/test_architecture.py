@@ -32,7 +32,12 @@ DOORS: dict[str, tuple[str, ...]] = {
     "sqlite3": ("daiku.trace", "daiku.playbook.store", "daiku.work.queue"),
     "psycopg": ("daiku.trace", "daiku.playbook.store", "daiku.work.queue"),
     "dbos": ("daiku.work",),
-    "subprocess": ("daiku.tools.shell", "daiku.tools.git", "daiku.tools.sandbox"),
+    "subprocess": (
+        "daiku.tools.shell",
+        "daiku.tools.git",
+        "daiku.tools.sandbox",
+        "daiku.tools.ripgrep",  # search/text: one program, fixed flags, never one from the workspace
+    ),
     "pty": ("daiku.tools.shell",),
     "click": ("daiku.cli", "daiku.__main__"),
 }

@@ -42,11 +42,6 @@ class DiskWorkspace:
         root = paths.root_of(self._roots, path)
         return root is not None and self._ignores[root].hides(path)
 
-    def hides_entry(self, path: Path, *, folder: bool) -> bool:
-        """As `hidden`, for an entry of a folder that is known not to be: what walks use."""
-        root = paths.root_of(self._roots, path)
-        return root is None or self._ignores[root].hides_entry(path, folder=folder)
-
     async def read(self, path: str) -> TextFile:
         return await asyncio.to_thread(self.read_now, path)
 

@@ -13,6 +13,22 @@ _ALWAYS = frozenset({".git", ".hg", ".svn"})
 _LARGEST = 1_000_000
 
 
+Rules = tuple[Path, GitIgnoreSpec]
+"""A folder and what its ignore files say."""
+
+
+def hides(rules: list[Rules], path: Path, *, folder: bool) -> bool:
+    """What `rules` (nearest first) say of the entry `path`; the first that says anything counts."""
+    if path.name in _ALWAYS:
+        return True
+    for above, spec in rules:
+        name = path.relative_to(above).as_posix() + ("/" if folder else "")
+        include = spec.check_file(name).include
+        if include is not None:
+            return include
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Ignores:
     """The rules of one root. Folders' rules are cached with their files' times."""
@@ -35,18 +51,17 @@ class Ignores:
 
     def hides_entry(self, path: Path, *, folder: bool) -> bool:
         """The same for an entry of a folder that is itself not ignored."""
-        if path.name in _ALWAYS:
-            return True
-        for above in path.parents:
-            spec = self._spec(above)
-            if spec is not None:
-                name = path.relative_to(above).as_posix() + ("/" if folder else "")
-                include = spec.check_file(name).include
-                if include is not None:
-                    return include
+        return hides(self.rules(path.parent), path, folder=folder)
+
+    def rules(self, folder: Path) -> list[Rules]:
+        """The rules that count for what is in `folder`, the nearest first."""
+        found: list[Rules] = []
+        for above in (folder, *folder.parents):
+            if (spec := self._spec(above)) is not None:
+                found.append((above, spec))
             if above == self.root:
                 break
-        return False
+        return found
 
     def _spec(self, folder: Path) -> GitIgnoreSpec | None:
         times = tuple(_time(folder / name) for name in _FILES)

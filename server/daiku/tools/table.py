@@ -6,10 +6,11 @@ from daiku.tools.ask import ASK_TOOLS
 from daiku.tools.files import FILE_TOOLS
 from daiku.tools.git import GIT_TOOLS
 from daiku.tools.plan import PLAN_TOOLS
+from daiku.tools.search import SEARCH_TOOLS
 from daiku.tools.shell import shell_tools
 from daiku.tools.tool import Tool
 
 
 def builtin_tools() -> tuple[Tool, ...]:
     """Every tool of this package, in the order in which models are told of them."""
-    return (*FILE_TOOLS, *shell_tools(), *GIT_TOOLS, *PLAN_TOOLS, *ASK_TOOLS)
+    return (*FILE_TOOLS, *SEARCH_TOOLS, *shell_tools(), *GIT_TOOLS, *PLAN_TOOLS, *ASK_TOOLS)

@@ -1,0 +1,191 @@
+"""Tools that find: search/text, search/symbols, search/map."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+from pydantic import Field
+
+from daiku.core.repomap import Tag, render_map
+from daiku.domain.tools import ToolResult
+from daiku.tools.encodings import decode
+from daiku.tools.ignores import Ignores
+from daiku.tools.paths import root_of
+from daiku.tools.reading import visible
+from daiku.tools.ripgrep import Hit, Query, find_ripgrep, ripgrep
+from daiku.tools.tags import TagIndex
+from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.walk import files
+
+MAX_HITS = 200
+MAX_SYMBOLS = 60
+SECONDS = 30
+_LARGEST = 5_000_000
+_LONG = 400
+_INDEX = TagIndex()
+"""One for the process: it is keyed by real path and time, so workspaces can share it."""
+
+
+class TextArgs(Args):
+    pattern: str = Field(min_length=1)
+    path: str | None = None
+    glob: str | None = Field(default=None, description="only files that match, such as *.py or src/**")
+    regex: bool = False
+    ignore_case: bool = False
+
+
+class SymbolArgs(Args):
+    name: str = Field(min_length=1)
+
+
+class MapArgs(Args):
+    budget: int | None = Field(default=None, ge=100, le=50_000, description="tokens; 2000 unless told")
+
+
+async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
+    """Lines that match, in the files that the agent may see."""
+    if args.regex and (wrong := _unreadable(args.pattern)):
+        return failed(f"The regular expression cannot be used: {wrong}. Without `regex` it is plain text.")
+    roots = context.workspace.roots
+    places = roots if args.path in (None, "", ".") else (visible(context, args.path or "."),)
+    if missing := next((place for place in places if not place.exists()), None):
+        return failed(f"There is no file or folder {context.workspace.relative(missing)}.")
+    query = Query(args.pattern, args.regex, args.ignore_case, args.glob or "")
+    program = find_ripgrep(roots)
+    found = ripgrep(program, query, places) if program else _python(query, roots, places)
+    lines: list[str] = []
+    more = ""
+    ignores = {root: Ignores(root) for root in roots}
+    hidden: dict[Path, bool] = {}
+    try:
+        async with asyncio.timeout(SECONDS), aclosing(found):
+            async for hit in found:
+                root = root_of(roots, hit.path)
+                if root is None or hidden.setdefault(hit.path, ignores[root].hides(hit.path, folder=False)):
+                    continue
+                if len(lines) >= MAX_HITS:
+                    more = f"\n[… more than {MAX_HITS} lines match; narrow it with path, glob or a longer pattern …]"
+                    break
+                lines.append(f"{context.workspace.relative(hit.path)}:{hit.line}: {hit.text.strip()[:_LONG]}")
+    except TimeoutError:
+        more = f"\n[… stopped after {SECONDS} s; narrow it with path or glob …]"
+    except ValueError as error:
+        return failed(f"The search cannot be made: {error}")
+    if not lines:
+        return ToolResult(ok=True, text=f"Nothing matches {args.pattern!r}.{more}")
+    return ToolResult(ok=True, text="\n".join(lines) + more)
+
+
+def _unreadable(pattern: str) -> str:
+    """Why Python cannot read the expression; ripgrep's own words come from ripgrep. A repetition in a
+    repetition is refused only where Python would have to run it, see `_python`."""
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        # ripgrep knows some that Python does not (`\p{L}`): leave those to it.
+        return "" if "bad escape" in str(error) else str(error)
+    except (OverflowError, RecursionError):
+        return "it is too large"
+    return ""
+
+
+_NESTED = re.compile(r"[+*}]\)[+*{]|\((?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)[+*{]")
+
+
+async def _python(query: Query, roots: tuple[Path, ...], places: tuple[Path, ...]) -> AsyncGenerator[Hit]:
+    """The same search without ripgrep, a file at a time in a thread."""
+    if query.regex and _NESTED.search(query.pattern):
+        raise ValueError("a repetition inside a repetition may never end; write it without")
+    try:
+        source = query.pattern if query.regex else re.escape(query.pattern)
+        expression = re.compile(source, re.IGNORECASE if query.ignore_case else 0)
+    except re.error as error:
+        raise ValueError(str(error)) from None
+    spec = GitIgnoreSpec.from_lines([query.glob]) if query.glob else None
+    for place in places:
+        root = root_of(roots, place) or place
+        for path in files(roots, place):
+            if spec is not None and not spec.match_file(path.relative_to(root).as_posix()):
+                continue
+            for hit in await asyncio.to_thread(_matches, path, expression):
+                yield hit
+
+
+def _matches(path: Path, expression: re.Pattern[str]) -> list[Hit]:
+    try:
+        decoded = decode(path.read_bytes()) if path.stat().st_size <= _LARGEST else None
+    except OSError:
+        return []
+    if decoded is None:
+        return []
+    return list(_lines_that_match(path, decoded.text, expression))
+
+
+def _lines_that_match(path: Path, text: str, expression: re.Pattern[str]) -> Iterator[Hit]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if expression.search(line[:10_000]):
+            yield Hit(path, number, line)
+
+
+async def search_symbols(args: SymbolArgs, context: ToolContext) -> ToolResult:
+    """Where something of that name is defined: exact names first, then those that hold it."""
+    tags = await asyncio.to_thread(_all_tags, context.workspace.roots)
+    wanted = args.name.rpartition(".")[2].rpartition("::")[2].strip("() ").lower()
+    found: list[tuple[int, str, Tag]] = []
+    for path, ones in tags.items():
+        for tag in ones:
+            name = tag.name.lower()
+            if tag.is_definition and wanted in name:
+                rank = (
+                    0
+                    if tag.name == args.name
+                    else 1
+                    if name == wanted
+                    else 2
+                    if name.startswith(wanted)
+                    else 3
+                )
+                found.append((rank, context.workspace.relative(path), tag))
+    if not found:
+        return ToolResult(
+            ok=True, text=f"Nothing named {args.name!r} is defined here. search/text finds its uses."
+        )
+    found.sort(key=lambda item: (item[0], item[1], item[2].line))
+    if found[0][0] <= 1:  # with the name itself at hand, names that merely hold it are noise
+        found = [item for item in found if item[0] <= 1]
+    lines = [f"{path}:{tag.line}: {tag.kind} {tag.signature}" for _, path, tag in found[:MAX_SYMBOLS]]
+    if len(found) > MAX_SYMBOLS:
+        lines.append(f"[… {len(found) - MAX_SYMBOLS} more; give a longer name …]")
+    return ToolResult(ok=True, text="\n".join(lines))
+
+
+async def search_map(args: MapArgs, context: ToolContext) -> ToolResult:
+    """The repository's most referred-to files and what they define."""
+    focus = set(context.editor.open_files()) if context.editor else set[str]()
+
+    def make() -> str:
+        tags = _all_tags(context.workspace.roots)
+        named = {context.workspace.relative(path): ones for path, ones in tags.items()}
+        return render_map(named, focus, args.budget or 2000)
+
+    return ToolResult(
+        ok=True, text=await asyncio.to_thread(make) or "There is no source code that can be mapped."
+    )
+
+
+def _all_tags(roots: tuple[Path, ...]) -> dict[Path, tuple[Tag, ...]]:
+    until = time.monotonic() + SECONDS
+    return {path: tags for path in files(roots) if (tags := _INDEX.tags(path, until))}
+
+
+SEARCH_TOOLS = (
+    Tool("search/text", "read", TextArgs, search_text, parallel=True),
+    Tool("search/symbols", "read", SymbolArgs, search_symbols, parallel=True, timeout=120),
+    Tool("search/map", "read", MapArgs, search_map, parallel=True, timeout=120),
+)
