@@ -236,19 +236,21 @@ async def _ask_person(call: ToolCall, asked: InputAsked | None, record: Recorder
 
 
 async def _run_tools(calls: tuple[ToolCall, ...], record: Recorder, ports: Ports) -> None:
+    """Side by side, but answered in their order: the same work gives the same journal."""
     record(*(_called(call) for call in calls))
     if len(calls) == 1:
-        await _run_tool(calls[0], record, ports)
+        record(await _run_tool(calls[0], record, ports))
         return
     async with asyncio.TaskGroup() as group:
-        for call in calls:
-            group.create_task(_run_tool(call, record, ports))
+        tasks = [group.create_task(_run_tool(call, record, ports)) for call in calls]
+        for task in tasks:
+            record(await task)
 
 
-async def _run_tool(call: ToolCall, record: Recorder, ports: Ports) -> None:
+async def _run_tool(call: ToolCall, record: Recorder, ports: Ports) -> ToolResponded:
     began = perf_counter()
     result = await ports.call(call, record)
-    record(_response(call, result, int((perf_counter() - began) * 1000)))
+    return _response(call, result, int((perf_counter() - began) * 1000))
 
 
 def _respond(call: ToolCall, result: ToolResult, record: Recorder) -> None:

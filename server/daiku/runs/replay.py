@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 
@@ -103,7 +102,6 @@ class _Recorded:
         self.chunks = chunks
         self.made: list[Event] = []
         self.record: Recorder | None = None
-        self._flying: set[str] = set()
         events = [c.event for c in chunks]
         self._events = events
         self._replies = deque(e for e in events if isinstance(e, MessageSaid) and e.role == "assistant")
@@ -163,7 +161,6 @@ class _Recorded:
         answer = self._answers.get(call.id)
         if answer is None:
             raise _Over
-        await self._my_turn(call.id)
         start = next(i for i, e in enumerate(self._events) if isinstance(e, ToolCalled) and e.id == call.id)
         stop = self._events.index(answer)
         for event in self._events[start + 1 : stop]:
@@ -176,16 +173,6 @@ class _Recorded:
             images=answer.images,
             untrusted=answer.untrusted,
         )
-
-    async def _my_turn(self, call_id: str) -> None:
-        """Calls that ran side by side answer in the order in which they did on record."""
-        self._flying.add(call_id)
-        while (first := self._next_answer()) != call_id and first in self._flying:  # noqa: ASYNC110  # bounded: the others are ready to run
-            await asyncio.sleep(0)
-
-    def _next_answer(self) -> str | None:
-        done = {e.id for e in self.made if isinstance(e, ToolResponded)}
-        return next((id_ for id_ in self._answers if id_ not in done), None)
 
     async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult:
         asked = self._asked.get(call.id)
