@@ -448,7 +448,7 @@ async def test_all_providers_are_listed_and_those_out_of_reach_say_why(
         async def list_models(self) -> tuple[JsonObject, ...]:
             return ({"id": "copilot/x"},)
 
-        async def request(self, *_: Any) -> JsonObject:
+        async def request(self, *_: Any, **__: Any) -> JsonObject:
             raise AssertionError("listing asks no model")
 
     bridge: LanguageModelBridge = Lender()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
+import sys
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
@@ -13,10 +16,10 @@ from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.anthropic_decode import AnthropicDecoder
-from daiku.llm.anthropic_encode import Turn, body, history
+from daiku.llm.anthropic_encode import Turn, body, encode_tools, history
 from daiku.llm.catalogue import info
 from daiku.llm.failures import Service, from_exception
-from daiku.llm.history import Histories
+from daiku.llm.history import Histories, Once
 from daiku.llm.wire import http_client, read_object, stream_reply, timeouts
 
 if TYPE_CHECKING:
@@ -43,11 +46,12 @@ class AnthropicProvider:
             secrets=(key,),
         )
         self._histories = Histories[Turn](history)
+        self._tools = Once(encode_tools)
         self._client: AsyncAnthropic | None = None
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         turns = self._histories.of(request).encoded(request.messages)
-        content = body(request, turns)
+        content = body(request, turns, self._tools.of(request.tools))
         decoder = AnthropicDecoder(
             self._service,
             names=NameMap(request.tools),
@@ -57,7 +61,7 @@ class AnthropicProvider:
         )
 
         async def open_response() -> httpx2.Response:
-            return await self._sdk().post(
+            return await (await self._sdk()).post(
                 "/v1/messages", cast_to=httpx2.Response, content=content, stream=True
             )
 
@@ -78,10 +82,10 @@ class AnthropicProvider:
     async def count_tokens(self, request: ModelRequest) -> int | None:
         turns = self._histories.of(request).encoded(request.messages)
         try:
-            response = await self._sdk().post(
+            response = await (await self._sdk()).post(
                 "/v1/messages/count_tokens",
                 cast_to=httpx2.Response,
-                content=body(request, turns, counting=True),
+                content=body(request, turns, self._tools.of(request.tools), counting=True),
             )
         except Exception as error:  # the SDK's own errors; they become LLMError here
             failure = from_exception(self._service, error)
@@ -97,12 +101,14 @@ class AnthropicProvider:
 
     async def _get(self, path: str) -> JsonObject:
         try:
-            response = await self._sdk().get(path, cast_to=httpx2.Response)
+            response = await (await self._sdk()).get(path, cast_to=httpx2.Response)
         except Exception as error:  # the SDK's own errors; they become LLMError here
             raise from_exception(self._service, error) from error
         return read_object(self._service, response.content)
 
-    def _sdk(self) -> AsyncAnthropic:
+    async def _sdk(self) -> AsyncAnthropic:
+        if "anthropic" not in sys.modules:
+            await asyncio.to_thread(importlib.import_module, "anthropic")
         if self._client is None:
             # 0.8 s of imports: only who talks to Anthropic pays for them, when it first does
             from anthropic import AsyncAnthropic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+
 from pydantic import JsonValue
 
 from daiku.core.names import NameMap

@@ -21,7 +21,7 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.catalogue import Thinking, known
-from daiku.llm.history import History
+from daiku.llm.history import History, spliced
 from daiku.llm.stream import encode_json
 
 PROTOCOL = "anthropic"
@@ -29,6 +29,7 @@ PROTOCOL = "anthropic"
 
 _CACHE = b',"cache_control":{"type":"ephemeral"}}'
 _NOTHING = encode_json({"type": "text", "text": "(nothing)"})
+_HEADS = {role: b'{"role":"%b","content":[' % role.encode() for role in ("user", "assistant")}
 _GO_ON = encode_json({"type": "text", "text": "Go on."})
 _BUDGETS: dict[Effort, int] = {"low": 4_096, "medium": 12_000, "high": 24_000}
 SMALLEST_BUDGET = 1024
@@ -148,7 +149,14 @@ def _own_blocks(message: AssistantMessage, model: str, mark: str) -> tuple[bytes
     return tuple(blocks) if whole else None
 
 
-def body(request: ModelRequest, turns: list[Turn], *, counting: bool = False) -> bytes:
+def encode_tools(tools: tuple[ToolSpec, ...]) -> tuple[bytes, ...]:
+    """The tools as JSON, one by one."""
+    return tuple(_tool(tool) for tool in tools)
+
+
+def body(
+    request: ModelRequest, turns: list[Turn], tools: tuple[bytes, ...], *, counting: bool = False
+) -> bytes:
     """The request's JSON; `counting` leaves out what the counting endpoint does not take."""
     limit = max_tokens(request)
     parts = [b'{"model":' + encode_json(request.model)]
@@ -159,16 +167,14 @@ def body(request: ModelRequest, turns: list[Turn], *, counting: bool = False) ->
         parts.append(b'"thinking":' + encode_json(thinking))
     if effort and not counting:
         parts.append(b'"output_config":' + encode_json({"effort": effort}))
-    tools = [_tool(tool) for tool in request.tools]
     if request.system.strip():
         system = encode_json({"type": "text", "text": request.system})
         parts.append(b'"system":[' + _breakpoint(system) + b"]")
     elif tools:
-        tools[-1] = _breakpoint(tools[-1])
+        tools = (*tools[:-1], _breakpoint(tools[-1]))
     if tools:
         parts.append(b'"tools":[' + b",".join(tools) + b"]")
-    parts.append(b'"messages":[' + b",".join(_messages(turns)) + b"]")
-    return b",".join(parts) + b"}"
+    return b"".join([b",".join(parts), *_messages(turns), b"]}"])
 
 
 def _tool(tool: ToolSpec) -> bytes:
@@ -200,7 +206,8 @@ def _messages(turns: list[Turn]) -> list[bytes]:
     for group in (groups[-1], groups[-3] if len(groups) > 2 else None):
         if group is not None:
             group[1][-1] = _breakpoint(group[1][-1])
-    return [b'{"role":"%b","content":[%b]}' % (role.encode(), b",".join(blocks)) for role, blocks in groups]
+    heads = ((_HEADS[role], blocks) for role, blocks in groups)
+    return spliced(b',"messages":[', heads, b"]}")
 
 
 def max_tokens(request: ModelRequest) -> int:

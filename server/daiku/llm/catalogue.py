@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from daiku.domain.config import Price
@@ -170,6 +171,7 @@ _DATED = re.compile(
 )
 
 
+@lru_cache(maxsize=256)
 def known(name: str) -> Known | None:
     """The entry for `name`, also dated, previewed or named as a cloud names it; None where not known.
 

@@ -16,8 +16,8 @@ from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.catalogue import info
 from daiku.llm.failures import Service
 from daiku.llm.gemini_decode import GeminiDecoder
-from daiku.llm.gemini_encode import Content, body, history
-from daiku.llm.history import Histories
+from daiku.llm.gemini_encode import Content, body, encode_tools, history
+from daiku.llm.history import Histories, Once
 from daiku.llm.stream import encode_json
 from daiku.llm.wire import http_client, number, read_object, send, stream_reply
 
@@ -48,11 +48,12 @@ class GeminiProvider:
             secrets=(key,),
         )
         self._histories = Histories[Content](history)
+        self._tools = Once(encode_tools)
         self._client: httpx2.AsyncClient | None = None
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         contents = self._histories.of(request).encoded(request.messages)
-        content = body(request, contents)
+        content = body(request, contents, self._tools.of(request.tools))
         decoder = GeminiDecoder(self._service, names=NameMap(request.tools), model=request.model)
         path = f"{_path(request.model)}:streamGenerateContent?alt=sse"
 
@@ -77,7 +78,7 @@ class GeminiProvider:
     async def count_tokens(self, request: ModelRequest) -> int | None:
         contents = self._histories.of(request).encoded(request.messages)
         whole = b'{"generateContentRequest":{"model":' + encode_json(_path(request.model)) + b","
-        content = whole + body(request, contents)[1:] + b"}"
+        content = whole + body(request, contents, self._tools.of(request.tools))[1:] + b"}"
         try:
             counted = await self._read("POST", f"{_path(request.model)}:countTokens", content)
         except LLMError as error:

@@ -13,7 +13,7 @@ from daiku.domain.messages import AssistantMessage, Image, Message, ModelRequest
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.catalogue import known
 from daiku.llm.gemini_schema import parameters
-from daiku.llm.history import History
+from daiku.llm.history import History, spliced
 from daiku.llm.stream import encode_json
 
 PROTOCOL = "gemini"
@@ -24,6 +24,7 @@ NO_SIGNATURE = "skip_thought_signature_validator"
 
 _BUDGETS = {"none": 0, "low": 4_096, "medium": 12_288, "high": 24_576}
 _SMALLEST_OF_PRO = 128
+_HEADS = {role: b'{"role":"%b","parts":[' % role.encode() for role in ("user", "model")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +128,23 @@ def _call(call: ToolCall, signature: str, call_id: str = "") -> bytes:
     return _part(part)
 
 
-def body(request: ModelRequest, contents: list[Content]) -> bytes:
+def encode_tools(tools: tuple[ToolSpec, ...]) -> bytes:
+    """The tools as JSON, b"" where there are none."""
+    declarations: list[JsonValue] = [_declaration(tool) for tool in tools]
+    return encode_json([{"functionDeclarations": declarations}]) if tools else b""
+
+
+def body(request: ModelRequest, contents: list[Content], tools: bytes) -> bytes:
     """The request's JSON."""
-    parts = [b'{"contents":[' + b",".join(_contents(contents)) + b"]"]
+    parts = [b""]
     if request.system.strip():
         parts.append(b'"systemInstruction":' + encode_json({"parts": [{"text": request.system}]}))
-    if request.tools:
-        declarations: list[JsonValue] = [_declaration(tool) for tool in request.tools]
-        parts.append(b'"tools":' + encode_json([{"functionDeclarations": declarations}]))
+    if tools:
+        parts.append(b'"tools":' + tools)
     config = _config(request)
     if config:
         parts.append(b'"generationConfig":' + encode_json(config))
-    return b",".join(parts) + b"}"
+    return b"".join([*_contents(contents), b"]", b",".join(parts), b"}"])
 
 
 def _contents(contents: list[Content]) -> list[bytes]:
@@ -156,7 +162,7 @@ def _contents(contents: list[Content]) -> list[bytes]:
         groups.insert(0, ("user", False, [_part({"text": "(nothing)"})]))
     if groups[-1][0] != "user":
         groups.append(("user", False, [_part({"text": "Go on."})]))
-    return [b'{"role":"%b","parts":[%b]}' % (role.encode(), b",".join(parts)) for role, _, parts in groups]
+    return spliced(b'{"contents":[', ((_HEADS[role], parts) for role, _, parts in groups), b"]}")
 
 
 def _declaration(tool: ToolSpec) -> JsonObject:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar, assert_never
 
@@ -138,3 +138,35 @@ class Histories(Generic[T]):
                 self._held.popitem(last=False)
         self._held.move_to_end(key)
         return history
+
+
+def spliced(opening: bytes, arrays: Iterable[tuple[bytes, list[bytes]]], closing: bytes) -> list[bytes]:
+    """The pieces of `[head + items + closing, …]` with the commas between: joined once with the rest of
+    a body, because copying a long conversation is most of what building a request costs."""
+    pieces: list[bytes] = []
+    comma = opening
+    for head, items in arrays:
+        pieces += (comma, head)
+        for item in items:
+            pieces += (item, b",")
+        pieces[-1] = closing
+        comma = b","
+    return pieces
+
+
+V = TypeVar("V")
+
+
+class Once(Generic[V, T]):
+    """Keeps what `make` made of the last value: the tools are the same in nearly every request."""
+
+    __slots__ = ("_held", "_make")
+
+    def __init__(self, make: Callable[[V], T]) -> None:
+        self._make = make
+        self._held: tuple[V, T] | None = None
+
+    def of(self, value: V) -> T:
+        if self._held is None or self._held[0] is not value:
+            self._held = (value, self._make(value))
+        return self._held[1]

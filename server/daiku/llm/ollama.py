@@ -17,8 +17,8 @@ from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import ContextOverflowError, Failure, LLMError, LLMRequestError
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.failures import Service
-from daiku.llm.history import Histories
-from daiku.llm.ollama_codec import OllamaDecoder, body, history
+from daiku.llm.history import Histories, Once
+from daiku.llm.ollama_codec import OllamaDecoder, body, encode_tools, history
 from daiku.llm.stream import encode_json
 from daiku.llm.tokens import estimate_request
 from daiku.llm.wire import http_client, number, read_object, send, stream_reply
@@ -78,6 +78,7 @@ class OllamaProvider:
             secrets=(key,),
         )
         self._histories = Histories[tuple[bytes, ...]](history)
+        self._tools = Once(encode_tools)
         self._cards: dict[str, Card] = {}
         self._client: httpx2.AsyncClient | None = None
 
@@ -88,10 +89,13 @@ class OllamaProvider:
         async def open_response() -> httpx2.Response:
             card = await self._card(request.model)
             window = self._window(card)
-            self._check(request, card, window)
-            content = body(
-                request, messages, window=window, thinks=card.can("thinking") and card.able is not None
-            )
+            if request.tools and not card.can("tools"):
+                raise self._no_tools(request.model)
+            thinks = card.able is not None and "thinking" in card.able
+            tools = self._tools.of(request.tools)
+            content = body(request, messages, tools, window=window, thinks=thinks)
+            if len(content) > window:  # a token is a byte at least: what is shorter fits
+                self._check_size(request, window)
             try:
                 return await self._send("POST", "/api/chat", content)
             except LLMRequestError as error:
@@ -137,10 +141,8 @@ class OllamaProvider:
         wanted = self._settings.context_length or DEFAULT_WINDOW
         return min(wanted, card.context) if card.context else wanted
 
-    def _check(self, request: ModelRequest, card: Card, window: int) -> None:
-        """Say at once what the server would not say, or not clearly."""
-        if request.tools and not card.can("tools"):
-            raise self._no_tools(request.model)
+    def _check_size(self, request: ModelRequest, window: int) -> None:
+        """Say what the server would not: it silently forgets the beginning of what is too long."""
         if (size := estimate_request(request)) > window:
             raise ContextOverflowError(
                 Failure(

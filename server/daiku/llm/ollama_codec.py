@@ -78,7 +78,14 @@ def _call(call: ToolCall) -> JsonValue:
     return {"id": call.id, "function": {"name": wire_name(call.tool), "arguments": call.args}}
 
 
-def body(request: ModelRequest, messages: list[tuple[bytes, ...]], *, window: int, thinks: bool) -> bytes:
+def encode_tools(tools: tuple[ToolSpec, ...]) -> bytes:
+    """The tools as JSON, b"" where there are none."""
+    return encode_json([_tool(tool) for tool in tools]) if tools else b""
+
+
+def body(
+    request: ModelRequest, messages: list[tuple[bytes, ...]], tools: bytes, *, window: int, thinks: bool
+) -> bytes:
     """The request's JSON; `window` is the context in tokens that the server is to set up."""
     options: JsonObject = {}
     if window:
@@ -90,12 +97,12 @@ def body(request: ModelRequest, messages: list[tuple[bytes, ...]], *, window: in
         head["options"] = options
     if thinks and request.effort:
         head["think"] = _think(request.model, request.effort)
-    if request.tools:
-        head["tools"] = [_tool(tool) for tool in request.tools]
     pieces = [piece for message in messages for piece in message]
     if request.system.strip():
         pieces.insert(0, encode_json({"role": "system", "content": request.system}))
-    return encode_json(head)[:-1] + b',"messages":[' + b",".join(pieces) + b"]}"
+    offered = b',"tools":' + tools if tools else b""
+    start = encode_json(head)[:-1] + offered + b',"messages":['
+    return b"".join([start, b",".join(pieces), b"]}"])
 
 
 def _think(model: str, effort: Effort) -> JsonValue:
@@ -159,7 +166,6 @@ class OllamaDecoder:
             model=self._model,
             prompt_tokens=number(self._last.get("prompt_eval_count")),
             completion_tokens=number(self._last.get("eval_count")),
-            cost=0.0,
         )
         return Reply(message, usage, self._reason(self._last.get("done_reason")))
 
