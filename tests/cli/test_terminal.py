@@ -227,3 +227,26 @@ def test_lines_typed_before_are_remembered(at_terminal: Open, daiku_home: Path) 
     history = daiku_home / "chat-history"
     assert "remember me" in history.read_text(encoding="utf-8")
     assert history.stat().st_mode & 0o077 == 0
+
+
+def test_a_reader_that_goes_away_stops_the_run(workspace: Path, daiku_home: Path) -> None:
+    lines = [{"text": "x " * 200, "delay_ms": 20}, DONE]
+    (workspace / "play.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "server"), "DAIKU_LLM__MODEL": "scripted/play.jsonl"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "daiku", "run", "--json", "talk"],
+        cwd=workspace,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read().decode()
+        assert process.wait(LIMIT) == 130
+    assert len(said.splitlines()) == 1, said

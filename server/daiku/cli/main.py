@@ -98,13 +98,19 @@ def main(args: Sequence[str] | None = None) -> int:
     except DaikuError as wrong:
         return fail(wrong)
     except BrokenPipeError:
-        # The reader went away (`| head`): nothing is wrong, and Python must not complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        nobody_reads()
         return 0
     except Exception as wrong:  # the wire: one of the three places that catch all
         logging.getLogger(__name__).exception("the command failed")
         return complain(say("error.internal", what=type(wrong).__name__, log=_log_file()), "", FAILED)
     return code if isinstance(code, int) else 0
+
+
+def nobody_reads() -> None:
+    """The reader of stdout went away (`| head`): nothing is wrong, and Python must not complain at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
 
 
 def fail(wrong: DaikuError) -> int:
@@ -142,7 +148,5 @@ def _see(wrong: click.ClickException) -> str:
 
 
 def _log_file() -> str:
-    return next(
-        (h.baseFilename for h in logging.getLogger().handlers if isinstance(h, logging.FileHandler)),
-        "logs/daiku.log",
-    )
+    files = [h.baseFilename for h in logging.getLogger().handlers if isinstance(h, logging.FileHandler)]
+    return next((name for name in files if name.endswith("daiku.log")), "logs/daiku.log")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import assert_never
 
@@ -44,6 +45,8 @@ from daiku.domain.plans import Plan
 
 OUTPUT_LINES = 12
 """Lines of a tool's live output that are shown before the rest is only counted."""
+LAST_LINES = 5
+"""Lines of its end that are shown when it is over."""
 RESULT_LINES = 4
 DIFF_LINES = 40
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -64,6 +67,8 @@ class Show:
         self._open_line = False
         self._streamed = False
         self._lines: dict[str, int] = {}
+        self._last: dict[str, deque[str]] = {}
+        self._previewed: set[str] = set()
         self._silent = False
 
     def __call__(self, chunk: Chunk) -> None:
@@ -94,14 +99,8 @@ class Show:
             case ToolResponded():
                 self._response(event, indent)
                 self.wait(say("waiting"))
-            case Edited(files=files, diff=diff):
-                for file in files:
-                    added = self._terminal.paint(f"+{file.added}", "green")
-                    removed = self._terminal.paint(f"-{file.removed}", "red")
-                    self.line(
-                        f"{indent}  {safe(file.path)} {added} {removed} {'' if file.kind == 'edit' else file.kind}".rstrip()
-                    )
-                self.diff(diff)
+            case Edited():
+                self._edited(event, indent)
             case PlanChanged(plan=plan):
                 self._plan(plan)
             case Notice(level=level, text=text):
@@ -124,6 +123,7 @@ class Show:
             case BulletChanged(content=content, change=change):
                 self.line(self._terminal.paint(f"  {safe(change)}: {clip(safe(content), 100)}", "dim"))
             case ApprovalAsked() | InputAsked():
+                self._previewed.add(event.call_id)
                 self.wait("")
             case ApprovalGiven() | InputGiven() | AgentStart() | AgentEnd() | Checkpointed() | Used():
                 pass
@@ -205,13 +205,20 @@ class Show:
         for line in safe(text.replace("\r\n", "\n").replace("\r", "\n")).removesuffix("\n").split("\n"):
             count = self._lines[id_] = self._lines.get(id_, 0) + 1
             if count <= OUTPUT_LINES:
-                self.line(indent + self._terminal.paint("  │ " + clip(line, self._terminal.width - 5), "dim"))
+                self._output_line(line, indent)
+            else:
+                self._last.setdefault(id_, deque(maxlen=LAST_LINES)).append(line)
+
+    def _output_line(self, line: str, indent: str) -> None:
+        self.line(indent + self._terminal.paint("  │ " + clip(line, self._terminal.width - 5), "dim"))
 
     def _response(self, event: ToolResponded, indent: str) -> None:
         shown = self._lines.pop(event.id, 0)
-        if shown > OUTPUT_LINES:
-            more = say("more_lines", count=shown - OUTPUT_LINES)
-            self.line(indent + self._terminal.paint(f"  │ {more}", "dim"))
+        last = self._last.pop(event.id, ())
+        if shown > OUTPUT_LINES + len(last):
+            self._output_line(say("more_lines", count=shown - OUTPUT_LINES - len(last)), indent)
+        for line in last:
+            self._output_line(line, indent)
         took = f" {event.duration_ms / 1000:.1f} s" if event.duration_ms >= 100 else ""
         lines = [line for line in safe(event.result).split("\n") if line.strip()]
         if event.ok:
@@ -223,8 +230,17 @@ class Show:
             )
             return
         self.line(indent + self._terminal.paint("  ✗", "red") + self._terminal.paint(took, "dim"))
-        for line in lines[:RESULT_LINES]:
+        for line in lines[: 1 if shown else RESULT_LINES]:
             self.line(indent + "    " + self._terminal.paint(clip(line, self._terminal.width - 6), "red"))
+
+    def _edited(self, event: Edited, indent: str) -> None:
+        for file in event.files:
+            added = self._terminal.paint(f"+{file.added}", "green")
+            removed = self._terminal.paint(f"-{file.removed}", "red")
+            kind = "" if file.kind == "edit" else file.kind
+            self.line(f"{indent}  {safe(file.path)} {added} {removed} {kind}".rstrip())
+        if event.call_id not in self._previewed:
+            self.diff(event.diff)
 
     def _plan(self, plan: Plan) -> None:
         done, total = plan.progress()

@@ -20,6 +20,10 @@ CREATE INDEX IF NOT EXISTS chunks_by_run ON chunks(run, seq);
 """
 
 
+SQLITE, SQLITE_NEEDED = sqlite3.sqlite_version_info, (3, 37, 0)
+"""The library here, and the oldest one that knows STRICT tables."""
+
+
 def connect(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode. Creates file and folder readable by their owner only,
     whatever the umask. Raises sqlite3.Error, OSError."""
