@@ -42,10 +42,7 @@ export function createApp(context: vscode.ExtensionContext): App {
   });
   const tell = () => post({ type: "situation", situation: situation() });
   const setMode = (chosen: Mode) => void context.workspaceState.update(MODE, chosen).then(tell);
-  const panel = createPanel(
-    context.extensionUri,
-    listen({ chat, diffs, log, post, situation, setMode, server }),
-  );
+  const panel = createPanel(context.extensionUri, listen({ chat, diffs, log, post, situation, setMode, server }));
   const app: App = { server, chat, panel, log };
 
   followEditors(context);

@@ -4,8 +4,8 @@ import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import type { ApproveParams, Chunk, ContextItem, RunResult, Session } from "./contract.gen";
-import { type Pending, pending } from "./pure/pending";
 import type { Mode, ToPanel } from "./pure/panel";
+import { type Pending, pending } from "./pure/pending";
 import { Stream } from "./pure/stream";
 import { CHUNK, failureOf, request } from "./rpc";
 import type { Server } from "./server";
@@ -142,7 +142,8 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
   const shown = (chunk: Chunk) => {
     if (chunk.session !== current) return;
     show(chunk);
-    if (chunk.type === "approval_asked" || chunk.type === "approval_given" || chunk.type === "run_finished") tellWaiting();
+    if (chunk.type === "approval_asked" || chunk.type === "approval_given" || chunk.type === "run_finished")
+      tellWaiting();
   };
   const mend = async (known: Conversation) => {
     try {
@@ -198,7 +199,10 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     const known = open.get(sessionId);
     const client = server.running();
     if (!known || !client) return;
-    const { session, chunks } = await request(client, "daiku/session/get", { sessionId, afterSeq: known.stream.lastSeq });
+    const { session, chunks } = await request(client, "daiku/session/get", {
+      sessionId,
+      afterSeq: known.stream.lastSeq,
+    });
     known.session = session;
     for (const chunk of known.stream.fill(chunks, session.lastSeq)) shown(chunk);
   };
@@ -217,9 +221,12 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     tellWorking();
   };
 
-  const undone = (): readonly string[] => (current ? (state.get<Record<string, string[]>>(UNDONE)?.[current] ?? []) : []);
+  const undone = (): readonly string[] =>
+    current ? (state.get<Record<string, string[]>>(UNDONE)?.[current] ?? []) : [];
   const checkpoints = () =>
-    (conversation()?.stream.chunks ?? []).flatMap((chunk) => (chunk.type === "edit" && chunk.data.checkpointId ? [chunk.data.checkpointId] : []));
+    (conversation()?.stream.chunks ?? []).flatMap((chunk) =>
+      chunk.type === "edit" && chunk.data.checkpointId ? [chunk.data.checkpointId] : [],
+    );
 
   return {
     get current() {
@@ -312,7 +319,10 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       }
     },
     list: async (query) => {
-      const { sessions } = await request(await server.client(), "daiku/session/list", { ...(query ? { query } : {}), limit: 100 });
+      const { sessions } = await request(await server.client(), "daiku/session/list", {
+        ...(query ? { query } : {}),
+        limit: 100,
+      });
       return sessions;
     },
     newChat: () => {
@@ -330,8 +340,12 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       }
       post(snapshot());
     },
-    lastRun: () => conversation()?.stream.chunks.findLast((chunk) => chunk.type === "run_started" && !chunk.parent)?.run,
-    diffs: () => (conversation()?.stream.chunks ?? []).flatMap((chunk) => (chunk.type === "edit" && chunk.data.diff ? [chunk.data.diff] : [])),
+    lastRun: () =>
+      conversation()?.stream.chunks.findLast((chunk) => chunk.type === "run_started" && !chunk.parent)?.run,
+    diffs: () =>
+      (conversation()?.stream.chunks ?? []).flatMap((chunk) =>
+        chunk.type === "edit" && chunk.data.diff ? [chunk.data.diff] : [],
+      ),
   };
 }
 

@@ -1,8 +1,8 @@
 // The commands of the palette, the menus and the lightbulb.
 
 import * as vscode from "vscode";
-import { answerOldest } from "./approvals";
 import type { App } from "./app";
+import { answerOldest } from "./approvals";
 import { currentEditor, fileAttachment, problemsAttachment, selectionAttachment } from "./context";
 import type { JsonObject, Range } from "./contract.gen";
 import { t } from "./l10n";
@@ -63,7 +63,9 @@ function chatCommands({ chat, panel, models }: Parts): Record<string, (argument?
     "daiku.reject": () => answerOldest(chat, "reject_once"),
     "daiku.selectModel": () => models.select(),
     "daiku.resume": async () => {
-      const list = (await chat.list("")).filter((session) => session.status === "interrupted" || session.status === "paused");
+      const list = (await chat.list("")).filter(
+        (session) => session.status === "interrupted" || session.status === "paused",
+      );
       const picked = await vscode.window.showQuickPick(
         list.map((session) => ({ label: session.title || t("New chat"), description: session.updatedAt, session })),
         { title: t("Resume"), placeHolder: list.length ? t("Which chat?") : t("Nothing was interrupted.") },
@@ -93,7 +95,11 @@ function requestCommands(parts: Parts): Record<string, (argument?: unknown) => u
     "daiku.fix": [() => t("Fix the problems in this code."), "act", "problems"],
     "daiku.writeTests": [() => t("Write tests for this code and run them."), "act", "code"],
     "daiku.document": [() => t("Document this code."), "act", "code"],
-    "daiku.review": [() => t("Review this code. Name each finding with file, line and severity; change nothing."), "ask", "code"],
+    "daiku.review": [
+      () => t("Review this code. Name each finding with file, line and severity; change nothing."),
+      "ask",
+      "code",
+    ],
     "daiku.commitMessage": [
       () => t("Write a commit message for the changes in the working tree. Answer with the message alone."),
       "ask",
@@ -116,7 +122,8 @@ function requestCommands(parts: Parts): Record<string, (argument?: unknown) => u
   for (const [name, [title, prompt, mode]] of Object.entries(written)) {
     table[name] = async (argument) => {
       const given = typeof argument === "string" ? argument : undefined;
-      const text = given ?? (await vscode.window.showInputBox({ title: title(), prompt: prompt(), ignoreFocusOut: true }));
+      const text =
+        given ?? (await vscode.window.showInputBox({ title: title(), prompt: prompt(), ignoreFocusOut: true }));
       const selection = selectionAttachment();
       if (text?.trim()) await say(parts, text.trim(), selection ? [selection] : [], mode);
     };
@@ -129,24 +136,43 @@ async function subject(argument: unknown, problems: boolean): Promise<Attachment
   const given = target.uri ? await vscode.workspace.openTextDocument(vscode.Uri.parse(target.uri)) : undefined;
   const editor = given ? await vscode.window.showTextDocument(given, { preserveFocus: true }) : currentEditor();
   if (!editor) return [];
-  const range = target.range && new vscode.Range(target.range.start.line, target.range.start.character, target.range.end.line, target.range.end.character);
+  const range =
+    target.range &&
+    new vscode.Range(
+      target.range.start.line,
+      target.range.start.character,
+      target.range.end.line,
+      target.range.end.character,
+    );
   const code = selectionAttachment(editor, range ?? editor.selection) ?? fileOf(editor);
   const wrong = problems ? problemsAttachment(editor.document.uri) : undefined;
   return [code, wrong].filter((one) => one !== undefined);
 }
 
 /** Says it in the open chat; where a run is under way there, in a new one. */
-async function say(parts: Parts, text: string, attachments: readonly Attachment[], mode: Mode): Promise<string | undefined> {
+async function say(
+  parts: Parts,
+  text: string,
+  attachments: readonly Attachment[],
+  mode: Mode,
+): Promise<string | undefined> {
   const { chat, panel } = parts;
   await panel.reveal();
   if (chat.working) chat.newChat();
-  const result = await chat.send(text, attachments.map((one) => one.item), { mode });
+  const result = await chat.send(
+    text,
+    attachments.map((one) => one.item),
+    { mode },
+  );
   return result?.status === "completed" ? result.text : undefined;
 }
 
 /** Into the box of the editor's own source control. */
 async function putCommitMessage(text: string): Promise<void> {
-  const message = text.trim().replace(/^```\w*\n([\s\S]*?)\n?```$/, "$1").trim();
+  const message = text
+    .trim()
+    .replace(/^```\w*\n([\s\S]*?)\n?```$/, "$1")
+    .trim();
   const git = await vscode.extensions.getExtension("vscode.git")?.activate();
   const box = git?.getAPI?.(1)?.repositories?.[0]?.inputBox as { value: string } | undefined;
   if (!box) return;
@@ -187,8 +213,11 @@ async function doctor({ server, log, models }: Parts): Promise<void> {
     const client = await server.client();
     const info = client.initializeResult?.serverInfo;
     lines.push(`- ${t("Server: {0} {1}", info?.name ?? "daiku", info?.version ?? "?")}`);
-    const report = await client.sendRequest<unknown>("workspace/executeCommand", { command: "daiku.doctor", arguments: [] });
-    const text = typeof report === "string" ? report : ((report as JsonObject | null)?.["text"] as string | undefined);
+    const report = await client.sendRequest<unknown>("workspace/executeCommand", {
+      command: "daiku.doctor",
+      arguments: [],
+    });
+    const text = typeof report === "string" ? report : ((report as JsonObject | null)?.text as string | undefined);
     if (text) lines.push("", text);
     await models.refresh();
     lines.push("", `## ${t("Models")}`, "", `${t("Selected")}: ${models.known?.selected ?? t("none is usable")}`, "");

@@ -40,12 +40,26 @@ export function fileAttachment(uri: vscode.Uri): Attachment {
   };
 }
 
-export function selectionAttachment(editor = currentEditor(), range: vscode.Range | undefined = editor?.selection): Attachment | undefined {
+export function selectionAttachment(
+  editor = currentEditor(),
+  range: vscode.Range | undefined = editor?.selection,
+): Attachment | undefined {
   if (!editor || !range || range.isEmpty) return undefined;
   const { document } = editor;
-  const item: ContextItem = { kind: "selection", uri: document.uri.toString(), range: plain(range), text: document.getText(range) };
-  const lines = range.start.line === range.end.line ? `${range.start.line + 1}` : `${range.start.line + 1}–${range.end.line + 1}`;
-  return { item, label: `${path.posix.basename(document.uri.path)}:${lines}`, detail: t("Selection"), icon: "selection" };
+  const item: ContextItem = {
+    kind: "selection",
+    uri: document.uri.toString(),
+    range: plain(range),
+    text: document.getText(range),
+  };
+  const lines =
+    range.start.line === range.end.line ? `${range.start.line + 1}` : `${range.start.line + 1}–${range.end.line + 1}`;
+  return {
+    item,
+    label: `${path.posix.basename(document.uri.path)}:${lines}`,
+    detail: t("Selection"),
+    icon: "selection",
+  };
 }
 
 export function problemsAttachment(uri?: vscode.Uri): Attachment | undefined {
@@ -53,10 +67,16 @@ export function problemsAttachment(uri?: vscode.Uri): Attachment | undefined {
     ? [[uri, vscode.languages.getDiagnostics(uri)]]
     : vscode.languages.getDiagnostics();
   const lines = all.flatMap(([file, found]) =>
-    found.map((one) => `${named(file)}:${one.range.start.line + 1}: ${vscode.DiagnosticSeverity[one.severity]}: ${one.message}`),
+    found.map(
+      (one) => `${named(file)}:${one.range.start.line + 1}: ${vscode.DiagnosticSeverity[one.severity]}: ${one.message}`,
+    ),
   );
   if (lines.length === 0) return undefined;
-  const item: ContextItem = { kind: "diagnostics", text: lines.slice(0, MOST_PROBLEMS).join("\n"), ...(uri ? { uri: uri.toString() } : {}) };
+  const item: ContextItem = {
+    kind: "diagnostics",
+    text: lines.slice(0, MOST_PROBLEMS).join("\n"),
+    ...(uri ? { uri: uri.toString() } : {}),
+  };
   return { item, label: t("Problems ({0})", lines.length), icon: "warning" };
 }
 
@@ -79,8 +99,15 @@ export async function candidates(query: string): Promise<Attachment[]> {
 async function findFiles(query: string): Promise<vscode.Uri[]> {
   const words = query.replace(/[[\]{}*?!\\]/g, "");
   const cut = words.lastIndexOf("/");
-  const pattern = cut < 0 ? `**/*${insensitive(words)}*` : `**/*${insensitive(words.slice(0, cut))}/**/*${insensitive(words.slice(cut + 1))}*`;
-  const found = await vscode.workspace.findFiles(pattern, "**/{node_modules,.git,__pycache__,.venv,dist,out}/**", MOST_FILES * 4);
+  const pattern =
+    cut < 0
+      ? `**/*${insensitive(words)}*`
+      : `**/*${insensitive(words.slice(0, cut))}/**/*${insensitive(words.slice(cut + 1))}*`;
+  const found = await vscode.workspace.findFiles(
+    pattern,
+    "**/{node_modules,.git,__pycache__,.venv,dist,out}/**",
+    MOST_FILES * 4,
+  );
   return found.sort((a, b) => a.path.length - b.path.length || a.path.localeCompare(b.path));
 }
 

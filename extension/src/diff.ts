@@ -64,4 +64,11 @@ function undoneTo(now: string, name: string, diff: string, all: readonly string[
 }
 
 const side = (file: FileDiff, without: "add" | "del"): string =>
-  file.hunks.map((hunk) => hunk.lines.filter((line) => line.kind !== without).map((line) => line.text).join("\n")).join("\n⋯\n");
+  file.hunks
+    .map((hunk) =>
+      hunk.lines
+        .filter((line) => line.kind !== without)
+        .map((line) => line.text)
+        .join("\n"),
+    )
+    .join("\n⋯\n");

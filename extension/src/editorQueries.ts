@@ -1,8 +1,14 @@
-// What the editor knows and the server asks for: problems, definitions, references.
+// What the editor knows and the server asks for: problems, definitions, references; and that it saves.
 
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
-import type { Range, EditorDiagnostic, EditorDiagnosticsResult, EditorLocationsResult, EditorPlaceParams } from "./contract.gen";
+import type {
+  EditorDiagnostic,
+  EditorDiagnosticsResult,
+  EditorLocationsResult,
+  EditorPlaceParams,
+  Range,
+} from "./contract.gen";
 import { answer } from "./rpc";
 
 const SEVERITIES: Record<vscode.DiagnosticSeverity, EditorDiagnostic["severity"]> = {
@@ -15,6 +21,7 @@ const SEVERITIES: Record<vscode.DiagnosticSeverity, EditorDiagnostic["severity"]
 export function answerQueries(client: LanguageClient): vscode.Disposable[] {
   return [
     answer(client, "daiku/editor/diagnostics", async ({ uri }) => diagnostics(uri ?? undefined)),
+    answer(client, "daiku/editor/save", ({ uris }) => save(uris)),
     answer(client, "daiku/editor/definition", (place) => locations("vscode.executeDefinitionProvider", place)),
     answer(client, "daiku/editor/references", (place) => locations("vscode.executeReferenceProvider", place)),
   ];
@@ -41,7 +48,11 @@ async function locations(command: string, { uri, position }: EditorPlaceParams):
   const file = vscode.Uri.parse(uri);
   const place = new vscode.Position(position.line, position.character);
   await vscode.workspace.openTextDocument(file);
-  const found = await vscode.commands.executeCommand<(vscode.Location | vscode.LocationLink)[] | undefined>(command, file, place);
+  const found = await vscode.commands.executeCommand<(vscode.Location | vscode.LocationLink)[] | undefined>(
+    command,
+    file,
+    place,
+  );
   return {
     locations: (found ?? []).map((one) =>
       "targetUri" in one
@@ -49,6 +60,14 @@ async function locations(command: string, { uri, position }: EditorPlaceParams):
         : { uri: one.uri.toString(), range: plain(one.range) },
     ),
   };
+}
+
+/** Saves what an edit of ours has changed. */
+async function save(uris: readonly string[]): Promise<null> {
+  const wanted = new Set(uris.map((uri) => vscode.Uri.parse(uri).toString()));
+  const dirty = vscode.workspace.textDocuments.filter((one) => one.isDirty && wanted.has(one.uri.toString()));
+  await Promise.all(dirty.map((one) => one.save()));
+  return null;
 }
 
 /** As the wire has it: the editor's own ranges become arrays in JSON. */

@@ -112,7 +112,9 @@ async function findPython(setup: Setup): Promise<string> {
   }
   const found = seen.length ? t("Found: {0}.", seen.join(", ")) : "";
   throw new SetupError(
-    [t("Daiku needs Python {0} or newer, or uv, and finds neither.", OLDEST.join(".")), found].filter(Boolean).join(" "),
+    [t("Daiku needs Python {0} or newer, or uv, and finds neither.", OLDEST.join(".")), found]
+      .filter(Boolean)
+      .join(" "),
     t("Install uv (it fetches a Python by itself) or Python from your system, then try again."),
   );
 }
@@ -120,7 +122,7 @@ async function findPython(setup: Setup): Promise<string> {
 /** A program on PATH, by its real place, never one that lies in a workspace. */
 export function find(name: string, workspace: readonly string[]): string | undefined {
   const within = (file: string) => workspace.some((folder) => !path.relative(real(folder), file).startsWith(".."));
-  for (const folder of (process.env["PATH"] ?? "").split(path.delimiter)) {
+  for (const folder of (process.env.PATH ?? "").split(path.delimiter)) {
     if (!path.isAbsolute(folder)) continue;
     for (const suffix of WINDOWS ? [".exe"] : [""]) {
       const file = path.join(folder, name + suffix);
@@ -162,7 +164,12 @@ function run(program: string, args: readonly string[], setup: Setup): Promise<st
       if (err.trim()) setup.log(err.trim());
       if (code === 0) return resolve(out);
       const last = lastLine(err || out) || t("exit code {0}", code ?? "?");
-      reject(new SetupError(t("Setting up the server failed: {0}", last), t("Look at the log for the whole story, then try again.")));
+      reject(
+        new SetupError(
+          t("Setting up the server failed: {0}", last),
+          t("Look at the log for the whole story, then try again."),
+        ),
+      );
     });
   });
 }
@@ -177,7 +184,10 @@ async function lock(place: string, done: () => boolean, setup: Setup): Promise<(
       return () => rm(place, { recursive: true, force: true });
     } catch {
       if (done()) return async () => {};
-      const age = await stat(place).then((at) => Date.now() - at.mtimeMs, () => 0);
+      const age = await stat(place).then(
+        (at) => Date.now() - at.mtimeMs,
+        () => 0,
+      );
       if (age > STALE_MS) await rm(place, { recursive: true, force: true });
       setup.signal.throwIfAborted();
       setup.report(t("Another window is setting up Daiku…"));

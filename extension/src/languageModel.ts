@@ -2,7 +2,12 @@
 
 import * as vscode from "vscode";
 import { type LanguageClient, ProgressType, ResponseError } from "vscode-languageclient/node";
-import type { EditorModelsResult, LanguageModelMessage, LanguageModelParams, LanguageModelResult } from "./contract.gen";
+import type {
+  EditorModelsResult,
+  LanguageModelMessage,
+  LanguageModelParams,
+  LanguageModelResult,
+} from "./contract.gen";
 import { t } from "./l10n";
 import { answer } from "./rpc";
 
@@ -54,27 +59,41 @@ async function ask(
 
 async function find(id: string): Promise<vscode.LanguageModelChat> {
   const models = await vscode.lm.selectChatModels();
-  const model = models.find((m) => id === `${m.vendor}/${m.id}` || id === m.id || id === m.family) ?? (id ? undefined : models[0]);
+  const model =
+    models.find((m) => id === `${m.vendor}/${m.id}` || id === m.id || id === m.family) ?? (id ? undefined : models[0]);
   if (model) return model;
-  const hint = models.length ? t("There are: {0}", models.map((m) => `${m.vendor}/${m.id}`).join(", ")) : t("Sign in to a provider of models in the editor, or choose another provider.");
+  const hint = models.length
+    ? t("There are: {0}", models.map((m) => `${m.vendor}/${m.id}`).join(", "))
+    : t("Sign in to a provider of models in the editor, or choose another provider.");
   const message = id ? t("The editor has no model {0}.", id) : t("The editor has no models.");
   throw new ResponseError(EXPECTED, message, { kind: "not_found", message, hint });
 }
 
 function toMessage({ role, parts }: LanguageModelMessage): vscode.LanguageModelChatMessage {
-  const pieces: (vscode.LanguageModelTextPart | vscode.LanguageModelToolCallPart | vscode.LanguageModelToolResultPart)[] = [];
+  const pieces: (
+    | vscode.LanguageModelTextPart
+    | vscode.LanguageModelToolCallPart
+    | vscode.LanguageModelToolResultPart
+  )[] = [];
   for (const part of parts) {
     if (part.type === "text") pieces.push(new vscode.LanguageModelTextPart(part.text));
-    else if (part.type === "call") pieces.push(new vscode.LanguageModelToolCallPart(part.callId, part.name, part.input));
+    else if (part.type === "call")
+      pieces.push(new vscode.LanguageModelToolCallPart(part.callId, part.name, part.input));
     else if (part.type === "result")
       pieces.push(new vscode.LanguageModelToolResultPart(part.callId, [new vscode.LanguageModelTextPart(part.text)]));
   }
   if (role === "assistant")
     return vscode.LanguageModelChatMessage.Assistant(
-      pieces.filter((p) => !(p instanceof vscode.LanguageModelToolResultPart)) as (vscode.LanguageModelTextPart | vscode.LanguageModelToolCallPart)[],
+      pieces.filter((p) => !(p instanceof vscode.LanguageModelToolResultPart)) as (
+        | vscode.LanguageModelTextPart
+        | vscode.LanguageModelToolCallPart
+      )[],
     );
   return vscode.LanguageModelChatMessage.User(
-    pieces.filter((p) => !(p instanceof vscode.LanguageModelToolCallPart)) as (vscode.LanguageModelTextPart | vscode.LanguageModelToolResultPart)[],
+    pieces.filter((p) => !(p instanceof vscode.LanguageModelToolCallPart)) as (
+      | vscode.LanguageModelTextPart
+      | vscode.LanguageModelToolResultPart
+    )[],
   );
 }
 
@@ -90,7 +109,8 @@ function joined(parts: readonly Part[]): Part[] {
   const whole: Part[] = [];
   for (const part of parts) {
     const last = whole.at(-1);
-    if (part.type === "text" && last?.type === "text") whole[whole.length - 1] = { type: "text", text: last.text + part.text };
+    if (part.type === "text" && last?.type === "text")
+      whole[whole.length - 1] = { type: "text", text: last.text + part.text };
     else whole.push(part);
   }
   return whole;
@@ -105,7 +125,10 @@ async function count(
   const said = parts.map((part) => (part.type === "text" ? part.text : JSON.stringify(part))).join("");
   try {
     const counts = await Promise.all(messages.map((message) => model.countTokens(message, token)));
-    return { promptTokens: counts.reduce((sum, n) => sum + n, 0), completionTokens: await model.countTokens(said, token) };
+    return {
+      promptTokens: counts.reduce((sum, n) => sum + n, 0),
+      completionTokens: await model.countTokens(said, token),
+    };
   } catch {
     return { promptTokens: 0, completionTokens: 0 };
   }
@@ -114,8 +137,14 @@ async function count(
 function translated(error: unknown, name: string): unknown {
   if (!(error instanceof vscode.LanguageModelError)) return error;
   const known: Record<string, [kind: string, hint: string]> = {
-    [vscode.LanguageModelError.NoPermissions.name]: ["auth", t("Allow Daiku to use the models of the editor: run the request again and accept.")],
-    [vscode.LanguageModelError.Blocked.name]: ["content_filter", t("The provider refused the request. Say it in other words, or wait until your quota is renewed.")],
+    [vscode.LanguageModelError.NoPermissions.name]: [
+      "auth",
+      t("Allow Daiku to use the models of the editor: run the request again and accept."),
+    ],
+    [vscode.LanguageModelError.Blocked.name]: [
+      "content_filter",
+      t("The provider refused the request. Say it in other words, or wait until your quota is renewed."),
+    ],
     [vscode.LanguageModelError.NotFound.name]: ["not_found", t("Choose another model.")],
   };
   const [kind, hint] = known[error.code] ?? ["bad_request", ""];

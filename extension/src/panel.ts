@@ -16,7 +16,7 @@ export interface Panel extends vscode.WebviewViewProvider {
 export function createPanel(extension: vscode.Uri, receive: (message: FromPanel) => void): Panel {
   let view: vscode.WebviewView | undefined;
   let listens = false;
-  let waiting: (() => void)[] = [];
+  const waiting: (() => void)[] = [];
   const assets = vscode.Uri.joinPath(extension, "dist");
   return {
     resolveWebviewView(fresh) {

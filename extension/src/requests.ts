@@ -93,7 +93,12 @@ async function carryOut({ chat, diffs, post, situation, setMode, server }: Wants
 
 export async function undo(chat: Chat, checkpointId?: string): Promise<void> {
   const count = await chat.undo(checkpointId);
-  const words = count === 0 ? t("There is nothing to undo.") : count === 1 ? t("1 file is as it was before.") : t("{0} files are as they were before.", count);
+  const words =
+    count === 0
+      ? t("There is nothing to undo.")
+      : count === 1
+        ? t("1 file is as it was before.")
+        : t("{0} files are as they were before.", count);
   vscode.window.setStatusBarMessage(words, 5000);
 }
 

@@ -150,7 +150,11 @@ function failed(error: unknown): ServerState {
   return { phase: "failed", message: t("Daiku could not start: {0}", message), hint };
 }
 
-function clientOptions(log: vscode.LogOutputChannel, initialization: object, crashed: () => void): LanguageClientOptions {
+function clientOptions(
+  log: vscode.LogOutputChannel,
+  initialization: object,
+  crashed: () => void,
+): LanguageClientOptions {
   return {
     documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
     initializationOptions: initialization,
@@ -169,7 +173,9 @@ function clientOptions(log: vscode.LogOutputChannel, initialization: object, cra
     middleware: {
       workspace: {
         configuration: (params, token, next) =>
-          params.items.every((item) => item.section === "daiku") ? params.items.map(serverSettings) : next(params, token),
+          params.items.every((item) => item.section === "daiku")
+            ? params.items.map(serverSettings)
+            : next(params, token),
       },
     },
   };
@@ -188,7 +194,7 @@ async function serverCommand(
   const storage = context.globalStorageUri.fsPath;
   mkdirSync(storage, { recursive: true });
   const set = ownSetting<string[]>("server.command");
-  const developers = process.env["DAIKU_DEV_SERVER"];
+  const developers = process.env.DAIKU_DEV_SERVER;
   const own = set?.length ? set : developers ? [developers, "lsp"] : undefined;
   const [command, ...args] = own ?? [await packaged(context, storage, log, become, signal), "-I", "-m", "daiku", "lsp"];
   if (own && command?.includes("/") && !existsSync(command)) {

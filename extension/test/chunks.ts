@@ -11,7 +11,16 @@ export function session(name = "s1", run = "r1") {
   return <T extends Chunk["type"]>(type: T, data: Partial<Data<T>>, over: Partial<Envelope> = {}): Chunk => {
     seq += 1;
     const time = new Date(start + seq * 1000).toISOString();
-    return { seq, time, session: name, run, agent: "coordinator", type, data: { ...DEFAULTS[type], ...data }, ...over } as unknown as Chunk;
+    return {
+      seq,
+      time,
+      session: name,
+      run,
+      agent: "coordinator",
+      type,
+      data: { ...DEFAULTS[type], ...data },
+      ...over,
+    } as unknown as Chunk;
   };
 }
 
@@ -22,7 +31,15 @@ export const PLAN: Plan = {
   summary: "",
   status: "draft",
   steps: [
-    { stepId: "step_00000001", name: "Find it", description: "", status: "pending", dependsOn: [], acceptance: [], taskList: [] },
+    {
+      stepId: "step_00000001",
+      name: "Find it",
+      description: "",
+      status: "pending",
+      dependsOn: [],
+      acceptance: [],
+      taskList: [],
+    },
   ],
 };
 

@@ -18,7 +18,14 @@ Element.prototype.scrollIntoView ??= () => undefined;
 const { App } = await import("../webview/App");
 const { Store } = await import("../webview/store");
 
-const SESSION: Session = { sessionId: "s1", title: "Test", createdAt: "2026-11-01T10:00:00.000Z", updatedAt: "2026-11-01T10:00:00.000Z", lastSeq: 0, status: "running" };
+const SESSION: Session = {
+  sessionId: "s1",
+  title: "Test",
+  createdAt: "2026-11-01T10:00:00.000Z",
+  updatedAt: "2026-11-01T10:00:00.000Z",
+  lastSeq: 0,
+  status: "running",
+};
 const HELLO: ToPanel = {
   type: "hello",
   situation: { server: { phase: "ready" }, trusted: true, model: "openai/lab", mode: "act", folder: true },
@@ -28,22 +35,26 @@ const HELLO: ToPanel = {
 
 let root: HTMLElement;
 let store: InstanceType<typeof Store>;
-const tell = (message: ToPanel) => act(async () => {
-  store.receive(message);
-  await vi.advanceTimersByTimeAsync(100);
-});
+const tell = (message: ToPanel) =>
+  act(async () => {
+    store.receive(message);
+    await vi.advanceTimersByTimeAsync(100);
+  });
 const pass = (ms: number) =>
   act(async () => {
     await vi.advanceTimersByTimeAsync(ms);
   });
-const show = (chunks: readonly Chunk[], working = true) => tell({ type: "session", session: SESSION, chunks, working, undone: [] });
+const show = (chunks: readonly Chunk[], working = true) =>
+  tell({ type: "session", session: SESSION, chunks, working, undone: [] });
 const find = <T extends HTMLElement>(selector: string): T => {
   const found = root.querySelector<T>(selector);
   if (!found) throw new Error(`no ${selector} in ${root.innerHTML.slice(0, 2000)}`);
   return found;
 };
 const button = (name: string) => {
-  const found = [...root.querySelectorAll("button")].find((one) => (one.getAttribute("aria-label") ?? one.textContent) === name);
+  const found = [...root.querySelectorAll("button")].find(
+    (one) => (one.getAttribute("aria-label") ?? one.textContent) === name,
+  );
   if (!found) throw new Error(`no button "${name}"`);
   return found;
 };
@@ -134,7 +145,10 @@ describe("the composer", () => {
 describe("an approval", () => {
   const ask = async (data: object = {}) => {
     const say = chunksOf();
-    await show([say("run_started", {}), say("approval_asked", { why: "not on your list", remember: "npm test here", ...data })]);
+    await show([
+      say("run_started", {}),
+      say("approval_asked", { why: "not on your list", remember: "npm test here", ...data }),
+    ]);
     await pass(600);
     return find(".approval.card");
   };
@@ -181,7 +195,13 @@ describe("an approval", () => {
     const box = find<HTMLTextAreaElement>(".feedback textarea");
     await type(box, "use pnpm");
     await press(box, "Enter");
-    expect(posted).toContainEqual({ type: "approve", run: "r1", approvalId: "a1", decision: "reject_once", feedback: "use pnpm" });
+    expect(posted).toContainEqual({
+      type: "approve",
+      run: "r1",
+      approvalId: "a1",
+      decision: "reject_once",
+      feedback: "use pnpm",
+    });
   });
 
   it("of an edit shows its diff", async () => {
@@ -196,7 +216,11 @@ describe("the conversation", () => {
     await show([say("run_started", {})]);
     await tell({ type: "chunks", session: "s1", chunks: [say("delta", { text: "One.\n\nTw" })] });
     const first = find(".markdown .block");
-    await tell({ type: "chunks", session: "s1", chunks: [say("delta", { text: "o." }), say("message", { text: "One.\n\nTwo." })] });
+    await tell({
+      type: "chunks",
+      session: "s1",
+      chunks: [say("delta", { text: "o." }), say("message", { text: "One.\n\nTwo." })],
+    });
     expect(find(".markdown .block")).toBe(first);
     expect(find(".markdown").textContent?.replace(/\s+/g, " ").trim()).toBe("One. Two.");
   });
@@ -210,20 +234,32 @@ describe("the conversation", () => {
 
   it("shows a command's live output without its escape sequences", async () => {
     const say = chunksOf();
-    await show([say("run_started", {}), say("tool_call", { tool: "shell/run", args: { command: "make" } }), say("tool_output", { text: "\u001b[32mok\u001b[0m\u001b]52;c;eA==\u0007" })]);
+    await show([
+      say("run_started", {}),
+      say("tool_call", { tool: "shell/run", args: { command: "make" } }),
+      say("tool_output", { text: "\u001b[32mok\u001b[0m\u001b]52;c;eA==\u0007" }),
+    ]);
     expect(find(".output pre").textContent).toBe("ok");
   });
 
   it("names files with links that open, and offers the diff and the way back", async () => {
     const say = chunksOf();
     const diff = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1\n+2\n";
-    await show([say("run_started", {}), say("tool_call", { tool: "files/edit" }), say("edit", { diff }), say("tool_response", {})], false);
+    await show(
+      [
+        say("run_started", {}),
+        say("tool_call", { tool: "files/edit" }),
+        say("edit", { diff }),
+        say("tool_response", {}),
+      ],
+      false,
+    );
     await click(button("Open diff"));
     await click(button("Undo this and all later changes"));
     expect(posted).toContainEqual({ type: "openDiff", path: "a.py", diff });
     expect(posted).toContainEqual({ type: "undo", checkpointId: "cp1" });
     await tell({ type: "undone", checkpoints: ["cp1"] });
-    expect(find(".edits").className).toContain("undone");
+    expect(find(".file-line").className).toContain("undone");
   });
 
   it("asks and answers questions", async () => {
@@ -270,12 +306,25 @@ describe("the panel", () => {
   });
 
   it("says that a workspace is not trusted", async () => {
-    await tell({ type: "situation", situation: { server: { phase: "off" }, trusted: false, model: "", mode: "act", folder: true } });
+    await tell({
+      type: "situation",
+      situation: { server: { phase: "off" }, trusted: false, model: "", mode: "act", folder: true },
+    });
     expect(find(".banner").textContent).toContain("not trusted");
   });
 
   it("says how to connect a model where there is none", async () => {
-    await tell({ type: "situation", situation: { server: { phase: "ready" }, trusted: true, model: "", mode: "act", folder: true, models: { models: [], providers: [] } } });
+    await tell({
+      type: "situation",
+      situation: {
+        server: { phase: "ready" },
+        trusted: true,
+        model: "",
+        mode: "act",
+        folder: true,
+        models: { models: [], providers: [] },
+      },
+    });
     expect(find(".connect").textContent).toContain("Set API key");
   });
 
@@ -290,12 +339,17 @@ describe("the panel", () => {
   });
 
   it("speaks the person's language", async () => {
-    await tell({ ...(HELLO as Extract<ToPanel, { type: "hello" }>), words: { "What shall we build?": "何を作りましょうか?" }, locale: "ja" });
+    await tell({
+      ...(HELLO as Extract<ToPanel, { type: "hello" }>),
+      words: { "What shall we build?": "何を作りましょうか?" },
+      locale: "ja",
+    });
     expect(find("h1").textContent).toBe("何を作りましょうか?");
     expect(document.documentElement.lang).toBe("ja");
   });
 
   it("names every button", () => {
-    for (const one of root.querySelectorAll("button")) expect(one.getAttribute("aria-label") ?? one.textContent?.trim()).toBeTruthy();
+    for (const one of root.querySelectorAll("button"))
+      expect(one.getAttribute("aria-label") ?? one.textContent?.trim()).toBeTruthy();
   });
 });

@@ -7,7 +7,8 @@ import { nested, withKeys } from "../src/pure/settings";
 import { toolFace } from "../src/pure/toolFace";
 
 describe("markdown in blocks", () => {
-  const TEXT = "# Head\n\nOne *para*\nof two lines.\n\n- a\n- b\n\n  more\n\n```py\nx = 1\n\ny = 2\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nEnd";
+  const TEXT =
+    "# Head\n\nOne *para*\nof two lines.\n\n- a\n- b\n\n  more\n\n```py\nx = 1\n\ny = 2\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nEnd";
 
   it("loses nothing, however it is cut", () => {
     for (const size of [1, 3, 7, 1000]) {
@@ -42,7 +43,8 @@ describe("markdown in blocks", () => {
 
 describe("terminal text", () => {
   it("has no escape sequence left: colours, cursor, links, clipboard, titles", () => {
-    const text = "\u001b[31mred\u001b[0m \u001b]8;;http://x/\u0007link\u001b]8;;\u0007 \u001b]52;c;aGk=\u0007clip \u001b]0;title\u001b\\t \u001b[2K\u001b[1Aup\u001bM";
+    const text =
+      "\u001b[31mred\u001b[0m \u001b]8;;http://x/\u0007link\u001b]8;;\u0007 \u001b]52;c;aGk=\u0007clip \u001b]0;title\u001b\\t \u001b[2K\u001b[1Aup\u001bM";
     expect(plainText(text)).toBe("red link clip t up");
   });
 
@@ -118,7 +120,9 @@ describe("a unified diff", () => {
   });
 
   it("takes lines that look like headers for what they are", () => {
-    const [file, ...rest] = parseDiff("--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n--- old comment\n+-- new comment\n keep\n");
+    const [file, ...rest] = parseDiff(
+      "--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n--- old comment\n+-- new comment\n keep\n",
+    );
     expect(rest).toEqual([]);
     expect(file?.hunks[0]?.lines.map((line) => line.text)).toEqual(["-- old comment", "-- new comment", "keep"]);
   });
@@ -130,7 +134,14 @@ describe("a unified diff", () => {
 
 describe("settings", () => {
   it("take the shape of the server's file", () => {
-    const flat = { "llm.provider": "openai", "llm.openai.baseUrl": "http://x", "approvals.commandsAllow": ["ls"], "limits.maxCost": 1, "server.command": ["x"], "llm.model": undefined };
+    const flat = {
+      "llm.provider": "openai",
+      "llm.openai.baseUrl": "http://x",
+      "approvals.commandsAllow": ["ls"],
+      "limits.maxCost": 1,
+      "server.command": ["x"],
+      "llm.model": undefined,
+    };
     expect(nested(flat)).toEqual({
       llm: { provider: "openai", openai: { base_url: "http://x" } },
       approvals: { commands_allow: ["ls"] },
@@ -140,26 +151,55 @@ describe("settings", () => {
 
   it("get the keys beside what is there", () => {
     const settings = nested({ "llm.openai.baseUrl": "http://x" });
-    expect(withKeys(settings, { openai: "k", gemini: "" })).toEqual({ llm: { openai: { base_url: "http://x", api_key: "k" } } });
+    expect(withKeys(settings, { openai: "k", gemini: "" })).toEqual({
+      llm: { openai: { base_url: "http://x", api_key: "k" } },
+    });
     expect(settings).toEqual({ llm: { openai: { base_url: "http://x" } } });
     expect(withKeys({}, {})).toEqual({});
   });
 });
 
 describe("numbers", () => {
-  it.each([[0, "0"], [999, "999"], [1000, "1k"], [1250, "1.3k"], [34_200, "34k"], [999_900, "1M"], [2_500_000, "2.5M"]])("%d tokens are %s", (count, text) => expect(tokens(count)).toBe(text));
-  it.each([[0, "$0"], [0.00001, "<$0.0001"], [0.0012, "$0.0012"], [0.034, "$0.034"], [1.2, "$1.20"]])("%d dollars are %s", (cost, text) => expect(dollars(cost)).toBe(text));
-  it.each([[80, "80 ms"], [1400, "1.4 s"], [12_300, "12 s"], [185_000, "3 min 05 s"]])("%d ms are %s", (ms, text) => expect(duration(ms)).toBe(text));
+  it.each([
+    [0, "0"],
+    [999, "999"],
+    [1000, "1k"],
+    [1250, "1.3k"],
+    [34_200, "34k"],
+    [999_900, "1M"],
+    [2_500_000, "2.5M"],
+  ])("%d tokens are %s", (count, text) => expect(tokens(count)).toBe(text));
+  it.each([
+    [0, "$0"],
+    [0.00001, "<$0.0001"],
+    [0.0012, "$0.0012"],
+    [0.034, "$0.034"],
+    [1.2, "$1.20"],
+  ])("%d dollars are %s", (cost, text) => expect(dollars(cost)).toBe(text));
+  it.each([
+    [80, "80 ms"],
+    [1400, "1.4 s"],
+    [12_300, "12 s"],
+    [185_000, "3 min 05 s"],
+  ])("%d ms are %s", (ms, text) => expect(duration(ms)).toBe(text));
 });
 
 describe("a tool's face", () => {
   it("says what is done to what", () => {
-    expect(toolFace("files/read", { path: "a/b.py", start_line: 3, end_line: 9 })).toMatchObject({ title: "Read", subject: "a/b.py:3–9", path: "a/b.py", line: 3 });
+    expect(toolFace("files/read", { path: "a/b.py", start_line: 3, end_line: 9 })).toMatchObject({
+      title: "Read",
+      subject: "a/b.py:3–9",
+      path: "a/b.py",
+      line: 3,
+    });
     expect(toolFace("shell/run", { command: "npm test" }).subject).toBe("npm test");
     expect(toolFace("files/patch", { patch: "--- a/x\n+++ b/x\n@@\n*** Update File: y\n" }).subject).toBe("x, y");
   });
 
   it("of a stranger is its name and a telling argument", () => {
-    expect(toolFace("github/get_issue", { body: "long long text", id: "42" })).toMatchObject({ title: "github/get_issue", subject: "42" });
+    expect(toolFace("github/get_issue", { body: "long long text", id: "42" })).toMatchObject({
+      title: "github/get_issue",
+      subject: "42",
+    });
   });
 });

@@ -59,7 +59,11 @@ describe("a stream", () => {
 
 it("approvals are pending until they are answered or their run ends", () => {
   const say = session();
-  const asked = [say("run_started", {}), say("approval_asked", { approvalId: "a1" }), say("approval_asked", { approvalId: "a2" })];
+  const asked = [
+    say("run_started", {}),
+    say("approval_asked", { approvalId: "a1" }),
+    say("approval_asked", { approvalId: "a2" }),
+  ];
   expect(pending(asked).map((one) => one.approvalId)).toEqual(["a1", "a2"]);
   const answered = [...asked, say("approval_given", { approvalId: "a1" })];
   expect(pending(answered)).toMatchObject([{ approvalId: "a2", runId: "r1" }]);

@@ -10,7 +10,11 @@ const item = <K extends Item["kind"]>(view: View, kind: K) =>
 describe("a reply", () => {
   it("grows with its deltas and is closed by its message", () => {
     const say = session();
-    const first = foldAll(EMPTY, [say("run_started", { prompt: "Hi" }), say("delta", { text: "He" }), say("delta", { text: "llo" })]);
+    const first = foldAll(EMPTY, [
+      say("run_started", { prompt: "Hi" }),
+      say("delta", { text: "He" }),
+      say("delta", { text: "llo" }),
+    ]);
     expect(item(first, "text")).toMatchObject({ text: "Hello", done: false });
     const closed = fold(first, say("message", { text: "Hello." }));
     expect(item(closed, "text")).toMatchObject({ text: "Hello.", done: true });
@@ -48,7 +52,10 @@ describe("a reply", () => {
       say("tool_response", {}),
       say("message", { text: "two" }),
     ]);
-    expect(view.items.filter((one): one is TextItem => one.kind === "text").map((one) => one.text)).toEqual(["one", "two"]);
+    expect(view.items.filter((one): one is TextItem => one.kind === "text").map((one) => one.text)).toEqual([
+      "one",
+      "two",
+    ]);
   });
 
   it("is not swallowed by what the person says meanwhile", () => {
@@ -74,14 +81,24 @@ describe("a reply", () => {
       say("delta", { text: "B" }),
       say("delta", { text: "y" }, nested),
     ]);
-    expect(view.items.filter((one): one is TextItem => one.kind === "text").map((one) => [one.text, one.depth])).toEqual([["AB", 0], ["xy", 1]]);
+    expect(
+      view.items.filter((one): one is TextItem => one.kind === "text").map((one) => [one.text, one.depth]),
+    ).toEqual([
+      ["AB", 0],
+      ["xy", 1],
+    ]);
   });
 });
 
 describe("a tool call", () => {
   it("shows its output while it runs, and then what came of it", () => {
     const say = session();
-    const running = foldAll(EMPTY, [say("run_started", {}), say("tool_call", {}), say("tool_output", { id: "c1", text: "1\n" }), say("tool_output", { id: "c1", text: "2\n" })]);
+    const running = foldAll(EMPTY, [
+      say("run_started", {}),
+      say("tool_call", {}),
+      say("tool_output", { id: "c1", text: "1\n" }),
+      say("tool_output", { id: "c1", text: "2\n" }),
+    ]);
     expect(item(running, "tool")).toMatchObject({ status: "running", output: "1\n2\n" });
     const done = fold(running, say("tool_response", { ok: false, result: "boom", durationMs: 12 }));
     expect(item(done, "tool")).toMatchObject({ status: "failed", result: "boom", durationMs: 12 });
@@ -105,13 +122,20 @@ describe("a tool call", () => {
 
   it("that was running when the run ended was interrupted", () => {
     const say = session();
-    const view = foldAll(EMPTY, [say("run_started", {}), say("tool_call", {}), say("run_finished", { status: "cancelled" })]);
+    const view = foldAll(EMPTY, [
+      say("run_started", {}),
+      say("tool_call", {}),
+      say("run_finished", { status: "cancelled" }),
+    ]);
     expect(item(view, "tool")?.status).toBe("interrupted");
   });
 
   it("of which only the end is known is shown all the same", () => {
     const say = session();
-    expect(kinds(foldAll(EMPTY, [say("run_started", {}), say("tool_response", { id: "unheard" })]))).toEqual(["user", "tool"]);
+    expect(kinds(foldAll(EMPTY, [say("run_started", {}), say("tool_response", { id: "unheard" })]))).toEqual([
+      "user",
+      "tool",
+    ]);
   });
 });
 
@@ -120,7 +144,10 @@ describe("questions", () => {
     const say = session();
     const asked = foldAll(EMPTY, [say("run_started", {}), say("approval_asked", {}), say("input_asked", {})]);
     expect(waiting(asked).map((one) => one.kind)).toEqual(["approval", "question"]);
-    const answered = foldAll(asked, [say("approval_given", { decision: "reject_once", feedback: "no" }), say("input_given", {})]);
+    const answered = foldAll(asked, [
+      say("approval_given", { decision: "reject_once", feedback: "no" }),
+      say("input_given", {}),
+    ]);
     expect(waiting(answered)).toEqual([]);
     expect(item(answered, "approval")).toMatchObject({ decision: "reject_once", feedback: "no" });
     expect(item(answered, "question")).toMatchObject({ answer: "a" });
@@ -128,7 +155,12 @@ describe("questions", () => {
 
   it("of an ended run wait no longer", () => {
     const say = session();
-    const view = foldAll(EMPTY, [say("run_started", {}), say("approval_asked", {}), say("input_asked", {}), say("run_finished", {})]);
+    const view = foldAll(EMPTY, [
+      say("run_started", {}),
+      say("approval_asked", {}),
+      say("input_asked", {}),
+      say("run_finished", {}),
+    ]);
     expect(waiting(view)).toEqual([]);
   });
 });
@@ -136,7 +168,12 @@ describe("questions", () => {
 describe("a session", () => {
   it("shows a plan once, as it now is", () => {
     const say = session();
-    const view = foldAll(EMPTY, [say("run_started", {}), say("plan", {}), say("message", { text: "ok" }), say("plan", { plan: { ...PLAN, status: "completed" } })]);
+    const view = foldAll(EMPTY, [
+      say("run_started", {}),
+      say("plan", {}),
+      say("message", { text: "ok" }),
+      say("plan", { plan: { ...PLAN, status: "completed" } }),
+    ]);
     expect(kinds(view)).toEqual(["user", "plan", "text"]);
     expect(item(view, "plan")?.plan.status).toBe("completed");
   });

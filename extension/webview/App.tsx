@@ -71,16 +71,25 @@ function usageOf({ usage, contextTokens }: View, { model, models }: PanelState["
   if (!usage.promptTokens && !usage.completionTokens) return undefined;
   const id = model || models?.selected;
   const room = models?.models.find((offer) => offer.id === id)?.context ?? 0;
-  const context = room ? t("context {0} of {1}", tokens(contextTokens), tokens(room)) : t("context {0}", tokens(contextTokens));
+  const context = room
+    ? t("context {0} of {1}", tokens(contextTokens), tokens(room))
+    : t("context {0}", tokens(contextTokens));
   const all = [t("{0} in", tokens(usage.promptTokens)), t("{0} out", tokens(usage.completionTokens))];
   if (usage.cachedTokens) all.push(t("{0} cached", tokens(usage.cachedTokens)));
-  const paid = usage.cost === undefined ? t("{0} tokens", tokens(usage.promptTokens + usage.completionTokens)) : dollars(usage.cost);
-  return { short: `${context} · ${paid}`, long: `${t("This chat")}: ${all.join(" · ")}${usage.cost === undefined ? "" : ` · ${dollars(usage.cost)}`}` };
+  const paid =
+    usage.cost === undefined
+      ? t("{0} tokens", tokens(usage.promptTokens + usage.completionTokens))
+      : dollars(usage.cost);
+  return {
+    short: `${context} · ${paid}`,
+    long: `${t("This chat")}: ${all.join(" · ")}${usage.cost === undefined ? "" : ` · ${dollars(usage.cost)}`}`,
+  };
 }
 
 function Banner({ situation }: { situation: PanelState["situation"] }) {
   const { server, trusted } = situation;
-  const command = (id: "daiku.restartServer" | "daiku.showLog" | "workbench.trust.manage") => () => post({ type: "command", command: id });
+  const command = (id: "daiku.restartServer" | "daiku.showLog" | "workbench.trust.manage") => () =>
+    post({ type: "command", command: id });
   if (server.phase === "failed") {
     return (
       <div class="banner error" role="alert">
@@ -89,8 +98,12 @@ function Banner({ situation }: { situation: PanelState["situation"] }) {
           <p>{server.message || t("The Daiku server does not run.")}</p>
           {server.hint && <p class="dim">{server.hint}</p>}
           <div class="buttons">
-            <button type="button" class="secondary" onClick={command("daiku.restartServer")}>{t("Try again")}</button>
-            <button type="button" class="link" onClick={command("daiku.showLog")}>{t("Show log")}</button>
+            <button type="button" class="secondary" onClick={command("daiku.restartServer")}>
+              {t("Try again")}
+            </button>
+            <button type="button" class="link" onClick={command("daiku.showLog")}>
+              {t("Show log")}
+            </button>
           </div>
         </div>
       </div>
@@ -102,7 +115,9 @@ function Banner({ situation }: { situation: PanelState["situation"] }) {
         <Icon name="shield" />
         <div>
           <p>{t("This workspace is not trusted: Daiku can chat, but runs nothing and takes no settings from it.")}</p>
-          <button type="button" class="link" onClick={command("workbench.trust.manage")}>{t("Manage trust")}</button>
+          <button type="button" class="link" onClick={command("workbench.trust.manage")}>
+            {t("Manage trust")}
+          </button>
         </div>
       </div>
     );
@@ -130,7 +145,9 @@ function Interrupted({ state }: { state: PanelState }) {
     <div class="banner interrupted" role="status">
       <Icon name={paused ? "debug-pause" : "debug-disconnect"} />
       <p>{paused ? t("This run is paused.") : t("This run was interrupted.")}</p>
-      <button type="button" class="primary" onClick={() => post({ type: "resume", run: run.id })}>{t("Resume")}</button>
+      <button type="button" class="primary" onClick={() => post({ type: "resume", run: run.id })}>
+        {t("Resume")}
+      </button>
     </div>
   );
 }
@@ -185,15 +202,45 @@ function Conversation({ view, working, undone, session, sent, echo, focus }: Con
   };
   return (
     <div class="conversation">
-      <div ref={list} class="items" role="log" aria-label={t("Conversation")} aria-live="off" tabindex={0} onScroll={scrolled}>
+      <div
+        ref={list}
+        class="items"
+        role="log"
+        aria-label={t("Conversation")}
+        aria-live="off"
+        tabindex={0}
+        onScroll={scrolled}
+      >
         {from > 0 && <p class="dim earlier">{t("{0} earlier entries", from)}</p>}
         {items.slice(from).map((item) => (
-          <ItemView key={item.key} item={item} undone={undone} session={session} focus={item.key === first ? focus : 0} />
+          <ItemView
+            key={item.key}
+            item={item}
+            undone={undone}
+            session={session}
+            focus={item.key === first ? focus : 0}
+          />
         ))}
-        {echo && <div class="item user"><div class="bubble"><div class="said">{echo}</div></div></div>}
+        {echo && (
+          <div class="item item-user">
+            <div class="bubble">
+              <div class="said">{echo}</div>
+            </div>
+          </div>
+        )}
         {working && <Busy view={view} />}
       </div>
-      {away && <IconButton icon="arrow-down" class="to-end" label={t("To the newest")} onClick={() => { follows.current = true; toEnd(); }} />}
+      {away && (
+        <IconButton
+          icon="arrow-down"
+          class="to-end"
+          label={t("To the newest")}
+          onClick={() => {
+            follows.current = true;
+            toEnd();
+          }}
+        />
+      )}
       <Announcer items={items} working={working} />
     </div>
   );
@@ -211,7 +258,12 @@ function Busy({ view }: { view: View }) {
   }, []);
   if (!silent) return null;
   const ms = Math.max(0, now - since);
-  return <p class="busy"><span class="shimmer">{t("Working")}</span>{ms >= 5000 && <span class="dim">{duration(ms)}</span>}</p>;
+  return (
+    <p class="busy">
+      <span class="shimmer">{t("Working")}</span>
+      {ms >= 5000 && <span class="dim">{duration(ms)}</span>}
+    </p>
+  );
 }
 
 function moving(item: Item): boolean {
@@ -226,10 +278,15 @@ function Announcer({ items, working }: { items: readonly Item[]; working: boolea
   const last = items.at(-1);
   let words = said.current;
   if (last?.kind === "text" && last.done) words = last.text.slice(0, 500);
-  else if (last?.kind === "approval" && !last.decision) words = t("Daiku asks for your approval: {0}", last.ask.preview.slice(0, 200) || last.ask.tool);
+  else if (last?.kind === "approval" && !last.decision)
+    words = t("Daiku asks for your approval: {0}", last.ask.preview.slice(0, 200) || last.ask.tool);
   else if (last?.kind === "question" && last.answer === undefined) words = last.ask.question;
   else if (last?.kind === "error") words = last.error.message;
   else if (last?.kind === "end" && !working) words = t("Daiku has finished.");
   said.current = words;
-  return <div class="hidden-words" role="status" aria-live="polite">{words}</div>;
+  return (
+    <div class="hidden-words" role="status" aria-live="polite">
+      {words}
+    </div>
+  );
 }

@@ -5,9 +5,9 @@ import type { ApprovalGiven } from "../src/contract.gen";
 import { toolFace } from "../src/pure/toolFace";
 import type { ApprovalItem, QuestionItem } from "../src/pure/view";
 import { post } from "./api";
-import { Diff, Plain } from "./Diff";
 import { composing } from "./Composer";
-import { Icon } from "./parts";
+import { Diff, Plain } from "./Diff";
+import { Icon, IconButton } from "./parts";
 import { t } from "./words";
 
 /** A key press that was meant for something else must not answer a question that has just appeared. */
@@ -44,7 +44,13 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
   if (!pending) return <Answered item={item} />;
   const decide = (decision: ApprovalGiven["decision"], feedback?: string) => {
     if (performance.now() - since.current < GRACE_MS) return;
-    post({ type: "approve", run: item.run, approvalId: item.ask.approvalId, decision, ...(feedback ? { feedback } : {}) });
+    post({
+      type: "approve",
+      run: item.run,
+      approvalId: item.ask.approvalId,
+      decision,
+      ...(feedback ? { feedback } : {}),
+    });
   };
   const keyed = (event: KeyboardEvent) => {
     if (event.target !== card.current || event.isComposing) return;
@@ -56,7 +62,7 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
   const { kind, why, remember } = item.ask;
   const title = titles()[kind];
   return (
-    <section ref={card} class="card approval" tabindex={-1} role="group" aria-label={title} onKeyDown={keyed}>
+    <section ref={card} class="card approval" tabindex={-1} aria-label={title} onKeyDown={keyed}>
       <header>
         <Icon name={ICONS[kind]} />
         <strong>{title}</strong>
@@ -67,19 +73,31 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
         <Feedback onSend={(text) => decide("reject_once", text)} onCancel={() => setTelling(false)} />
       ) : (
         <div class="buttons">
-          <button type="button" class="primary" onClick={() => decide("allow_once")}>{t("Allow once")}</button>
+          <button type="button" class="primary" onClick={() => decide("allow_once")}>
+            {t("Allow once")}
+          </button>
           {remember && (
-            <button type="button" class="secondary" title={remember} aria-describedby={`always-${item.key}`} onClick={() => decide("allow_always")}>
+            <button
+              type="button"
+              class="secondary"
+              title={remember}
+              aria-describedby={`always-${item.key}`}
+              onClick={() => decide("allow_always")}
+            >
               {t("Always allow")}
             </button>
           )}
-          <button type="button" class="secondary" onClick={() => decide("reject_once")}>{t("Reject")}</button>
-          <button type="button" class="link" onClick={() => setTelling(true)}>{t("Reject and say why…")}</button>
+          <button type="button" class="secondary" onClick={() => decide("reject_once")}>
+            {t("Reject")}
+          </button>
+          <IconButton icon="comment" label={t("Reject and say why…")} onClick={() => setTelling(true)} />
         </div>
       )}
       <footer>
         {remember && <span id={`always-${item.key}`}>{t("Always: {0}", remember)}</span>}
-        <span class="keys"><kbd>Enter</kbd> {t("allow once")} <kbd>Esc</kbd> {t("reject")}</span>
+        <span class="keys">
+          <kbd>Enter</kbd> {t("allow once")} <kbd>Esc</kbd> {t("reject")}
+        </span>
       </footer>
     </section>
   );
@@ -106,9 +124,13 @@ function Answered({ item }: { item: ApprovalItem }) {
     <div class={`tool answered ${allowed ? "ok" : "interrupted"}`}>
       <div class="tool-line">
         <span class="tool-head">
-          <span class="status"><Icon name={allowed ? "pass" : "circle-slash"} /></span>
+          <span class="status">
+            <Icon name={allowed ? "pass" : "circle-slash"} />
+          </span>
           <span class="title">{words[item.decision ?? "expired"]}</span>
-          <span class="subject">{t(face.title)} {face.subject.split("\n")[0]}</span>
+          <span class="subject">
+            {t(face.title)} {face.subject.split("\n")[0]}
+          </span>
         </span>
       </div>
       {item.feedback && <div class="tool-error">{item.feedback}</div>}
@@ -131,10 +153,22 @@ function Feedback({ onSend, onCancel }: { onSend: (text: string) => void; onCanc
   const label = t("What should be done instead?");
   return (
     <div class="feedback">
-      <textarea ref={box} rows={2} value={text} placeholder={label} aria-label={label} onInput={(e) => setText(e.currentTarget.value)} onKeyDown={keyed} />
+      <textarea
+        ref={box}
+        rows={2}
+        value={text}
+        placeholder={label}
+        aria-label={label}
+        onInput={(e) => setText(e.currentTarget.value)}
+        onKeyDown={keyed}
+      />
       <div class="buttons">
-        <button type="button" class="primary" onClick={() => onSend(text.trim())}>{t("Reject")}</button>
-        <button type="button" class="secondary" onClick={onCancel}>{t("Back")}</button>
+        <button type="button" class="primary" onClick={() => onSend(text.trim())}>
+          {t("Reject")}
+        </button>
+        <button type="button" class="secondary" onClick={onCancel}>
+          {t("Back")}
+        </button>
       </div>
     </div>
   );
@@ -159,7 +193,7 @@ export function Question({ item, focus }: { item: QuestionItem; focus: number })
     send(text);
   };
   return (
-    <section class={`card question${open ? "" : " answered"}`} role="group" aria-label={t("Question")}>
+    <section class={`card question${open ? "" : " answered"}`} aria-label={t("Question")}>
       <header>
         <Icon name="question" />
         <strong>{item.ask.question}</strong>
@@ -168,12 +202,24 @@ export function Question({ item, focus }: { item: QuestionItem; focus: number })
         <>
           <div class="choices">
             {item.ask.choices.map((choice) => (
-              <button type="button" class="secondary" key={choice} onClick={() => send(choice)}>{choice}</button>
+              <button type="button" class="secondary" key={choice} onClick={() => send(choice)}>
+                {choice}
+              </button>
             ))}
           </div>
           <div class="answer">
-            <textarea ref={box} rows={1} value={text} placeholder={t("Your answer")} aria-label={t("Your answer")} onInput={(e) => setText(e.currentTarget.value)} onKeyDown={keyed} />
-            <button type="button" class="primary" disabled={!text.trim()} onClick={() => send(text)}>{t("Answer")}</button>
+            <textarea
+              ref={box}
+              rows={1}
+              value={text}
+              placeholder={t("Your answer")}
+              aria-label={t("Your answer")}
+              onInput={(e) => setText(e.currentTarget.value)}
+              onKeyDown={keyed}
+            />
+            <button type="button" class="primary" disabled={!text.trim()} onClick={() => send(text)}>
+              {t("Answer")}
+            </button>
           </div>
         </>
       )}

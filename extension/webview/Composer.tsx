@@ -10,7 +10,8 @@ import { t } from "./words";
 let composer: HTMLTextAreaElement | null = null;
 
 /** The person is in the middle of writing. */
-export const composing = (): boolean => composer !== null && document.activeElement === composer && composer.value !== "";
+export const composing = (): boolean =>
+  composer !== null && document.activeElement === composer && composer.value !== "";
 
 const MODES: readonly Mode[] = ["act", "plan", "ask"];
 const MODE_ICONS: Record<Mode, string> = { act: "tools", plan: "checklist", ask: "comment-discussion" };
@@ -126,9 +127,7 @@ export function Composer(props: Props) {
   const placeholder = working ? t("Add to the work under way…") : t("Ask or tell Daiku (@ for context)");
   return (
     <div class="composer">
-      {mention && (
-        <Suggestions list={list} at={at} waiting={candidates.query !== mention.query} onTake={take} />
-      )}
+      {mention && <Suggestions list={list} at={at} waiting={candidates.query !== mention.query} onTake={take} />}
       <div class="composer-box">
         {attachments.length > 0 && (
           <div class="chips">
@@ -136,7 +135,11 @@ export function Composer(props: Props) {
               <span class="chip" key={JSON.stringify(attachment.item)} title={attachment.detail}>
                 <Icon name={attachment.icon} />
                 <span>{attachment.label}</span>
-                <IconButton icon="close" label={t("Remove {0}", attachment.label)} onClick={() => props.onDetach(attachment)} />
+                <IconButton
+                  icon="close"
+                  label={t("Remove {0}", attachment.label)}
+                  onClick={() => props.onDetach(attachment)}
+                />
               </span>
             ))}
           </div>
@@ -149,7 +152,6 @@ export function Composer(props: Props) {
           placeholder={placeholder}
           aria-label={t("Message to Daiku")}
           aria-autocomplete="list"
-          aria-expanded={mention !== undefined}
           aria-controls={mention ? "suggestions" : undefined}
           aria-activedescendant={mention && list.length ? `suggestion-${at}` : undefined}
           onInput={(event) => {
@@ -164,18 +166,40 @@ export function Composer(props: Props) {
           <ModeMenu mode={situation.mode} />
           <ModelButton situation={situation} />
           <span class="grow" />
-          {working && <IconButton icon="debug-stop" class="stop" label={t("Stop (Esc)")} onClick={() => post({ type: "stop" })} />}
+          {working && (
+            <IconButton
+              icon="primitive-square"
+              class="stop"
+              label={t("Stop (Esc)")}
+              onClick={() => post({ type: "stop" })}
+            />
+          )}
           {(!working || text.trim()) && (
-            <IconButton icon="arrow-up" class="send" label={working ? t("Send to the work under way (Enter)") : t("Send (Enter)")} disabled={!text.trim()} onClick={send} />
+            <IconButton
+              icon="arrow-up"
+              class="send"
+              label={working ? t("Send to the work under way (Enter)") : t("Send (Enter)")}
+              disabled={!text.trim()}
+              onClick={send}
+            />
           )}
         </div>
       </div>
-      {props.usage && <div class="usage" title={props.usage.long}>{props.usage.short}</div>}
+      {props.usage && (
+        <div class="usage" title={props.usage.long}>
+          {props.usage.short}
+        </div>
+      )}
     </div>
   );
 }
 
-function Suggestions(props: { list: readonly Attachment[]; at: number; waiting: boolean; onTake: (a: Attachment) => void }) {
+function Suggestions(props: {
+  list: readonly Attachment[];
+  at: number;
+  waiting: boolean;
+  onTake: (a: Attachment) => void;
+}) {
   const { list, at, waiting, onTake } = props;
   useEffect(() => document.getElementById(`suggestion-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
   return (
@@ -186,6 +210,7 @@ function Suggestions(props: { list: readonly Attachment[]; at: number; waiting: 
           key={JSON.stringify(candidate.item)}
           class={`option${i === at ? " active" : ""}`}
           role="option"
+          tabIndex={-1}
           aria-selected={i === at}
           onMouseDown={(event) => {
             event.preventDefault();
@@ -205,7 +230,14 @@ function Suggestions(props: { list: readonly Attachment[]; at: number; waiting: 
 function ModeMenu({ mode }: { mode: Mode }) {
   const words = modeWords();
   const options = MODES.map((id) => ({ id, icon: MODE_ICONS[id], name: words[id][0], detail: words[id][1] }));
-  return <Menu label={t("Mode")} options={options} value={mode} onChoose={(id) => post({ type: "setMode", mode: id as Mode })} />;
+  return (
+    <Menu
+      label={t("Mode")}
+      options={options}
+      value={mode}
+      onChoose={(id) => post({ type: "setMode", mode: id as Mode })}
+    />
+  );
 }
 
 function ModelButton({ situation }: { situation: Situation }) {
@@ -214,9 +246,17 @@ function ModelButton({ situation }: { situation: Situation }) {
   const scripted = id.startsWith("scripted/");
   const label = name ? t("Model: {0}", id) : t("Select model");
   return (
-    <button type="button" class="pick model" title={label} aria-label={label} onClick={() => post({ type: "command", command: "daiku.selectModel" })}>
+    <button
+      type="button"
+      class="pick model"
+      title={label}
+      aria-label={label}
+      onClick={() => post({ type: "command", command: "daiku.selectModel" })}
+    >
       {scripted && <Icon name="play-circle" />}
-      <span class="ellipsis">{scripted ? t("Script: {0}", name.split("/").at(-1) ?? name) : name || t("No model")}</span>
+      <span class="ellipsis">
+        {scripted ? t("Script: {0}", name.split("/").at(-1) ?? name) : name || t("No model")}
+      </span>
       <Icon name="chevron-down" />
     </button>
   );

@@ -15,7 +15,12 @@ export function Diff({ diff, exact = false, names = true }: { diff: string; exac
   return (
     <div class="diff">
       {files.map((file) => (
-        <FileTable key={`${file.oldPath} ${file.newPath}`} file={file} exact={exact} named={names || files.length > 1} />
+        <FileTable
+          key={`${file.oldPath} ${file.newPath}`}
+          file={file}
+          exact={exact}
+          named={names || files.length > 1}
+        />
       ))}
     </div>
   );
@@ -42,8 +47,14 @@ function FileTable({ file, exact, named }: { file: FileDiff; exact: boolean; nam
               left -= lines.length;
               return (
                 <>
-                  {n > 0 && lines.length > 0 && <tr class="hunk"><td colSpan={3}>{hunk.heading || "⋯"}</td></tr>}
-                  {lines.map((line) => <Line key={`${line.kind}${line.old}:${line.new}`} line={line} exact={exact} />)}
+                  {n > 0 && lines.length > 0 && (
+                    <tr class="hunk">
+                      <td colSpan={3}>{hunk.heading || "⋯"}</td>
+                    </tr>
+                  )}
+                  {lines.map((line) => (
+                    <Line key={`${line.kind}${line.old}:${line.new}`} line={line} exact={exact} />
+                  ))}
                 </>
               );
             })}

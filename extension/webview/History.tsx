@@ -28,19 +28,30 @@ export function History({ history, onClose }: { history: PanelState["history"]; 
     event.preventDefault();
   };
   return (
-    <div class="history" role="region" aria-label={t("Chat history")}>
+    <section class="history" aria-label={t("Chat history")}>
       <div class="history-head">
         <div class="search">
           <Icon name="search" />
-          <input ref={box} type="text" placeholder={t("Search chats")} aria-label={t("Search chats")} onKeyDown={keyed} onInput={(event) => post({ type: "sessions", query: event.currentTarget.value })} />
+          <input
+            ref={box}
+            type="text"
+            placeholder={t("Search chats")}
+            aria-label={t("Search chats")}
+            onKeyDown={keyed}
+            onInput={(event) => post({ type: "sessions", query: event.currentTarget.value })}
+          />
         </div>
         <IconButton icon="close" label={t("Close")} onClick={onClose} />
       </div>
       <ul>
-        {history.sessions.map((session) => <Row key={session.sessionId} session={session} current={session.sessionId === history.current} />)}
+        {history.sessions.map((session) => (
+          <Row key={session.sessionId} session={session} current={session.sessionId === history.current} />
+        ))}
       </ul>
-      {history.loaded && history.sessions.length === 0 && <p class="none">{history.query ? t("Nothing found") : t("No chats yet")}</p>}
-    </div>
+      {history.loaded && history.sessions.length === 0 && (
+        <p class="none">{history.query ? t("Nothing found") : t("No chats yet")}</p>
+      )}
+    </section>
   );
 }
 
@@ -56,14 +67,24 @@ function Row({ session, current }: { session: Session; current: boolean }) {
   const icon = STATUS_ICONS[session.status];
   return (
     <li class={current ? "current" : ""}>
-      <button type="button" class="session-open" aria-current={current} onKeyDown={keyed} onClick={() => post({ type: "openSession", session: session.sessionId })}>
+      <button
+        type="button"
+        class="session-open"
+        aria-current={current}
+        onKeyDown={keyed}
+        onClick={() => post({ type: "openSession", session: session.sessionId })}
+      >
         <span class="session-title">
           {icon && <Icon name={icon} spin={session.status === "running"} />}
           <span class="ellipsis">{session.title || t("New chat")}</span>
         </span>
         <span class="dim">{ago(session.updatedAt)}</span>
       </button>
-      <IconButton icon="trash" label={t("Delete")} onClick={() => post({ type: "deleteSession", session: session.sessionId })} />
+      <IconButton
+        icon="trash"
+        label={t("Delete")}
+        onClick={() => post({ type: "deleteSession", session: session.sessionId })}
+      />
     </li>
   );
 }
@@ -77,7 +98,10 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
 function ago(time: string): string {
   const seconds = (Date.now() - Date.parse(time)) / 1000;
   if (seconds > 30 * 86_400) return new Date(time).toLocaleDateString(document.documentElement.lang || undefined);
-  const format = new Intl.RelativeTimeFormat(document.documentElement.lang || undefined, { numeric: "auto", style: "short" });
+  const format = new Intl.RelativeTimeFormat(document.documentElement.lang || undefined, {
+    numeric: "auto",
+    style: "short",
+  });
   const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ["second", 1];
   return unit === "second" ? t("now") : format.format(-Math.floor(seconds / size), unit);
 }

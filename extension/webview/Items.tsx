@@ -5,8 +5,8 @@ import { useState } from "preact/hooks";
 import type { ContextItem, Plan, Step } from "../src/contract.gen";
 import { dollars, duration, tokens } from "../src/pure/format";
 import type { EndItem, HandoffItem, Item, TextItem, UserItem } from "../src/pure/view";
-import { post } from "./api";
 import { Approval, Question } from "./Asks";
+import { post } from "./api";
 import { Markdown } from "./Markdown";
 import { Card, CopyButton, Icon, IconButton } from "./parts";
 import { Edits, Tool } from "./Tool";
@@ -20,7 +20,7 @@ interface Props {
 }
 
 export const ItemView = memo(({ item, undone, focus, session }: Props) => (
-  <div class={`item ${item.kind}${item.depth ? ` depth-${item.depth}` : ""}`} data-key={item.key}>
+  <div class={`item item-${item.kind}${item.depth ? ` depth-${item.depth}` : ""}`} data-key={item.key}>
     <Inner item={item} undone={undone} focus={focus} session={session} />
   </div>
 ));
@@ -46,13 +46,23 @@ function Inner({ item, undone, focus, session }: Props) {
     case "handoff":
       return <Handoff item={item} />;
     case "notice":
-      return <p class={`notice ${item.level}`}><Icon name={NOTICE_ICONS[item.level]} /><span>{item.text}</span></p>;
+      return (
+        <p class={`notice ${item.level}`}>
+          <Icon name={NOTICE_ICONS[item.level]} />
+          <span>{item.text}</span>
+        </p>
+      );
     case "error":
       return <Trouble kind={item.error.kind} message={item.error.message} hint={item.error.hint} />;
     case "compacted":
       return <Compacted summary={item.summary} before={item.before} after={item.after} />;
     case "bullet":
-      return <p class="notice info"><Icon name="lightbulb" /><span>{t("Learnt: {0}", item.bullet.content)}</span></p>;
+      return (
+        <p class="notice info">
+          <Icon name="lightbulb" />
+          <span>{t("Learnt: {0}", item.bullet.content)}</span>
+        </p>
+      );
     case "end":
       return <End item={item} />;
     default:
@@ -69,13 +79,25 @@ function User({ item, session }: { item: UserItem; session: string }) {
       <div class="said">{item.text}</div>
       {(item.context.length > 0 || item.images > 0) && (
         <div class="chips">
-          {item.context.map((context) => <span class="chip" key={JSON.stringify(context)}><Icon name={CONTEXT_ICONS[context.kind]} />{contextName(context)}</span>)}
-          {item.images > 0 && <span class="chip"><Icon name="file-media" />{item.images}</span>}
+          {item.context.map((context) => (
+            <span class="chip" key={JSON.stringify(context)}>
+              <Icon name={CONTEXT_ICONS[context.kind]} />
+              {contextName(context)}
+            </span>
+          ))}
+          {item.images > 0 && (
+            <span class="chip">
+              <Icon name="file-media" />
+              {item.images}
+            </span>
+          )}
         </div>
       )}
       <div class="bubble-actions">
         <CopyButton text={item.text} />
-        {!item.steering && <IconButton icon="git-branch" label={t("Start again from here in a new chat")} onClick={branch} />}
+        {!item.steering && (
+          <IconButton icon="git-branch" label={t("Start again from here in a new chat")} onClick={branch} />
+        )}
       </div>
     </article>
   );
@@ -108,7 +130,11 @@ function Thought({ item }: { item: TextItem }) {
         <Icon name={open ? "chevron-down" : "chevron-right"} />
         <span class={item.done ? "" : "shimmer"}>{title}</span>
       </button>
-      {open && <div class="thought-text"><Markdown text={item.text} done={item.done} /></div>}
+      {open && (
+        <div class="thought-text">
+          <Markdown text={item.text} done={item.done} />
+        </div>
+      )}
     </div>
   );
 }
@@ -134,7 +160,9 @@ function PlanCard({ plan }: { plan: Plan }) {
       <button type="button" class="plan-head" aria-expanded={open} onClick={() => setOpen(!open)}>
         <Icon name="checklist" />
         <strong>{plan.name || plan.goal}</strong>
-        <span class="dim">{done}/{plan.steps.length}</span>
+        <span class="dim">
+          {done}/{plan.steps.length}
+        </span>
         <Icon name={open ? "chevron-up" : "chevron-down"} />
       </button>
       {open && (
@@ -146,7 +174,9 @@ function PlanCard({ plan }: { plan: Plan }) {
               </span>
               <div>
                 <span>{step.name}</span>
-                {step.description && step.description !== step.name && <span class="dim block">{step.description}</span>}
+                {step.description && step.description !== step.name && (
+                  <span class="dim block">{step.description}</span>
+                )}
               </div>
             </li>
           ))}
@@ -165,7 +195,11 @@ function Handoff({ item }: { item: HandoffItem }) {
         <Icon name={done ? "organization" : "loading"} spin={!done} />
         <span>{done ? t("{0} has finished", item.to) : t("{0} is at work", item.to)}</span>
       </button>
-      {open && <div class="thought-text"><Markdown text={item.result ?? item.request} done /></div>}
+      {open && (
+        <div class="thought-text">
+          <Markdown text={item.result ?? item.request} done />
+        </div>
+      )}
     </div>
   );
 }
@@ -178,7 +212,11 @@ function Compacted({ summary, before, after }: { summary: string; before: number
         <Icon name="fold-up" />
         <span>{t("Older messages were summarised ({0} → {1} tokens)", tokens(before), tokens(after))}</span>
       </button>
-      {open && <div class="thought-text"><Markdown text={summary} done /></div>}
+      {open && (
+        <div class="thought-text">
+          <Markdown text={summary} done />
+        </div>
+      )}
     </div>
   );
 }
@@ -198,9 +236,27 @@ export function Trouble({ kind, message, hint }: { kind: string; message: string
         <p>{message}</p>
         {hint && <p class="dim">{hint}</p>}
         <div class="buttons">
-          {(kind === "auth" || kind === "no_provider") && <button type="button" class="secondary" onClick={() => post({ type: "command", command: "daiku.setApiKey" })}>{t("Set API key")}</button>}
-          {MODEL_TROUBLE.has(kind) && <button type="button" class="secondary" onClick={() => post({ type: "command", command: "daiku.selectModel" })}>{t("Select model")}</button>}
-          <button type="button" class="link" onClick={() => post({ type: "command", command: "daiku.showLog" })}>{t("Show log")}</button>
+          {(kind === "auth" || kind === "no_provider") && (
+            <button
+              type="button"
+              class="secondary"
+              onClick={() => post({ type: "command", command: "daiku.setApiKey" })}
+            >
+              {t("Set API key")}
+            </button>
+          )}
+          {MODEL_TROUBLE.has(kind) && (
+            <button
+              type="button"
+              class="secondary"
+              onClick={() => post({ type: "command", command: "daiku.selectModel" })}
+            >
+              {t("Select model")}
+            </button>
+          )}
+          <button type="button" class="link" onClick={() => post({ type: "command", command: "daiku.showLog" })}>
+            {t("Show log")}
+          </button>
         </div>
       </div>
     </div>

@@ -1,29 +1,31 @@
 // Markdown that may still be growing: finished blocks are rendered once and never touched again.
 
 import { memo } from "preact/compat";
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { advance, type Blocks, hasDefinitions, NO_BLOCKS } from "../src/pure/blocks";
 import { post } from "./api";
 import { render } from "./sanitize";
 
 const Block = memo(({ source, live }: { source: string; live: boolean }) => {
   const html = useMemo(() => render(source, live), [source, live]);
-  // biome-ignore lint/security/noDangerouslySetInnerHtml: sanitised in `render`
   return <div class="block" dangerouslySetInnerHTML={{ __html: html }} />;
 });
 
 export function Markdown({ text, done }: { text: string; done: boolean }) {
   const former = useRef<Blocks>(NO_BLOCKS);
-  if (done && hasDefinitions(text)) return <div class="markdown" onClick={clicked}><Block source={text} live={false} /></div>;
-  former.current = advance(former.current, text);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = box.current;
+    element?.addEventListener("click", clicked);
+    return () => element?.removeEventListener("click", clicked);
+  }, []);
+  const whole = done && hasDefinitions(text);
+  if (!whole) former.current = advance(former.current, text);
   const { done: finished, from } = former.current;
   return (
-    <div class="markdown" onClick={clicked}>
-      {finished.map((source, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: blocks are only ever appended
-        <Block key={i} source={source} live={false} />
-      ))}
-      <Block key={finished.length} source={text.slice(from)} live={!done} />
+    <div class="markdown" ref={box}>
+      {!whole && finished.map((source, i) => <Block key={i} source={source} live={false} />)}
+      <Block key={whole ? "whole" : finished.length} source={whole ? text : text.slice(from)} live={!done} />
     </div>
   );
 }

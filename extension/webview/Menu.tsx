@@ -10,7 +10,12 @@ export interface Option {
   detail: string;
 }
 
-export function Menu(props: { label: string; options: readonly Option[]; value: string; onChoose: (id: string) => void }) {
+export function Menu(props: {
+  label: string;
+  options: readonly Option[];
+  value: string;
+  onChoose: (id: string) => void;
+}) {
   const { label, options, value, onChoose } = props;
   const [open, setOpen] = useState(false);
   const list = useRef<HTMLDivElement>(null);
@@ -38,11 +43,21 @@ export function Menu(props: { label: string; options: readonly Option[]; value: 
     event.stopPropagation();
   };
   const left = (event: FocusEvent) => {
-    if (!(event.relatedTarget instanceof Node) || !list.current?.parentElement?.contains(event.relatedTarget)) setOpen(false);
+    if (!(event.relatedTarget instanceof Node) || !list.current?.parentElement?.contains(event.relatedTarget))
+      setOpen(false);
   };
   return (
     <div class="menu" onFocusOut={left}>
-      <button ref={button} type="button" class="pick" title={`${label}: ${current?.name}`} aria-label={`${label}: ${current?.name}`} aria-haspopup="menu" aria-expanded={open} onClick={() => setOpen(!open)}>
+      <button
+        ref={button}
+        type="button"
+        class="pick"
+        title={`${label}: ${current?.name}`}
+        aria-label={`${label}: ${current?.name}`}
+        aria-haspopup="menu"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+      >
         <Icon name={current?.icon ?? "circle"} />
         <span>{current?.name}</span>
         <Icon name="chevron-down" />
@@ -50,7 +65,14 @@ export function Menu(props: { label: string; options: readonly Option[]; value: 
       {open && (
         <div ref={list} class="popup" role="menu" aria-label={label} onKeyDown={keyed}>
           {options.map((option) => (
-            <button key={option.id} type="button" class="option" role="menuitemradio" aria-checked={option.id === value} onClick={() => choose(option.id)}>
+            <button
+              key={option.id}
+              type="button"
+              class="option"
+              role="menuitemradio"
+              aria-checked={option.id === value}
+              onClick={() => choose(option.id)}
+            >
               <Icon name={option.icon} />
               <span class="two-lines">
                 <span class="name">{option.name}</span>

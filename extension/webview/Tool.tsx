@@ -16,28 +16,43 @@ const MOST_SHOWN = 20_000;
 export function Tool({ item, undone }: { item: ToolItem; undone: ReadonlySet<string> }) {
   const [choice, setChoice] = useState<boolean>();
   const face = toolFace(item.tool, item.args);
-  const running = item.status === "running";
   const command = item.tool === "shell/run";
   const output = plainText(item.result || item.output);
-  const open = choice ?? (running && command && output !== "");
-  const edits = item.edits.length > 0;
-  const toggle = () => setChoice(!open);
+  const open = choice ?? (item.status === "running" && command && output !== "");
+  const [edit] = item.edits;
+  const single = item.edits.length === 1 && edit?.files.length === 1 ? edit : undefined;
   return (
     <div class={`tool ${item.status}${open ? " open" : ""}`}>
       <div class="tool-line">
-        <button type="button" class="tool-head" aria-expanded={open} onClick={toggle}>
+        <button type="button" class="tool-head" aria-expanded={open} onClick={() => setChoice(!open)}>
           <Status item={item} icon={face.icon} />
           <span class="title">{t(face.title)}</span>
-          {!edits && <span class={`subject${command ? " mono" : ""}`} title={face.subject}>{face.subject.split("\n")[0]}</span>}
+          {!edit && (
+            <span class="subject" title={face.subject}>
+              {face.subject.split("\n")[0]}
+            </span>
+          )}
         </button>
+        {single && <FileLine edit={single} file={single.files[0] as FileStat} first undone={undone} />}
         <span class="tool-side">
-          {item.untrusted && <span class="badge" title={t("This text comes from outside. It cannot grant anything.")}>{t("outside")}</span>}
+          {item.untrusted && (
+            <span class="badge" title={t("This text comes from outside. It cannot grant anything.")}>
+              {t("outside")}
+            </span>
+          )}
           {item.durationMs >= 1000 && <span class="dim">{duration(item.durationMs)}</span>}
-          <Icon name={open ? "chevron-up" : "chevron-down"} />
+          <button type="button" class="icon" tabIndex={-1} aria-hidden="true" onClick={() => setChoice(!open)}>
+            <Icon name={open ? "chevron-up" : "chevron-down"} />
+          </button>
         </span>
       </div>
-      {item.edits.map((edit) => <Edits key={edit.checkpointId} edit={edit} undone={undone} />)}
-      {open && <Details item={item} output={output} command={command} />}
+      {!single && item.edits.map((one) => <Edits key={one.checkpointId} edit={one} undone={undone} />)}
+      {open && single?.diff && (
+        <div class="tool-details">
+          <Diff diff={single.diff} names={false} />
+        </div>
+      )}
+      {open && !single?.diff && <Details item={item} output={output} command={command} />}
       {!open && item.status === "failed" && !command && output && <div class="tool-error">{output.split("\n")[0]}</div>}
     </div>
   );
@@ -64,17 +79,25 @@ function Details({ item, output, command }: { item: ToolItem; output: string; co
     if (item.status === "running" && end.current) end.current.scrollTop = end.current.scrollHeight;
   }, [item.status, output]);
   const shown = output.length > MOST_SHOWN ? `${output.slice(0, MOST_SHOWN)}\n…` : output;
-  const text = typeof item.args["command"] === "string" ? item.args["command"] : "";
+  const text = typeof item.args.command === "string" ? item.args.command : "";
   return (
     <div class="tool-details">
       {command ? (
-        <pre class="command"><span class="prompt" aria-hidden="true">$ </span>{plainText(text)}</pre>
+        <pre class="command">
+          <span class="prompt" aria-hidden="true">
+            ${" "}
+          </span>
+          {plainText(text)}
+        </pre>
       ) : (
-        Object.keys(item.args).length > 0 && item.edits.length === 0 && <pre class="args">{JSON.stringify(item.args, null, 2)}</pre>
+        Object.keys(item.args).length > 0 &&
+        item.edits.length === 0 && <pre class="args">{JSON.stringify(item.args, null, 2)}</pre>
       )}
       {shown && (
         <div class="output">
-          <pre ref={end} tabindex={0}>{shown}</pre>
+          <pre ref={end} tabindex={0}>
+            {shown}
+          </pre>
           <CopyButton text={output} />
         </div>
       )}
@@ -85,30 +108,59 @@ function Details({ item, output, command }: { item: ToolItem; output: string; co
 /** The files that one edit changed, with its diff, and the way back. */
 export function Edits({ edit, undone }: { edit: Edited; undone: ReadonlySet<string> }) {
   const [open, setOpen] = useState(false);
-  const gone = undone.has(edit.checkpointId);
   return (
-    <div class={`edits${gone ? " undone" : ""}`}>
+    <div class="edits">
       {edit.files.map((file, n) => (
         <div class="edit-file" key={file.path}>
           <Icon name={FILE_ICONS[file.kind]} />
-          <PathLink path={file.path} />
-          <Stats added={file.added} removed={file.removed} />
-          <span class="edit-actions">
-            {edit.diff && file.kind !== "rename" && (
-              <IconButton icon="diff" label={t("Open diff")} onClick={() => post({ type: "openDiff", path: file.path, diff: edit.diff })} />
-            )}
-            {n === 0 && edit.diff && (
-              <IconButton icon={open ? "fold" : "unfold"} label={open ? t("Hide changes") : t("Show changes")} expanded={open} onClick={() => setOpen(!open)} />
-            )}
-            {n === 0 && edit.checkpointId && !gone && (
-              <IconButton icon="discard" label={t("Undo this and all later changes")} onClick={() => post({ type: "undo", checkpointId: edit.checkpointId })} />
-            )}
-            {n === 0 && gone && <span class="badge">{t("undone")}</span>}
-          </span>
+          <FileLine edit={edit} file={file} first={n === 0} undone={undone} />
+          {n === 0 && edit.diff && (
+            <IconButton
+              icon={open ? "chevron-up" : "chevron-down"}
+              label={open ? t("Hide changes") : t("Show changes")}
+              expanded={open}
+              onClick={() => setOpen(!open)}
+            />
+          )}
         </div>
       ))}
-      {open && <Diff diff={edit.diff} names={edit.files.length > 1} />}
+      {open && <Diff diff={edit.diff} />}
     </div>
+  );
+}
+
+interface FileLineProps {
+  edit: Edited;
+  file: FileStat;
+  /** The way back is offered once for all files of an edit. */
+  first: boolean;
+  undone: ReadonlySet<string>;
+}
+
+function FileLine({ edit, file, first, undone }: FileLineProps) {
+  const gone = undone.has(edit.checkpointId);
+  const { path } = file;
+  return (
+    <span class={`file-line${gone ? " undone" : ""}`}>
+      <PathLink path={path} />
+      <Stats added={file.added} removed={file.removed} />
+      <span class="grow" />
+      {gone && first && <span class="badge">{t("undone")}</span>}
+      {!gone && edit.diff && file.kind !== "rename" && (
+        <IconButton
+          icon="diff"
+          label={t("Open diff")}
+          onClick={() => post({ type: "openDiff", path, diff: edit.diff })}
+        />
+      )}
+      {!gone && first && edit.checkpointId && (
+        <IconButton
+          icon="discard"
+          label={t("Undo this and all later changes")}
+          onClick={() => post({ type: "undo", checkpointId: edit.checkpointId })}
+        />
+      )}
+    </span>
   );
 }
 

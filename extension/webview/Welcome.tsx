@@ -16,10 +16,16 @@ export function Welcome({ situation, onExample }: { situation: Situation; onExam
   const disconnected = situation.models !== undefined && !chosen;
   return (
     <div class="welcome">
-      <div class="mark" aria-hidden="true">大工</div>
+      <div class="mark" aria-hidden="true">
+        大工
+      </div>
       <h1>{t("What shall we build?")}</h1>
-      <p class="dim">{t("Daiku reads your code, plans, edits, runs commands and repairs. It asks before it changes anything.")}</p>
-      {disconnected ? <Connect /> : (
+      <p class="dim">
+        {t("Daiku reads your code, plans, edits, runs commands and repairs. It asks before it changes anything.")}
+      </p>
+      {disconnected ? (
+        <Connect />
+      ) : (
         <ul class="examples">
           {examples().map(([icon, text]) => (
             <li key={text}>
@@ -32,7 +38,19 @@ export function Welcome({ situation, onExample }: { situation: Situation; onExam
         </ul>
       )}
       {chosen?.startsWith("scripted/") && (
-        <p class="notice info"><Icon name="info" /><span>{t("A script is playing the model. Connect a real one to work on your own requests.")} <a href="#" onClick={(e) => { e.preventDefault(); post({ type: "command", command: "daiku.setApiKey" }); }}>{t("Connect a model")}</a></span></p>
+        <p class="notice info">
+          <Icon name="info" />
+          <span>
+            {t("A script is playing the model. Connect a real one to work on your own requests.")}{" "}
+            <button
+              type="button"
+              class="link inline"
+              onClick={() => post({ type: "command", command: "daiku.setApiKey" })}
+            >
+              {t("Connect a model")}
+            </button>
+          </span>
+        </p>
       )}
     </div>
   );
@@ -42,10 +60,18 @@ function Connect() {
   return (
     <section class="card connect" aria-label={t("Connect a model")}>
       <strong>{t("Connect a model")}</strong>
-      <p class="dim">{t("With a key of Anthropic, OpenAI or Gemini; with a local model in Ollama or LM Studio, which needs none; or with a model of your editor.")}</p>
+      <p class="dim">
+        {t(
+          "With a key of Anthropic, OpenAI or Gemini; with a local model in Ollama or LM Studio, which needs none; or with a model of your editor.",
+        )}
+      </p>
       <div class="buttons">
-        <button type="button" class="primary" onClick={() => post({ type: "command", command: "daiku.setApiKey" })}>{t("Set API key")}</button>
-        <button type="button" class="secondary" onClick={() => post({ type: "command", command: "daiku.selectModel" })}>{t("Select model")}</button>
+        <button type="button" class="primary" onClick={() => post({ type: "command", command: "daiku.setApiKey" })}>
+          {t("Set API key")}
+        </button>
+        <button type="button" class="secondary" onClick={() => post({ type: "command", command: "daiku.selectModel" })}>
+          {t("Select model")}
+        </button>
       </div>
     </section>
   );

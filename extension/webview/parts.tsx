@@ -20,7 +20,15 @@ interface IconButtonProps {
 
 export function IconButton({ icon, label, onClick, disabled = false, class: extra = "", expanded }: IconButtonProps) {
   return (
-    <button type="button" class={`icon ${extra}`} title={label} aria-label={label} aria-expanded={expanded} disabled={disabled} onClick={onClick}>
+    <button
+      type="button"
+      class={`icon ${extra}`}
+      title={label}
+      aria-label={label}
+      aria-expanded={expanded}
+      disabled={disabled}
+      onClick={onClick}
+    >
       <Icon name={icon} />
     </button>
   );
@@ -38,15 +46,14 @@ export function CopyButton({ text, label = t("Copy") }: { text: string; label?: 
 export function PathLink({ path, line }: { path: string; line?: number | undefined }) {
   const cut = path.lastIndexOf("/") + 1;
   const open = (event: MouseEvent) => {
-    event.preventDefault();
     event.stopPropagation();
     post({ type: "openFile", path, ...(line ? { line } : {}) });
   };
   return (
-    <a href="#" class="path" title={path} onClick={open}>
+    <button type="button" class="path" title={path} onClick={open}>
       <span class="name">{path.slice(cut)}</span>
       {cut > 0 && <span class="folder">{path.slice(0, cut - 1)}</span>}
-    </a>
+    </button>
   );
 }
 

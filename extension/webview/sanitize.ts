@@ -16,7 +16,7 @@ const parser = new MarkdownIt({ html: false, linkify: true, breaks: false });
 parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
 parser.validateLink = (href) => WEB.test(href) || FILE.test(decode(href));
 
-const escape = parser.utils.escapeHtml;
+const quoted = parser.utils.escapeHtml;
 
 const attribute = (token: Token | undefined, name: string): string => String(token?.attrGet(name) ?? "");
 
@@ -29,43 +29,43 @@ function decode(text: string): string {
 }
 
 // An image is only named: to fetch it would tell its server that, and what, a person reads.
-parser.renderer.rules["image"] = (tokens, i) => {
+parser.renderer.rules.image = (tokens, i) => {
   const token = tokens[i];
   const name = token?.content || decode(attribute(token, "src"));
-  return `<span class="image"><span class="codicon codicon-file-media"></span>${escape(name)}</span>`;
+  return `<span class="image"><span class="codicon codicon-file-media"></span>${quoted(name)}</span>`;
 };
 
-parser.renderer.rules["link_open"] = (tokens, i) => {
+parser.renderer.rules.link_open = (tokens, i) => {
   const href = attribute(tokens[i], "href");
-  if (WEB.test(href)) return `<a href="${escape(href)}" title="${escape(href)}">`;
+  if (WEB.test(href)) return `<a href="${quoted(href)}" title="${quoted(href)}">`;
   return fileLink(decode(href));
 };
 
 function fileLink(target: string): string {
   const match = /^(.*?)(?:[:#]L?(\d+)(?:[-–]L?\d+)?)?$/.exec(target);
   const line = match?.[2] ? ` data-line="${match[2]}"` : "";
-  return `<a href="#" data-path="${escape(match?.[1] ?? target)}"${line}>`;
+  return `<a href="#" data-path="${quoted(match?.[1] ?? target)}"${line}>`;
 }
 
-parser.renderer.rules["code_inline"] = (tokens, i) => {
+parser.renderer.rules.code_inline = (tokens, i) => {
   const text = tokens[i]?.content ?? "";
-  const code = `<code>${escape(text)}</code>`;
+  const code = `<code>${quoted(text)}</code>`;
   return FILE_IN_CODE.test(text) ? `${fileLink(text)}${code}</a>` : code;
 };
 
-parser.renderer.rules["fence"] = (tokens, i, _options, env) => {
+parser.renderer.rules.fence = (tokens, i, _options, env) => {
   const token = tokens[i];
   const language = (token?.info ?? "").trim().split(/\s+/)[0] ?? "";
   const code = token?.content ?? "";
-  return codeBlock(code, language, env?.["live"] === true);
+  return codeBlock(code, language, env?.live === true);
 };
-parser.renderer.rules["code_block"] = (tokens, i) => codeBlock(tokens[i]?.content ?? "", "", false);
+parser.renderer.rules.code_block = (tokens, i) => codeBlock(tokens[i]?.content ?? "", "", false);
 
 function codeBlock(code: string, language: string, live: boolean): string {
   const button = (act: string, icon: string, label: string) =>
-    `<button type="button" class="icon" data-act="${act}" title="${escape(label)}" aria-label="${escape(label)}"><span class="codicon codicon-${icon}"></span></button>`;
+    `<button type="button" class="icon" data-act="${act}" title="${quoted(label)}" aria-label="${quoted(label)}"><span class="codicon codicon-${icon}"></span></button>`;
   const actions = button("insert", "insert", t("Insert at cursor")) + button("copy", "copy", t("Copy"));
-  const name = escape(language || t("text"));
+  const name = quoted(language || t("text"));
   const head = `<div class="code-head"><span>${name}</span><span class="code-actions">${actions}</span></div>`;
   return `<div class="code">${head}<pre tabindex="0"><code>${highlight(code, language, live)}</code></pre></div>`;
 }
@@ -73,7 +73,7 @@ function codeBlock(code: string, language: string, live: boolean): string {
 /** Code as HTML with token classes; plain where the language is unknown or the text too long. */
 export function highlight(code: string, language: string, live = false): string {
   const known = language && hljs.getLanguage(language) ? language : "";
-  if (!known || code.length > (live ? MOST_HIGHLIGHTED_LIVE : MOST_HIGHLIGHTED)) return escape(code);
+  if (!known || code.length > (live ? MOST_HIGHLIGHTED_LIVE : MOST_HIGHLIGHTED)) return quoted(code);
   return hljs.highlight(code, { language: known, ignoreIllegals: true }).value;
 }
 
@@ -85,11 +85,29 @@ for (const rule of ["th_open", "td_open"]) {
     return self.renderToken(tokens, i, options);
   };
 }
-parser.renderer.rules["table_open"] = () => '<div class="table" tabindex="0"><table>';
-parser.renderer.rules["table_close"] = () => "</table></div>";
+parser.renderer.rules.table_open = () => '<div class="table" tabindex="0"><table>';
+parser.renderer.rules.table_close = () => "</table></div>";
 
 const TAGS = [
-  ...["a", "p", "br", "hr", "em", "strong", "s", "del", "code", "pre", "blockquote", "ul", "ol", "li", "div", "span", "button"],
+  ...[
+    "a",
+    "p",
+    "br",
+    "hr",
+    "em",
+    "strong",
+    "s",
+    "del",
+    "code",
+    "pre",
+    "blockquote",
+    "ul",
+    "ol",
+    "li",
+    "div",
+    "span",
+    "button",
+  ],
   ...["h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"],
 ];
 /** Attributes that hold no address. */

@@ -55,7 +55,16 @@ export function receive(state: PanelState, message: Exclude<ToPanel, { type: "ch
       const same = session?.sessionId !== undefined && session.sessionId === state.session?.sessionId;
       const history = same ? state.history : { ...state.history, open: false };
       const undone = new Set(message.undone);
-      return { ...state, session, view: foldAll(EMPTY, chunks), working, undone, history, echo: undefined, failure: undefined };
+      return {
+        ...state,
+        session,
+        view: foldAll(EMPTY, chunks),
+        working,
+        undone,
+        history,
+        echo: undefined,
+        failure: undefined,
+      };
     }
     case "working":
       return message.session === (state.session?.sessionId ?? "") ? { ...state, working: message.working } : state;
@@ -118,10 +127,11 @@ export class Store {
     if (message.type === "chunks") {
       if (message.session !== this.state.session?.sessionId) return;
       this.#pending.push(...message.chunks);
-      return this.#schedule();
+      this.#schedule();
+    } else {
+      this.#flush();
+      this.set(receive(this.state, message));
     }
-    this.#flush();
-    this.set(receive(this.state, message));
   }
 
   set(state: PanelState): void {

@@ -3,7 +3,7 @@
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: control characters are what this file is about
 const SEQUENCES =
   /\u001b\][^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|[\u001b\u009b][[\]()#;?]*(?:\d{1,4}(?:[;:]\d{0,4})*)?[\dA-PR-TZcf-nq-uy=><~]|\u001b[PX^_][^\u001b\u009c]*(?:\u001b\\|\u009c)?|\u001b./g;
-const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f-\u009f]/g;
+const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 // biome-ignore-end lint/suspicious/noControlCharactersInRegex: until here
 
 /** Characters that reorder or hide text, and so could show another command than the one that runs. */
@@ -25,8 +25,7 @@ export function revealed(text: string): string {
   return text
     .replace(/\r\n/g, "\n")
     .replace(HIDDEN, (c) => `‹U+${(c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}›`)
-    .replace(/\u001b/g, "␛")
-    .replace(/\r/g, "␍")
+    .replaceAll("\r", "␍")
     .replace(CONTROLS, (c) => {
       const code = c.charCodeAt(0);
       return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "␡" : `‹${code.toString(16)}›`;

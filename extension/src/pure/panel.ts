@@ -36,7 +36,13 @@ export type ToPanel =
   | { type: "hello"; situation: Situation; words: Record<string, string> | undefined; locale: string }
   | { type: "situation"; situation: Situation }
   /** Replaces what is shown. `working`: a run of this session is under way in this window. */
-  | { type: "session"; session: Session | undefined; chunks: readonly Chunk[]; working: boolean; undone: readonly string[] }
+  | {
+      type: "session";
+      session: Session | undefined;
+      chunks: readonly Chunk[];
+      working: boolean;
+      undone: readonly string[];
+    }
   | { type: "chunks"; session: string; chunks: readonly Chunk[] }
   | { type: "working"; session: string; working: boolean }
   | { type: "undone"; checkpoints: readonly string[] }

@@ -16,8 +16,7 @@ export function pending(chunks: readonly Chunk[]): Pending[] {
       const { approvalId, kind, preview } = chunk.data;
       open.set(approvalId, { runId: chunk.run, approvalId, kind, preview });
     } else if (chunk.type === "approval_given") open.delete(chunk.data.approvalId);
-    else if (chunk.type === "run_finished")
-      for (const [id, one] of open) if (one.runId === chunk.run) open.delete(id);
+    else if (chunk.type === "run_finished") for (const [id, one] of open) if (one.runId === chunk.run) open.delete(id);
   }
   return [...open.values()];
 }

@@ -28,7 +28,7 @@ export function nested(flat: Readonly<Record<string, unknown>>): JsonObject {
 
 /** `settings` with the keys of providers; an empty key is none. */
 export function withKeys(settings: JsonObject, keys: Readonly<Record<string, string>>): JsonObject {
-  const llm = { ...(settings["llm"] as JsonObject | undefined) };
+  const llm = { ...(settings.llm as JsonObject | undefined) };
   for (const [provider, key] of Object.entries(keys)) {
     if (key) llm[provider] = { ...(llm[provider] as JsonObject | undefined), api_key: key };
   }

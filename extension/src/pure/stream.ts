@@ -43,7 +43,8 @@ export class Stream {
   #forget(closing: Chunk): void {
     const closes =
       closing.type === "message" && closing.data.role === "assistant"
-        ? (c: Chunk) => (c.type === "delta" || c.type === "thinking") && c.run === closing.run && c.agent === closing.agent
+        ? (c: Chunk) =>
+            (c.type === "delta" || c.type === "thinking") && c.run === closing.run && c.agent === closing.agent
         : closing.type === "tool_response"
           ? (c: Chunk) => c.type === "tool_output" && c.data.id === closing.data.id
           : undefined;

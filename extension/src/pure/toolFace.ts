@@ -59,7 +59,7 @@ export function toolFace(tool: string, args: JsonObject): ToolFace {
   };
   const [icon, title, subject] = FACES[tool] ?? ["plug", tool, () => firstText(args)];
   const path = /^(files|editor)\//.test(tool) && tool !== "files/list" ? arg("path") : "";
-  const line = Number(args["start_line"] ?? args["line"]);
+  const line = Number(args.start_line ?? args.line);
   return {
     icon,
     title,
@@ -81,7 +81,9 @@ function place(arg: Args): string {
 }
 
 function patched(patch: string): string {
-  const names = [...patch.matchAll(/^(?:\+\+\+ (?:b\/)?|\*\*\* (?:Add|Update|Delete) File: )(\S.*)$/gm)].map((m) => m[1]);
+  const names = [...patch.matchAll(/^(?:\+\+\+ (?:b\/)?|\*\*\* (?:Add|Update|Delete) File: )(\S.*)$/gm)].map(
+    (m) => m[1],
+  );
   return [...new Set(names)].join(", ");
 }
 

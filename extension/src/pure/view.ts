@@ -11,6 +11,7 @@ import type {
   ErrorHappened,
   InputAsked,
   JsonObject,
+  MessageSaid,
   Plan,
   RunFinished,
   RunStarted,
@@ -191,70 +192,96 @@ function apply(draft: Draft, chunk: Chunk): void {
   const { type } = chunk;
   switch (type) {
     case "run_started":
-      return runStarted(draft, chunk, chunk.data);
+      runStarted(draft, chunk, chunk.data);
+      break;
     case "run_finished":
-      return runFinished(draft, chunk, chunk.data);
+      runFinished(draft, chunk, chunk.data);
+      break;
     case "message":
-      return chunk.data.role === "user"
-        ? push(draft, { ...common(draft, chunk), kind: "user", text: chunk.data.text, context: [], images: 0, steering: true })
-        : closeText(draft, chunk, chunk.data.text, chunk.data.thinking);
+      said(draft, chunk, chunk.data);
+      break;
     case "delta":
-      return addText(draft, chunk, "text", chunk.data.text);
+      addText(draft, chunk, "text", chunk.data.text);
+      break;
     case "thinking":
-      return addText(draft, chunk, "thinking", chunk.data.text);
+      addText(draft, chunk, "thinking", chunk.data.text);
+      break;
     case "tool_call":
-      return toolCalled(draft, chunk);
+      toolCalled(draft, chunk);
+      break;
     case "tool_output":
-      return changeTool(draft, chunk.data.id, (tool) => ({ ...tool, output: cutMiddle(tool.output + chunk.data.text) }));
+      changeTool(draft, chunk.data.id, (tool) => ({
+        ...tool,
+        output: cutMiddle(tool.output + chunk.data.text),
+      }));
+      break;
     case "tool_response":
-      return toolResponded(draft, chunk);
+      toolResponded(draft, chunk);
+      break;
     case "approval_asked":
       closeOpen(draft, chunk);
-      return push(draft, { ...common(draft, chunk), kind: "approval", ask: chunk.data });
+      push(draft, { ...common(draft, chunk), kind: "approval", ask: chunk.data });
+      break;
     case "approval_given": {
       const { approvalId, decision, feedback } = chunk.data;
-      return change(draft, isApproval(approvalId), (item) => ({ ...item, decision, ...(feedback ? { feedback } : {}) }));
+      change(draft, isApproval(approvalId), (item) => ({
+        ...item,
+        decision,
+        ...(feedback ? { feedback } : {}),
+      }));
+      break;
     }
     case "input_asked":
       closeOpen(draft, chunk);
-      return push(draft, { ...common(draft, chunk), kind: "question", ask: chunk.data, expired: false });
+      push(draft, { ...common(draft, chunk), kind: "question", ask: chunk.data, expired: false });
+      break;
     case "input_given":
-      return change(draft, isQuestion(chunk.data.inputId), (item) => ({ ...item, answer: chunk.data.text }));
+      change(draft, isQuestion(chunk.data.inputId), (item) => ({ ...item, answer: chunk.data.text }));
+      break;
     case "plan":
-      return planChanged(draft, chunk, chunk.data.plan);
+      planChanged(draft, chunk, chunk.data.plan);
+      break;
     case "edit":
-      return edited(draft, chunk, chunk.data);
+      edited(draft, chunk, chunk.data);
+      break;
     case "usage":
       draft.usage = plus(draft.usage, chunk.data);
       if (!chunk.parent) draft.contextTokens = chunk.data.promptTokens + chunk.data.completionTokens;
-      return;
+      break;
     case "notice":
-      return push(draft, { ...common(draft, chunk), kind: "notice", level: chunk.data.level, text: chunk.data.text });
+      push(draft, { ...common(draft, chunk), kind: "notice", level: chunk.data.level, text: chunk.data.text });
+      break;
     case "error":
       closeOpen(draft, chunk);
-      return push(draft, { ...common(draft, chunk), kind: "error", error: chunk.data });
+      push(draft, { ...common(draft, chunk), kind: "error", error: chunk.data });
+      break;
     case "handoff_start": {
       const { from, to, request } = chunk.data;
-      return push(draft, { ...common(draft, chunk), kind: "handoff", from, to, request });
+      push(draft, { ...common(draft, chunk), kind: "handoff", from, to, request });
+      break;
     }
     case "handoff_end": {
       const { to, result } = chunk.data;
       const opened = (item: Item): item is HandoffItem =>
         item.kind === "handoff" && item.to === to && item.result === undefined;
-      return change(draft, opened, (item) => ({ ...item, result }));
+      change(draft, opened, (item) => ({ ...item, result }));
+      break;
     }
     case "compacted": {
       const { summary, beforeTokens: before, afterTokens: after } = chunk.data;
-      return push(draft, { ...common(draft, chunk), kind: "compacted", summary, before, after });
+      push(draft, { ...common(draft, chunk), kind: "compacted", summary, before, after });
+      break;
     }
     case "bullet":
-      return push(draft, { ...common(draft, chunk), kind: "bullet", bullet: chunk.data });
+      push(draft, { ...common(draft, chunk), kind: "bullet", bullet: chunk.data });
+      break;
     case "agent_start":
     case "agent_end":
     case "checkpoint":
-      return;
+      break;
     default:
-      return unknown(type);
+      unknown(type);
+      break;
   }
 }
 
@@ -285,6 +312,11 @@ function closeRun(draft: Draft, run: string): void {
     else if (item.kind === "question" && item.answer === undefined) draft.items[i] = { ...item, expired: true };
     else if (isOpenText(item)) draft.items[i] = { ...item, done: true };
   });
+}
+
+function said(draft: Draft, chunk: Envelope, { role, text, thinking }: MessageSaid): void {
+  if (role === "assistant") closeText(draft, chunk, text, thinking);
+  else push(draft, { ...common(draft, chunk), kind: "user", text, context: [], images: 0, steering: true });
 }
 
 function addText(draft: Draft, chunk: Envelope, kind: TextItem["kind"], text: string): void {
@@ -357,11 +389,25 @@ function toolCalled(draft: Draft, chunk: Chunk & { type: "tool_call" }): void {
   const { id, tool, args } = chunk.data;
   const item: ToolItem = {
     ...common(draft, chunk),
-    ...{ kind: "tool", id, tool, args, output: "", status: "running", result: "", durationMs: 0, untrusted: false, edits: [] },
+    ...{
+      kind: "tool",
+      id,
+      tool,
+      args,
+      output: "",
+      status: "running",
+      result: "",
+      durationMs: 0,
+      untrusted: false,
+      edits: [],
+    },
   };
   const asked = findLast(draft, (other) => other.kind === "approval" && other.ask.callId === id);
   const approval = draft.items[asked];
-  if (approval?.kind !== "approval") return push(draft, item);
+  if (approval?.kind !== "approval") {
+    push(draft, item);
+    return;
+  }
   // The call takes the place of the question about it, so that nothing jumps.
   const decision = approval.decision === "expired" ? undefined : approval.decision;
   draft.items[asked] = { ...item, key: approval.key, ...(decision ? { decision } : {}) };
@@ -373,16 +419,17 @@ function toolResponded(draft: Draft, chunk: Chunk & { type: "tool_response" }): 
   const at = findLast(draft, isTool(id));
   if (at < 0) {
     const made = { id, tool: name, args: {}, output: "", edits: [] };
-    return push(draft, { ...common(draft, chunk), kind: "tool", ...made, status, result, durationMs, untrusted });
+    push(draft, { ...common(draft, chunk), kind: "tool", ...made, status, result, durationMs, untrusted });
+    return;
   }
   const tool = draft.items[at] as ToolItem;
   draft.items[at] = { ...tool, status, result, durationMs, untrusted };
 }
 
 function edited(draft: Draft, chunk: Envelope, edit: Edited): void {
-  if (edit.callId && findLast(draft, isTool(edit.callId)) >= 0)
-    return changeTool(draft, edit.callId, (tool) => ({ ...tool, edits: [...tool.edits, edit] }));
-  push(draft, { ...common(draft, chunk), kind: "edit", edit });
+  const called = edit.callId !== "" && findLast(draft, isTool(edit.callId)) >= 0;
+  if (called) changeTool(draft, edit.callId, (tool) => ({ ...tool, edits: [...tool.edits, edit] }));
+  else push(draft, { ...common(draft, chunk), kind: "edit", edit });
 }
 
 function planChanged(draft: Draft, chunk: Envelope, plan: Plan): void {
@@ -403,11 +450,18 @@ function push(draft: Draft, item: Item): void {
 }
 
 const isOpenText = (item: Item): item is TextItem => (item.kind === "text" || item.kind === "thinking") && !item.done;
-const isTool = (id: string) => (item: Item): item is ToolItem => item.kind === "tool" && item.id === id;
-const isApproval = (id: string) => (item: Item): item is ApprovalItem =>
-  item.kind === "approval" && item.ask.approvalId === id;
-const isQuestion = (id: string) => (item: Item): item is QuestionItem =>
-  item.kind === "question" && item.ask.inputId === id;
+const isTool =
+  (id: string) =>
+  (item: Item): item is ToolItem =>
+    item.kind === "tool" && item.id === id;
+const isApproval =
+  (id: string) =>
+  (item: Item): item is ApprovalItem =>
+    item.kind === "approval" && item.ask.approvalId === id;
+const isQuestion =
+  (id: string) =>
+  (item: Item): item is QuestionItem =>
+    item.kind === "question" && item.ask.inputId === id;
 
 function findLast(draft: Draft, test: (item: Item) => boolean): number {
   return draft.items.findLastIndex(test);
