@@ -244,21 +244,23 @@ class AnthropicDecoder:
 
 
 def _grow(block: _Block, delta: JsonObject, events: list[ModelEvent]) -> None:
-    match delta:
-        case {"type": "text_delta", "text": str(text)}:
-            if text := block.mender.feed(text):
-                block.parts.append(text)
-                events.append(TextDelta(text))
-        case {"type": "thinking_delta", "thinking": str(text)}:
-            if text := block.mender.feed(text):
-                block.parts.append(text)
-                events.append(ThinkingDelta(text))
-        case {"type": "input_json_delta", "partial_json": str(text)}:
+    kind = delta.get("type")
+    if kind == "text_delta":
+        text = delta.get("text")
+        if isinstance(text, str) and (text := block.mender.feed(text)):
             block.parts.append(text)
-        case {"type": "signature_delta", "signature": str(text)}:
-            block.signature += text
-        case _:
-            pass  # citations
+            events.append(TextDelta(text))
+    elif kind == "input_json_delta":
+        piece = delta.get("partial_json")
+        if isinstance(piece, str):
+            block.parts.append(piece)
+    elif kind == "thinking_delta":
+        text = delta.get("thinking")
+        if isinstance(text, str) and (text := block.mender.feed(text)):
+            block.parts.append(text)
+            events.append(ThinkingDelta(text))
+    elif kind == "signature_delta":
+        block.signature += _string(delta, "signature")
 
 
 def _index(event: JsonObject) -> int:

@@ -102,6 +102,8 @@ def _events(text: bytes) -> list[SseEvent]:
     for block in text.split(b"\n\n"):
         if block.startswith(b"data: ") and b"\n" not in block:
             found.append(SseEvent("", block[6:]))
+        elif block.startswith(b"event: ") and block.count(b"\n") == 1 and (at := block.find(b"\ndata: ")) > 0:
+            found.append(SseEvent(block[7:at].decode("utf-8", "replace"), block[at + 7 :]))
         elif block and (event := _event(block)) is not None:
             found.append(event)
     return found
