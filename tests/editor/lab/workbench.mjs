@@ -26,7 +26,8 @@ export class Workbench {
   /** Reloads the window, as a person does with F5. */
   async reload() {
     await this.page.reload();
-    await this.ready();
+    // Not the explorer: another side bar may have been open.
+    await this.page.waitForSelector(".monaco-workbench .part.statusbar", { timeout: 90_000 });
   }
 
   /** A screenshot under `DAIKU_SHOTS`; answers with its path. */
