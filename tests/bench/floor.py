@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -10,44 +11,36 @@ import httpx2
 Json = dict[str, Any]
 
 
-async def turns(base: str, count: int) -> None:
+async def turns(client: httpx2.AsyncClient, base: str, count: int) -> None:
     """`count` streaming tool turns: post the history, read the stream, answer the call."""
     history: list[Json] = [{"role": "user", "content": "go"}]
-    async with httpx2.AsyncClient() as client:
-        for _ in range(count):
-            body = json.dumps({"model": "bench", "stream": True, "messages": history}).encode()
-            text, arguments, call = "", "", ""
-            async for event in stream(client, f"{base}/turns/v1/chat/completions", body):
-                for choice in event["choices"]:
-                    delta = choice["delta"]
-                    text += delta.get("content") or ""
-                    for piece in delta.get("tool_calls") or ():
-                        call = piece.get("id") or call
-                        arguments += piece["function"].get("arguments") or ""
-            said = {
-                "id": call,
-                "type": "function",
-                "function": {"name": "bench__echo", "arguments": arguments},
-            }
-            history.append({"role": "assistant", "content": text, "tool_calls": [said]})
-            history.append({"role": "tool", "tool_call_id": call, "content": json.loads(arguments)["text"]})
+    for _ in range(count):
+        body = json.dumps({"model": "bench", "stream": True, "messages": history}).encode()
+        text, arguments, call = "", "", ""
+        async for event in stream(client, f"{base}/turns/v1/chat/completions", body):
+            for choice in event["choices"]:
+                delta = choice["delta"]
+                text += delta.get("content") or ""
+                for piece in delta.get("tool_calls") or ():
+                    call = piece.get("id") or call
+                    arguments += piece["function"].get("arguments") or ""
+        said = {"id": call, "type": "function", "function": {"name": "bench__echo", "arguments": arguments}}
+        history.append({"role": "assistant", "content": text, "tool_calls": [said]})
+        history.append({"role": "tool", "tool_call_id": call, "content": json.loads(arguments)["text"]})
 
 
-async def deltas(base: str, count: int) -> int:
+async def deltas(client: httpx2.AsyncClient, base: str, count: int) -> int:
     """The characters of a reply of `count` deltas."""
-    async with httpx2.AsyncClient() as client:
-        return await read_deltas(client, f"{base}/deltas/{count}/v1/chat/completions")
-
-
-async def read_deltas(client: httpx2.AsyncClient, url: str) -> int:
     total = 0
+    url = f"{base}/deltas/{count}/v1/chat/completions"
     async for event in stream(client, url, b'{"model":"bench","stream":true,"messages":[]}'):
         for choice in event["choices"]:
             total += len(choice["delta"].get("content") or "")
     return total
 
 
-async def stream(client: httpx2.AsyncClient, url: str, body: bytes):  # an async generator of parsed events
+async def stream(client: httpx2.AsyncClient, url: str, body: bytes) -> AsyncIterator[Json]:
+    """The parsed events of one streamed answer."""
     headers = {"content-type": "application/json"}
     async with client.stream("POST", url, content=body, headers=headers, timeout=60) as response:
         rest = b""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from pathlib import Path
 
 from daiku.app import App, build
 from daiku.domain.config import Config, LLMSettings, ProviderSettings, SandboxSettings
 from daiku.domain.events import Chunk
-from daiku.domain.runs import RunLimits
+from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.tools import ToolResult
-from daiku.lsp.stream import progress_frame
+from daiku.lsp.pipes import Outlet
+from daiku.lsp.stream import ChunkStream
 from daiku.runs import RunRequest
 from daiku.tools.disk import DiskWorkspace
 from daiku.tools.tool import Args, Tool, ToolContext
@@ -40,28 +41,44 @@ def make_app(base_url: str, folder: Path) -> App:
 
 async def turns(app: App, count: int) -> None:
     """`count` streaming tool turns through the loop."""
-    limits = RunLimits(max_rounds=count)
-    result = await app.runs.run(RunRequest("go", limits=limits, approvals="all"), _ignore)
+    request = RunRequest("go", limits=RunLimits(max_rounds=count), approvals="all")
+    result = await app.runs.run(request, _ignore)
     assert result.status == "limit", result
 
 
-async def deltas(app: App) -> int:
-    """One reply; every chunk becomes the bytes of its `$/progress` message. The bytes in all."""
-    total = 0
+class Counter:
+    """A pipe whose reader is always quick enough: counts what an editor would read."""
 
-    def listen(chunk: Chunk) -> None:
-        nonlocal total
-        total += len(progress_frame("token", chunk))
+    def __init__(self) -> None:
+        self.bytes = 0
 
-    await app.runs.run(RunRequest("go", approvals="all"), listen)
-    return total
+    def write(self, data: memoryview) -> int:
+        self.bytes += len(data)
+        return len(data)
+
+    def when_ready(self, call: Callable[[], None]) -> None:
+        call()
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+async def deltas(app: App) -> tuple[RunResult, int]:
+    """One reply, journaled; every chunk becomes the bytes of its `$/progress` message. The bytes in all."""
+    counter = Counter()
+    outlet = Outlet(counter)
+    stream = ChunkStream(outlet, "token")
+    result = await app.runs.run(RunRequest("go", approvals="all"), stream.send)
+    stream.flush()
+    outlet.flush()
+    assert result.status == "completed", result
+    return result, counter.bytes
+
+
+async def reply(app: App, listen: Callable[[Chunk], None]) -> RunResult:
+    """One reply, each chunk shown to `listen`."""
+    return await app.runs.run(RunRequest("go", approvals="all"), listen)
 
 
 def _ignore(_: Chunk) -> None:
     """The loop's own cost is measured; nobody looks."""
-
-
-def pin(cpu: int) -> None:
-    """Keep this process on one core, so that the service on the other does not disturb it."""
-    if hasattr(os, "sched_setaffinity") and (os.cpu_count() or 1) > 1:
-        os.sched_setaffinity(0, {cpu})

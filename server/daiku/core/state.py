@@ -256,7 +256,7 @@ class Recorder:
 
     __slots__ = ("_write", "state")
 
-    def __init__(self, state: State, write: Callable[[tuple[Event, ...]], tuple[Event, ...]]) -> None:
+    def __init__(self, state: State, write: Callable[[tuple[Event, ...]], Iterable[Event]]) -> None:
         self.state = state
         self._write = write
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from json.encoder import encode_basestring
 from time import time_ns
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import Field
 
@@ -259,13 +258,14 @@ def decode_event(type_: str, data: bytes | str) -> Event:
 
 def encode_event(event: Event) -> str:
     """The event's data as camelCase JSON text, without its type; absent options are left out."""
-    if type(event) is Delta:  # by far the most frequent: ten times cheaper than through pydantic
+    if isinstance(
+        event, Delta | Thinking
+    ):  # by far the most frequent: ten times cheaper than through pydantic
         return f'{{"text":{encode_basestring(event.text)}}}'
     return event.model_dump_json(by_alias=True, exclude_none=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """An event in its envelope: journal record, wire message, what views fold (PROTOCOL 3).
 
     `time` is ISO-8601 UTC with milliseconds and Z. `data` is `encode_event(event)`, made once.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import replace
 
 from daiku.domain.events import (
     AgentStart,
@@ -137,5 +136,5 @@ def _merged(chunks: list[Chunk]) -> str:
     last = chunks[-1]
     text = "".join(c.event.text for c in chunks if isinstance(c.event, Delta | Thinking | ToolOutput))
     event = last.event.model_copy(update={"text": text})
-    whole = replace(last, event=event, data=encode_event(event)).json()
+    whole = last._replace(event=event, data=encode_event(event)).json()
     return f'{{"seqFrom":{chunks[0].seq},{whole[1:]}'

@@ -10,7 +10,7 @@ from daiku.agents.agent import Agent
 from daiku.agents.coordinator import system_prompt
 from daiku.core.context import transcript
 from daiku.core.decide import Rules
-from daiku.core.guard import Verdict, verdict
+from daiku.core.guard import Verdict, remembered, verdict
 from daiku.core.state import Recorder, State
 from daiku.domain.errors import Failure
 from daiku.domain.events import (
@@ -75,11 +75,11 @@ class LiveRun:
         self._approvals: dict[str, asyncio.Future[ApprovalGiven]] = {}
         self._inputs: dict[str, asyncio.Future[InputGiven]] = {}
 
-    def _write(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+    def _write(self, events: tuple[Event, ...]) -> list[Event]:
         chunks = self._writer.write(self.run, None, self._agent.name, events)
         for chunk in chunks:
             self._listen(chunk)
-        return tuple(chunk.event for chunk in chunks)
+        return [chunk.event for chunk in chunks]
 
     # -- set-up ---------------------------------------------------------------------------
 
@@ -169,7 +169,7 @@ class LiveRun:
         if preview is None:
             return ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1), ""
         key = self._verdict(call, record.state.tainted).key
-        return preview.text, (preview.remember or key) if key else ""
+        return preview.text, (preview.remember or remembered(key)) if key else ""
 
     # -- the person -----------------------------------------------------------------------
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeAlias
 
 from daiku.domain.base import long_id
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import (
     EPHEMERAL,
     Chunk,
+    Delta,
     Event,
     PlanChanged,
+    Thinking,
     decode_event,
     encode_event,
     iso_now,
@@ -223,13 +226,18 @@ class SessionWriter:
     def write(self, run: str, parent: str | None, agent: str, events: Iterable[Event]) -> list[Chunk]:
         """Number, redact and store `events` as one transaction; only then are they returned."""
         time = iso_now()
-        chunks = [self._chunk(run, parent, agent, time, event) for event in events]
-        durable = [c for c in chunks if c.event.type not in EPHEMERAL]
-        if len(durable) == 1:
-            self._db.execute(_INSERT, _row(durable[0]))
-        elif durable:
+        chunks: list[Chunk] = []
+        rows: list[_Row] = []
+        for event in events:
+            chunk = self._chunk(run, parent, agent, time, event)
+            chunks.append(chunk)
+            if event.type not in EPHEMERAL:
+                rows.append(_row(chunk))
+        if len(rows) == 1:
+            self._db.execute(_INSERT, rows[0])
+        elif rows:
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany(_INSERT, [_row(c) for c in durable])
+            self._db.executemany(_INSERT, rows)
             self._db.execute("COMMIT")
         return chunks
 
@@ -248,10 +256,16 @@ class SessionWriter:
             self._reserved = 0
 
     def _chunk(self, run: str, parent: str | None, agent: str, time: str, event: Event) -> Chunk:
-        data = encode_event(event)
-        clean = self._redact(data)
-        if clean != data:
-            event, data = decode_event(event.type, clean), clean
+        if isinstance(event, Delta | Thinking):  # the text alone: half as much to look through
+            clean = self._redact(event.text)
+            if clean != event.text:
+                event = type(event)(text=clean)
+            data = encode_event(event)
+        else:
+            written = encode_event(event)
+            data = self._redact(written)
+            if data != written:
+                event = decode_event(event.type, data)
         return Chunk(self._take(), time, self._session, run, agent, event, data, parent)
 
     def _take(self) -> int:
@@ -276,7 +290,10 @@ _SELECT = (
 _INSERT = "INSERT INTO chunks VALUES(?,?,?,?,?,?,?,?)"
 
 
-def _row(c: Chunk) -> tuple[str, int, str, str, str | None, str, str, str]:
+_Row: TypeAlias = tuple[str, int, str, str, str | None, str, str, str]
+
+
+def _row(c: Chunk) -> _Row:
     return (c.session, c.seq, c.time, c.run, c.parent, c.agent, c.event.type, c.data)
 
 
@@ -286,7 +303,7 @@ def _chunk(session: str, row: tuple[int, str, str, str | None, str, str, str]) -
 
 
 def _ended_status(
-    rows: list[tuple[str, int, str, str, str | None, str, str, str]],
+    rows: list[_Row],
 ) -> SessionStatus:
     ends = [row for row in rows if row[6] in ("run_started", "run_finished") and row[4] is None]
     if not ends:

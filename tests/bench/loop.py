@@ -1,0 +1,64 @@
+"""The agent loop against bare httpx2: CPU per turn, at 20 and at 100 turns, and CPU per delta."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable
+from pathlib import Path
+
+import httpx2
+
+from tests.bench import floor, ours
+from tests.bench.measure import Row, alternate, service
+
+TURNS, MANY_TURNS, DELTAS = 20, 100, 2000
+
+
+def turns(*, quick: bool) -> list[Row]:
+    """CPU per streaming tool turn."""
+    with service() as base, tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(_turns(base, Path(folder), 5 if quick else 15))
+
+
+async def _turns(base: str, folder: Path, rounds: int) -> list[Row]:
+    app = ours.make_app(f"{base}/turns/v1", folder)
+
+    def own(count: int) -> Awaitable[None]:
+        return ours.turns(app, count)
+
+    async with httpx2.AsyncClient() as client:
+        each = await alternate(lambda: floor.turns(client, base, TURNS), lambda: own(TURNS), rounds)
+        many = await alternate(lambda: own(TURNS), lambda: own(MANY_TURNS), max(3, rounds // 2))
+    await app.aclose()
+    few = [seconds * MANY_TURNS / TURNS for seconds in many.floor]
+    return [
+        each.row(
+            "turn of the loop", 3.0, scale=1000 / TURNS, unit="ms CPU", wish=None, against="bare httpx2"
+        ),
+        type(many)(tuple(few), many.ours).row(
+            "turn at 100", 1.3, scale=1000 / MANY_TURNS, unit="ms CPU", wish=None, against="ours at 20"
+        ),
+    ]
+
+
+def deltas(*, quick: bool) -> list[Row]:
+    """CPU per delta, from the socket to the bytes of `$/progress`."""
+    with service() as base, tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(_deltas(base, Path(folder), 5 if quick else 15))
+
+
+async def _deltas(base: str, folder: Path, rounds: int) -> list[Row]:
+    app = ours.make_app(f"{base}/deltas/{DELTAS}/v1", folder)
+    result, said = await ours.deltas(app)
+    async with httpx2.AsyncClient() as client:
+        expected = await floor.deltas(client, base, DELTAS)
+        assert len(result.text) == expected
+        assert said > DELTAS * 100, "every delta is a message of its own"
+        found = await alternate(lambda: floor.deltas(client, base, DELTAS), lambda: ours.deltas(app), rounds)
+    await app.aclose()
+    return [
+        found.row(
+            "delta to $/progress", 2.0, scale=1e6 / DELTAS, unit="µs CPU", wish=None, against="bare httpx2"
+        )
+    ]
