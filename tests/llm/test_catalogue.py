@@ -80,7 +80,7 @@ def test_the_seeds_models_defaults_and_traits_are_known() -> None:
     names = {entry.name for entry in KNOWN}
     assert {"claude-3-opus-20240229", "claude-3-sonnet-20240229", "claude-3-haiku-20240307"} <= names
     assert {"gpt-4", "gpt-4-turbo", "gemini-pro"} <= names
-    assert {"anthropic": "claude-3-opus-20240229", "openai": "gpt-4", "gemini": "gemini-pro"} == SEED_MODELS
+    assert SEED_MODELS == {"anthropic": "claude-3-opus-20240229", "openai": "gpt-4", "gemini": "gemini-pro"}
     assert "long context" in TRAITS["anthropic"]
     assert "general purpose" in info("openai", "gpt-4").trait
     assert "cost efficient" in info("gemini", "gemini-pro").trait
