@@ -192,6 +192,7 @@ SOURCE_FILES = (
     "*.css",
 )
 
+LONGEST_PATH = 4096
 _STREAM = re.compile(r":[^/]*$")
 
 
@@ -200,6 +201,8 @@ def spellings(path: str) -> tuple[tuple[str, ...], ...]:
 
     More than one where decoding (%2e, NFKC) changes it: a check has to hold for each.
     """
+    if len(path) > LONGEST_PATH:
+        return ()  # no file system takes it
     found: list[tuple[str, ...]] = []
     text = _visible(path.strip())
     for _ in range(4):
@@ -288,6 +291,7 @@ _KNOWN_SCHEMA = re.compile(
     r"https?://(?:json-schema\.org|(?:json|www)\.schemastore\.org|biomejs\.dev|turbo\.build|turborepo\.com|ui\.shadcn\.com)/[\w./-]*#?$",
     re.IGNORECASE,
 )
+_UNICODE_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _INSTALL_HOOK = re.compile(
     r'"(?:preinstall|install|postinstall|prepare|preprepare|postprepare|prepublish|prepack|postpack|dependencies:?hook)"\s*:\s*"'
 )
@@ -295,6 +299,7 @@ _INSTALL_HOOK = re.compile(
 
 def why_content_matters(path: str, text: str) -> str:
     """What in `text`, once written to `path`, would make a tool fetch or run something by itself."""
+    text = _UNICODE_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
     names = {parts[-1] for parts in spellings(path) if parts}
     if any(not _KNOWN_SCHEMA.match(m["url"]) for m in _SCHEMA.finditer(text)):
         return "an editor that opens it would fetch its remote $schema"
