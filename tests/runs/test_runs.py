@@ -3,74 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from daiku.app import App, build
-from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
+from daiku.app import App
 from daiku.domain.errors import UsageError
-from daiku.domain.events import ApprovalAsked, Chunk, InputAsked, ToolResponded
+from daiku.domain.events import ApprovalAsked, InputAsked, ToolResponded
 from daiku.domain.runs import Mode, RunLimits, RunResult
 from daiku.runs import RunRequest
-from daiku.tools.disk import DiskWorkspace
+from tests.runs.playing import Watch, make_app, shell
 
 Play = Callable[..., App]
-
-
-class Watch:
-    """Keeps the chunks and lets a test wait for one."""
-
-    def __init__(self) -> None:
-        self.chunks: list[Chunk] = []
-        self._changed = asyncio.Event()
-
-    def __call__(self, chunk: Chunk) -> None:
-        self.chunks.append(chunk)
-        self._changed.set()
-
-    async def until(self, type_: str) -> Chunk:
-        async with asyncio.timeout(20):
-            while True:
-                found = next((c for c in self.chunks if c.type == type_), None)
-                if found is not None:
-                    return found
-                self._changed.clear()
-                await self._changed.wait()
-
-    def types(self) -> list[str]:
-        return [c.type for c in self.chunks if c.type not in ("delta", "tool_output")]
 
 
 @pytest.fixture
 async def play(tmp_path: Path) -> AsyncIterator[Play]:
     """Builds an App over one project and home, with a script for the model."""
-    root = tmp_path / "project"
-    root.mkdir()
+    (tmp_path / "project").mkdir()
     apps: list[App] = []
 
     def make(*lines: dict[str, Any], command: str = "ask") -> App:
-        script = tmp_path / "script.jsonl"
-        script.write_text("\n".join(json.dumps(line) for line in lines))
-        config = Config(
-            llm=LLMSettings(model=f"scripted/{script}"),
-            approvals=ApprovalSettings.model_validate({"command": command}),
-            sandbox=SandboxSettings(mode="off"),
-        )
-        app = build(config, workspace=DiskWorkspace((root,)), home=tmp_path / "home")
-        apps.append(app)
-        return app
+        apps.append(make_app(tmp_path, *lines, command=command))
+        return apps[-1]
 
     yield make
     for app in apps:
         await app.aclose()
-
-
-def shell(command: str) -> dict[str, Any]:
-    return {"tool": "shell/run", "args": {"command": command}}
 
 
 async def test_an_approval_lets_the_call_run(play: Play, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
+from itertools import pairwise
 
 from daiku.core import loop
 from daiku.core.decide import Rules
@@ -15,13 +16,18 @@ from daiku.domain.events import (
     EPHEMERAL,
     ApprovalAsked,
     ApprovalGiven,
+    BulletChanged,
+    Checkpointed,
     Chunk,
     Compacted,
+    Edited,
+    ErrorHappened,
     Event,
     InputAsked,
     InputGiven,
     MessageSaid,
     Notice,
+    PlanChanged,
     RunFinished,
     RunStarted,
     ToolCalled,
@@ -74,23 +80,20 @@ def _by_run(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
 
 
 async def _play(recorded: _Recorded, state: State) -> State:
-    def write(events: tuple[Event, ...]) -> tuple[Event, ...]:
-        recorded.made.extend(e for e in events if e.type not in EPHEMERAL)
-        return events
-
-    first = recorded.chunks[0].event
-    record = Recorder(state, write)
-    recorded.record = record
+    record = Recorder(state, recorded.write)
+    first = recorded.events[0]
     try:
         if isinstance(first, RunStarted):
             record(first)
         await loop.run(record, recorded)
     except _Over:
         pass
-    outside = recorded.outside()
-    if outside:
-        record(*outside)
-    return fold((c.event for c in recorded.chunks), state)
+    recorded.close()
+    return fold(recorded.events, state)
+
+
+OUTSIDE = (PlanChanged, Edited, Checkpointed, Notice, BulletChanged)
+"""What tools and edges add; the loop does not decide it."""
 
 
 class _Recorded:
@@ -99,73 +102,109 @@ class _Recorded:
     agent = "coordinator"
 
     def __init__(self, chunks: list[Chunk]) -> None:
-        self.chunks = chunks
         self.made: list[Event] = []
-        self.record: Recorder | None = None
-        events = [c.event for c in chunks]
-        self._events = events
+        self.events = events = [c.event for c in chunks]
         self._replies = deque(e for e in events if isinstance(e, MessageSaid) and e.role == "assistant")
         self._usage = deque(e for e in events if isinstance(e, Used))
         self._summaries = deque(e for e in events if isinstance(e, Compacted))
         self._answers = {e.id: e for e in events if isinstance(e, ToolResponded)}
         self._called = {e.id for e in events if isinstance(e, ToolCalled)}
+        self._parallel = {
+            e.tool
+            for one, other in pairwise(events)
+            if isinstance(one, ToolCalled) and isinstance(other, ToolCalled)
+            for e in (one, other)
+        }
         self._asked = {e.call_id: e for e in events if isinstance(e, ApprovalAsked)}
         self._given = {e.approval_id: e for e in events if isinstance(e, ApprovalGiven)}
         self._inputs = {e.call_id: e for e in events if isinstance(e, InputAsked)}
         self._input_given = {e.input_id: e for e in events if isinstance(e, InputGiven)}
-        self._said = deque(e for e in events if isinstance(e, MessageSaid) and e.role == "user")
+
+    def write(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        """Take what the loop writes, with what came from outside at this place before it."""
+        written: list[Event] = []
+        for event in events:
+            if event.type in EPHEMERAL or isinstance(event, Notice):
+                continue
+            written += self._outside()
+            written.append(self._aligned(event))
+            self.made.append(written[-1])
+        return tuple(written)
+
+    def _outside(self) -> list[Event]:
+        found: list[Event] = []
+        while len(self.made) < len(self.events):
+            event = self.events[len(self.made)]
+            steered = isinstance(event, MessageSaid) and event.role == "user"
+            if not steered and not isinstance(event, OUTSIDE):
+                break
+            found.append(event)
+            self.made.append(event)
+        return found
+
+    def _aligned(self, event: Event) -> Event:
+        """When something was said while the model was asked is a matter of time, not of decisions."""
+        if not isinstance(event, MessageSaid) or len(self.made) >= len(self.events):
+            return event
+        recorded = self.events[len(self.made)]
+        seen = recorded.seen if isinstance(recorded, MessageSaid) else event.seen
+        return event.model_copy(update={"seen": seen})
+
+    def close(self) -> None:
+        """Take the end as it is where a run was ended from outside: cancelled, out of time, failed."""
+        self._outside()
+        rest = self.events[len(self.made) :]
+        if rest and all(isinstance(e, ToolResponded | ErrorHappened | RunFinished) for e in rest):
+            self.made += rest
 
     @property
     def rules(self) -> Rules:
         return Rules(spec=self._spec, verdict=self._verdict)
 
     def _spec(self, name: str) -> ToolSpec:
-        asks = any(
-            isinstance(e, ToolCalled) and e.tool == name and e.id in self._inputs for e in self._events
+        asks = any(isinstance(e, ToolCalled) and e.tool == name and e.id in self._inputs for e in self.events)
+        return ToolSpec(
+            name=name,
+            description="",
+            parameters={},
+            effect="ask" if asks else "edit",
+            parallel=name in self._parallel,
         )
-        effect = "ask" if asks else "edit"
-        return ToolSpec(name=name, description="", parameters={}, effect=effect)
 
     def _verdict(self, call: ToolCall, tainted: bool) -> Verdict:
         if call.id in self._asked:
             return Verdict("ask", "on record")
         answer = self._answers.get(call.id)
-        refused = answer is not None and not answer.ok and answer.duration_ms == 0
-        return Verdict("deny", answer.result) if refused and answer else Verdict("allow", "")
+        at_once = answer is not None and any(
+            isinstance(one, ToolCalled) and one.id == call.id and other is answer
+            for one, other in pairwise(self.events)
+        )
+        if answer is not None and at_once and not answer.ok:
+            return Verdict("deny", answer.result)
+        return Verdict("allow", "")
 
     def paused(self) -> bool:
         return False
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
         if not self._replies:
-            failure = next((e for e in self._events if e.type == "error"), None)
+            failure = next((e for e in self.events if e.type == "error"), None)
             if failure is None:
                 raise _Over
             raise LLMRequestError(
                 Failure.model_validate_json(encode_event(failure)),
             )
         said = self._replies.popleft()
-        while self._said and self._said[0] is not said and self._before(self._said[0], said):
-            if self.record is not None:
-                self.record(self._said.popleft())
         used = self._usage.popleft() if self._usage else Used()
         message = AssistantMessage(
             text=said.text, thinking=said.thinking, calls=said.calls, opaque=said.opaque
         )
         yield Reply(message, Usage.model_validate(used.model_dump()), "stop")
 
-    def _before(self, one: Event, other: Event) -> bool:
-        return next(e for e in self._events if e is one or e is other) is one
-
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
         answer = self._answers.get(call.id)
         if answer is None:
             raise _Over
-        start = next(i for i, e in enumerate(self._events) if isinstance(e, ToolCalled) and e.id == call.id)
-        stop = self._events.index(answer)
-        for event in self._events[start + 1 : stop]:
-            if event.type in ("plan", "edit", "checkpoint", "notice", "bullet"):
-                record(event)
         return ToolResult(
             ok=answer.ok,
             text=answer.result,
@@ -199,14 +238,6 @@ class _Recorded:
             raise _Over
         return self._summaries.popleft().summary
 
-    def outside(self) -> list[Event]:
-        """What the loop does not decide: how a run was ended from outside (cancelled, timed out)."""
-        theirs: list[Event] = [e for e in self._events if not isinstance(e, Notice)]
-        count = sum(not isinstance(e, Notice) for e in self.made)
-        rest = theirs[count:]
-        ended = bool(self.made) and isinstance(self.made[-1], RunFinished)
-        return rest if rest and not ended and isinstance(rest[-1], RunFinished) else []
-
 
 def _plain(event: Event) -> str:
     """The event without what differs from play to play: new ids, measured times, prose of notices."""
@@ -229,15 +260,13 @@ def _plain(event: Event) -> str:
 
 
 def _first_difference(recorded: list[Chunk], made: list[Event]) -> Difference | None:
-    ours = [e for e in made if not isinstance(e, Notice)]
-    theirs = [c for c in recorded if not isinstance(c.event, Notice)]
-    for chunk, event in zip(theirs, ours, strict=False):
+    for chunk, event in zip(recorded, made, strict=False):
         if _plain(chunk.event) != _plain(event):
             return Difference(seq=chunk.seq, recorded=_plain(chunk.event), replayed=_plain(event))
-    if len(ours) > len(theirs) and theirs:
-        extra = _plain(ours[len(theirs)])
-        return Difference(seq=theirs[-1].seq, recorded="the end", replayed=extra)
-    if len(ours) < len(theirs):
-        missing = theirs[len(ours)]
+    if len(made) > len(recorded):
+        extra = _plain(made[len(recorded)])
+        return Difference(seq=recorded[-1].seq, recorded="the end", replayed=extra)
+    if len(made) < len(recorded):
+        missing = recorded[len(made)]
         return Difference(seq=missing.seq, recorded=_plain(missing.event), replayed="the end")
     return None

@@ -1,0 +1,83 @@
+"""A recorded session, played again without a model, comes to the same events; a changed one is told."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from daiku.domain.events import ApprovalAsked, Chunk, MessageSaid, ToolResponded, encode_event
+from daiku.runs import RunRequest
+from daiku.runs.replay import replay
+from tests.runs.playing import Watch, make_app, shell
+
+
+async def record(folder: Path) -> list[Chunk]:
+    """Reads side by side, a plan, a rejected and an allowed command, a steered word, a second run."""
+    (folder / "project").mkdir()
+    (folder / "project/a.txt").write_text("one\n")
+    steps = [{"name": "look"}, {"name": "mend"}]
+    read = {"tool": "files/read", "args": {"path": "a.txt"}}
+    app = make_app(
+        folder,
+        {"text": "plan", "calls": [{"tool": "plan/propose", "args": {"goal": "g", "steps": steps}}]},
+        {"text": "look", "calls": [read, read, {"tool": "files/read", "args": {"path": "missing"}}]},
+        {"calls": [shell("touch made"), shell("echo two | tee -a a.txt; sleep 0.3")]},
+        {"text": "First done."},
+        {"calls": [{"tool": "files/write", "args": {"path": "b.txt", "content": "b\n"}}]},
+        {"text": "Second done."},
+    )
+    watch = Watch()
+    task = asyncio.create_task(app.runs.run(RunRequest("go"), watch))
+    for decision in ("reject_once", "allow_once"):
+        asked = (await watch.until("approval_asked")).event
+        assert isinstance(asked, ApprovalAsked)
+        run = watch.chunks[0].run
+        watch.forget()
+        await app.runs.approve(run, asked.approval_id, decision)
+    await watch.until("tool_output")
+    await app.runs.steer(run, "hurry")
+    session = (await task).session_id
+    await app.runs.run(RunRequest("again", session=session, approvals="all"), Watch())
+    chunks = app.journal.chunks(session)
+    await app.aclose()
+    return chunks
+
+
+async def test_a_session_replays_to_the_same_events(tmp_path: Path) -> None:
+    chunks = await record(tmp_path)
+    replayed = await replay(chunks)
+    assert replayed.difference is None, replayed.difference
+    assert replayed.events >= len(chunks) - 2
+
+
+async def test_a_cancelled_run_replays_to_where_it_was_ended(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    app, watch = make_app(tmp_path, {"calls": [shell("sleep 20")]}), Watch()
+    task = asyncio.create_task(app.runs.run(RunRequest("go", approvals="all"), watch))
+    called = await watch.until("tool_call")
+    await app.runs.cancel(called.run)
+    session = (await task).session_id
+    replayed = await replay(app.journal.chunks(session))
+    assert replayed.difference is None
+    await app.aclose()
+
+
+async def test_what_does_not_follow_from_the_record_is_told(tmp_path: Path) -> None:
+    chunks = await record(tmp_path)
+    place = next(i for i, c in enumerate(chunks) if isinstance(c.event, ToolResponded))
+    changed = [c for i, c in enumerate(chunks) if i != place]
+    assert (await replay(changed)).difference is not None
+    said = next(i for i, c in enumerate(chunks) if isinstance(c.event, MessageSaid) and c.event.calls)
+    event = chunks[said].event
+    assert isinstance(event, MessageSaid)
+    fewer = event.model_copy(update={"calls": ()})
+    chunks[said] = _with_event(chunks[said], fewer)
+    difference = (await replay(chunks)).difference
+    assert difference is not None
+    assert difference.seq >= chunks[said].seq
+
+
+def _with_event(chunk: Chunk, event: MessageSaid) -> Chunk:
+    return Chunk(
+        chunk.seq, chunk.time, chunk.session, chunk.run, chunk.agent, event, encode_event(event), chunk.parent
+    )
