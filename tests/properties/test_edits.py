@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from daiku.core.align import line_ops
 from daiku.core.changemap import Merged, apply_map, change_map, merge_patches, patch_between
-from daiku.core.diff import line_ops, patch_diff, split_lines, stat
+from daiku.core.diff import patch_diff, split_lines, stat
 from daiku.core.edits import apply_edits
 from daiku.core.patch import build_patch, parse_patch, paths_of
 from daiku.core.refusal import Refusal

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from daiku.core.diff import line_ops, split_lines
+from daiku.core.align import line_ops
+from daiku.core.diff import split_lines
 from daiku.core.refusal import Refusal
 from daiku.domain.patches import Change, ChangeOp, PatchJSON
 

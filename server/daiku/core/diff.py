@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
-from typing import Literal
 
+from daiku.core.align import LineOp, line_ops
 from daiku.domain.patches import FileChange, FileStat, Patch
 
-LineOp = tuple[Literal["equal", "replace", "delete", "insert"], int, int, int, int]
-"""What happens, old lines from-to, new lines from-to (half-open)."""
-
 CONTEXT = 3
-_TOO_MUCH = 4_000_000
-"""Pairs of lines beyond which a changed stretch is shown as replaced whole: exact alignment is quadratic."""
 
 
 def split_lines(text: str) -> list[str]:
@@ -21,38 +15,6 @@ def split_lines(text: str) -> list[str]:
     parts = text.split("\n")
     lines = [part + "\n" for part in parts[:-1]]
     return [*lines, parts[-1]] if parts[-1] else lines
-
-
-def line_ops(old: Sequence[str], new: Sequence[str]) -> list[LineOp]:
-    """The operations that lead from `old` to `new`, in order; equal stretches included."""
-    limit = min(len(old), len(new))
-    head = 0
-    while head < limit and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < limit - head and old[len(old) - tail - 1] == new[len(new) - tail - 1]:
-        tail += 1
-    before, after = old[head : len(old) - tail], new[head : len(new) - tail]
-    ops: list[LineOp] = [("equal", 0, head, 0, head)] if head else []
-    for op, i, j, k, m in _middle(before, after):
-        ops.append(
-            (op, i + head, j + head, k + head, m + head)
-        )  # the checker loses the literal in a generator
-    if tail:
-        ops.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
-    return ops
-
-
-def _middle(before: Sequence[str], after: Sequence[str]) -> list[LineOp]:
-    if not before and not after:
-        return []
-    if not before:
-        return [("insert", 0, 0, 0, len(after))]
-    if not after:
-        return [("delete", 0, len(before), 0, 0)]
-    if len(before) * len(after) > _TOO_MUCH:
-        return [("replace", 0, len(before), 0, len(after))]
-    return SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
 
 
 def _groups(ops: Sequence[LineOp]) -> Iterator[list[LineOp]]:

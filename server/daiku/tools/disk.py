@@ -50,8 +50,7 @@ class DiskWorkspace:
 
     async def apply(self, patch: Patch, label: str) -> tuple[FileStat, ...]:  # the label is for editors
         async with self._lock:
-            await asyncio.to_thread(self._apply, patch)
-        return tuple(stat(change) for change in patch.files)
+            return await asyncio.to_thread(self._apply, patch)
 
     def read_now(self, path: str) -> TextFile:
         """`read` for threads."""
@@ -62,7 +61,7 @@ class DiskWorkspace:
             raise refuse(f"{name} is a binary file: it cannot be read or changed as text.")
         return TextFile(name, decoded.text, decoded.encoding, decoded.bom)
 
-    def _apply(self, patch: Patch) -> None:
+    def _apply(self, patch: Patch) -> tuple[FileStat, ...]:
         steps = [step for change in patch.files for step in self._steps(change)]
         undo: list[Callable[[], object]] = []
         try:
@@ -73,6 +72,7 @@ class DiskWorkspace:
                 with suppress(Exception):  # the first error is the one to tell
                     back()
             raise
+        return tuple(stat(change) for change in patch.files)
 
     def _steps(self, change: FileChange) -> list[_Step]:
         """What is to be done for one file, after everything about it was checked."""

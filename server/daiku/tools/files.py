@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -82,7 +83,7 @@ async def _edit(args: EditArgs, context: ToolContext) -> Patch | Refusal:
         if len(args.edits) == 1 and not args.edits[0].search:
             return Patch(files=(FileChange(path=name, kind="create", new=args.edits[0].replace),))
         return Refusal(f"There is no file {name}. files/write makes new files.")
-    new = apply_edits(old, args.edits)
+    new = await asyncio.to_thread(apply_edits, old, args.edits)
     if isinstance(new, Refusal):
         return Refusal(f"{name}: {new.text}")
     return Patch(files=(FileChange(path=name, kind="edit", old=old, new=new),))
@@ -97,7 +98,8 @@ async def _patch(args: PatchArgs, context: ToolContext) -> Patch | Refusal:
     if len(set(names.values())) < len(paths):
         twice = sorted(path for path in paths if list(names.values()).count(names[path]) > 1)
         return Refusal(f"One file is named in several ways: {', '.join(twice)}.")
-    built = build_patch(intents, {path: await _text(path, context) for path in paths})
+    texts = {path: await _text(path, context) for path in paths}
+    built = await asyncio.to_thread(build_patch, intents, texts)
     if isinstance(built, Refusal):
         return built
     changes = [
@@ -153,7 +155,7 @@ async def carry_out(
             stale = error.failure.message
             continue
         context.emit(Checkpointed(checkpoint_id=checkpoint, files=tuple(touched)))
-        diff = patch_diff(patch)
+        diff = await asyncio.to_thread(patch_diff, patch)
         context.emit(
             Edited(
                 files=stats,
@@ -186,7 +188,9 @@ def _changing(name: str, args: type[Args], label: str, build: Build) -> Tool:
         patch = await build(values, context)
         if isinstance(patch, Refusal):
             return failed(patch.text)
-        return Preview(text=patch_diff(patch), remember="edits of files in this workspace")
+        return Preview(
+            text=await asyncio.to_thread(patch_diff, patch), remember="edits of files in this workspace"
+        )
 
     return Tool(name, "edit", args, run, preview=preview, timeout=120)
 
