@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from fnmatch import fnmatchcase
+from collections.abc import Iterable
+from fnmatch import fnmatchcase, translate
+from functools import lru_cache
 from itertools import pairwise
 from urllib.parse import unquote
 
@@ -192,10 +194,18 @@ SOURCE_FILES = (
     "*.css",
 )
 
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(translate(pattern) for pattern in patterns))
+
+
+_SECRET, _PUBLIC, _SOURCE = _any_of(SECRET_FILES), _any_of(PUBLIC_FILES), _any_of(SOURCE_FILES)
+_PROTECTED = _any_of(PROTECTED_FILES)
 LONGEST_PATH = 4096
 _STREAM = re.compile(r":[^/]*$")
 
 
+@lru_cache(maxsize=2048)
 def spellings(path: str) -> tuple[tuple[str, ...], ...]:
     """The folders and name that `path` can mean to some file system, lower-cased; `..` resolved.
 
@@ -256,11 +266,10 @@ def why_protected(path: str) -> str:
         if not parts:
             continue
         name = parts[-1]
-        if any(fnmatchcase(name, pattern) for pattern in PUBLIC_FILES):
+        if _PUBLIC.match(name):
             continue
-        for pattern, why in PROTECTED_FILES.items():
-            if fnmatchcase(name, pattern):
-                return why
+        if _PROTECTED.match(name):
+            return next(why for pattern, why in PROTECTED_FILES.items() if fnmatchcase(name, pattern))
         if parts[:1] in (("proc",), ("sys",), ("dev",)) and path.startswith("/"):
             return "the running system itself"
     return ""
@@ -277,13 +286,13 @@ def _secret(parts: tuple[str, ...]) -> bool:
     name = parts[-1]
     if parts[:1] == ("proc",) and name in ("environ", "mem", "cmdline"):
         return True
-    if any(fnmatchcase(name, pattern) for pattern in PUBLIC_FILES):
+    if _PUBLIC.match(name):
         return False
     if SECRET_FOLDERS & set(parts[:-1]) or name in SECRET_FOLDERS:
         return True
-    if any(fnmatchcase(name, pattern) for pattern in SOURCE_FILES):
+    if _SOURCE.match(name):
         return False
-    return any(fnmatchcase(name, pattern) for pattern in SECRET_FILES)
+    return bool(_SECRET.match(name))
 
 
 _SCHEMA = re.compile(r'"\$schema"\s*:\s*"\s*(?P<url>(?:[a-z][a-z0-9+.-]*:)?//[^"]*)"', re.IGNORECASE)
