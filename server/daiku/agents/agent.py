@@ -41,9 +41,17 @@ class Agent:
         )
 
 
+LOOKING = ("files/read", "files/list", "search/*", "editor/*", "git/status", "git/diff", "git/log")
 COORDINATOR = Agent(name="coordinator", prompt="agents/coordinator")
+PLANNER = Agent(name="planner", prompt="agents/planner", tools=(*LOOKING, "plan/propose", "user/ask"))
+CODER = Agent(name="coder", prompt="agents/coder", tools=(*LOOKING, "files/*", "user/ask"))
+RUNNER = Agent(
+    name="runner", prompt="agents/runner", tools=(*LOOKING, "shell/*", "files/edit", "files/patch")
+)
 
-AGENTS: Mapping[str, Agent] = MappingProxyType({a.name: a for a in (COORDINATOR,)})
+AGENTS: Mapping[str, Agent] = MappingProxyType(
+    {agent.name: agent for agent in (COORDINATOR, PLANNER, CODER, RUNNER)}
+)
 
 
 def find_agent(name: str) -> Agent:

@@ -70,7 +70,7 @@ async def code(c: Connection, p: api.CodeParams) -> RunResult:
     elif p.plan_id:
         what.append(f"Carry out plan {p.plan_id}, step by step.")
     gathered = Gathered()
-    result = await start(c, p, RunRequest("\n\n".join(what), context=p.context), gathered.hear)
+    result = await start(c, p, RunRequest("\n\n".join(what), agent="coder", context=p.context), gathered.hear)
     return api.CodeResult(**_fields(result), files=tuple(gathered.files.values()))
 
 
@@ -80,7 +80,7 @@ async def commands(c: Connection, p: api.CommandsParams) -> RunResult:
     lines = "\n".join(f"```sh\n{command}\n```" for command in p.commands)
     parts = [p.instruction or "", f"{RUN_EXACTLY}\n{lines}" if lines else ""]
     gathered = Gathered()
-    request = RunRequest("\n\n".join(part for part in parts if part))
+    request = RunRequest("\n\n".join(part for part in parts if part), agent="runner")
     result = await start(c, p, request, gathered.hear)
     return api.CommandsResult(**_fields(result), commands=tuple(gathered.commands))
 

@@ -1,0 +1,90 @@
+"""The prompts of all agents, word for word: a change of what models are told is a change to look at."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from jinja2.exceptions import SecurityError, UndefinedError
+
+from daiku import prompts
+from daiku.agents.agent import AGENTS, LOOKING, find_agent
+from daiku.agents.coordinator import RulesFile, SystemVariables, read_rules
+from daiku.domain.base import Frozen
+from daiku.domain.errors import UsageError
+from daiku.domain.runs import Mode
+from daiku.prompts import describe_tool, render
+from daiku.tools.registry import ToolRegistry
+from daiku.tools.table import builtin_tools
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
+MODES: tuple[Mode, ...] = ("ask", "plan", "act")
+RULES = (RulesFile(path="AGENTS.md", text="Use tabs.\n{{ not a template }}"),)
+
+
+def rendered(agent: str, mode: Mode) -> str:
+    return render(
+        AGENTS[agent].prompt,
+        SystemVariables(
+            mode=mode, system_os="Linux x86_64", roots=("/home/me/shop",), rules=RULES, has_tools=True
+        ),
+    )
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_prompt_is_the_one_on_record(agent: str, mode: Mode) -> None:
+    golden = GOLDEN / f"{agent}.{mode}.txt"
+    text = rendered(agent, mode)
+    if os.environ.get("GOLDEN") == "write":
+        golden.parent.mkdir(parents=True, exist_ok=True)
+        golden.write_text(text + "\n", "utf-8")
+    assert text + "\n" == golden.read_text("utf-8"), "GOLDEN=write makes it anew: then read the diff"
+
+
+def test_rules_come_in_verbatim_and_are_no_template() -> None:
+    assert "Use tabs.\n{{ not a template }}" in rendered("coordinator", "act")
+
+
+def test_every_tool_tells_the_model_what_it_is_for() -> None:
+    for tool in builtin_tools():
+        text = describe_tool(tool.name)
+        assert 40 < len(text) < 1200, tool.name
+
+
+def test_templates_may_neither_miss_a_variable_nor_reach_out() -> None:
+    class Nothing(Frozen):
+        pass
+
+    with pytest.raises(UndefinedError):
+        render("agents/coordinator", Nothing())
+    environment = prompts._environment()
+    with pytest.raises(SecurityError):
+        environment.from_string("{{ ''.__class__.__mro__ }}").render()
+
+
+def test_rules_files_that_lead_outside_are_left_out(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (tmp_path / "secret").write_text("s")
+    (root / "AGENTS.md").symlink_to(tmp_path / "secret")
+    (root / "CLAUDE.md").write_text("Be kind.")
+    assert [(f.path, f.text) for f in read_rules((root,))] == [("CLAUDE.md", "Be kind.")]
+
+
+def test_modes_only_filter_what_is_offered() -> None:
+    specs = ToolRegistry(builtin_tools(), describe_tool).specs()
+    offered = {mode: {s.effect for s in find_agent("coordinator").offered(specs, mode)} for mode in MODES}
+    assert offered["ask"] <= {"none", "read", "network", "ask"}
+    assert offered["plan"] == offered["ask"] | {"plan"}
+    assert {"edit", "command"} <= offered["act"]
+    assert {s.effect for s in find_agent("planner").offered(specs, "act")} <= {"none", "read", "plan", "ask"}
+    assert "shell/run" not in {s.name for s in find_agent("coder").offered(specs, "act")}
+    assert LOOKING
+
+
+def test_an_unknown_agent_is_told_with_those_there_are() -> None:
+    with pytest.raises(UsageError) as wrong:
+        find_agent("cook")
+    assert "coordinator" in wrong.value.failure.hint
