@@ -48,7 +48,7 @@ def _apply(text: str, edit: SearchReplace) -> str | Refusal:
     at = text.find(search)
     if at >= 0:
         return _exact(text, edit, search, at)
-    for variant in _line_end_variants(search):
+    for variant in _line_end_variants(text, search):
         if (at := text.find(variant)) >= 0:
             return _exact(text, edit, variant, at)
     if search.endswith("\n") and text.endswith(search[:-1]):
@@ -56,11 +56,12 @@ def _apply(text: str, edit: SearchReplace) -> str | Refusal:
     return _drifted(text, search, replace)
 
 
-def _line_end_variants(search: str) -> list[str]:
-    if "\n" not in search:
-        return []
+def _line_end_variants(text: str, search: str) -> list[str]:
+    """The search with the other line ends, where that can make a difference."""
     plain = search.replace("\r\n", "\n")
-    return [v for v in (plain, plain.replace("\n", "\r\n")) if v != search]
+    if plain != search:
+        return [plain, plain.replace("\n", "\r\n")]
+    return [search.replace("\n", "\r\n")] if "\n" in search and "\r" in text else []
 
 
 def _exact(text: str, edit: SearchReplace, search: str, at: int) -> str | Refusal:

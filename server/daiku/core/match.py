@@ -103,37 +103,34 @@ def _blank_lines(text: str, wanted: Sequence[str]) -> list[Span]:
 
 
 def _with_anchors(text: str, wanted: Sequence[str], anchors: Sequence[tuple[int, str]]) -> list[Span]:
-    """Windows around the occurrences of the first anchor that is not too common."""
-    best: tuple[int, str] | None = None
-    fewest = 0
+    """Windows around the occurrences of the first anchor that is not too common, else of the rarest."""
+    best: tuple[int, list[int]] | None = None
     for k, anchor in anchors:
-        count = text.count(anchor) if best else _count_up_to(text, anchor, _COMMON)
-        if count == 0:
+        places = _occurrences(text, anchor, _COMMON)
+        if not places:
             return []
-        if best is None or count < fewest:
-            best, fewest = (k, anchor), count
-        if fewest < _COMMON:
+        if best is None or len(places) < len(best[1]):
+            best = (k, places)
+        if len(places) < _COMMON:
             break
     if best is None:
         return []
-    k, anchor = best
-    spans: dict[int, Span] = {}
-    at = text.find(anchor)
-    while at >= 0:
-        start = _lines_back(text, at, k)
-        if start is not None and start not in spans and (span := _window(text, wanted, start)):
-            spans[start] = span
+    k, places = best
+    if len(places) == _COMMON:
+        places = _occurrences(text, dict(anchors)[k], None)
+    starts = dict.fromkeys(_lines_back(text, at, k) for at in places)
+    return [span for start in starts if start is not None and (span := _window(text, wanted, start))]
+
+
+def _occurrences(text: str, part: str, limit: int | None) -> list[int]:
+    """Where `part` stands, once a line; the first `limit` of them."""
+    found: list[int] = []
+    at = text.find(part)
+    while at >= 0 and len(found) != limit:
+        found.append(at)
         end = text.find("\n", at)
-        at = text.find(anchor, end + 1) if end >= 0 else -1
-    return list(spans.values())
-
-
-def _count_up_to(text: str, part: str, limit: int) -> int:
-    count, at = 0, text.find(part)
-    while at >= 0 and count < limit:
-        count += 1
-        at = text.find(part, at + len(part))
-    return count
+        at = text.find(part, end + 1) if end >= 0 else -1
+    return found
 
 
 def _lines_back(text: str, offset: int, lines: int) -> int | None:
