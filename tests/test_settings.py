@@ -181,6 +181,7 @@ def test_everything_that_looks_like_a_secret_is_known_to_the_redactor(environ: d
         "OPENAI_API_KEY": "sk-12345678",
         "GITHUB_TOKEN": "ghp_12345678",
         "DB_PASSWORD": "hunter2hunter2",
+        "MONKEY_HOME": "/home/someone/monkey",
     }
     config = load(workspace=None, trusted=True, environ=held).config
     assert set(secrets_of(config, held)) == {"sk-12345678", "ghp_12345678", "hunter2hunter2"}

@@ -216,6 +216,42 @@ def test_a_conversation_keeps_its_context_and_takes_commands(at_terminal: Open, 
     assert (workspace / "made").exists()
 
 
+def test_what_is_typed_while_it_works_is_told_to_the_model(at_terminal: Open, daiku_home: Path) -> None:
+    slow = {"text": "", "calls": [{"tool": "shell/run", "args": {"command": "sleep 2; touch slept"}}]}
+    with at_terminal("chat", "--approve", "all", lines=[slow, {"text": "Heard."}]) as screen:
+        screen.until("› ")
+        screen.type("begin\n")
+        screen.until("shell/run sleep")
+        screen.type("青くして\n")
+        screen.until("told to the model")
+        screen.until("Heard.")
+        screen.until("› ")
+        screen.type("\x04")
+        assert screen.end() == 0
+    with at_terminal("sessions", "list", lines=[]) as screen:
+        assert screen.end() == 0
+    session = screen.text.split()[0]
+    with at_terminal("sessions", "show", session, lines=[]) as screen:
+        assert screen.end() == 0
+    assert "> 青くして" in plain(screen.text)
+
+
+def test_stop_ends_the_run_but_not_the_conversation(at_terminal: Open) -> None:
+    slow = {"text": "", "calls": [{"tool": "shell/run", "args": {"command": "sleep 60; touch slept"}}]}
+    with at_terminal("chat", "--approve", "all", lines=[slow, {"text": "Here again."}]) as screen:
+        screen.until("› ")
+        screen.type("begin\n")
+        screen.until("shell/run sleep")
+        screen.type("/stop\n")
+        screen.until("Stopped.")
+        screen.until("› ")
+        screen.type("and now?\n")
+        screen.until("Here again.")
+        screen.until("› ")
+        screen.type("/quit\n")
+        assert screen.end() == 0
+
+
 def test_lines_typed_before_are_remembered(at_terminal: Open, daiku_home: Path) -> None:
     with at_terminal("chat", lines=[{"text": "One."}]) as screen:
         screen.until("› ")

@@ -28,8 +28,13 @@ async def ask_approval(
         details = asked.preview.count("\n") >= limit > 0
         always = say("approve.always", what=safe(asked.remember)) if asked.remember else ""
         more = say("approve.details") if details else ""
-        show.raw(people.paint(say("approve.keys", always=always) + f"  {more}".rstrip(), "bold") + " ")
-        return await _decided(asked, show, people)
+        with keyboard.key_by_key():
+            show.raw(people.paint(say("approve.keys", always=always) + f"  {more}".rstrip(), "bold") + " ")
+            decision = await _decided(asked, show, people)
+        if decision is not None:
+            return decision, None
+        show.raw("\n" + people.paint(say("approve.feedback"), "bold"))
+        return "reject_once", ((await keyboard.read_line()) or "").strip() or None
     finally:
         show.quiet(silent=False)
 
@@ -51,22 +56,21 @@ async def ask_question(asked: InputAsked, show: Show, people: Terminal) -> str:
         show.quiet(silent=False)
 
 
-async def _decided(asked: ApprovalAsked, show: Show, people: Terminal) -> tuple[ApprovalDecision, str | None]:
+async def _decided(asked: ApprovalAsked, show: Show, people: Terminal) -> ApprovalDecision | None:
+    """What the keys say; None for a no whose reason is still to come."""
     while True:
         match await keyboard.read_key():
             case "y":
                 show.raw(people.paint(say("approve.yes"), "green") + "\n")
-                return "allow_once", None
+                return "allow_once"
             case "a" if asked.remember:
                 show.raw(people.paint(say("approve.always.done"), "green") + "\n")
-                return "allow_always", None
+                return "allow_always"
             case "n" | "" | "\x04" | "\x1b":
                 show.raw(people.paint(say("approve.no"), "red") + "\n")
-                return "reject_once", None
+                return "reject_once"
             case "f":
-                show.raw("\n" + people.paint(say("approve.feedback"), "bold"))
-                text = ((await keyboard.read_line()) or "").strip()
-                return "reject_once", text or None
+                return None
             case "d":
                 show.raw("\n")
                 _preview(asked, show, people, 0)

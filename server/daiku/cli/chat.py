@@ -99,7 +99,7 @@ def _turn(runner: asyncio.Runner, app: App, talk: Talk, text: str, *, as_json: b
     async def start(listen: Listener) -> RunResult:
         return await app.runs.run(request, listen)
 
-    code, result = runner.run(drive(app, start, approvals=talk.approvals, as_json=as_json))
+    code, result = runner.run(drive(app, start, approvals=talk.approvals, as_json=as_json, steer=True))
     return replace(talk, session=result.session_id, code=code)
 
 

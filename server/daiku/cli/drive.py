@@ -9,14 +9,16 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from daiku.app import App
 from daiku.cli import keyboard
 from daiku.cli.asking import ask_approval, ask_question
 from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, nobody_reads
 from daiku.cli.show import Show, usage_text
-from daiku.cli.term import Terminal, for_people
+from daiku.cli.term import Terminal, for_people, safe
 from daiku.cli.texts import say
+from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, Chunk, InputAsked, RunStarted, ToolResponded
 from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.runs import Listener
@@ -24,6 +26,7 @@ from daiku.runs import Listener
 LIMIT, NO_APPROVAL = 3, 4
 NOBODY_THERE = "nobody is there"
 """What the guard says of a call that needs a person when there is none."""
+Asked: TypeAlias = ApprovalAsked | InputAsked
 Start = Callable[[Listener], Awaitable[RunResult]]
 
 
@@ -37,12 +40,15 @@ class _Seen:
     unread: bool = False
 
 
-async def drive(app: App, start: Start, *, approvals: ApprovalMode, as_json: bool) -> tuple[int, RunResult]:
-    """Run to the end; the exit code and the result. Raises DaikuError where nothing was started."""
+async def drive(
+    app: App, start: Start, *, approvals: ApprovalMode, as_json: bool, steer: bool = False
+) -> tuple[int, RunResult]:
+    """Run to the end; the exit code and the result. With `steer`, lines typed meanwhile are told to
+    the model. Raises DaikuError where nothing was started."""
     people, seen = for_people(), _Seen()
-    show = Show(people)
+    show = Show(people, animated=not steer)
     began = time.monotonic()
-    asking: asyncio.Queue[ApprovalAsked | InputAsked] = asyncio.Queue()
+    asking: asyncio.Queue[Asked] = asyncio.Queue()
     stopping: set[asyncio.Future[RunResult]] = set()
 
     def listen(chunk: Chunk) -> None:
@@ -58,7 +64,7 @@ async def drive(app: App, start: Start, *, approvals: ApprovalMode, as_json: boo
 
     with keyboard.terminal_kept():
         running = asyncio.ensure_future(start(listen))
-        answering = asyncio.create_task(_answer(app, seen, asking, show, people))
+        answering = asyncio.create_task(_converse(app, seen, asking, show, people, steer=steer))
         restore = _cancel_on_interrupt(app, running, seen, show)
         try:
             result = await running
@@ -95,11 +101,9 @@ def _written(chunk: Chunk) -> bool:
     return True
 
 
-def _note(
-    chunk: Chunk, approvals: ApprovalMode, seen: _Seen, asking: asyncio.Queue[ApprovalAsked | InputAsked]
-) -> None:
+def _note(chunk: Chunk, approvals: ApprovalMode, seen: _Seen, asking: asyncio.Queue[Asked]) -> None:
     event = chunk.event
-    if isinstance(event, ApprovalAsked | InputAsked):
+    if isinstance(event, Asked):
         if approvals == "none":
             seen.unanswered = seen.unanswered or isinstance(event, ApprovalAsked)
         else:
@@ -108,18 +112,55 @@ def _note(
         seen.unanswered = True
 
 
-async def _answer(
-    app: App, seen: _Seen, asking: asyncio.Queue[ApprovalAsked | InputAsked], show: Show, people: Terminal
+async def _converse(
+    app: App, seen: _Seen, asking: asyncio.Queue[Asked], show: Show, people: Terminal, *, steer: bool
 ) -> None:
-    """Put the questions to the person, one after the other."""
-    while True:
-        asked = await asking.get()
-        if isinstance(asked, ApprovalAsked):
-            decision, feedback = await ask_approval(asked, show, people)
-            await app.runs.approve(seen.run, asked.approval_id, decision, feedback)
-        else:
-            text = await ask_question(asked, show, people)
-            await app.runs.answer(seen.run, asked.input_id, text)
+    """Put the questions to the person, one after the other; between them hear what they type."""
+    question = asyncio.create_task(asking.get())
+    line: asyncio.Task[str | None] | None = None
+    try:
+        while True:
+            if steer and line is None:
+                line = asyncio.create_task(keyboard.read_line())
+            await asyncio.wait({t for t in (question, line) if t}, return_when=asyncio.FIRST_COMPLETED)
+            if line is not None and line.done():
+                steer = await _steered(app, seen, line.result(), show)
+                line = None
+            if question.done():
+                if line is not None:  # it must have let go of the keyboard before a question takes it
+                    line.cancel()
+                    await asyncio.wait({line})
+                    line = None
+                await _asked(app, seen, question.result(), show, people)
+                question = asyncio.create_task(asking.get())
+    finally:
+        for task in (question, line):
+            if task is not None:
+                task.cancel()
+
+
+async def _steered(app: App, seen: _Seen, text: str | None, show: Show) -> bool:
+    """Pass on a line that was typed during a run; False when there will be none any more."""
+    if text is None:
+        return False
+    try:
+        if text.strip() in ("/stop", "/quit"):
+            await app.runs.cancel(seen.run)
+        elif text.strip():
+            await app.runs.steer(seen.run, text.strip())
+            show.line(f"  ({say('steered')})")
+    except DaikuError as wrong:  # the run ended in the same moment
+        show.line(f"  ({safe(wrong.failure.message)})")
+    return True
+
+
+async def _asked(app: App, seen: _Seen, asked: Asked, show: Show, people: Terminal) -> None:
+    if isinstance(asked, ApprovalAsked):
+        decision, feedback = await ask_approval(asked, show, people)
+        await app.runs.approve(seen.run, asked.approval_id, decision, feedback)
+    else:
+        text = await ask_question(asked, show, people)
+        await app.runs.answer(seen.run, asked.input_id, text)
 
 
 def _cancel_on_interrupt(

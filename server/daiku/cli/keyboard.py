@@ -10,7 +10,6 @@ import threading
 import unicodedata
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any
 
 try:
     import termios
@@ -22,18 +21,18 @@ except ImportError:  # Windows has no such terminals
 async def read_key() -> str:
     """One key, lower case; full-width letters of an input method count as their plain ones.
 
-    "" at the end of input.
+    "" at the end of input. Inside `key_by_key`, which begins before the question is shown: a key
+    that is typed at once must not wait for the end of a line.
     """
     if termios is None:  # no key without a line there: the first letter of a line will do
         return _plain((await read_line()) or "")[:1]
-    with _cbreak(sys.stdin.fileno()):
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        text = ""
-        while not text:
-            data = await _bytes(sys.stdin.fileno())
-            if not data:
-                return ""
-            text = decoder.decode(data)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    text = ""
+    while not text:
+        data = await _bytes(sys.stdin.fileno())
+        if not data:
+            return ""
+        text = decoder.decode(data)
     return _plain(text)[:1] if not text.startswith("\x1b") else "\x1b"
 
 
@@ -64,6 +63,21 @@ def terminal_kept() -> Generator[None]:
         yield
     finally:
         termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, before)
+
+
+@contextmanager
+def key_by_key() -> Generator[None]:
+    """Inside, keys come one by one and unseen; outside, in lines."""
+    if termios is None or tty is None or not sys.stdin.isatty():
+        yield
+        return
+    fd = sys.stdin.fileno()
+    before = termios.tcgetattr(fd)
+    tty.setcbreak(fd, termios.TCSADRAIN)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)
 
 
 def _plain(text: str) -> str:
@@ -101,16 +115,3 @@ async def _in_thread(read: Callable[[], str]) -> str | None:
     threading.Thread(target=work, daemon=True).start()
     line = await ready
     return line.rstrip("\r\n") if line else None
-
-
-@contextmanager
-def _cbreak(fd: int) -> Generator[None]:
-    """Keys come one by one and unseen."""
-    assert termios is not None
-    assert tty is not None
-    before: list[Any] = termios.tcgetattr(fd)
-    tty.setcbreak(fd, termios.TCSADRAIN)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(fd, termios.TCSADRAIN, before)

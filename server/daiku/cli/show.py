@@ -56,8 +56,12 @@ MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑", "failed": "
 class Show:
     """Prints chunks as they come. Not for replaying a journal at speed: see `transcript`."""
 
-    def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, terminal: Terminal, clock: Callable[[], float] = time.monotonic, *, animated: bool = True
+    ) -> None:
+        """`animated` off where a person may be typing: a spinner would write over their line."""
         self._terminal = terminal
+        self._animated = animated and terminal.live
         self._markdown = Markdown(terminal)
         self._clock = clock
         self._spinner: asyncio.Task[None] | None = None
@@ -154,7 +158,7 @@ class Show:
         self._label = label
         if not label:
             self._erase()
-        elif self._terminal.live and self._spinner is None:
+        elif self._animated and self._spinner is None:
             self._spinner = asyncio.get_running_loop().create_task(self._spin())
 
     def stop(self) -> None:

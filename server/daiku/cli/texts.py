@@ -12,7 +12,7 @@ CHAT_HELP = """\
 /sessions  earlier conversations
 /session ID  go on with one
 /new  a new conversation
-/stop  stop the run (or Ctrl-C)
+While it works: type to tell it something, /stop (or Ctrl-C) to stop it
 /quit  leave (or Ctrl-D)"""
 CHAT_HELP_JA = """\
 /model [名前]  モデルの表示・選択
@@ -21,7 +21,7 @@ CHAT_HELP_JA = """\
 /sessions  以前の会話
 /session ID  会話を続ける
 /new  新しい会話
-/stop  実行を止める（Ctrl-C でも可）
+実行中: 文を打てば伝わります。/stop（または Ctrl-C）で止まります
 /quit  終了（Ctrl-D でも可）"""
 
 TEXTS: dict[str, tuple[str, str]] = {
@@ -115,6 +115,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "chat.nothing_to_undo": ("There is nothing to undo.", "取り消すものはありません。"),
     "chat.undone": ("Taken back: {files}", "取り消しました: {files}"),
     "chat.nothing_runs": ("Nothing is running.", "実行中のものはありません。"),
+    "steered": ("told to the model at its next turn", "次のターンでモデルに伝えます"),
     "chat.bye": ("Bye.", "終了します。"),
     # lists
     "none_yet": ("There are none yet.", "まだありません。"),

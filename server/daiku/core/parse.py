@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-import json_repair
 from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
@@ -61,6 +60,8 @@ def read_json(reply: str, check: Check[T], *, cut: bool = False) -> T | Unreadab
 
 def repaired(text: str) -> JsonValue:
     """Almost-JSON read as what was probably meant: quotes, commas, comments, brackets. "" for nothing."""
+    import json_repair  # 30 ms that only a reply nobody can read has to pay
+
     value: JsonValue = json_repair.loads(text)  # pyright: ignore[reportAssignmentType]  # no schema, no logging: JSON
     return _without_lone_surrogates(value)
 

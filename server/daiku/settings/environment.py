@@ -27,7 +27,11 @@ USUAL: dict[str, Key] = {
 }
 ALSO = {"GEMINI_API_KEY": ("GOOGLE_API_KEY",)}
 """Second names of a key's variable."""
-SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+SECRET_NAME = re.compile(
+    r"(?:^|[_-])(?:API|ACCESS|PRIVATE|SECRET|AUTH|SIGNING)?[_-]?"
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)S?(?:[_-]|$)",
+    re.IGNORECASE,
+)
 
 
 def put(data: JsonObject, key: Key, value: JsonValue) -> None:
