@@ -184,6 +184,7 @@ function clientOptions(
 /**
  * How to start the server: the person's own command, a developer's, or the environment made from the package.
  * Nothing of it comes from a workspace, and the working folder is never one: its files could shadow modules.
+ * The environment is left alone: the commands that the server runs for the person inherit it.
  */
 async function serverCommand(
   context: vscode.ExtensionContext,
@@ -196,13 +197,20 @@ async function serverCommand(
   const set = ownSetting<string[]>("server.command");
   const developers = process.env.DAIKU_DEV_SERVER;
   const own = set?.length ? set : developers ? [developers, "lsp"] : undefined;
-  const [command, ...args] = own ?? [await packaged(context, storage, log, become, signal), "-I", "-m", "daiku", "lsp"];
+  const [command, ...args] = own ?? [
+    await packaged(context, storage, log, become, signal),
+    "-I",
+    "-X",
+    "utf8",
+    "-m",
+    "daiku",
+    "lsp",
+  ];
   if (own && command?.includes("/") && !existsSync(command)) {
     throw new SetupError(t("There is no {0}.", command), t("Correct the setting daiku.server.command."));
   }
   log.info(`server command: ${[command, ...args].join(" ")}`);
-  const env = { ...process.env, PYTHONSAFEPATH: "1", PYTHONUTF8: "1", PYTHONNOUSERSITE: "1" };
-  return { command: command ?? "", args, options: { cwd: storage, env }, transport: TransportKind.stdio };
+  return { command: command ?? "", args, options: { cwd: storage }, transport: TransportKind.stdio };
 }
 
 async function packaged(

@@ -3,7 +3,8 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { dollars, duration, tokens } from "../src/pure/format";
 import type { ServerState } from "../src/pure/panel";
-import { type Item, type View, waiting } from "../src/pure/view";
+import { toolFace } from "../src/pure/toolFace";
+import { type ApprovalItem, type Item, type View, waiting } from "../src/pure/view";
 import { post } from "./api";
 import { Composer, type Usage } from "./Composer";
 import { History } from "./History";
@@ -272,6 +273,13 @@ function moving(item: Item): boolean {
   return item.kind === "approval" || item.kind === "question" ? true : item.kind === "end";
 }
 
+/** A command word for word, anything else by what it is about: nobody wants a diff read out unasked. */
+function spokenAsk(ask: ApprovalItem["ask"]): string {
+  if (ask.kind === "command") return ask.preview.slice(0, 200);
+  const face = toolFace(ask.tool, ask.args);
+  return `${t(face.title)} ${face.subject}`;
+}
+
 /** Tells a screen reader what has happened, in whole sentences rather than letter by letter. */
 function Announcer({ items, working }: { items: readonly Item[]; working: boolean }) {
   const said = useRef<string>("");
@@ -279,7 +287,7 @@ function Announcer({ items, working }: { items: readonly Item[]; working: boolea
   let words = said.current;
   if (last?.kind === "text" && last.done) words = last.text.slice(0, 500);
   else if (last?.kind === "approval" && !last.decision)
-    words = t("Daiku asks for your approval: {0}", last.ask.preview.slice(0, 200) || last.ask.tool);
+    words = t("Daiku asks for your approval: {0}", spokenAsk(last.ask));
   else if (last?.kind === "question" && last.answer === undefined) words = last.ask.question;
   else if (last?.kind === "error") words = last.error.message;
   else if (last?.kind === "end" && !working) words = t("Daiku has finished.");

@@ -167,12 +167,7 @@ export function Composer(props: Props) {
           <ModelButton situation={situation} />
           <span class="grow" />
           {working && (
-            <IconButton
-              icon="primitive-square"
-              class="stop"
-              label={t("Stop (Esc)")}
-              onClick={() => post({ type: "stop" })}
-            />
+            <IconButton icon="debug-stop" class="stop" label={t("Stop (Esc)")} onClick={() => post({ type: "stop" })} />
           )}
           {(!working || text.trim()) && (
             <IconButton
