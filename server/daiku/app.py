@@ -36,7 +36,7 @@ class App:
     workspace: Workspace
     runs: Runs
     journal: Journal
-    grants: Grants
+    grants: GrantStore
     checkpoints: CheckpointStore
     registry: ToolRegistry
     llm: Models
@@ -54,6 +54,7 @@ class App:
         await self.runs.stop_all()
         await self.llm.aclose()
         self.journal.close()
+        self.grants.close()
 
 
 def build(

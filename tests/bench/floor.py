@@ -11,19 +11,23 @@ import httpx2
 Json = dict[str, Any]
 
 
-async def turns(client: httpx2.AsyncClient, base: str, count: int) -> None:
-    """`count` streaming tool turns: post the history, read the stream, answer the call."""
+async def turns(client: httpx2.AsyncClient, base: str, count: int) -> int:
+    """Turns with a streamed tool call until the model has had enough; the number of calls."""
     history: list[Json] = [{"role": "user", "content": "go"}]
-    for _ in range(count):
+    calls = 0
+    while True:
         body = json.dumps({"model": "bench", "stream": True, "messages": history}).encode()
         text, arguments, call = "", "", ""
-        async for event in stream(client, f"{base}/turns/v1/chat/completions", body):
+        async for event in stream(client, f"{base}/turns/{count}/v1/chat/completions", body):
             for choice in event["choices"]:
                 delta = choice["delta"]
                 text += delta.get("content") or ""
                 for piece in delta.get("tool_calls") or ():
                     call = piece.get("id") or call
                     arguments += piece["function"].get("arguments") or ""
+        if not call:
+            return calls
+        calls += 1
         said = {"id": call, "type": "function", "function": {"name": "bench__echo", "arguments": arguments}}
         history.append({"role": "assistant", "content": text, "tool_calls": [said]})
         history.append({"role": "tool", "tool_call_id": call, "content": json.loads(arguments)["text"]})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Awaitable
 from pathlib import Path
 
 import httpx2
@@ -22,22 +21,19 @@ def turns(*, quick: bool) -> list[Row]:
 
 
 async def _turns(base: str, folder: Path, rounds: int) -> list[Row]:
-    app = ours.make_app(f"{base}/turns/v1", folder)
-
-    def own(count: int) -> Awaitable[None]:
-        return ours.turns(app, count)
-
+    few = ours.make_app(f"{base}/turns/{TURNS}/v1", folder / "few")
+    many = ours.make_app(f"{base}/turns/{MANY_TURNS}/v1", folder / "many")
     async with httpx2.AsyncClient() as client:
-        each = await alternate(lambda: floor.turns(client, base, TURNS), lambda: own(TURNS), rounds)
-        many = await alternate(lambda: own(TURNS), lambda: own(MANY_TURNS), max(3, rounds // 2))
-    await app.aclose()
-    few = [seconds * MANY_TURNS / TURNS for seconds in many.floor]
+        assert await floor.turns(client, base, TURNS) == await ours.turns(few) == TURNS
+        assert await ours.turns(many) == MANY_TURNS
+        each = await alternate(lambda: floor.turns(client, base, TURNS), lambda: ours.turns(few), rounds)
+        longer = await alternate(lambda: ours.turns(few), lambda: ours.turns(many), max(3, rounds // 2))
+    await few.aclose()
+    await many.aclose()
     return [
-        each.row(
-            "turn of the loop", 3.0, scale=1000 / TURNS, unit="ms CPU", wish=None, against="bare httpx2"
-        ),
-        type(many)(tuple(few), many.ours).row(
-            "turn at 100", 1.3, scale=1000 / MANY_TURNS, unit="ms CPU", wish=None, against="ours at 20"
+        each.row("turn of the loop", 3.0, scale=1000 / TURNS, unit="ms CPU", against="bare httpx2"),
+        longer.per(TURNS, MANY_TURNS).row(
+            "turn at 100", 1.3, scale=1000, unit="ms CPU", against="ours at 20"
         ),
     ]
 
@@ -57,8 +53,4 @@ async def _deltas(base: str, folder: Path, rounds: int) -> list[Row]:
         assert said > DELTAS * 100, "every delta is a message of its own"
         found = await alternate(lambda: floor.deltas(client, base, DELTAS), lambda: ours.deltas(app), rounds)
     await app.aclose()
-    return [
-        found.row(
-            "delta to $/progress", 2.0, scale=1e6 / DELTAS, unit="µs CPU", wish=None, against="bare httpx2"
-        )
-    ]
+    return [found.row("delta to $/progress", 2.0, scale=1e6 / DELTAS, unit="µs CPU", against="bare httpx2")]

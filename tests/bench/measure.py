@@ -6,7 +6,7 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,8 +49,12 @@ class Rounds:
     floor: tuple[float, ...]
     ours: tuple[float, ...]
 
+    def per(self, floor: float, ours: float) -> Rounds:
+        """The same for one of `floor` and one of `ours` equal parts."""
+        return Rounds(tuple(s / floor for s in self.floor), tuple(s / ours for s in self.ours))
+
     def row(
-        self, what: str, goal: float, *, scale: float, unit: str, wish: float | None, against: str
+        self, what: str, goal: float, *, scale: float, unit: str, against: str, wish: float | None = None
     ) -> Row:
         """A row of medians; `scale` turns the seconds of a round into `unit`."""
         ratio = median(o / f for f, o in zip(self.floor, self.ours, strict=True))
@@ -98,7 +102,7 @@ def pin(cpu_number: int, pid: int = 0) -> None:
 
 
 @contextmanager
-def service() -> Iterator[str]:
+def service() -> Generator[str]:
     """The model service in a process of its own on the other core; its address."""
     command = [sys.executable, "-m", "tests.bench.server"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:

@@ -39,11 +39,18 @@ def make_app(base_url: str, folder: Path) -> App:
     return app
 
 
-async def turns(app: App, count: int) -> None:
-    """`count` streaming tool turns through the loop."""
-    request = RunRequest("go", limits=RunLimits(max_rounds=count), approvals="all")
-    result = await app.runs.run(request, _ignore)
-    assert result.status == "limit", result
+async def turns(app: App) -> int:
+    """Turns with a streamed tool call until the model has had enough; the number of calls."""
+    calls = 0
+
+    def listen(chunk: Chunk) -> None:
+        nonlocal calls
+        calls += chunk.type == "tool_response"
+
+    limits = RunLimits(max_rounds=1000)
+    result = await app.runs.run(RunRequest("go", limits=limits, approvals="all"), listen)
+    assert result.status == "completed", result
+    return calls
 
 
 class Counter:
@@ -73,12 +80,3 @@ async def deltas(app: App) -> tuple[RunResult, int]:
     outlet.flush()
     assert result.status == "completed", result
     return result, counter.bytes
-
-
-async def reply(app: App, listen: Callable[[Chunk], None]) -> RunResult:
-    """One reply, each chunk shown to `listen`."""
-    return await app.runs.run(RunRequest("go", approvals="all"), listen)
-
-
-def _ignore(_: Chunk) -> None:
-    """The loop's own cost is measured; nobody looks."""

@@ -1,6 +1,6 @@
 """A model service for benchmarks: raw sockets, ready-made bytes, OpenAI's Chat protocol, its own process.
 
-POST /turns/v1/chat/completions          a reply with text and one tool call
+POST /turns/N/v1/chat/completions        text and one tool call; only text once N results are in the history
 POST /deltas/N/v1/chat/completions       N text deltas, each an HTTP chunk of its own
 POST /paced/N/MS/v1/chat/completions     N text deltas, MS milliseconds apart
 """
@@ -82,11 +82,12 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:-2])
-            await reader.readexactly(int(fields.get(b"content-length", b"0")))
+            body = await reader.readexactly(int(fields.get(b"content-length", b"0")))
             path = head.split(b" ", 2)[1].decode().split("/")
             count += 1
             if path[1] == "turns":
-                writer.write(turn(count))
+                over = body.count(b'"tool_call_id"') >= int(path[2])
+                writer.write(b"".join(deltas(5)) if over else turn(count))
             elif path[1] == "deltas":
                 writer.write(b"".join(deltas(int(path[2]))))
             else:

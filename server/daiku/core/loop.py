@@ -131,7 +131,7 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
                     shown.clear()
                     record(
                         _said(message, seen, ports.agent),
-                        Used.model_construct(**dict(usage)),
+                        Used(**dict(usage)),
                     )
                 case _:
                     assert_never(piece)
@@ -146,7 +146,7 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
 
 
 def _said(message: AssistantMessage, seen: int, agent: str) -> MessageSaid:
-    return MessageSaid.model_construct(
+    return MessageSaid(
         role="assistant",
         text=message.text,
         agent=agent,
@@ -263,11 +263,11 @@ def _respond(call: ToolCall, result: ToolResult, record: Recorder) -> None:
 
 
 def _called(call: ToolCall) -> ToolCalled:
-    return ToolCalled.model_construct(id=call.id, tool=call.tool, args=call.args, reasoning=call.reasoning)
+    return ToolCalled(id=call.id, tool=call.tool, args=call.args, reasoning=call.reasoning)
 
 
 def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolResponded:
-    return ToolResponded.model_construct(
+    return ToolResponded(
         id=call.id,
         tool=call.tool,
         ok=result.ok,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TypeVar, assert_never
+from typing import NamedTuple, Never, TypeVar, assert_never
 
 from daiku.core.context import render_prompt, summary_message
+from daiku.core.refs import filled
 from daiku.domain.events import (
     AgentEnd,
     AgentStart,
@@ -43,11 +43,11 @@ from daiku.domain.tools import ToolCall
 K = TypeVar("K")
 V = TypeVar("V")
 
+NOTHING: Mapping[str, Never] = MappingProxyType({})
 NOT_RUN = "The run ended before this was carried out."
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """A run's state, and the conversation that it stands in.
 
     `pending` are the calls of the last reply without a response, in order; `started` those of
@@ -65,10 +65,10 @@ class State:
     pending: tuple[ToolCall, ...] = ()
     started: frozenset[str] = frozenset()
     held: tuple[UserMessage, ...] = ()
-    approvals: Mapping[str, ApprovalAsked] = field(default_factory=lambda: MappingProxyType({}))
-    decisions: Mapping[str, ApprovalGiven] = field(default_factory=lambda: MappingProxyType({}))
-    inputs: Mapping[str, InputAsked] = field(default_factory=lambda: MappingProxyType({}))
-    answers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    approvals: Mapping[str, ApprovalAsked] = NOTHING
+    decisions: Mapping[str, ApprovalGiven] = NOTHING
+    inputs: Mapping[str, InputAsked] = NOTHING
+    answers: Mapping[str, str] = NOTHING
     text: str = ""
     rounds: int = 0
     usage: Usage = Usage()
@@ -92,32 +92,34 @@ def fold(events: Iterable[Event], start: State | None = None) -> State:
 def apply(state: State, event: Event) -> State:
     """The state after one more event. Total: every event is handled, none raises."""
     match event:
-        case Delta() | Thinking() | ToolOutput() | Notice() | Checkpointed() | Edited():
-            return state
-        case AgentStart() | AgentEnd() | HandoffStart() | HandoffEnd() | BulletChanged():
+        case Delta() | Thinking() | ToolOutput():  # the frequent ones first
             return state
         case MessageSaid():
             return _said(state, event)
         case ToolCalled():
-            return replace(state, started=state.started | {event.id})
+            return state._replace(started=state.started | {event.id})
         case ToolResponded():
             return _responded(state, event)
         case Used():
             return _used(state, event)
+        case Notice() | Checkpointed() | Edited() | BulletChanged():
+            return state
+        case AgentStart() | AgentEnd() | HandoffStart() | HandoffEnd():
+            return state
         case ApprovalAsked():
-            return replace(state, approvals=_with(state.approvals, event.call_id, event))
+            return state._replace(approvals=_with(state.approvals, event.call_id, event))
         case ApprovalGiven():
-            return replace(state, decisions=_with(state.decisions, event.approval_id, event))
+            return state._replace(decisions=_with(state.decisions, event.approval_id, event))
         case InputAsked():
-            return replace(state, inputs=_with(state.inputs, event.call_id, event))
+            return state._replace(inputs=_with(state.inputs, event.call_id, event))
         case InputGiven():
-            return replace(state, answers=_with(state.answers, event.input_id, event.text))
+            return state._replace(answers=_with(state.answers, event.input_id, event.text))
         case PlanChanged():
-            return replace(state, plans=_with_plan(state.plans, event.plan))
+            return state._replace(plans=_with_plan(state.plans, event.plan))
         case Compacted():
             return _compacted(state, event)
         case ErrorHappened():
-            return replace(state, failure=event)
+            return state._replace(failure=event)
         case RunStarted():
             return _begun(state, event)
         case RunFinished():
@@ -156,15 +158,14 @@ def _said(state: State, event: MessageSaid) -> State:
     if event.role == "user":
         said = UserMessage(text=event.text)
         if state.pending:
-            return replace(state, held=(*state.held, said))
-        return replace(state, messages=(*state.messages, said))
+            return state._replace(held=(*state.held, said))
+        return state._replace(messages=(*state.messages, said))
     reply = AssistantMessage(text=event.text, thinking=event.thinking, calls=event.calls, opaque=event.opaque)
     seen = len(state.messages) if event.seen is None else event.seen
     later = tuple(m for m in state.messages[seen:] if isinstance(m, UserMessage))
     before = (*state.messages[:seen], reply)
     if event.calls:
-        return replace(
-            state,
+        return state._replace(
             messages=before,
             pending=event.calls,
             went_well=False,
@@ -172,7 +173,7 @@ def _said(state: State, event: MessageSaid) -> State:
             text=event.text,
             rounds=state.rounds + 1,
         )
-    return replace(state, messages=(*before, *later), text=event.text, rounds=state.rounds + 1)
+    return state._replace(messages=(*before, *later), text=event.text, rounds=state.rounds + 1)
 
 
 def _responded(state: State, event: ToolResponded) -> State:
@@ -184,11 +185,14 @@ def _responded(state: State, event: ToolResponded) -> State:
         images=tuple(Image(media_type=i.media_type, data=i.data) for i in event.images),
         untrusted=event.untrusted,
     )
-    pending = tuple(call for call in state.pending if call.id != event.id)
+    pending = tuple(
+        filled(call, event.id, event.result, event.data) if event.ok else call
+        for call in state.pending
+        if call.id != event.id
+    )
     went_well = state.went_well or _carried_out(state, event)
     messages = (*state.messages, message)
-    return replace(
-        state,
+    return state._replace(
         messages=messages if pending else (*messages, *state.held),
         held=state.held if pending else (),
         pending=pending,
@@ -217,8 +221,7 @@ def _used(state: State, event: Used) -> State:
         cached_tokens=event.cached_tokens,
         cost=event.cost,
     )
-    return replace(
-        state,
+    return state._replace(
         usage=state.usage.plus(used),
         context_tokens=event.prompt_tokens + event.completion_tokens,
     )
@@ -226,8 +229,7 @@ def _used(state: State, event: Used) -> State:
 
 def _compacted(state: State, event: Compacted) -> State:
     kept = state.messages[len(state.messages) - event.kept :] if event.kept else ()
-    return replace(
-        state,
+    return state._replace(
         messages=(summary_message(event.summary), *kept),
         context_tokens=event.after_tokens,
     )
@@ -238,8 +240,7 @@ def _settled(state: State) -> State:
     if not state.pending and not state.held:
         return state
     open_calls = tuple(ToolMessage(call_id=c.id, tool=c.tool, ok=False, text=NOT_RUN) for c in state.pending)
-    return replace(
-        state,
+    return state._replace(
         messages=(*state.messages, *open_calls, *state.held),
         pending=(),
         held=(),
@@ -248,7 +249,7 @@ def _settled(state: State) -> State:
 
 
 def _ended(state: State, event: RunFinished) -> State:
-    return replace(_settled(state), finished=event)
+    return _settled(state)._replace(finished=event)
 
 
 class Recorder:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
@@ -20,11 +19,11 @@ BUSY_SECONDS = 10.0
 
 
 class GrantStore:
-    """The `Grants` port. A connection a question: they are rare, and two servers share the file."""
+    """The `Grants` port. Asked anew at every call of a tool: two servers share the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._made = False
+        self._db: sqlite3.Connection | None = None
 
     def lookup(self, workspace: str, key: str) -> Literal["allow", "reject"] | None:
         """The remembered answer to `key`, None where there is none. Raises sqlite3.Error."""
@@ -51,20 +50,25 @@ class GrantStore:
         return tuple((str(key), str(answer)) for key, answer in rows)
 
     def _run(self, sql: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
-        with closing(self._connect()) as db, db:
+        if self._db is None:
+            self._db = self._connect()
+        with self._db as db:
             return db.execute(sql, values).fetchall()
+
+    def close(self) -> None:
+        """Let go of the file; the next question opens it again."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
 
     def _connect(self) -> sqlite3.Connection:
         if not self._path.exists():
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-            self._made = False
-        db = sqlite3.connect(self._path, timeout=BUSY_SECONDS)
+        db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, check_same_thread=False)
         try:
-            if not self._made:
-                db.execute("PRAGMA journal_mode = WAL")
-                db.execute(_SCHEMA)
-                self._made = True
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute(_SCHEMA)
         except BaseException:
             db.close()
             raise
