@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, assert_never
 
@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from daiku.core.humantext import HumanText
 from daiku.core.parse import Unreadable
+from daiku.core.refs import looked_up, refs, replaced
 from daiku.core.replies import ActionReply, read_actions, read_command
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.messages import (
@@ -23,7 +24,7 @@ from daiku.domain.messages import (
     ToolMessage,
     UserMessage,
 )
-from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.domain.tools import ToolCall, ToolSpec
 
 TextProtocol: TypeAlias = Literal["action_list", "command"]
 
@@ -79,11 +80,11 @@ def decode(
     protocol: TextProtocol,
     *,
     finish: FinishReason = "stop",
-    known: Collection[str] = (),
+    known: Mapping[str, str] | None = None,
 ) -> AssistantMessage | FormatProblem:
     """The reply with its calls, and as text only what is for the person; or what is wrong with it.
 
-    `known` are the ids of earlier calls that `$ref` may point to. A reply that hit its length limit
+    `known` are the results of earlier calls, by id, that `$ref` may use. A reply that hit its length limit
     is read, never repaired.
     """
     reply, cut = message.text, finish == "length"
@@ -97,7 +98,7 @@ def decode(
             found = read_actions(reply, cut=cut)
             if isinstance(found, Unreadable):
                 return _problem(found, protocol)
-            calls = _calls(found.actions, known)
+            calls = _calls(found.actions, known or {})
             if isinstance(calls, FormatProblem):
                 return calls
         case "command":
@@ -121,82 +122,30 @@ def human_text(reply: str) -> str:
 _TAGGED = re.compile(r"<tool_call>.*?</tool_call>", re.DOTALL)
 
 
-# -- results that later actions use -------------------------------------------------------
+# -- calls ----------------------------------------------------------------------------------
 
 
-def resolve_refs(args: JsonObject, results: Mapping[str, ToolResult]) -> JsonObject | str:
-    """`args` with every `{"$ref": "<call id>.path"}` replaced, or which one cannot be (C4.8).
-
-    A path starts at text, data or ok, or at a field of data; list places are numbers.
-    """
-    try:
-        resolved = _resolved(args, results)
-    except LookupError as wrong:
-        return str(wrong.args[0])
-    assert isinstance(resolved, dict)
-    return resolved
-
-
-def refs(value: JsonValue) -> Iterator[str]:
-    """Every `$ref` in a value."""
-    match value:
-        case {"$ref": str(target)} if len(value) == 1:
-            yield target
-        case dict():
-            for item in value.values():
-                yield from refs(item)
-        case list():
-            for item in value:
-                yield from refs(item)
-        case _:
-            return
-
-
-def _resolved(value: JsonValue, results: Mapping[str, ToolResult]) -> JsonValue:
-    match value:
-        case {"$ref": str(target)} if len(value) == 1:
-            return _looked_up(target, results)
-        case dict():
-            return {key: _resolved(item, results) for key, item in value.items()}
-        case list():
-            return [_resolved(item, results) for item in value]
-        case _:
-            return value
-
-
-def _looked_up(target: str, results: Mapping[str, ToolResult]) -> JsonValue:
-    name, _, path = target.partition(".")
-    result = results.get(name)
-    if result is None:
-        raise LookupError(f"{target!r} cannot be resolved: {name!r} has no result")
-    if not result.ok:
-        raise LookupError(f"{target!r} cannot be resolved: {name!r} failed")
-    here: JsonValue = {"ok": result.ok, "text": result.text, "result": result.text, "data": result.data}
-    parts = [part for part in path.split(".") if part] or ["text"]
-    if parts[0] not in here and result.data is not None:
-        here = result.data
-    for part in parts:
-        if isinstance(here, dict) and part in here:
-            here = here[part]
-        elif isinstance(here, list) and part.isdecimal() and int(part) < len(here):
-            here = here[int(part)]
-        else:
-            raise LookupError(f"{target!r} cannot be resolved: there is no {part!r} in the result")
-    return here
-
-
-def _calls(actions: tuple[ActionReply, ...], known: Collection[str]) -> tuple[ToolCall, ...] | FormatProblem:
-    """The actions as calls; a reference to an action becomes one to its call."""
-    ids: dict[str, str] = {name: name for name in known}
+def _calls(
+    actions: tuple[ActionReply, ...], known: Mapping[str, str]
+) -> tuple[ToolCall, ...] | FormatProblem:
+    """The actions as calls; a reference to an earlier action becomes one to its call, one to an
+    earlier result becomes its text."""
+    ids: dict[str, str] = {}
     calls: list[ToolCall] = []
+
+    def change(target: str) -> JsonValue:
+        name, dot, path = target.partition(".")
+        if name in ids:
+            return {"$ref": ids[name] + dot + path}
+        return looked_up(path, known[name], None)
+
     for number, action in enumerate(actions, 1):
-        for target in refs(action.args):
-            if target.partition(".")[0] not in ids:
-                return _problem(
-                    Unreadable(f'actions.{number - 1}: "$ref": "{target}" names no earlier action'),
-                    "action_list",
-                )
-        args = _renamed(action.args, ids)
+        try:
+            args = replaced(action.args, change)
+        except LookupError:
+            wrong = next(t for t in refs(action.args) if not _resolvable(t, ids, known))
+            text = f'actions.{number - 1}: "$ref": "{wrong}" names no earlier action'
+            return _problem(Unreadable(text), "action_list")
         assert isinstance(args, dict)
         call = ToolCall(
             id=long_id("call"), tool=action.operation.strip(), args=args, reasoning=action.reasoning
@@ -206,17 +155,9 @@ def _calls(actions: tuple[ActionReply, ...], known: Collection[str]) -> tuple[To
     return tuple(calls)
 
 
-def _renamed(value: JsonValue, ids: Mapping[str, str]) -> JsonValue:
-    match value:
-        case {"$ref": str(target)} if len(value) == 1:
-            name, dot, path = target.partition(".")
-            return {"$ref": ids[name] + dot + path}
-        case dict():
-            return {key: _renamed(item, ids) for key, item in value.items()}
-        case list():
-            return [_renamed(item, ids) for item in value]
-        case _:
-            return value
+def _resolvable(target: str, ids: Mapping[str, str], known: Mapping[str, str]) -> bool:
+    name, _, path = target.partition(".")
+    return name in ids or (name in known and path in ("", "text", "result", "output"))
 
 
 _MARKED = re.compile(r"<function=([^>\s]+)>(.*?)</function>", re.DOTALL)

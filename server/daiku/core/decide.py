@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from daiku.core.guard import Verdict
+from daiku.core.refs import refs, why_not_run
 from daiku.core.state import State
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, InputAsked
@@ -114,6 +115,8 @@ def _next_call(state: State, rules: Rules) -> Command:
     call = state.pending[0]
     if call.id in state.started:
         return Refuse(call, INTERRUPTED)
+    if why := why_not_run(call, state.messages):
+        return Refuse(call, why)
     spec = rules.spec(call.tool)
     if spec is None or call.malformed is not None:
         return RunTools((call,))
@@ -155,6 +158,8 @@ def _together(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tu
     for call in state.pending[1:]:
         other = rules.spec(call.tool)
         if other is None or not other.parallel or call.malformed is not None:
+            break
+        if any(refs(call.args)):  # it may wait for one of these
             break
         if rules.verdict(call, state.tainted).answer != "allow":
             break

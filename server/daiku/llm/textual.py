@@ -18,6 +18,7 @@ from daiku.domain.messages import (
     Reply,
     Restarted,
     TextDelta,
+    ToolMessage,
     Usage,
     UserMessage,
 )
@@ -35,7 +36,7 @@ class Exchange:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """As a provider's `stream`; only what is for the person comes as text."""
-        known = {c.id for m in request.messages if isinstance(m, AssistantMessage) for c in m.calls}
+        known = {m.call_id: m.text for m in request.messages if isinstance(m, ToolMessage)}
         written = encode(request, self.protocol)
         usage = Usage()
         for attempt in range(1, ATTEMPTS + 1):
