@@ -15,8 +15,8 @@ from daiku.lsp.connection import Connection
 from daiku.lsp.jsontext import model_json
 from daiku.lsp.opening import Json
 from daiku.lsp.starts import chat, code, commands, plan, resume
-from daiku.lsp.transcript import export
 from daiku.lsp.wire import Handler
+from daiku.trace.transcript import export
 
 Method: TypeAlias = Callable[[Connection, Any], Awaitable[BaseModel | str | None]]
 """Takes the method's own params; a `str` is JSON text that is made already."""
