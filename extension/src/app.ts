@@ -6,7 +6,7 @@ import { type Chat, createChat } from "./chat";
 import { registerCommands } from "./commands";
 import { followEditors } from "./context";
 import { createDiffs } from "./diff";
-import { createModels } from "./models";
+import { createModels, type Models } from "./models";
 import { createPanel, type Panel, VIEW } from "./panel";
 import type { Mode, Situation, ToPanel } from "./pure/panel";
 import { listen } from "./requests";
@@ -19,6 +19,10 @@ export interface App {
   chat: Chat;
   panel: Panel;
   log: vscode.LogOutputChannel;
+  models: Models;
+  secrets: vscode.SecretStorage;
+  /** Where the editor keeps the log of this extension. */
+  logFolder: string;
 }
 
 const MODE = "daiku.mode";
@@ -43,7 +47,7 @@ export function createApp(context: vscode.ExtensionContext): App {
   const tell = () => post({ type: "situation", situation: situation() });
   const setMode = (chosen: Mode) => void context.workspaceState.update(MODE, chosen).then(tell);
   const panel = createPanel(context.extensionUri, listen({ chat, diffs, log, post, situation, setMode, server }));
-  const app: App = { server, chat, panel, log };
+  const app: App = { server, chat, panel, log, models, secrets: context.secrets, logFolder: context.logUri.fsPath };
 
   followEditors(context);
   context.subscriptions.push(
@@ -57,7 +61,7 @@ export function createApp(context: vscode.ExtensionContext): App {
     }),
     models.onChange(tell),
     chat.onWorking((working) => void vscode.commands.executeCommand("setContext", "daiku.working", working)),
-    ...registerCommands({ ...app, context, models }),
+    ...registerCommands(app),
   );
   watchSettings(context, app);
   if (vscode.workspace.isTrusted) setImmediate(() => server.client().catch(() => undefined));

@@ -40,7 +40,8 @@ export interface Chat {
   steer(text: string): Promise<void>;
   approve(params: ApproveParams): Promise<void>;
   answer(run: string, inputId: string, text: string): Promise<void>;
-  undo(checkpointId?: string): Promise<number>;
+  /** Brings back the files of a checkpoint and of all later ones; answers with how many. */
+  undo(checkpointId: string | undefined): Promise<number>;
   open(session: string): Promise<void>;
   fork(session: string, atSeq: number): Promise<void>;
   remove(session: string): Promise<void>;
@@ -48,6 +49,8 @@ export interface Chat {
   newChat(): void;
   /** After a start of the server: what was open is fetched again. */
   reload(): Promise<void>;
+  /** The first checkpoint of the newest run whose edits still stand: going back to it undoes them all. */
+  lastEdits(): string | undefined;
   /** The newest run that the person started in the open conversation. */
   lastRun(): string | undefined;
   /** The diffs of the open conversation that touch a path, oldest first. */
@@ -296,10 +299,9 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     undo: async (checkpointId) => {
       const all = checkpoints();
       const had = new Set(undone());
-      const target = checkpointId ?? all.findLast((id) => !had.has(id));
-      if (!target || !current) return 0;
-      const { files } = await request(await server.client(), "daiku/checkpoint/restore", { checkpointId: target });
-      const later = all.slice(Math.max(0, all.indexOf(target)));
+      if (!checkpointId || !current) return 0;
+      const { files } = await request(await server.client(), "daiku/checkpoint/restore", { checkpointId });
+      const later = all.slice(Math.max(0, all.indexOf(checkpointId)));
       const kept = { ...state.get<Record<string, string[]>>(UNDONE), [current]: [...new Set([...had, ...later])] };
       await state.update(UNDONE, Object.fromEntries(Object.entries(kept).slice(-MOST_UNDONE)));
       post({ type: "undone", checkpoints: undone() });
@@ -339,6 +341,20 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
         choose(undefined);
       }
       post(snapshot());
+    },
+    lastEdits: () => {
+      const had = new Set(undone());
+      const edits = (conversation()?.stream.chunks ?? []).filter(
+        (chunk) => chunk.type === "edit" && !had.has(chunk.data.checkpointId),
+      );
+      // A nested run's edits belong to the run that the person started: what came after its start.
+      const last = edits.at(-1)?.seq ?? 0;
+      const start =
+        conversation()?.stream.chunks.findLast(
+          (chunk) => chunk.type === "run_started" && !chunk.parent && chunk.seq < last,
+        )?.seq ?? 0;
+      const first = edits.find((chunk) => chunk.seq > start);
+      return first?.type === "edit" ? first.data.checkpointId : undefined;
     },
     lastRun: () =>
       conversation()?.stream.chunks.findLast((chunk) => chunk.type === "run_started" && !chunk.parent)?.run,

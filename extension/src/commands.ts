@@ -4,19 +4,13 @@ import * as vscode from "vscode";
 import type { App } from "./app";
 import { answerOldest } from "./approvals";
 import { currentEditor, fileAttachment, problemsAttachment, selectionAttachment } from "./context";
-import type { JsonObject, Range } from "./contract.gen";
+import type { Range } from "./contract.gen";
 import { t } from "./l10n";
-import type { Models } from "./models";
 import { VIEW } from "./panel";
 import type { Attachment, Mode } from "./pure/panel";
 import { undo } from "./requests";
 import { failureOf, request } from "./rpc";
 import { askForKey } from "./secrets";
-
-interface Parts extends App {
-  context: vscode.ExtensionContext;
-  models: Models;
-}
 
 /** What a code action of the server hands to a command. */
 interface Target {
@@ -24,7 +18,7 @@ interface Target {
   range?: Range;
 }
 
-export function registerCommands(parts: Parts): vscode.Disposable[] {
+export function registerCommands(parts: App): vscode.Disposable[] {
   const table: Record<string, (argument?: unknown) => unknown> = {
     ...chatCommands(parts),
     ...requestCommands(parts),
@@ -45,7 +39,7 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
   );
 }
 
-function chatCommands({ chat, panel, models }: Parts): Record<string, (argument?: unknown) => unknown> {
+function chatCommands({ chat, panel, models }: App): Record<string, (argument?: unknown) => unknown> {
   const show = async (what: "composer" | "history" | "approval") => {
     await panel.reveal();
     panel.post({ type: "focus", what });
@@ -58,7 +52,7 @@ function chatCommands({ chat, panel, models }: Parts): Record<string, (argument?
     "daiku.openChat": () => show(chat.waiting.length ? "approval" : "composer"),
     "daiku.history": () => show("history"),
     "daiku.stop": () => chat.stop(),
-    "daiku.undo": () => undo(chat),
+    "daiku.undo": () => undo(chat, chat.lastEdits()),
     "daiku.approve": () => answerOldest(chat, "allow_once"),
     "daiku.reject": () => answerOldest(chat, "reject_once"),
     "daiku.selectModel": () => models.select(),
@@ -89,7 +83,7 @@ const fileOf = (editor: vscode.TextEditor | undefined): Attachment | undefined =
   editor && ["file", "untitled"].includes(editor.document.uri.scheme) ? fileAttachment(editor.document.uri) : undefined;
 
 /** Commands that say something in the chat, about the selection or the file that is open. */
-function requestCommands(parts: Parts): Record<string, (argument?: unknown) => unknown> {
+function requestCommands(parts: App): Record<string, (argument?: unknown) => unknown> {
   const asks: Record<string, [text: () => string, mode: Mode, about: "code" | "problems" | "nothing"]> = {
     "daiku.explain": [() => t("Explain this code."), "ask", "code"],
     "daiku.fix": [() => t("Fix the problems in this code."), "act", "problems"],
@@ -151,7 +145,7 @@ async function subject(argument: unknown, problems: boolean): Promise<Attachment
 
 /** Says it in the open chat; where a run is under way there, in a new one. */
 async function say(
-  parts: Parts,
+  parts: App,
   text: string,
   attachments: readonly Attachment[],
   mode: Mode,
@@ -180,11 +174,11 @@ async function putCommitMessage(text: string): Promise<void> {
   await vscode.commands.executeCommand("workbench.view.scm");
 }
 
-function serverCommands(parts: Parts): Record<string, (argument?: unknown) => unknown> {
-  const { server, log, context, chat } = parts;
+function serverCommands(parts: App): Record<string, (argument?: unknown) => unknown> {
+  const { server, log, secrets, chat } = parts;
   return {
     "daiku.setApiKey": async () => {
-      if (await askForKey(context.secrets)) vscode.window.setStatusBarMessage(t("The key is stored."), 4000);
+      if (await askForKey(secrets)) vscode.window.setStatusBarMessage(t("The key is stored."), 4000);
     },
     "daiku.showLog": () => log.show(),
     "daiku.restartServer": () => server.restart("asked for"),
@@ -207,32 +201,42 @@ async function showMarkdown(content: string): Promise<void> {
 }
 
 /** What there is, what is wrong, and how to mend it. */
-async function doctor({ server, log, models }: Parts): Promise<void> {
-  const lines = ["# Daiku", "", `- VS Code ${vscode.version}, ${process.platform}-${process.arch}`];
+async function doctor({ server, log, models }: App): Promise<void> {
+  const lines = [
+    "# Daiku",
+    "",
+    `- VS Code ${vscode.version}, ${process.platform}-${process.arch}, ${vscode.env.language}`,
+  ];
+  const folders = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath).join(", ");
+  lines.push(
+    `- ${t("Workspace: {0}", folders ?? t("none"))}${vscode.workspace.isTrusted ? "" : ` (${t("not trusted")})`}`,
+  );
   try {
     const client = await server.client();
     const info = client.initializeResult?.serverInfo;
     lines.push(`- ${t("Server: {0} {1}", info?.name ?? "daiku", info?.version ?? "?")}`);
-    const report = await client.sendRequest<unknown>("workspace/executeCommand", {
-      command: "daiku.doctor",
-      arguments: [],
-    });
-    const text = typeof report === "string" ? report : ((report as JsonObject | null)?.text as string | undefined);
-    if (text) lines.push("", text);
+    const { tools } = await request(client, "daiku/tools", {});
+    lines.push(`- ${t("Tools: {0}", tools.map((tool) => tool.name).join(", "))}`);
     await models.refresh();
-    lines.push("", `## ${t("Models")}`, "", `${t("Selected")}: ${models.known?.selected ?? t("none is usable")}`, "");
+    lines.push(
+      "",
+      `## ${t("Models")}`,
+      "",
+      `${t("Selected")}: ${models.chosen || models.known?.selected || t("none is usable")}`,
+      "",
+    );
     for (const { provider, usable, error } of models.known?.providers ?? []) {
       lines.push(`- ${usable ? "✓" : "✗"} ${provider}${error ? `: ${error.message} ${error.hint}` : ""}`);
     }
   } catch (error) {
     const failure = failureOf(error);
-    lines.push("", `✗ ${failure?.message ?? ""}`, "", server.state.hint ?? failure?.hint ?? "");
+    lines.push("", `✗ ${server.state.message ?? failure?.message ?? ""}`, "", server.state.hint ?? failure?.hint ?? "");
     log.show(true);
   }
   await showMarkdown(`${lines.join("\n")}\n`);
 }
 
-async function menu({ server }: Parts): Promise<void> {
+async function menu({ server }: App): Promise<void> {
   const entries: [icon: string, label: string, command: string][] = [
     ["comment-discussion", t("Open chat"), "daiku.openChat"],
     ["add", t("New chat"), "daiku.newChat"],

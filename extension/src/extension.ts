@@ -5,10 +5,11 @@ import { type App, createApp } from "./app";
 
 let app: App | undefined;
 
-/** Returns at once: the server starts by itself, later. */
-export function activate(context: vscode.ExtensionContext): { app: App } {
+/** Returns at once: the server starts by itself, later. `activation` says how long it took and what ran then. */
+export function activate(context: vscode.ExtensionContext): { app: App; activation: { ms: number; phase: string } } {
+  const start = performance.now();
   app = createApp(context);
-  return { app };
+  return { app, activation: { ms: performance.now() - start, phase: app.server.state.phase } };
 }
 
 export async function deactivate(): Promise<void> {

@@ -91,7 +91,7 @@ async function carryOut({ chat, diffs, post, situation, setMode, server }: Wants
   }
 }
 
-export async function undo(chat: Chat, checkpointId?: string): Promise<void> {
+export async function undo(chat: Chat, checkpointId: string | undefined): Promise<void> {
   const count = await chat.undo(checkpointId);
   const words =
     count === 0

@@ -1,12 +1,71 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import * as vscode from "vscode";
+import { daiku, until } from "./lab";
 
-describe("Daiku in the extension host", () => {
-  it("activates and registers its commands", async () => {
+const LIMIT_MS = 100;
+
+describe("Daiku", () => {
+  it("is activated in under 100 ms, without waiting for its server", async () => {
     const extension = vscode.extensions.getExtension("daiku.daiku");
-    assert.ok(extension, "the extension is not known to the editor");
-    await extension.activate();
-    const commands = await vscode.commands.getCommands(true);
-    assert.ok(commands.includes("daiku.newChat"));
+    assert.ok(extension);
+    const { activation } = (await extension.activate()) as { activation: { ms: number; phase: string } };
+    assert.equal(activation.phase, "off", "activation waited for the server");
+    // What the editor does before it calls activate(): reads and runs the bundle. Here once more, beside the first.
+    const file = path.join(extension.extensionPath, "dist", "extension.js");
+    const start = performance.now();
+    new Function("exports", "require", "module", readFileSync(file, "utf8"))({}, require, { exports: {} });
+    const load = performance.now() - start;
+    assert.ok(
+      load + activation.ms < LIMIT_MS,
+      `loaded in ${load.toFixed(0)} ms, activated in ${activation.ms.toFixed(0)} ms`,
+    );
+  });
+
+  it("has registered every command of its manifest", async () => {
+    await daiku();
+    const manifest = vscode.extensions.getExtension("daiku.daiku")?.packageJSON as {
+      contributes: { commands: { command: string }[] };
+    };
+    const known = new Set(await vscode.commands.getCommands(true));
+    assert.deepEqual(
+      manifest.contributes.commands.map((one) => one.command).filter((name) => !known.has(name)),
+      [],
+    );
+  });
+
+  it("starts its server by itself, which offers what the contract says", async () => {
+    const app = await daiku();
+    const client = await until("the server", () => app.server.running());
+    const offer = client.initializeResult?.capabilities.experimental?.daiku;
+    assert.equal(offer?.protocol, 1);
+    assert.ok(offer.methods.includes("daiku/chat"));
+    assert.equal(app.server.state.phase, "ready");
+  });
+
+  it("starts the server again after it was killed", async () => {
+    const app = await daiku();
+    const former = await app.server.client();
+    const child = (former as unknown as { _serverProcess: { pid: number } })._serverProcess;
+    process.kill(child.pid, "SIGKILL");
+    const next = await until("another server", () =>
+      app.server.running() !== former ? app.server.running() : undefined,
+    );
+    assert.notEqual(next, former);
+  });
+
+  it("restarts once more, not many times, when it is asked often", async () => {
+    const app = await daiku();
+    let starts = 0;
+    const counting = app.server.onState((state) => {
+      if (state.phase === "ready") starts += 1;
+    });
+    await Promise.all(Array.from({ length: 6 }, () => app.server.restart("test")));
+    await until("the queued restart", () => starts >= 2);
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    counting.dispose();
+    assert.equal(starts, 2);
+    assert.ok(app.server.running());
   });
 });
