@@ -48,28 +48,12 @@ _ASSIGNED = re.compile(
 _SECRET_NAME = re.compile(r"(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|PAT|PWD)=[\"']?$")
 # Looking closely costs a thousand times what `in` costs, and nearly no text has anything to find: what
 # each kind of shape cannot be without. A property test holds them to the shapes above.
-_KEYS = tuple(
-    prefix + sign
-    for prefix in ("sk", "xai", "pplx", "tvly", "rk", "pk", "whsec", "lsv2", "nvapi", "fw", "r8", "tgp", "hf")
-    for sign in "-_"
-) + (
-    *("gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_", "glpat-", "glagent-", "gldt-", "glft-", "glrt-"),
-    *(
-        "glsoat-",
-        "glcbt-",
-        "glptt-",
-        "glimt-",
-        "AKIA",
-        "ASIA",
-        "ABIA",
-        "ACCA",
-        "AIza",
-        "ya29.",
-        "xox",
-        "xapp-",
-    ),
-    *("npm_", "pypi-", "dop_v1_", "SG.", "AGE-SECRET-KEY-1", "eyJ", "BSA"),
+_KEY_MARKS = (
+    "sk- sk_ xai- xai_ pplx- pplx_ tvly- tvly_ rk- rk_ pk_ whsec_ lsv2- lsv2_ nvapi- nvapi_ fw- fw_ r8- r8_"
+    " tgp- tgp_ gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- gldt- glft- glrt- glsoat- glcbt- glptt- glagent-"
+    " glimt- AKIA ASIA ABIA ACCA AIza ya29. xox xapp- hf_ npm_ pypi- dop_v1_ SG. AGE-SECRET-KEY-1 eyJ BSA"
 )
+_KEYS = tuple(_KEY_MARKS.split())
 _HEADERS = ("authorization", "api-key", "private-token", "x-subscription-token")
 _LONG = re.compile(r"[A-Za-z0-9._~+/=-]{15}")
 _ENDS = "-----END "
