@@ -89,6 +89,7 @@ def build(
         model=llm.resolve,
         policy=policy,
         editor=editor,
+        traces=home / "traces",
     )
     return App(config, workspace, Runs(wiring), journal, grants, checkpoints, registry, llm)
 

@@ -109,6 +109,18 @@ def test_the_trace_has_a_line_for_each_span(daiku: Daiku, session: str, daiku_ho
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_the_trace_file_grows_with_each_run(
+    daiku: Daiku, session: str, script: Script, daiku_home: Path
+) -> None:
+    file = daiku_home / "traces" / f"{session}.jsonl"
+    assert len(file.read_text().splitlines()) == 4
+    daiku("run", "--model", script(DONE), "--session", session, "again")
+    grown = file.read_text(encoding="utf-8")
+    assert [json.loads(line)["event"] for line in grown.splitlines()[4:]] == ["agent_start", "agent_end"]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert daiku("trace", session).out == grown
+
+
 def test_models_say_why_they_cannot_be_used(
     daiku: Daiku, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ from daiku.domain.runs import ApprovalMode, RunResult, RunStatus
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.wiring import Wiring
 from daiku.tools.tool import ToolContext
+from daiku.trace.export import Tracing
 
 COMPACT_SHARE = 0.8
 """Part of the model's window that may be full before old messages are condensed."""
@@ -71,6 +72,7 @@ class LiveRun:
         self._agent = agent
         self._listen = listen
         self._writer = wiring.journal.writer(session)
+        self.tracing = Tracing()
         self._pausing = False
         self._approvals: dict[str, asyncio.Future[ApprovalGiven]] = {}
         self._inputs: dict[str, asyncio.Future[InputGiven]] = {}
@@ -78,6 +80,7 @@ class LiveRun:
     def _write(self, events: tuple[Event, ...]) -> list[Event]:
         chunks = self._writer.write(self.run, None, self._agent.name, events)
         for chunk in chunks:
+            self.tracing(chunk)
             self._listen(chunk)
         return [chunk.event for chunk in chunks]
 

@@ -120,6 +120,9 @@ class Runs:
         if ended:
             return live.result().model_copy(update={"last_seq": chunks[-1].seq})
         lock = wiring.journal.lock(session)
+        for chunk in chunks:
+            if chunk.seq >= own[0].seq:
+                live.tracing(chunk)
         try:
             wiring.journal.touch(session, "running")
             return await self._drive(live, again=True)
@@ -170,6 +173,11 @@ class Runs:
         result = live.result()
         self.wiring.journal.touch(live.session, "running" if live.abandoned else result.status)
         self._past[live.session] = _Past(result.last_seq, live.record.state)
+        if self.wiring.traces is not None and live.record.state.finished is not None:
+            try:
+                live.tracing.append_to(self.wiring.traces, live.session)
+            except OSError as error:  # a full disk must not take the answer away
+                log.warning("the trace of %s was not written: %s", live.session, error)
 
     def _close_open_run(self, session: str, listen: Listener) -> State:
         """The conversation so far; a run that never ended is ended, as a new one begins."""

@@ -46,6 +46,8 @@ class Wiring:
     model: Callable[[str], Model]
     policy: Callable[[Mode, ApprovalMode], Policy]
     editor: Editor | None = None
+    traces: Path | None = None
+    """The folder of trace files; None writes none."""
 
     @property
     def workspace_key(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Literal
 
 from daiku.domain.base import Frozen
 from daiku.domain.events import (
-    AgentEnd,
     AgentStart,
     Chunk,
     HandoffEnd,
@@ -25,6 +24,19 @@ from daiku.domain.events import (
 )
 
 TraceKind = Literal["agent_start", "tool_start", "tool_end", "handoff_start", "handoff_end", "agent_end"]
+TRACED = frozenset(
+    kind.type
+    for kind in (
+        RunStarted,
+        AgentStart,
+        Used,
+        ToolCalled,
+        ToolResponded,
+        HandoffStart,
+        HandoffEnd,
+        RunFinished,
+    )
+)
 RESULT_LIMIT = 2000
 """Characters of a result that a trace line keeps; the journal has all of it."""
 
@@ -54,18 +66,33 @@ class _Span:
     handoffs: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def trace_lines(chunks: Iterable[Chunk]) -> Iterator[TraceLine]:
+class Tracing:
+    """The trace of runs as their chunks go by: call it with each one, in order."""
+
+    def __init__(self) -> None:
+        self.lines: list[TraceLine] = []
+        self._spans: dict[str, _Span] = {}
+
+    def __call__(self, chunk: Chunk) -> None:
+        if chunk.event.type in TRACED and (line := _line(chunk, self._spans)) is not None:
+            self.lines.append(line)
+
+    def append_to(self, folder: Path, session: str) -> None:
+        """Add the lines to `folder`/`session`.jsonl and forget them. Raises OSError."""
+        _write(folder / f"{session}.jsonl", _jsonl(self.lines), os.O_APPEND)
+        self.lines = []
+
+
+def trace_lines(chunks: Iterable[Chunk]) -> list[TraceLine]:
     """The trace of a session, in the order of its chunks. A run is a span of its agent."""
-    spans: dict[str, _Span] = {}
+    tracing = Tracing()
     for chunk in chunks:
-        span = spans.get(chunk.run)
-        line = _line(chunk, span, spans)
-        if line is not None:
-            yield line
+        tracing(chunk)
+    return tracing.lines
 
 
-def _line(chunk: Chunk, span: _Span | None, spans: dict[str, _Span]) -> TraceLine | None:
-    event = chunk.event
+def _line(chunk: Chunk, spans: dict[str, _Span]) -> TraceLine | None:
+    event, span = chunk.event, spans.get(chunk.run)
     match event:
         case RunStarted() | AgentStart():
             if span is not None:
@@ -92,8 +119,6 @@ def _line(chunk: Chunk, span: _Span | None, spans: dict[str, _Span]) -> TraceLin
             spans.pop(chunk.run, None)
             took = _between(span.since, chunk.time) if span else 0
             return _made(chunk, "agent_end", span, result=text or status, took=took)
-        case AgentEnd():
-            return None
         case _:
             return None
 
@@ -116,20 +141,28 @@ def _made(
 
 def as_jsonl(chunks: Iterable[Chunk]) -> str:
     """The trace as JSON Lines; every line has every key."""
-    return "".join(
-        json.dumps(line.model_dump(), ensure_ascii=False, separators=(",", ":")) + "\n"
-        for line in trace_lines(chunks)
-    )
+    return _jsonl(trace_lines(chunks))
 
 
 def write_trace(home: Path, session: str, chunks: Iterable[Chunk]) -> Path:
-    """Write `home`/traces/`session`.jsonl anew, readable by its owner only; the file. Raises OSError."""
+    """Write `home`/traces/`session`.jsonl anew; the file. Raises OSError."""
     path = home / "traces" / f"{session}.jsonl"
-    handle = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-        path.chmod(0o600)
-        file.write(as_jsonl(chunks))
+    _write(path, as_jsonl(chunks), os.O_TRUNC)
     return path
+
+
+def _jsonl(lines: Iterable[TraceLine]) -> str:
+    return "".join(
+        json.dumps(line.model_dump(), ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines
+    )
+
+
+def _write(path: Path, text: str, how: int) -> None:
+    """The file is readable by its owner only, whatever the umask."""
+    handle = os.open(path, os.O_CREAT | os.O_WRONLY | how, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        path.chmod(0o600)
+        file.write(text.encode("utf-8", "replace"))
 
 
 def _between(since: str, until: str) -> int:
