@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.services.models import MODEL, PROTOCOLS, Protocol, Said, serving
 
 Json = dict[str, Any]
@@ -70,6 +72,7 @@ async def story(protocol: Protocol, folder: Path) -> list[Json]:
     return [plain(line, protocol, names) for line in lines]
 
 
+@pytest.mark.slow
 async def test_six_protocols_give_the_same_chunks_but_for_ids(tmp_path: Path) -> None:
     stories = {p: await story(p, tmp_path / p) for p in PROTOCOLS}
     first = stories["openai-chat"]
