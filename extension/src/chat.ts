@@ -7,7 +7,7 @@ import type { ApproveParams, Chunk, ContextItem, RunResult, Session } from "./co
 import type { Mode, ToPanel } from "./pure/panel";
 import { type Pending, pending } from "./pure/pending";
 import { Stream } from "./pure/stream";
-import { CHUNK, failureOf, request } from "./rpc";
+import { failureOf, onChunks, request } from "./rpc";
 import type { Server } from "./server";
 
 /** One request that streams a run into this window. */
@@ -177,7 +177,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     try {
       const client = await server.client();
       const token = randomUUID();
-      listening = client.onProgress(CHUNK, token, (chunk) => take(work, chunk));
+      listening = onChunks(client, token, (chunk) => take(work, chunk));
       const result = await start(client, token, work.cancel.token);
       await refresh(result.sessionId);
       return result;

@@ -1,10 +1,11 @@
 // Typed calls of the contract, and what its errors mean to a person.
 
 import type * as vscode from "vscode";
-import { type Disposable, type LanguageClient, ProgressType, ResponseError } from "vscode-languageclient/node";
+import type { Disposable, LanguageClient, ProgressType, ResponseError } from "vscode-languageclient/node";
 import type { Chunk, ClientRequests, Failure, Requests } from "./contract.gen";
 
-export const CHUNK = new ProgressType<Chunk>();
+/** Only a type: the library looks at nothing of it, and is not to be loaded for it. */
+const CHUNK = {} as ProgressType<Chunk>;
 
 const CANCELLED = new Set([-32800, -32802]);
 
@@ -26,12 +27,17 @@ export function answer<M extends keyof ClientRequests>(
   return client.onRequest(method, handler as (params: unknown, token: vscode.CancellationToken) => Promise<unknown>);
 }
 
+/** Hears the chunks of a request that was sent with `token`. */
+export function onChunks(client: LanguageClient, token: string, listen: (chunk: Chunk) => void): Disposable {
+  return client.onProgress(CHUNK, token, listen);
+}
+
 /** What a person is told of a failure. */
 export type Said = Pick<Failure, "message" | "hint"> & { kind: string };
 
 /** What a rejected request says; `undefined`: it was cancelled, which is no failure. */
 export function failureOf(error: unknown): Said | undefined {
-  if (error instanceof ResponseError) {
+  if (isResponseError(error)) {
     if (CANCELLED.has(error.code)) return undefined;
     const data: unknown = error.data;
     if (isFailure(data)) return { kind: data.kind ?? "", message: data.message, hint: data.hint ?? "" };
@@ -39,6 +45,10 @@ export function failureOf(error: unknown): Said | undefined {
     return { kind: "", message: error.message, hint: "" };
   }
   return { kind: "", message: error instanceof Error ? error.message : String(error), hint: "" };
+}
+
+function isResponseError(error: unknown): error is ResponseError<unknown> {
+  return error instanceof Error && typeof (error as { code?: unknown }).code === "number";
 }
 
 function isFailure(data: unknown): data is { message: string; hint?: string; kind?: string } {

@@ -2,21 +2,11 @@
 
 import { existsSync, mkdirSync } from "node:fs";
 import * as vscode from "vscode";
-import {
-  CloseAction,
-  ErrorAction,
-  type Executable,
-  LanguageClient,
-  type LanguageClientOptions,
-  State,
-  TransportKind,
-} from "vscode-languageclient/node";
-import { answerQueries } from "./editorQueries";
+import type { Executable, LanguageClient } from "vscode-languageclient/node";
 import { ensureEnvironment, SetupError } from "./environment";
 import { t } from "./l10n";
-import { lendModels } from "./languageModel";
 import type { ServerState } from "./pure/panel";
-import { initializationOptions, serverSettings } from "./settings";
+import { initializationOptions } from "./settings";
 import { ownSetting } from "./vscodeapi";
 
 export interface Server {
@@ -76,10 +66,9 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
     try {
       const command = await serverCommand(context, log, become, abort.signal);
       become({ phase: "starting" });
-      const options = clientOptions(log, await initializationOptions(context.secrets), crashed);
-      const made = new LanguageClient("daiku", "Daiku", command, options);
-      for (const handler of [...lendModels(made), ...answerQueries(made)]) context.subscriptions.push(handler);
-      await made.start();
+      // Not before: reading the client's library takes longer than everything else at the start.
+      const { startClient } = await import("./client");
+      const made = await startClient(command, await initializationOptions(context.secrets), log, crashed);
       client = made;
       born = Date.now();
       become({ phase: "ready" });
@@ -91,7 +80,7 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
   };
 
   const start = (): Promise<LanguageClient> => {
-    if (client?.state === State.Running) return Promise.resolve(client);
+    if (client?.isRunning()) return Promise.resolve(client);
     starting ??= launch().finally(() => {
       starting = undefined;
     });
@@ -130,7 +119,7 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
       await restarting?.catch(() => undefined);
       return start();
     },
-    running: () => (client?.state === State.Running ? client : undefined),
+    running: () => (client?.isRunning() ? client : undefined),
     get state() {
       return state;
     },
@@ -148,37 +137,6 @@ function failed(error: unknown): ServerState {
   const message = error instanceof Error ? error.message : String(error);
   const hint = error instanceof SetupError ? error.hint : t("The log says more. Try again when it is mended.");
   return { phase: "failed", message: t("Daiku could not start: {0}", message), hint };
-}
-
-function clientOptions(
-  log: vscode.LogOutputChannel,
-  initialization: object,
-  crashed: () => void,
-): LanguageClientOptions {
-  return {
-    documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
-    initializationOptions: initialization,
-    outputChannel: log,
-    initializationFailedHandler: (error) => {
-      log.error(`initialize: ${error instanceof Error ? error.message : String(error)}`);
-      return false;
-    },
-    errorHandler: {
-      error: () => ({ action: ErrorAction.Continue, handled: true }),
-      closed: () => {
-        crashed();
-        return { action: CloseAction.DoNotRestart, handled: true };
-      },
-    },
-    middleware: {
-      workspace: {
-        configuration: (params, token, next) =>
-          params.items.every((item) => item.section === "daiku")
-            ? params.items.map(serverSettings)
-            : next(params, token),
-      },
-    },
-  };
 }
 
 /**
@@ -210,7 +168,7 @@ async function serverCommand(
     throw new SetupError(t("There is no {0}.", command), t("Correct the setting daiku.server.command."));
   }
   log.info(`server command: ${[command, ...args].join(" ")}`);
-  return { command: command ?? "", args, options: { cwd: storage }, transport: TransportKind.stdio };
+  return { command: command ?? "", args, options: { cwd: storage } };
 }
 
 async function packaged(

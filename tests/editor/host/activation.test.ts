@@ -38,7 +38,7 @@ describe("Daiku", () => {
   it("starts its server by itself, which offers what the contract says", async () => {
     const app = await daiku();
     const client = await until("the server", () => app.server.running());
-    const offer = client.initializeResult?.capabilities.experimental?.daiku;
+    const offer = client?.initializeResult?.capabilities.experimental?.daiku;
     assert.equal(offer?.protocol, 1);
     assert.ok(offer.methods.includes("daiku/chat"));
     assert.equal(app.server.state.phase, "ready");

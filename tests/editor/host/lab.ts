@@ -66,9 +66,7 @@ export function chunks(app: App): readonly Chunk[] {
 
 /** Waits for the question and answers it. */
 export async function decide(app: App, decision: "allow_once" | "reject_once"): Promise<void> {
-  const [asked] = await until("an approval to be asked", () =>
-    app.chat.waiting.length ? app.chat.waiting : undefined,
-  );
+  const asked = await until("an approval to be asked", () => app.chat.waiting[0]);
   assert.ok(asked);
   await app.chat.approve({ runId: asked.runId, approvalId: asked.approvalId, decision });
 }
