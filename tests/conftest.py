@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPORA = Path(os.environ.get("DAIKU_CORPORA") or ROOT.parent / "shared" / "corpora")
@@ -66,8 +67,15 @@ def _refuse_elsewhere(event: str, args: tuple[Any, ...]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Forbid the network for the whole process: an audit hook cannot be taken out again, and need not be."""
+    """Forbid the network for the whole process (an audit hook cannot be taken out again, and need not be)."""
     sys.addaudithook(_refuse_elsewhere)
+    # A busy machine is slow, not wrong: no property fails for the time that it took.
+    settings.register_profile("daiku", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("daiku")
+    # Programs that tests start find the sources as the tests do.
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(ROOT / "server"), os.environ.get("PYTHONPATH", "")]
+    ).strip(os.pathsep)
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+import pytest
+
 from tests.services.models import MODEL, PROTOCOLS, Protocol, Said, serving
 
 Json = dict[str, Any]
@@ -73,6 +75,7 @@ async def story(protocol: Protocol, folder: Path) -> list[Json]:
 
 
 @pytest.mark.slow
+@pytest.mark.slow  # it starts the command once for each protocol
 async def test_six_protocols_give_the_same_chunks_but_for_ids(tmp_path: Path) -> None:
     stories = {p: await story(p, tmp_path / p) for p in PROTOCOLS}
     first = stories["openai-chat"]
