@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-import pytest
-
 from tests.services.models import MODEL, PROTOCOLS, Protocol, Said, serving
 
 Json = dict[str, Any]
