@@ -31,7 +31,8 @@ export function createApp(context: vscode.ExtensionContext): App {
   const log = vscode.window.createOutputChannel("Daiku", { log: true });
   const server = createServer(context, log);
   const models = createModels(server, context.workspaceState, log);
-  const mode = (): Mode => context.workspaceState.get<Mode>(MODE) ?? "act";
+  // Where nothing may be run or changed, no mode that would try is offered.
+  const mode = (): Mode => (vscode.workspace.isTrusted ? (context.workspaceState.get<Mode>(MODE) ?? "act") : "ask");
   const post = (message: ToPanel) => panel.post(message);
   const choice = () => ({ mode: mode(), model: models.chosen });
   const chat = createChat({ server, state: context.workspaceState, log, post, choice });
