@@ -75,7 +75,6 @@ TEXTS: dict[str, tuple[str, str]] = {
     "waiting": ("waiting for the model", "モデルの返事待ち"),
     "running": ("running", "実行中"),
     "more_lines": ("… {count} more lines", "… 残り {count} 行"),
-    "undo_with": ("undo with checkpoint {id}", "元に戻すチェックポイント {id}"),
     "cancelling": ("Stopping. Press Ctrl-C again to kill.", "停止しています。もう一度 Ctrl-C で強制終了します。"),
     "cancelled": ("Stopped.", "停止しました。"),
     "limit": ("Stopped at a limit.", "上限に達したので止まりました。"),
@@ -89,6 +88,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "resume_with": ("go on: daiku resume {run}", "再開: daiku resume {run}"),
     "plan.progress": ("Plan: {name} ({done} of {all} done)", "計画: {name}（{all} のうち {done} 完了）"),
     # approvals and questions
+    "approve.read": ("Show the model this file?", "このファイルをモデルに見せますか？"),
     "approve.edit": ("Change files?", "ファイルを変更しますか？"),
     "approve.command": ("Run this command?", "このコマンドを実行しますか？"),
     "approve.network": ("Reach the network?", "ネットワークに接続しますか？"),
@@ -144,7 +144,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "--approve ask needs a terminal. Use --approve edits, all or none.",
         "--approve ask には端末が必要です。--approve edits、all、none を使ってください。",
     ),
-    "error.tcp": ("--tcp must be HOST:PORT, not {value}.", "--tcp は HOST:PORT の形です（{value} は不可）。"),
     "error.chat_terminal": ("daiku chat needs a terminal. Use daiku run.", "daiku chat には端末が必要です。daiku run を使ってください。"),
     "error.internal": ("Something unexpected went wrong: {what}. The log has the details: {log}", "予期しない問題が起きました: {what}。詳細はログにあります: {log}"),
     "error.help": ("See: {command} --help", "参照: {command} --help"),

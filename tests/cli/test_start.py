@@ -1,0 +1,73 @@
+"""Starting is quick: nothing is loaded that the command at hand does not need."""
+
+from __future__ import annotations
+
+import os
+import re
+import string
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+
+from daiku.cli.main import COMMANDS
+from daiku.cli.texts import TEXTS
+from daiku.domain.events import ApprovalKind
+from tests.conftest import ROOT
+
+
+def python(code: str) -> str:
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "server")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("loaded", "never"),
+    [
+        (
+            "daiku.__main__, daiku.lsp.door",
+            ("click", "pydantic", "pygls", "sqlite3", "daiku.cli.main", "daiku.app"),
+        ),
+        (
+            "daiku.cli.main",
+            ("pygls", "daiku.app", "sqlite3", "jinja2", "json_repair", "httpx", "openai", "anthropic"),
+        ),
+        ("daiku.cli.run", ("pygls", "json_repair", "openai", "anthropic", "mcp", "readline")),
+    ],
+)
+def test_what_is_not_needed_is_not_loaded(loaded: str, never: tuple[str, ...]) -> None:
+    assert python(f"import sys, {loaded}; print([m for m in {never!r} if m in sys.modules])") == "[]"
+
+
+def test_the_module_is_the_command() -> None:
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "server"), "LC_ALL": "C.UTF-8"}
+    command = [sys.executable, "-m", "daiku"]
+    done = subprocess.run([*command, "--version"], env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = subprocess.run(
+        [*command, "lsp", "--help"], env=environ, capture_output=True, text=True, check=False
+    )
+    assert "--tcp HOST:PORT" in done.stdout
+    done = subprocess.run([*command, "nonsense"], env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+
+
+def fields(text: str) -> set[str]:
+    return {name for _, name, *_ in string.Formatter().parse(text) if name}
+
+
+def test_both_languages_name_the_same_things() -> None:
+    assert [key for key, (english, japanese) in TEXTS.items() if fields(english) != fields(japanese)] == []
+
+
+def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
+    source = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "server" / "daiku" / "cli").glob("*.py")
+    )
+    said = set(re.findall(r"""say\(["']([\w.]+)["']""", source))
+    made = {f"help.{name}" for name in COMMANDS} | {f"approve.{kind}" for kind in get_args(ApprovalKind)}
+    assert said | made == set(TEXTS)
