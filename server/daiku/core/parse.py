@@ -39,7 +39,8 @@ def read_json(reply: str, check: Check[T], *, cut: bool = False) -> T | Unreadab
         try:
             value = _loads(text)
         except ValueError as wrong:
-            unparsed = unparsed or _syntax(wrong)
+            if text[:1] in ("{", "["):  # what is wrong with prose helps nobody
+                unparsed = unparsed or _syntax(wrong)
             continue
         try:
             return check(value)
