@@ -82,7 +82,7 @@ def test_raw_line_breaks_inside_strings_are_borne() -> None:
         ("I cannot do that.", "there is no JSON"),
         ('{"b": 1}', '"a" is missing'),
         ('Sure: {"a": 1 "b"', "the JSON is not valid"),
-        ('Sure: {"a" 1} {"b', "Expecting ':' delimiter at line 1 column 6"),
+        ('Sure: {"a" 1, "b} x', "Expecting ':' delimiter at line 1 column 6"),
         ('{"a": 1', "Expecting ',' delimiter at line 1 column 8"),
         ('{"a": {"text": "echo ${HOME} and so', "not valid"),
         ('{"b": {"a": 1}, "c": "tru', "not valid"),
