@@ -166,3 +166,22 @@ async def test_an_unsaved_buffer_is_what_is_kept(folder: Path, workspace: Path) 
     editor.buffer = "changed by a tool"
     await s.restore(first)
     assert editor.buffer == "typed, not saved"
+
+
+async def test_undo_goes_back_run_by_run_and_says_when_nothing_is_left(folder: Path, workspace: Path) -> None:
+    s = store(folder, workspace)
+    (workspace / "a").write_text("start")
+    for run in ("first", "second"):
+        for step in ("1", "2"):
+            await s.take("s", run, ["a"])
+            (workspace / "a").write_text(run + step)
+    await s.undo("s")
+    assert (workspace / "a").read_text() == "first2"
+    await store(folder, workspace).undo("s")  # as after a restart
+    assert (workspace / "a").read_text() == "start"
+    with pytest.raises(UsageError, match="nothing to undo"):
+        await s.undo("s")
+    await s.take("s", "third", ["a"])
+    (workspace / "a").write_text("third")
+    await s.undo("s")
+    assert (workspace / "a").read_text() == "start"

@@ -22,7 +22,6 @@ from daiku.cli.sessions import session_line
 from daiku.cli.term import for_people, safe, somebody_there, terminal
 from daiku.cli.texts import say
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import Checkpointed, Chunk, RunStarted
 from daiku.domain.runs import ApprovalMode, Mode, RunResult
 from daiku.runs import Listener, RunRequest
 from daiku.settings import home, private_file
@@ -143,24 +142,11 @@ def _command(runner: asyncio.Runner, app: App, talk: Talk, text: str) -> Talk:
 
 def _undo(runner: asyncio.Runner, app: App, session: str | None) -> None:
     """Take back what the last run that changed files did to them."""
-    checkpoint = last_change(app.journal.chunks(session)) if session else None
-    if checkpoint is None:
+    if session is None:
         _say(say("chat.nothing_to_undo"))
         return
-    files = runner.run(app.checkpoints.restore(checkpoint))
+    files = runner.run(app.checkpoints.undo(session))
     _say(say("chat.undone", files=", ".join(safe(f.path) for f in files) or "-"))
-
-
-def last_change(chunks: list[Chunk]) -> str | None:
-    """The first checkpoint of the last run that has one."""
-    first: str | None = None
-    fresh = True
-    for chunk in chunks:
-        if isinstance(chunk.event, RunStarted) and chunk.parent is None:
-            fresh = True
-        elif isinstance(chunk.event, Checkpointed) and fresh:
-            first, fresh = chunk.event.checkpoint_id, False
-    return first
 
 
 def _model_name(app: App, name: str) -> str:

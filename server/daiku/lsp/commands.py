@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from daiku import api
 from daiku.domain.base import Wire
 from daiku.domain.errors import DaikuError, Failure, UsageError
-from daiku.domain.events import Checkpointed, RunStarted
+from daiku.domain.events import RunStarted
 from daiku.domain.runs import ContextItem, Mode, Range
 from daiku.lsp.connection import INFO, Connection
 from daiku.lsp.jsontext import MessageId, model_json
@@ -88,16 +88,7 @@ async def undo(c: Connection, args: CommandArgs, _: int | str | None) -> BaseMod
     session = args.session_id or _newest(
         c, [s.session_id for s in app.journal.list_sessions("", 1, c.workspace_key)]
     )
-    chunks = app.journal.chunks(session)
-    started = [chunk.seq for chunk in chunks if isinstance(chunk.event, RunStarted)]
-    taken = [chunk for chunk in chunks if isinstance(chunk.event, Checkpointed)]
-    if not taken:
-        raise UsageError(Failure(kind="not_found", message="There is nothing to undo in this conversation."))
-    # Everything that the last run with edits changed: its first checkpoint goes back before all of it.
-    begin = max((seq for seq in started if seq < taken[-1].seq), default=0)
-    first = next(chunk.event for chunk in taken if chunk.seq > begin)
-    assert isinstance(first, Checkpointed)
-    return api.FilesResult(files=await app.checkpoints.restore(first.checkpoint_id))
+    return api.FilesResult(files=await app.checkpoints.undo(session))
 
 
 async def stop(c: Connection, args: CommandArgs, _: int | str | None) -> None:

@@ -33,7 +33,8 @@ class Kept(Frozen):
 
 
 class Checkpoint(Frozen):
-    """What was kept before one edit. `number` rises by one within a session."""
+    """What was kept before one edit. `number` rises by one within a session; `restored` says that it
+    was brought back, so that the next undo goes further into the past."""
 
     id: str
     session: str
@@ -41,6 +42,7 @@ class Checkpoint(Frozen):
     number: int
     roots: tuple[str, ...]
     files: tuple[Kept, ...]
+    restored: bool = False
 
 
 class CheckpointStore:
@@ -109,6 +111,14 @@ class CheckpointStore:
         found = (_read(path) for path in _listed(self._records / _safe(session)))
         return tuple(checkpoint for checkpoint in found if checkpoint is not None)
 
+    async def undo(self, session: str) -> tuple[FileStat, ...]:
+        """Bring back all that the last run with edits changed; again, and the run before it is undone.
+        Raises UsageError where nothing is left to undo."""
+        standing = [c for c in self.list(session) if not c.restored]
+        if not standing:
+            raise _unusable("not_found", "There is nothing to undo in this conversation.", "")
+        return await self.restore(next(c.id for c in standing if c.run == standing[-1].run))
+
     async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
         """Bring back what this checkpoint and the session's later ones kept, each file as the earliest of
         them has it: whole or not at all for texts. Raises UsageError where that cannot be."""
@@ -126,7 +136,15 @@ class CheckpointStore:
             stats = await self._workspace.apply(Patch(files=tuple(changes)), "restore") if changes else ()
             for path, data in bytes_to_write:
                 await asyncio.to_thread(self._put_bytes, path, data)
+            self._mark_restored(checkpoint_id)
             return (*stats, *(FileStat(path=path, kind="edit") for path, _ in bytes_to_write))
+
+    def _mark_restored(self, checkpoint_id: str) -> None:
+        place = next(iter(self._records.glob(f"*/*-{_safe(checkpoint_id)}.json")), None)
+        for path in _listed(place.parent) if place else ():
+            checkpoint = _read(path) if place is not None and path.name >= place.name else None
+            if checkpoint is not None and not checkpoint.restored:
+                _write(path, checkpoint.model_copy(update={"restored": True}).model_dump_json().encode())
 
     def _since(self, checkpoint_id: str) -> dict[str, str | None]:
         place = next(iter(self._records.glob(f"*/*-{_safe(checkpoint_id)}.json")), None)
@@ -235,8 +253,15 @@ def _read(path: Path) -> Checkpoint | None:
         return None
 
 
+def _private_folder(folder: Path) -> None:
+    """Make a folder with those above it for this user alone; `mkdir(parents=True)` leaves those open."""
+    if not folder.is_dir():
+        _private_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
 def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(fd, "wb") as out:
