@@ -34,6 +34,8 @@ PROVIDER_VARIABLES = (
     "TAVILY_API_KEY",
     "TRACE_OTLP_ENDPOINT",
 )
+# What the person's terminal can do is no test's business.
+TERMINAL_VARIABLES = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 
 
@@ -81,7 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def daiku_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """`DAIKU_HOME` of this test; keys, addresses and DAIKU_* settings of the person who runs it are gone."""
-    for name in (*PROVIDER_VARIABLES, *PROXY_VARIABLES):
+    for name in (*PROVIDER_VARIABLES, *PROXY_VARIABLES, *TERMINAL_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     for name in [n for n in os.environ if n.startswith("DAIKU_") and n != "DAIKU_CORPORA"]:
         monkeypatch.delenv(name)

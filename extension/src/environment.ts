@@ -81,7 +81,16 @@ async function make(folder: string, wheel: string, requirements: string, setup: 
     setup.report(t("Making a Python environment…"));
     await run(uv, ["venv", "--no-config", "--quiet", "--python", `>=${OLDEST.join(".")}`, folder], setup);
     setup.report(t("Installing the server…"));
-    const install = [uv, "pip", "install", "--no-config", "--quiet", "--compile-bytecode", "--python", pythonIn(folder)];
+    const install = [
+      uv,
+      "pip",
+      "install",
+      "--no-config",
+      "--quiet",
+      "--compile-bytecode",
+      "--python",
+      pythonIn(folder),
+    ];
     await run(uv, [...install.slice(1), "--require-hashes", "-r", requirements], setup);
     await run(uv, [...install.slice(1), "--no-deps", wheel], setup);
     return;
