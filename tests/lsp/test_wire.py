@@ -45,7 +45,6 @@ def connect(*, ready: bool = True) -> Client:
         return "{}"
 
     async def shutdown(_: Any) -> str:
-        protocol.stopped = True
         return "null"
 
     async def ask(_: Any) -> str:

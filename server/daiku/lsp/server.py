@@ -40,7 +40,6 @@ def serve(environ: Mapping[str, str] = os.environ) -> Connection:
 
 async def shutdown(c: Connection) -> str:
     """Answer `shutdown`: nothing new is taken, runs under way stay resumable."""
-    c.protocol.stopped = True
     await c.close()
     c.protocol.cancel_all(but=asyncio.current_task())
     return "null"
@@ -117,6 +116,8 @@ async def run(
         reading.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await reading
+        if protocol.stopped and protocol.running:
+            await asyncio.wait(protocol.running, timeout=FLUSH_SECONDS)  # `shutdown` itself gets its answer
         await c.close()
         protocol.cancel_all()
         if protocol.running:

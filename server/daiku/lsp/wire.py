@@ -79,7 +79,7 @@ class Protocol(LanguageServerProtocol):
         self.listeners: dict[str, Listener] = {}
         self.on_exit: Callable[[int], None] = lambda _: None
         self.stopped = False
-        """True after `shutdown`."""
+        """True from `shutdown` on."""
         self._ready = False
         self._frames = Frames()
         self._running: dict[MessageId, asyncio.Task[str]] = {}
@@ -174,6 +174,8 @@ class Protocol(LanguageServerProtocol):
         if method == types.INITIALIZE and self._ready:
             raise Refused(INVALID_REQUEST, "The server is initialized already.")
         self._ready = True
+        # At once: `exit` may stand in the same bytes.
+        self.stopped = method == types.SHUTDOWN
         return handler
 
     def _typed(self, method: str) -> Handler | None:
