@@ -28,13 +28,18 @@ class Client:
         self._number = 0
 
     def ask(self, method: str, params: object) -> Json:
-        """The answer to one request; notifications and requests of the server are passed over."""
+        """The answer to one request, which must be no error."""
+        message = self.answer(method, params)
+        assert "error" not in message, message
+        return message
+
+    def answer(self, method: str, params: object) -> Json:
+        """Any answer to one request; notifications and requests of the server are passed over."""
         self._number += 1
         self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
         while True:
             message = self._read()
             if message.get("id") == self._number and "method" not in message:
-                assert "error" not in message, message
                 return message
 
     def tell(self, method: str, params: object) -> None:
@@ -43,7 +48,8 @@ class Client:
     def initialize(self, folder: Path) -> None:
         """Ask for `initialize`, as an editor with a folder does."""
         self.ask(
-            "initialize", {"processId": os.getpid(), "rootUri": folder.as_uri(), "capabilities": {"window": {}}}
+            "initialize",
+            {"processId": os.getpid(), "rootUri": folder.as_uri(), "capabilities": {"window": {}}},
         )
 
     def _send(self, message: Json) -> None:

@@ -21,12 +21,13 @@ Work = Callable[[], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: `ours` against `floor`, both in `unit`; `wish` is the goal beyond the goal."""
+    """One line of the table: `ours` against `floor`, both in `unit`. `goal` and `wish` (the goal beyond
+    it) are ratios; None where a line only informs."""
 
     what: str
     floor: float
     ours: float
-    goal: float
+    goal: float | None
     unit: str = "ms"
     wish: float | None = None
     against: str = ""
@@ -39,7 +40,7 @@ class Row:
 
     @property
     def ok(self) -> bool:
-        return self.ratio <= self.goal
+        return self.goal is None or self.ratio <= self.goal
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,14 @@ class Rounds:
         return Rounds(tuple(s / floor for s in self.floor), tuple(s / ours for s in self.ours))
 
     def row(
-        self, what: str, goal: float, *, scale: float, unit: str, against: str, wish: float | None = None
+        self,
+        what: str,
+        goal: float | None,
+        *,
+        scale: float,
+        unit: str,
+        against: str,
+        wish: float | None = None,
     ) -> Row:
         """A row of medians; `scale` turns the seconds of a round into `unit`."""
         ratio = median(o / f for f, o in zip(self.floor, self.ours, strict=True))

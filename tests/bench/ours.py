@@ -33,6 +33,7 @@ def make_app(base_url: str, folder: Path) -> App:
         sandbox=SandboxSettings(mode="off"),
     )
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "home" / "traces").mkdir(parents=True, exist_ok=True)  # as daiku.settings.home does
     app = build(config, workspace=DiskWorkspace((folder,)), home=folder / "home")
     app.registry.remove(app.registry.names)
     app.registry.add([Tool("bench/echo", "read", EchoArgs, echo)])

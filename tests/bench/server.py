@@ -91,12 +91,20 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
             elif path[1] == "deltas":
                 writer.write(b"".join(deltas(int(path[2]))))
             else:
-                for piece in deltas(int(path[2])):
-                    writer.write(piece)
-                    await asyncio.sleep(int(path[3]) / 1000)
+                await paced(writer, deltas(int(path[2])), int(path[3]) / 1000)
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):
         writer.close()
+
+
+async def paced(writer: asyncio.StreamWriter, pieces: tuple[bytes, ...], spacing: float) -> None:
+    """Each piece at its own time: a late one does not make those after it late."""
+    loop = asyncio.get_running_loop()
+    due = loop.time()
+    for piece in pieces:
+        writer.write(piece)
+        due += spacing
+        await asyncio.sleep(due - loop.time())
 
 
 async def main() -> None:

@@ -45,7 +45,5 @@ async def _start(folder: Path, rounds: int) -> list[Row]:
     )
     return [
         hello.row("start to initialize", 1.15, wish=0.3, scale=1000, unit="ms", against="empty pygls"),
-        whole.row(
-            "start to ready", 1.1, scale=1000, unit="ms", against="pygls + pydantic + jinja2"
-        ),
+        whole.row("start to ready", 1.1, scale=1000, unit="ms", against="pygls + pydantic + jinja2"),
     ]
