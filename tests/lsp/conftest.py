@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,6 @@ import pytest
 
 from daiku.lsp.server import run, serve
 from tests.lsp.pair import Client
-
-Connect = Callable[..., Any]
 
 
 def write_script(folder: Path, *lines: dict[str, Any], name: str = "script.jsonl") -> str:
@@ -38,7 +36,7 @@ class Whole:
 
 
 @asynccontextmanager
-async def started(environ: dict[str, str] | None = None) -> AsyncIterator[Whole]:
+async def started(environ: dict[str, str] | None = None) -> AsyncGenerator[Whole]:
     """A server before `initialize`."""
     c = serve(environ if environ is not None else os.environ)
     client = Client(c.protocol)
@@ -60,7 +58,7 @@ async def started(environ: dict[str, str] | None = None) -> AsyncIterator[Whole]
 
 
 @asynccontextmanager
-async def connected(workspace: Path, **params: Any) -> AsyncIterator[Whole]:
+async def connected(workspace: Path, **params: Any) -> AsyncGenerator[Whole]:
     """A server after `initialize`; `capabilities` and `client` are the client's."""
     async with started() as whole:
         options: dict[str, Any] = {"client": params.get("client", {"approvals": True})}
@@ -83,6 +81,3 @@ async def connected(workspace: Path, **params: Any) -> AsyncIterator[Whole]:
 @pytest.fixture
 def script(workspace: Path) -> Callable[..., str]:
     return lambda *lines, name="script.jsonl": write_script(workspace, *lines, name=name)
-
-
-Work = Callable[[], Awaitable[None]]

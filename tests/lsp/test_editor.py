@@ -63,7 +63,7 @@ class FakeEditor:
                 {"textDocument": {"uri": u, "version": None}, "edits": e} for u, e in edit["changes"].items()
             ]
         for change in changes:
-            document = change.get("textDocument")
+            document: Any = change.get("textDocument")
             if document and document["version"] not in (None, self.versions.get(document["uri"])):
                 return {"applied": False, "failureReason": "the document has changed"}
         for change in changes:

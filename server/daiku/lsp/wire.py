@@ -180,7 +180,8 @@ class Protocol(LanguageServerProtocol):
 
     def _typed(self, method: str) -> Handler | None:
         """A feature that was registered with pygls, its params checked by lsprotocol."""
-        features: dict[str, Callable[[Any], Any]] = self.fm.features  # pyright: ignore[reportUnknownMemberType]  # untyped in pygls
+        registry: Any = self.fm  # untyped in pygls
+        features: dict[str, Callable[[Any], Any]] = registry.features
         feature = features.get(method)
         if feature is None:
             return None
