@@ -130,7 +130,7 @@ async function openInBrowser(sample, env) {
   await ensureEditor();
   const vsix = await packClient();
   const state = editorState();
-  const settings = { "workbench.colorTheme": "Default Dark Modern" };
+  const settings = { "chat.commandCenter.enabled": false, "workbench.colorTheme": "Default Dark Modern" };
   const server = await startCodeServer({ vsix, env, settings, port: await freePort(), folder: state });
   let end;
   const ended = new Promise((resolve) => {
@@ -157,7 +157,7 @@ await main(async () => {
   await ensureNode();
   const python = await ensurePython("requirements");
   const command = daikuCommand(python);
-  const env = { ...(await demonstration()), DAIKU_DEV_SERVER: command };
+  const env = { ...(await demonstration()), DAIKU_DEV_SERVER: command, DAIKU_DEV_OPEN: "1" };
   const sample = await makeSample();
   const forget = () => rmSync(path.dirname(sample), { recursive: true, force: true });
   if (words.length > 0) {
