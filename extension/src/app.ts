@@ -67,7 +67,7 @@ export function createApp(context: vscode.ExtensionContext): App {
   watchSettings(context, app);
   if (vscode.workspace.isTrusted) setImmediate(() => server.client().catch(() => undefined));
   // `npm start` shows Daiku at once; an installed Daiku waits until it is asked for.
-  if (process.env["DAIKU_DEV_OPEN"]) setImmediate(() => void panel.reveal());
+  if (process.env.DAIKU_DEV_OPEN) setImmediate(() => void panel.reveal());
   return app;
 }
 

@@ -255,7 +255,12 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
             client,
             "daiku/chat",
             {
-              ...{ text, context: [...context], mode: mode === "ask" && !vscode.workspace.isTrusted ? mode : (options.mode ?? mode), partialResultToken },
+              ...{
+                text,
+                context: [...context],
+                mode: mode === "ask" && !vscode.workspace.isTrusted ? mode : (options.mode ?? mode),
+                partialResultToken,
+              },
               ...(model ? { model } : {}),
               ...(session ? { sessionId: session } : {}),
             },

@@ -34,7 +34,7 @@ function Inner({ item, undone, focus, session }: Props) {
     case "thinking":
       return <Thought item={item} />;
     case "tool":
-      return item.tool === "user/ask" ? null : <Tool item={item} undone={undone} />;
+      return SHOWN_OTHERWISE.has(item.tool) && item.status !== "failed" ? null : <Tool item={item} undone={undone} />;
     case "approval":
       return <Approval item={item} focus={focus} />;
     case "question":
@@ -69,6 +69,9 @@ function Inner({ item, undone, focus, session }: Props) {
       return ((_unknown: never) => null)(item);
   }
 }
+
+/** Calls that have a card of their own. */
+const SHOWN_OTHERWISE = new Set(["user/ask", "plan/propose", "plan/update_step", "plan/get"]);
 
 const NOTICE_ICONS = { info: "info", warning: "warning", error: "error" };
 
