@@ -97,7 +97,7 @@ def test_what_only_sounds_like_an_overflow_is_none(
 )
 def test_the_message_is_found_in_every_shape(document: object) -> None:
     error = from_status(SERVICE, 400, document)  # type: ignore[arg-type]  # JSON of many shapes
-    assert error.failure.message == "X rejected the request (HTTP 400): boom"
+    assert error.failure.message == "X rejected the request (HTTP 400): boom."
 
 
 @pytest.mark.parametrize(
@@ -176,3 +176,25 @@ def test_no_message_shows_a_key_or_a_page_or_a_book() -> None:
     assert len(told) < 800
     assert "hush" not in repr(SERVICE)
     assert from_status(SERVICE, 502, "<html>Bad gateway</html>").failure.message == "X failed (HTTP 502)."
+
+
+def test_what_the_vendor_says_ends_as_a_sentence() -> None:
+    said = from_status(SERVICE, 400, {"error": {"message": "no such thing"}}).failure.message
+    assert said.endswith("no such thing.")
+    said = from_status(SERVICE, 400, {"error": {"message": "だめです。"}}).failure.message
+    assert said.endswith("だめです。")
+
+
+def test_a_body_that_is_no_error_is_not_called_one_of_the_service() -> None:
+    failure = from_body(SERVICE, {}).failure
+    assert failure.kind == "format"
+    assert "llm.x.base_url" in failure.hint
+
+
+def test_a_key_that_cannot_be_sent_is_named() -> None:
+    with pytest.raises(UnicodeEncodeError) as raised:
+        "sk-日本".encode("ascii")
+    error = from_exception(SERVICE, raised.value)
+    assert isinstance(error, LLMAuthError)
+    assert "X_API_KEY" in error.failure.hint
+    assert "日本" not in error.failure.message

@@ -873,3 +873,21 @@ async def test_requests_side_by_side_share_one_client(
     assert {reply.message.text for _, reply in replies} == {"Hello"}
     assert sorted(a.json["messages"][1]["content"] for a in model_server.asked) == list("01234567")
     assert model_server.connections <= 8
+
+
+async def test_a_web_page_in_place_of_the_service_is_told_and_not_asked_again(
+    model_server: ModelServer, chat: OpenAIProvider
+) -> None:
+    page = Answer([b"<html>Sign in</html>"], headers={"content-type": "text/html; charset=utf-8"})
+    model_server.answer(CHAT, page)
+    error = await failure(chat)
+    assert "web page" in error.failure.message
+    assert "base_url" in error.failure.hint
+    assert not error.failure.retryable
+
+
+async def test_an_answer_without_a_body_is_told(model_server: ModelServer, chat: OpenAIProvider) -> None:
+    model_server.answer(CHAT, Answer([], headers={"content-type": "text/event-stream"}))
+    error = await failure(chat)
+    assert isinstance(error, StreamCutError)
+    assert "nothing" in error.failure.message

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
-from daiku.domain.events import ApprovalAsked, Chunk, MessageSaid, ToolResponded, encode_event
+import pytest
+
+from daiku.domain.events import ApprovalAsked, Chunk, MessageSaid, Notice, ToolResponded, encode_event
+from daiku.domain.runs import RunLimits
 from daiku.runs import RunRequest
 from daiku.runs.replay import replay
 from tests.runs.playing import Watch, make_app, shell
@@ -81,3 +85,56 @@ def _with_event(chunk: Chunk, event: MessageSaid) -> Chunk:
     return Chunk(
         chunk.seq, chunk.time, chunk.session, chunk.run, chunk.agent, event, encode_event(event), chunk.parent
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"calls": [{"tool": "no/such", "args": {}}]},
+        {"calls": [{"tool": "files/read", "args": {"file": 1}}]},
+        {"calls": [{"tool": "files/read", "malformed": "{"}]},
+        {"text": "half of", "error": {"kind": "bad_request"}},
+        {"error": {"kind": "auth"}},
+        {"text": "cut he", "finish": "length"},
+        {"text": ""},
+    ],
+)
+async def test_what_went_wrong_replays_to_the_same_events(tmp_path: Path, line: dict[str, Any]) -> None:
+    (tmp_path / "project").mkdir()
+    app = make_app(tmp_path, line, {"text": "Well then."})
+    result = await app.runs.run(RunRequest("go", approvals="all"), Watch())
+    replayed = await replay(app.journal.chunks(result.session_id))
+    assert replayed.difference is None, replayed.difference
+    await app.aclose()
+
+
+async def test_a_reply_that_ran_out_of_time_replays_to_the_same_events(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    app = make_app(tmp_path, {"text": "a word " * 200, "delay_ms": 50})
+    limits = RunLimits(max_seconds=1)
+    result = await app.runs.run(RunRequest("go", limits=limits), Watch())
+    assert result.status == "limit"
+    assert result.text.startswith("a word ")
+    replayed = await replay(app.journal.chunks(result.session_id))
+    assert replayed.difference is None, replayed.difference
+    await app.aclose()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ({"text": "cut he", "finish": "length"}, "cut off"),
+        ({"text": "No.", "finish": "content_filter"}, "refusal"),
+        ({"text": ""}, "without a word"),
+    ],
+)
+async def test_an_end_that_the_reply_does_not_tell_is_told(
+    tmp_path: Path, line: dict[str, Any], words: str
+) -> None:
+    (tmp_path / "project").mkdir()
+    app, watch = make_app(tmp_path, line), Watch()
+    await app.runs.run(RunRequest("go"), watch)
+    notices = [c.event.text for c in watch.chunks if isinstance(c.event, Notice)]
+    assert len(notices) == 1
+    assert words in notices[0]
+    await app.aclose()

@@ -185,3 +185,9 @@ async def test_undo_goes_back_run_by_run_and_says_when_nothing_is_left(folder: P
     (workspace / "a").write_text("third")
     await s.undo("s")
     assert (workspace / "a").read_text() == "start"
+
+
+async def test_every_folder_of_the_checkpoints_is_private(folder: Path, workspace: Path) -> None:
+    (workspace / "a").write_text("one")
+    await store(folder, workspace).take("s", "r", ["a"])
+    assert {stat.S_IMODE(p.stat().st_mode) for p in [folder, *folder.rglob("*")] if p.is_dir()} == {0o700}

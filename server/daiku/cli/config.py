@@ -42,11 +42,12 @@ def show(folder: str | None, as_json: bool) -> None:  # click's flag
         return
     out = terminal(sys.stdout)
     section = ""
-    for key in every_key():
+    for key in sorted(every_key(), key=lambda key: "." in key):
         table, _, name = key.rpartition(".")
         if table != section:
             section = table
-            click.echo(out.paint(f"[{table}]", "bold"))
+            if table:
+                click.echo(out.paint(f"[{table}]", "bold"))
         source = loaded.origins.get(key, "")
         text = f"{name} = {safe(json.dumps(_value(loaded, key), ensure_ascii=False))}"
         if source:

@@ -206,7 +206,8 @@ def _conclude(result: RunResult, code: int, people: Terminal, seconds: float, *,
         complain(result.error.message, result.error.hint, code)
     elif result.status == "limit":
         reached = result.error.message if result.error else say("limit")
-        complain(reached, f"({go_on})", code)
+        hint = result.error.hint if result.error else ""
+        complain(reached, f"{hint} ({go_on})".strip(), code)
     elif result.status == "cancelled":
         complain(say("cancelled"), f"({go_on})", code)
     elif result.status == "paused":

@@ -291,7 +291,7 @@ def usage_text(usage: Usage, seconds: float = 0) -> str:
     cached = say("usage.cached", cached=f"{usage.cached_tokens:,}") if usage.cached_tokens else ""
     parts = [
         say("usage", prompt=f"{usage.prompt_tokens:,}{cached}", completion=f"{usage.completion_tokens:,}"),
-        f"${usage.cost:.4f}" if usage.cost is not None else "",
+        f"${usage.cost:.4f}" if usage.cost else "",
         f"{seconds:.1f} s" if seconds else "",
     ]
     return " · ".join(part for part in parts if part)

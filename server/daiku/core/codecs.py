@@ -51,9 +51,11 @@ You have no tools of your own. A control program reads the JSON command in your 
 
 @dataclass(frozen=True, slots=True)
 class FormatProblem:
-    """A reply outside the protocol; `message` goes back to the model as the next user message."""
+    """A reply outside the protocol: `message` goes back to the model as the next user message,
+    `problem` is what is wrong in a few words."""
 
     message: str
+    problem: str = ""
 
 
 def encode(request: ModelRequest, protocol: TextProtocol) -> ModelRequest:
@@ -179,7 +181,8 @@ def _marked_calls(reply: str) -> tuple[str, tuple[ToolCall, ...]] | None:
 def _problem(wrong: Unreadable, protocol: TextProtocol) -> FormatProblem:
     form = RULES[protocol].split("\n\n")[1]
     return FormatProblem(
-        f"Your reply could not be read: {wrong.problem}.\nAnswer with exactly one JSON object of this form:\n{form}"
+        f"Your reply could not be read: {wrong.problem}.\nAnswer with exactly one JSON object of this form:\n{form}",
+        wrong.problem,
     )
 
 

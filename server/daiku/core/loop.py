@@ -42,6 +42,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import (
     AssistantMessage,
+    FinishReason,
     Message,
     ModelEvent,
     Reply,
@@ -127,11 +128,12 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
                 case Restarted():
                     shown.clear()
                     record(Notice(level="warning", text=piece.reason))
-                case Reply(message, usage, _):
+                case Reply(message, usage, finish):
                     shown.clear()
                     record(
                         _said(message, seen, ports.agent),
                         Used(**dict(usage)),
+                        *_remarks(message, finish),
                     )
                 case _:
                     assert_never(piece)
@@ -155,6 +157,19 @@ def _said(message: AssistantMessage, seen: int, agent: str) -> MessageSaid:
         opaque=message.opaque,
         seen=seen,
     )
+
+
+def _remarks(message: AssistantMessage, finish: FinishReason) -> tuple[Notice, ...]:
+    """What a person must know of how a reply ended, where the reply itself does not tell."""
+    if finish == "length":
+        text = "The reply was cut off: the model reached its output limit."
+    elif finish == "content_filter":
+        text = "The reply was ended by a refusal or the service's content filter."
+    elif not message.text.strip() and not message.calls:
+        text = "The model ended its turn without a word."
+    else:
+        return ()
+    return (Notice(level="warning", text=text),)
 
 
 def _keep_partial(shown: list[str], seen: int, record: Recorder, agent: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from daiku.domain.errors import (
 from daiku.llm.vendor_errors import STATUS_OF_CODE, VendorError, is_overflow, read_error
 
 LONGEST_MESSAGE = 600
+_ENDS = (".", "!", "?", "…", "。", "！", "？")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ def from_body(service: Service, document: JsonValue) -> LLMError:
     """The error that a stream or a 200 body carries."""
     error = read_error(document)
     named = [STATUS_OF_CODE[code] for code in error.codes if code in STATUS_OF_CODE]
+    if not (error.status or named or error.message):
+        return unreadable(service, json.dumps(document, ensure_ascii=False))
     return _translate(service, error.status or (named[-1] if named else 500), error, None)
 
 
@@ -124,7 +128,15 @@ def from_exception(service: Service, error: Exception) -> LLMError:
             return LLMRequestError(failure)
         case httpx2.RequestError():
             reason = service.clean(str(error)) or type(error).__name__
-            return _lost("connection", f"The connection to {service.label} was lost: {reason}.", "")
+            message = f"The connection to {service.label} was lost: {reason}."
+            return _lost("connection", message, "Ask again; if it stays, check the network and the proxy.")
+        case UnicodeEncodeError():
+            failure = Failure(
+                kind="auth",
+                message=f"The key or a header of {service.label} has characters that cannot be sent.",
+                hint=f"Copy it again: {service.key_hint}",
+            )
+            return LLMAuthError(failure)
         case _:
             reason = service.clean(f"{type(error).__name__}: {error}")
             return LLMRequestError(
@@ -154,13 +166,37 @@ def stream_cut(service: Service) -> StreamCutError:
     )
 
 
+def empty(service: Service) -> StreamCutError:
+    """The service answered with nothing at all."""
+    return StreamCutError(
+        Failure(
+            kind="stream_cut",
+            message=f"{service.label} answered with nothing.",
+            hint=f"Ask again; if it stays, check llm.{service.name}.base_url.",
+            retryable=True,
+        )
+    )
+
+
+def web_page(service: Service) -> LLMRequestError:
+    """A page for people stands where the service should be."""
+    place = f" at {service.address}" if service.address else ""
+    return LLMRequestError(
+        Failure(
+            kind="not_found",
+            message=f"{service.label}{place} answered with a web page, not as a model service does.",
+            hint=f"Check llm.{service.name}.base_url (many end with /v1), and whether a proxy asks to sign in.",
+        )
+    )
+
+
 def unreadable(service: Service, what: str) -> StreamCutError:
     """The service sent something that is not its protocol; `what` shows the beginning of it."""
     return StreamCutError(
         Failure(
             kind="format",
-            message=f"{service.label} sent what cannot be read: {service.clean(what)[:200]}",
-            hint="Check that llm.base_url and the provider's name belong to the same kind of service.",
+            message=f"{service.label} sent what cannot be read: {service.clean(what)[:200]}.",
+            hint=f"Check that llm.{service.name}.base_url is the address of such a service.",
             retryable=True,
         )
     )
@@ -192,14 +228,14 @@ def _lost(kind: FailureKind, message: str, hint: str, status: int = 0) -> LLMTim
 def _translate(service: Service, status: int, error: VendorError, wait: float | None) -> LLMError:
     """The typed error for a status and what the vendor said."""
     said = service.clean(error.message)
-    about = f": {said}" if said else "."
+    about = f": {said}{'' if said.endswith(_ENDS) else '.'}" if said else "."
     codes = set(error.codes)
     wait = error.retry_after if wait is None else wait
     if is_overflow(status, error):
         failure = Failure(
             kind="context_overflow",
             message=f"The conversation is too long for this model of {service.label}{about}",
-            hint="Compact the conversation, start a new one, or choose a model with a larger window.",
+            hint="Start a new conversation, or choose a model with a larger window.",
         )
         return ContextOverflowError(failure, status=status)
     if (

@@ -62,7 +62,8 @@ class Exchange:
                 yield _closed(reply, read, usage)
                 return
             if attempt < ATTEMPTS:
-                yield Restarted(f"The reply could not be read: {read.message}", attempt, WAIT)
+                again = f"Asking again ({attempt} of {ATTEMPTS - 1})."
+                yield Restarted(f"The reply could not be read: {read.problem}. {again}", attempt, WAIT)
                 await self.sleep(WAIT)
                 written = _told(written, reply, read)
         raise LLMRequestError(

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, Reply, TextDelta, ThinkingDelta
-from daiku.llm.failures import Service, from_exception, from_status, silent, unreadable
+from daiku.llm.failures import Service, empty, from_exception, from_status, silent, unreadable, web_page
 from daiku.llm.stream import parse_json
 
 CONNECT_SECONDS = 30.0
@@ -125,10 +125,13 @@ async def stream_reply(
         response = await open_response()
     except Exception as error:  # vendors' SDKs raise their own; all become LLMError here
         raise from_exception(service, error) from error
+    if response.headers.get("content-type", "").startswith("text/html"):
+        await response.aclose()
+        raise web_page(service)
     plain = "content-encoding" not in response.headers
     pieces = response.aiter_raw() if plain else response.aiter_bytes()
     watch = Watch(float(settings.idle_seconds))
-    silent_so_far = True
+    silent_so_far, data = True, b""
     try:
         async for data in pieces:
             watch.heard()
@@ -138,6 +141,8 @@ async def stream_reply(
             if decoder.ended:
                 break
             watch.wait()
+        if not data:
+            raise empty(service)
         reply = decoder.finish()
         if silent_so_far:  # a service that does not stream: whoever watches still sees what it says
             for event in _told_at_once(reply):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import pairwise
 
 from daiku.core import loop
@@ -35,8 +36,9 @@ from daiku.domain.events import (
     Used,
     encode_event,
 )
-from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, Usage
+from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.runs.consenting import CONSENT
 
 
 class Difference(Frozen):
@@ -52,6 +54,10 @@ class Replayed(Frozen):
 
     events: int
     difference: Difference | None = None
+
+
+class _Broken(asyncio.CancelledError):  # control flow: the loop keeps what was shown, as it did then
+    """The reply was broken off from outside: cancelled, or out of time."""
 
 
 class _Over(Exception):  # control flow: the record has nothing more to give
@@ -86,7 +92,7 @@ async def _play(recorded: _Recorded, state: State) -> State:
         if isinstance(first, RunStarted):
             record(first)
         await loop.run(record, recorded)
-    except _Over:
+    except (_Over, _Broken):
         pass
     recorded.close()
     return fold(recorded.events, state)
@@ -104,8 +110,7 @@ class _Recorded:
     def __init__(self, chunks: list[Chunk]) -> None:
         self.made: list[Event] = []
         self.events = events = [c.event for c in chunks]
-        self._replies = deque(e for e in events if isinstance(e, MessageSaid) and e.role == "assistant")
-        self._usage = deque(e for e in events if isinstance(e, Used))
+        self._replies = deque(_replies(events))
         self._summaries = deque(e for e in events if isinstance(e, Compacted))
         self._answers = {e.id: e for e in events if isinstance(e, ToolResponded)}
         self._called = {e.id for e in events if isinstance(e, ToolCalled)}
@@ -136,11 +141,24 @@ class _Recorded:
         while len(self.made) < len(self.events):
             event = self.events[len(self.made)]
             steered = isinstance(event, MessageSaid) and event.role == "user"
-            if not steered and not isinstance(event, OUTSIDE):
+            if not steered and not isinstance(event, OUTSIDE) and not self._of_an_edge(event):
                 break
             found.append(event)
             self.made.append(event)
         return found
+
+    def _of_an_edge(self, event: Event) -> bool:
+        """Asked and answered by an edge (MCP servers), not by the loop for a call."""
+        match event:
+            case ApprovalAsked(call_id=call) | InputAsked(call_id=call):
+                return call.startswith(CONSENT)
+            case ApprovalGiven(approval_id=given):
+                mine = (a for a in self._asked.values() if a.approval_id == given)
+            case InputGiven(input_id=given):
+                mine = (a for a in self._inputs.values() if a.input_id == given)
+            case _:
+                return False
+        return any(asked.call_id.startswith(CONSENT) for asked in mine)
 
     def _aligned(self, event: Event) -> Event:
         """When something was said while the model was asked is a matter of time, not of decisions."""
@@ -179,7 +197,7 @@ class _Recorded:
             isinstance(one, ToolCalled) and one.id == call.id and other is answer
             for one, other in pairwise(self.events)
         )
-        if answer is not None and at_once and not answer.ok:
+        if answer is not None and at_once and not answer.ok and answer.data is None:
             return Verdict("deny", answer.result)
         return Verdict("allow", "")
 
@@ -188,18 +206,22 @@ class _Recorded:
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
         if not self._replies:
-            failure = next((e for e in self.events if e.type == "error"), None)
-            if failure is None:
-                raise _Over
-            raise LLMRequestError(
-                Failure.model_validate_json(encode_event(failure)),
-            )
-        said = self._replies.popleft()
-        used = self._usage.popleft() if self._usage else Used()
+            raise self._failure() or _Over
+        said, used = self._replies.popleft()
+        if used is None:
+            yield TextDelta(said.text)
+            raise self._failure() or _Broken
         message = AssistantMessage(
             text=said.text, thinking=said.thinking, calls=said.calls, opaque=said.opaque
         )
         yield Reply(message, Usage.model_validate(used.model_dump()), "stop")
+
+    def _failure(self) -> LLMRequestError | None:
+        """What the record says went wrong; None where it was ended from outside."""
+        failure = next((e for e in self.events if isinstance(e, ErrorHappened)), None)
+        if failure is None or failure.kind == "limit":
+            return None
+        return LLMRequestError(Failure.model_validate_json(encode_event(failure)))
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
         answer = self._answers.get(call.id)
@@ -237,6 +259,13 @@ class _Recorded:
         if not self._summaries:
             raise _Over
         return self._summaries.popleft().summary
+
+
+def _replies(events: list[Event]) -> Iterator[tuple[MessageSaid, Used | None]]:
+    """What the model said with what it cost; what broke off in the middle cost nothing that is known."""
+    for event, following in pairwise([*events, None]):
+        if isinstance(event, MessageSaid) and event.role == "assistant":
+            yield event, following if isinstance(following, Used) else None
 
 
 def _plain(event: Event) -> str:

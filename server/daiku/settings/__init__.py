@@ -229,7 +229,7 @@ def _check_together(config: Config, origins: Mapping[str, str]) -> None:
 
 def _wrong(problems: list[str]) -> UsageError:
     text = "; ".join(problems[:4]) + (f"; and {len(problems) - 4} more" if len(problems) > 4 else "")
-    return UsageError(Failure(kind="usage", message=text, hint="All settings: daiku config show"))
+    return UsageError(Failure(kind="usage", message=f"{text}.", hint="All settings: daiku config show"))
 
 
 def every_key() -> tuple[str, ...]:
