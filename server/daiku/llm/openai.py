@@ -42,6 +42,12 @@ OPTIONAL = (
     "store",
     "max_tokens",
 )
+# What the SDK tells every service about this machine. No service needs it; each header costs its way.
+_TELEMETRY = (
+    *("X-Stainless-Lang", "X-Stainless-Package-Version", "X-Stainless-OS", "X-Stainless-Arch"),
+    *("X-Stainless-Runtime", "X-Stainless-Runtime-Version", "X-Stainless-Async"),
+    *("X-Stainless-Retry-Count", "X-Stainless-Read-Timeout"),
+)
 _ENCRYPTED = re.compile(r"encrypted content is not supported", re.IGNORECASE)
 _NOT_FOR_CHAT = re.compile(
     r"embedding|whisper|tts|dall-e|moderation|transcribe|realtime|audio|image|sora|davinci|babbage|-instruct\b",
@@ -117,7 +123,7 @@ class OpenAIProvider:
             client = await self._sdk()
             try:
                 return await client.post(
-                    path,
+                    self._service.address + path,  # whole: the SDK puts a path and its base together at length
                     cast_to=httpx2.Response,
                     content=body,
                     options={"headers": self._headers},
@@ -233,8 +239,8 @@ class OpenAIProvider:
         if not self._official:
             client.organization = client.project = None  # of the environment, for OpenAI alone
         has_own = any(name.lower() == "authorization" for name in self._settings.headers)
-        if not self._key and not has_own:
-            self._headers = {"Authorization": Omit()}  # pyright: ignore[reportAttributeAccessIssue]  # the SDK's way to send none
+        unsent = _TELEMETRY if self._key or has_own else (*_TELEMETRY, "Authorization")
+        self._headers = dict.fromkeys(unsent, Omit())  # pyright: ignore[reportAttributeAccessIssue]  # the SDK's way to send none
         self._client = client
         return client
 
