@@ -525,7 +525,7 @@ export interface RunResult {
   error?: Failure;
 }
 
-/** First event of a run. `prompt` is what the person said; `images` and `context` what came along. */
+/** First event of a run. `prompt` is what the person said; `images` and `context` what came along. With `calls` the run carries these out, one by one, and asks no model. */
 export interface RunStarted {
   prompt: string;
   mode: "ask" | "plan" | "act";
@@ -533,6 +533,7 @@ export interface RunStarted {
   limits: RunLimits;
   context: ContextItem[];
   images: Image[];
+  calls: ToolCall[];
 }
 
 /** `capabilities.experimental.daiku` of the initialize answer. */

@@ -13,6 +13,7 @@ from daiku.app import App
 from daiku.domain.errors import UsageError
 from daiku.domain.events import ApprovalAsked, InputAsked, ToolResponded
 from daiku.domain.runs import Mode, RunLimits, RunResult
+from daiku.domain.tools import ToolCall
 from daiku.runs import RunRequest
 from tests.runs.playing import Watch, make_app, shell
 
@@ -218,3 +219,21 @@ async def test_a_failing_model_ends_the_run_as_failed_with_a_hint(play: Play) ->
     assert result.status == "failed"
     assert result.error is not None
     assert (result.error.kind, result.error.hint) == ("auth", "set another")
+
+
+async def test_given_calls_run_without_a_model_and_stop_at_the_first_that_fails(
+    play: Play, tmp_path: Path
+) -> None:
+    app, watch = play({"error": {"kind": "auth"}}), Watch()
+    commands = ("echo one", "echo two > two; exit 3", "touch three")
+    calls = tuple(ToolCall(tool="shell/run", args={"command": c}) for c in commands)
+    result = await app.runs.run(RunRequest("run them", agent="runner", calls=calls, approvals="all"), watch)
+    assert result.status == "completed"
+    assert "stopped" in result.text
+    outcomes = [c.event.ok for c in watch.chunks if isinstance(c.event, ToolResponded)]
+    assert outcomes == [True, False]
+    assert sorted(p.name for p in (tmp_path / "project").iterdir()) == ["two"]
+    second = await app.runs.run(
+        RunRequest("again", session=result.session_id, calls=calls[:1], approvals="all"), Watch()
+    )
+    assert second.text == "All 1 done."

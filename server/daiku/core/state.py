@@ -53,7 +53,8 @@ class State(NamedTuple):
     `pending` are the calls of the last reply without a response, in order; `started` those of
     them that are under way. `held` waits until no call is pending: a message between calls and
     their results would be refused by every provider. `errors` counts replies in a row of which no
-    call could be carried out; `went_well` says that one of the present reply was.
+    call could be carried out; `went_well` says that one of the present reply was. `given` are calls
+    that the run was handed instead of a model.
     """
 
     started_run: bool = False
@@ -61,6 +62,7 @@ class State(NamedTuple):
     mode: Mode = "act"
     model: str = ""
     limits: RunLimits = RunLimits()
+    given: tuple[ToolCall, ...] = ()
     messages: tuple[Message, ...] = ()
     pending: tuple[ToolCall, ...] = ()
     started: frozenset[str] = frozenset()
@@ -147,6 +149,7 @@ def _begun(state: State, event: RunStarted) -> State:
         mode=event.mode,
         model=event.model,
         limits=event.limits,
+        given=event.calls,
         messages=(*settled.messages, asked),
         plans=state.plans,
         tainted=state.tainted,

@@ -19,7 +19,8 @@ from daiku.domain.tools import ToolCall, ToolImage
 
 
 class RunStarted(Wire):
-    """First event of a run. `prompt` is what the person said; `images` and `context` what came along."""
+    """First event of a run. `prompt` is what the person said; `images` and `context` what came along.
+    With `calls` the run carries these out, one by one, and asks no model."""
 
     type: ClassVar[str] = "run_started"
     prompt: str
@@ -28,6 +29,7 @@ class RunStarted(Wire):
     limits: RunLimits = RunLimits()
     context: tuple[ContextItem, ...] = ()
     images: tuple[Image, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
 
 
 class RunFinished(Wire):

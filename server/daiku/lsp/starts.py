@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from daiku import api
@@ -13,6 +13,7 @@ from daiku.domain.events import Chunk, Edited, PlanChanged, ToolCalled, ToolResp
 from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan
 from daiku.domain.runs import ApprovalMode, RunResult
+from daiku.domain.tools import ToolCall
 from daiku.lsp.asking import MessageBoxes
 from daiku.lsp.connection import Connection
 from daiku.lsp.stream import ChunkStream, ProgressBar, fan_out
@@ -78,9 +79,13 @@ async def commands(c: Connection, p: api.CommandsParams) -> RunResult:
     if not (p.instruction or p.commands):
         raise invalid(["instruction: give an instruction or commands"])
     lines = "\n".join(f"```sh\n{command}\n```" for command in p.commands)
-    parts = [p.instruction or "", f"{RUN_EXACTLY}\n{lines}" if lines else ""]
     gathered = Gathered()
-    request = RunRequest("\n\n".join(part for part in parts if part), agent="runner")
+    if p.instruction:
+        text = f"{p.instruction}\n\n{RUN_EXACTLY}\n{lines}" if lines else p.instruction
+        request = RunRequest(text, agent="runner")
+    else:
+        calls = tuple(ToolCall(tool="shell/run", args={"command": command}) for command in p.commands)
+        request = RunRequest(lines, agent="runner", calls=calls)
     result = await start(c, p, request, gathered.hear)
     return api.CommandsResult(**_fields(result), commands=tuple(gathered.commands))
 
@@ -94,14 +99,10 @@ async def start(
     c: Connection, p: api.RunStart, request: RunRequest, hear: Listener | None = None
 ) -> RunResult:
     """Run `request` with what every start may carry, shown as the client wants it."""
-    whole = RunRequest(
-        request.text,
+    whole = replace(
+        request,
         session=p.session_id,
-        mode=request.mode,
         model=p.model or "",
-        agent=request.agent,
-        context=request.context,
-        images=request.images,
         limits=p.limits,
         approvals=p.approvals or "ask",
     )

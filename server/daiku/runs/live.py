@@ -30,6 +30,7 @@ from daiku.domain.messages import (
 )
 from daiku.domain.runs import ApprovalMode, RunResult, RunStatus
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.runs.given import next_given
 from daiku.runs.wiring import Wiring
 from daiku.tools.tool import ToolContext
 from daiku.trace.export import Tracing
@@ -89,7 +90,7 @@ class LiveRun:
     def prepare(self) -> None:
         """Resolve model, prompt and tools from the state's mode and model. Raises DaikuError."""
         state, wiring = self.record.state, self._wiring
-        self._model = wiring.model(state.model)
+        self._model = None if state.given else wiring.model(state.model)
         self._tools = self._agent.offered(wiring.registry.specs(), state.mode)
         self._by_name = {spec.name: spec for spec in self._tools}
         self._system = system_prompt(self._agent, state.mode, wiring.roots, bool(self._tools))
@@ -97,7 +98,7 @@ class LiveRun:
         self.rules = Rules(
             spec=self._spec,
             verdict=self._verdict,
-            compact_at=int(self._model.context * COMPACT_SHARE),
+            compact_at=int(self._model.context * COMPACT_SHARE) if self._model else 0,
         )
 
     @property
@@ -120,6 +121,9 @@ class LiveRun:
             tools=self._tools,
             session=self.session,
         )
+        if self._model is None:
+            yield next_given(state)
+            return
         async for piece in self._model.stream(request):
             yield self._canonical(piece) if isinstance(piece, Reply) else piece
 
@@ -136,6 +140,8 @@ class LiveRun:
         request = ModelRequest(
             model="", system=SUMMARY_ORDER, messages=(UserMessage(text=text),), session=self.session
         )
+        if self._model is None:
+            return ""
         async for piece in self._model.stream(request):
             if isinstance(piece, Reply):
                 return piece.message.text

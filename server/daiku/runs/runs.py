@@ -31,6 +31,7 @@ from daiku.domain.runs import (
     RunLimits,
     RunResult,
 )
+from daiku.domain.tools import ToolCall
 from daiku.runs.ending import end, time_is_up, unexpected
 from daiku.runs.history import events_of, last_start
 from daiku.runs.live import LiveRun, Paused
@@ -57,6 +58,7 @@ class RunRequest:
     images: tuple[Image, ...] = ()
     limits: RunLimits | None = None
     approvals: ApprovalMode = "ask"
+    calls: tuple[ToolCall, ...] = ()
 
 
 @dataclass(slots=True)
@@ -80,7 +82,7 @@ class Runs:
         the run; `cancel` ends it with a result. Raises UsageError before anything is journaled."""
         wiring = self.wiring
         agent = find_agent(request.agent)
-        model = wiring.model(request.model)
+        model = "" if request.calls else wiring.model(request.model).name
         session = request.session or wiring.journal.new_session(workspace=wiring.workspace_key).session_id
         wiring.journal.get_session(session)
         lock = wiring.journal.lock(session)
@@ -89,15 +91,16 @@ class Runs:
             run = long_id("run")
             live = LiveRun(wiring, agent, run, session, state, listen, request.approvals)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
-            wiring.journal.touch(session, "running", model.name, title)
+            wiring.journal.touch(session, "running", model, title)
             live.record(
                 RunStarted(
                     prompt=request.text,
                     mode=request.mode,
-                    model=model.name,
+                    model=model,
                     limits=request.limits or wiring.config.limits,
                     context=request.context,
                     images=request.images,
+                    calls=request.calls,
                 )
             )
             return await self._drive(live)
