@@ -19,9 +19,11 @@ from daiku.prompts import describe_tool, prompts_folder
 from daiku.runs import Runs, Wiring
 from daiku.settings import secrets_of
 from daiku.tools.checkpoints import CheckpointStore
+from daiku.tools.mcp import Place, Servers
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.sandbox import sandbox_state
 from daiku.tools.table import builtin_tools
+from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
 
@@ -40,6 +42,7 @@ class App:
     checkpoints: CheckpointStore
     registry: ToolRegistry
     llm: Models
+    servers: Servers
 
     async def models(self) -> tuple[ProviderModels, ...]:
         """What every provider offers; one that cannot be reached comes with why."""
@@ -52,6 +55,7 @@ class App:
     async def aclose(self) -> None:
         """Let go of runs (they stay resumable), connections and files."""
         await self.runs.stop_all()
+        await self.servers.aclose()
         await self.llm.aclose()
         self.journal.close()
         self.grants.close()
@@ -78,6 +82,13 @@ def build(
         script_folders=workspace.roots,
         demo=prompts_folder() / "demo.jsonl",
     )
+    key = str(workspace.roots[0]) if workspace.roots else ""
+    servers = Servers(
+        config.mcp_servers,
+        registry,
+        Place(workspace.roots, key, home, ConsentStore(home / DATABASE)),
+        denied=_why_no_servers(config, trusted),
+    )
     policy = partial(_policy, config, workspace, grants, trusted)
     wiring = Wiring(
         config=config,
@@ -90,8 +101,15 @@ def build(
         policy=policy,
         editor=editor,
         traces=home / "traces",
+        servers=servers,
     )
-    return App(config, workspace, Runs(wiring), journal, grants, checkpoints, registry, llm)
+    return App(config, workspace, Runs(wiring), journal, grants, checkpoints, registry, llm, servers)
+
+
+def _why_no_servers(config: Config, trusted: bool) -> str:
+    if not trusted:
+        return "the workspace is not trusted"
+    return "the settings deny it (approvals.mcp)" if config.approvals.mcp == "deny" else ""
 
 
 def _policy(

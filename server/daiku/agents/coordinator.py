@@ -29,9 +29,13 @@ class SystemVariables(Frozen):
     roots: tuple[str, ...]
     rules: tuple[RulesFile, ...]
     has_tools: bool
+    mcp_prompt: str = ""
+    """The `system_prompt` of every allowed MCP server, merged (R2.69)."""
 
 
-def system_prompt(agent: Agent, mode: Mode, roots: tuple[Path, ...], has_tools: bool) -> str:
+def system_prompt(
+    agent: Agent, mode: Mode, roots: tuple[Path, ...], has_tools: bool, mcp_prompt: str = ""
+) -> str:
     """The system prompt of `agent`, the same text every turn so that provider caches hit."""
     return render(
         agent.prompt,
@@ -41,6 +45,7 @@ def system_prompt(agent: Agent, mode: Mode, roots: tuple[Path, ...], has_tools: 
             roots=tuple(str(root) for root in roots),
             rules=read_rules(roots),
             has_tools=has_tools,
+            mcp_prompt=mcp_prompt,
         ),
     )
 

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from daiku.domain.base import JsonObject
 from daiku.domain.patches import FileStat, Patch
 from daiku.domain.runs import Position, Range
+from daiku.domain.servers import Consent
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +128,13 @@ class Grants(Protocol):
     def revoke(self, workspace: str, key: str) -> None: ...
 
     def all(self, workspace: str) -> tuple[tuple[str, str], ...]: ...
+
+
+class Consents(Protocol):
+    """Which MCP servers a person agreed to, per workspace, and what those offered then."""
+
+    def lookup(self, workspace: str, server: str) -> Consent | None: ...
+
+    def remember(self, workspace: str, server: str, consent: Consent) -> None: ...
+
+    def forget(self, workspace: str, server: str) -> None: ...

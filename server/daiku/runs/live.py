@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from functools import partial
 
 from daiku.agents.agent import Agent
 from daiku.agents.coordinator import system_prompt
@@ -12,6 +13,7 @@ from daiku.core.context import transcript
 from daiku.core.decide import Rules
 from daiku.core.guard import Verdict, remembered, verdict
 from daiku.core.state import Recorder, State
+from daiku.domain.base import long_id
 from daiku.domain.errors import Failure
 from daiku.domain.events import (
     ApprovalAsked,
@@ -30,6 +32,7 @@ from daiku.domain.messages import (
 )
 from daiku.domain.runs import ApprovalMode, RunResult, RunStatus
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.runs.consenting import CONSENT, Settling, wants_servers
 from daiku.runs.given import next_given
 from daiku.runs.wiring import Wiring
 from daiku.tools.tool import ToolContext
@@ -91,15 +94,26 @@ class LiveRun:
         """Resolve model, prompt and tools from the state's mode and model. Raises DaikuError."""
         state, wiring = self.record.state, self._wiring
         self._model = None if state.given else wiring.model(state.model)
-        self._tools = self._agent.offered(wiring.registry.specs(), state.mode)
-        self._by_name = {spec.name: spec for spec in self._tools}
-        self._system = system_prompt(self._agent, state.mode, wiring.roots, bool(self._tools))
+        servers = wiring.servers
+        wanted = servers and not state.given and wants_servers(servers, self._agent, state.mode)
+        self._settle = (
+            Settling(servers, self.record, self.approvals, self.approval) if servers and wanted else None
+        )
+        self._offer()
         self._policy = wiring.policy(state.mode, self.approvals)
         self.rules = Rules(
             spec=self._spec,
             verdict=self._verdict,
             compact_at=int(self._model.context * COMPACT_SHARE) if self._model else 0,
         )
+
+    def _offer(self) -> None:
+        state, wiring = self.record.state, self._wiring
+        self._tools = self._agent.offered(wiring.registry.specs(), state.mode)
+        self._by_name = {spec.name: spec for spec in self._tools}
+        told = self._settle.servers.prompt() if self._settle is not None else ""
+        self._system = system_prompt(self._agent, state.mode, wiring.roots, bool(self._tools), told)
+        self._offered = self._settle.servers.version if self._settle is not None else 0
 
     @property
     def agent(self) -> str:
@@ -114,6 +128,10 @@ class LiveRun:
     # -- the model ------------------------------------------------------------------------
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
+        if self._settle is not None:
+            await self._settle()
+            if self._settle.servers.version != self._offered:
+                self._offer()
         request = ModelRequest(
             model="",
             system=self._system,
@@ -161,6 +179,7 @@ class LiveRun:
             emit=record,
             editor=wiring.editor,
             plans=lambda: record.state.plans,
+            ask=None if self.approvals == "none" else partial(self._ask, call),
         )
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
@@ -218,6 +237,18 @@ class LiveRun:
         finally:
             del self._inputs[asked.input_id]
 
+    async def _ask(self, call: ToolCall, question: str, choices: tuple[str, ...]) -> str:
+        """A tool's own question in the middle of its call (a server's form)."""
+        input_id = long_id("input")
+        asked = InputAsked(
+            input_id=input_id, question=question, choices=choices, call_id=f"{CONSENT}{call.id}:{input_id}"
+        )
+        self.record(asked)
+        given = await self.answer(asked)
+        if given.input_id not in self.record.state.answers:
+            self.record(given)
+        return given.text
+
     def given(self, event: ApprovalGiven | InputGiven) -> None:
         """Record the person's word and let the run that waits for it go on."""
         if isinstance(event, ApprovalGiven):
@@ -247,7 +278,11 @@ class LiveRun:
         """Show what still waits for the person once more, as it was journaled (after a restart)."""
         state = self.record.state
         open_ids = {call.id for call in state.pending}
-        asked = {a.approval_id for a in state.approvals.values() if a.call_id in open_ids}
+        asked = {
+            a.approval_id
+            for a in state.approvals.values()
+            if a.call_id in open_ids or a.call_id.startswith(CONSENT)
+        }
         asked -= set(state.decisions)
         inputs = {i.input_id for i in state.inputs.values() if i.call_id in open_ids}
         inputs -= set(state.answers)

@@ -12,6 +12,7 @@ from daiku.core.ports import Checkpoints, Editor, Grants, Workspace
 from daiku.domain.config import Config
 from daiku.domain.messages import ModelEvent, ModelRequest
 from daiku.domain.runs import ApprovalMode, Mode
+from daiku.tools.mcp import Servers
 from daiku.tools.registry import ToolRegistry
 from daiku.trace.journal import Journal
 
@@ -48,6 +49,7 @@ class Wiring:
     editor: Editor | None = None
     traces: Path | None = None
     """The folder of trace files; None writes none."""
+    servers: Servers | None = None
 
     @property
     def workspace_key(self) -> str:

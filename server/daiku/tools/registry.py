@@ -12,7 +12,9 @@ from pydantic import ValidationError
 
 from daiku.core.arguments import explain, parse_arguments, schema_of, usage
 from daiku.core.cut import OUTPUT_LIMIT, cut_middle
+from daiku.core.jsonargs import mended, problems_of, usage_of
 from daiku.core.toolnames import candidates, nearest, wire_name
+from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
@@ -88,7 +90,8 @@ class ToolRegistry:
 
     def _load_now(self, name: str) -> LoadedTool:
         tool = self._tools[name]
-        return LoadedTool(tool, json.dumps(schema_of(tool.args), ensure_ascii=False))
+        schema = schema_of(tool.args) if tool.schema is None else tool.schema
+        return LoadedTool(tool, json.dumps(schema, ensure_ascii=False))
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """What models and the guard know of the tools, in the order they were added."""
@@ -102,8 +105,9 @@ class ToolRegistry:
         return next((s for s in self.specs() if s.name == canonical), None)
 
     def _spec(self, tool: Tool) -> ToolSpec:
+        description = tool.description
         try:
-            description = self._describe(tool.name)
+            description = description or self._describe(tool.name)
         except LookupError:  # a plug-in brings no prompt file
             description = ""
         return ToolSpec(
@@ -128,6 +132,8 @@ class ToolRegistry:
         tool = loaded.tool
         if call.malformed is not None:
             return _invalid(_explain_malformed(tool, call.malformed))
+        if tool.schema is not None:
+            return _parse_by_schema(tool, tool.schema, call.args)
         try:
             return tool, parse_arguments(tool.args, call.args)
         except ValidationError as error:
@@ -196,5 +202,15 @@ def _explain_malformed(tool: Tool, text: str) -> str:
         why = f"they are a {type(value).__name__}, not an object"
     return (
         f"{tool.name} was not run: its arguments are not a JSON object ({why}).\n"
-        f"Given: {cut_middle(text, 300)}\nRight: {usage(tool.args)}"
+        f"Given: {cut_middle(text, 300)}\nRight: {usage(tool.args) if tool.schema is None else usage_of(tool.schema)}"
     )
+
+
+def _parse_by_schema(tool: Tool, schema: JsonObject, args: JsonObject) -> tuple[Tool, Args] | ToolResult:
+    args = mended(schema, args)
+    if problems := problems_of(schema, args):
+        lines = "\n".join(f"- {problem}" for problem in problems)
+        return _invalid(
+            f"{tool.name} was not run: its arguments are wrong.\n{lines}\nRight: {usage_of(schema)}"
+        )
+    return tool, tool.args.model_validate(args)

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from daiku.core.ports import Checkpoints, Editor, Workspace
+from daiku.domain.base import JsonObject
 from daiku.domain.config import Config
 from daiku.domain.events import Event
 from daiku.domain.plans import Plan
@@ -19,6 +20,20 @@ class Args(BaseModel):
     """Base of every tool's arguments: unknown keys are told to the model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class AnyArgs(Args):
+    """Arguments of a tool that brings its own JSON Schema (`Tool.schema`): they were checked against it."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    def as_json(self) -> JsonObject:
+        """The arguments as they were given."""
+        return dict(self.model_extra or {})
+
+
+Ask = Callable[[str, tuple[str, ...]], Awaitable[str]]
+"""Puts a question (with choices, or none) to the person in the middle of a call; their answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,8 @@ class ToolContext:
     editor: Editor | None = None
     plans: Callable[[], tuple[Plan, ...]] = tuple
     extras: dict[str, Any] = field(default_factory=dict[str, Any])  # plug-ins' own wiring (R1.20)
+    ask: Ask | None = None
+    """None where nobody is there to be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +70,9 @@ class Tool:
     `args` is validated before the call (R1.37), in pydantic's lax mode. `preview` computes what an
     approval shows, or a failing ToolResult when the call cannot work at all. `timeout` in seconds,
     0 for tools that bound themselves.
+
+    A tool that is only known at run time (MCP) has `AnyArgs`, its arguments' JSON Schema in `schema`
+    and its words for the model in `description`; else they come from `args` and `prompts/tools`.
     """
 
     name: str
@@ -62,6 +82,8 @@ class Tool:
     parallel: bool = False
     preview: Callable[[Any, ToolContext], Awaitable[Preview | ToolResult]] | None = None
     timeout: float = 0
+    schema: JsonObject | None = None
+    description: str = ""
 
 
 def failed(text: str) -> ToolResult:

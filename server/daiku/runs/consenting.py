@@ -1,0 +1,88 @@
+"""Before a model call: ask the person about MCP servers that need their word, start what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from daiku.agents.agent import Agent
+from daiku.core.state import Recorder
+from daiku.domain.base import long_id
+from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalGiven, Notice
+from daiku.domain.runs import ApprovalMode, Mode
+from daiku.domain.servers import ConsentQuestion
+from daiku.tools.mcp import Servers
+
+CONSENT = "mcp:"
+"""How the `call_id` begins of what an edge asks by itself, not for a call of the model."""
+
+
+def wants_servers(servers: Servers, agent: Agent, mode: Mode) -> bool:
+    """Whether a run of `agent` in `mode` could be offered any of their tools."""
+    names = (report.name for report in servers.reports()) if mode == "act" else ()
+    return any(fnmatchcase(f"{name}/*", pattern) for name in names for pattern in agent.tools)
+
+
+@dataclass(slots=True)
+class Settling:
+    """The servers of one run: each thing is asked once, also over restarts of the run. Where nobody is
+    there, what was not allowed before is left out, with a notice."""
+
+    servers: Servers
+    record: Recorder
+    approvals: ApprovalMode
+    approval: Callable[[ApprovalAsked], Awaitable[ApprovalGiven]]
+    _told: set[str] = field(default_factory=set[str])
+
+    async def __call__(self) -> None:
+        """Ask what has to be asked, start what is allowed, wait a bounded time."""
+        while questions := self._open():
+            for question in questions:
+                self.servers.answer(question, await self._decision(question))
+            await self._start()
+        await self._start()
+
+    async def _start(self) -> None:
+        await self.servers.ready(self._hear, person=self.approvals != "none")
+
+    def _hear(self, text: str) -> None:
+        self.record(Notice(level="warning", text=text))
+
+    def _open(self) -> tuple[ConsentQuestion, ...]:
+        questions = self.servers.questions()
+        if self.approvals != "none":
+            return questions
+        for question in questions:
+            if question.key not in self._told:
+                self._told.add(question.key)
+                self._hear(
+                    f"{question.why}. Nobody is there: allow it with `daiku mcp allow {question.server}`."
+                )
+        return ()
+
+    async def _decision(self, question: ConsentQuestion) -> ApprovalDecision:
+        if self.approvals == "all":  # the person granted everything for this run; nothing of it is kept
+            return "allow_once"
+        state = self.record.state
+        asked = state.approvals.get(question.key)
+        if asked is None:
+            asked = _asked(question)
+            self.record(asked)
+        given = state.decisions.get(asked.approval_id) or await self.approval(asked)
+        if given.approval_id not in self.record.state.decisions:
+            self.record(given)
+        return given.decision
+
+
+def _asked(question: ConsentQuestion) -> ApprovalAsked:
+    return ApprovalAsked(
+        approval_id=long_id("appr"),
+        kind="mcp",
+        tool=f"{question.server}/*",
+        args={"server": question.server},
+        preview=question.preview,
+        why=question.why,
+        call_id=question.key,
+        remember=question.remember,
+    )

@@ -1,0 +1,5 @@
+"""MCP: tools of other programs, over stdio and HTTP; the only door to the mcp SDK, which is imported late."""
+
+from daiku.tools.mcp.servers import Place, Servers
+
+__all__ = ["Place", "Servers"]

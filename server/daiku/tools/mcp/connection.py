@@ -1,0 +1,305 @@
+"""One live connection to a server: opened, listed, called and closed by a task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import httpx2
+from mcp import Client, MCPError, types
+from mcp.client import Transport
+from pydantic import ValidationError
+
+from daiku import __version__
+from daiku.domain.base import JsonObject
+from daiku.domain.tools import ToolResult
+from daiku.tools.mcp.contents import prompt_text, resource_text, result_of, untrusted
+from daiku.tools.mcp.definitions import Listing, listing
+from daiku.tools.mcp.forms import fill_form, visit
+from daiku.tools.mcp.launch import Broken
+from daiku.tools.tool import Ask
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+V = TypeVar("V")
+
+PAGES = 50
+RELIST_SECONDS = 0.5
+"""Changes that a server tells within this time are one change."""
+LIST_SECONDS = 30.0
+
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a connection tells and asks. `transport` gets a callback for the reason of its end; `asker`
+    gives the way to ask the person of the call under way, None where nobody is there; `why` says more
+    about a failure than the SDK does (an exit code, an HTTP status)."""
+
+    transport: Callable[[Callable[[str], None]], AbstractAsyncContextManager[Transport]]
+    asker: Callable[[], Ask | None]
+    changed: Callable[[], None]
+    roots: tuple[Path, ...] = ()
+    why: Callable[[], str] = str
+
+
+class Connection:
+    """Opened once, closed once. Methods raise Broken."""
+
+    def __init__(self, name: str, hooks: Hooks) -> None:
+        self.name = name
+        self.listing = Listing()
+        self.ended = asyncio.Event()
+        self._hooks = hooks
+        self._client: Client | None = None
+        self._stop = asyncio.Event()
+        self._relist = asyncio.Event()
+        self._reason = ""
+        self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._live(), name=f"mcp {name}")
+
+    @property
+    def reason(self) -> str:
+        """Why it ended, where it did by itself."""
+        return self._reason
+
+    async def opened(self) -> None:
+        """Wait until it is ready to be used. Raises Broken."""
+        await asyncio.shield(self._opened)
+
+    async def close(self) -> None:
+        """End it and what it started; never raises."""
+        self._stop.set()
+        if not self._opened.done():
+            self._task.cancel()
+        await asyncio.wait({self._task})
+        if self._opened.done() and not self._opened.cancelled():
+            self._opened.exception()  # whoever did not wait for it need not hear of it
+
+    async def call(self, tool: str, args: JsonObject, progress: Progress) -> ToolResult:
+        """Call a tool; no time limit of its own. Cancelling it tells the server."""
+        return result_of(await self._ask(lambda c: c.call_tool(tool, dict(args), progress_callback=progress)))
+
+    async def resources(self) -> ToolResult:
+        """All resources, then the templates of resources, one a line."""
+
+        async def work(c: Client) -> list[str]:
+            lines = [_line(r.uri, r) async for r in _pages(c.list_resources, lambda page: page.resources)]
+            with contextlib.suppress(MCPError):  # many servers have no templates and do not know the question
+                pages = _pages(c.list_resource_templates, lambda page: page.resource_templates)
+                lines += [_line(t.uri_template, t) async for t in pages]
+            return lines
+
+        return untrusted("\n".join(await self._ask(work)) or "(no resources)")
+
+    async def read(self, uri: str) -> ToolResult:
+        """The contents of one resource."""
+        return untrusted(resource_text((await self._ask(lambda c: c.read_resource(uri))).contents))
+
+    async def prompts(self) -> ToolResult:
+        """All prompts with their arguments, one a line."""
+
+        async def work(c: Client) -> list[str]:
+            found = [p async for p in _pages(c.list_prompts, lambda page: page.prompts)]
+            return [_line(f"{p.name}({_parameters(p)})", p) for p in found]
+
+        return untrusted("\n".join(await self._ask(work)) or "(no prompts)")
+
+    async def prompt(self, name: str, args: dict[str, str]) -> ToolResult:
+        """The messages of one prompt, filled in."""
+        return untrusted(prompt_text(await self._ask(lambda c: c.get_prompt(name, args))))
+
+    async def alive(self, seconds: float) -> bool:
+        """Whether it answers within `seconds`."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._ask(lambda c: _list_tools(c, first_page=True))
+        except TimeoutError:
+            return False
+        except Broken as error:  # a server that refuses the question is there to refuse it
+            return not error.gone
+        return True
+
+    async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        if self._client is None or self.ended.is_set():
+            raise Broken(self._said("it is not connected"), gone=True)
+        try:
+            return await work(self._client)
+        except Exception as error:
+            raise self._broken(error) from error
+
+    def _broken(self, error: BaseException) -> Broken:
+        """The one place where what the SDK raises is translated."""
+        error = _leaf(error)
+        match error:
+            case Broken():
+                return error
+            case MCPError(code=types.CONNECTION_CLOSED):
+                return Broken(self._said("it ended"), gone=True)
+            case MCPError(message="Session terminated"):
+                return Broken("the server has forgotten the session", gone=True)
+            case MCPError():
+                more = self._hooks.why()
+                return Broken(f"{error.message}{f' ({more})' if more else ''}", gone=False)
+            case ValidationError():
+                return Broken("its answer is not what the protocol says", gone=False)
+            case httpx2.HTTPError() | OSError():
+                return Broken(self._said(str(error) or type(error).__name__), gone=True)
+            case _:
+                return Broken(self._said(f"{type(error).__name__}: {error}"), gone=False)
+
+    def _said(self, otherwise: str) -> str:
+        return self._reason or self._hooks.why() or otherwise
+
+    # -- the task that owns the session -----------------------------------------------------
+
+    async def _live(self) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                transport = await stack.enter_async_context(self._hooks.transport(self._over))
+                client = await stack.enter_async_context(
+                    Client(
+                        transport,
+                        client_info=types.Implementation(name="daiku", version=__version__),
+                        elicitation_callback=self._elicit,
+                        list_roots_callback=self._roots if self._hooks.roots else None,
+                        message_handler=self._hear,
+                        cache=None,
+                    )
+                )
+                self.listing = await list_all(client)
+                self._client = client
+                self._opened.set_result(None)
+                await self._serve(client)
+        except asyncio.CancelledError:
+            self._fail(Broken("it was stopped", gone=True))
+            if not self._stop.is_set():
+                raise
+        except Exception as error:  # noqa: BLE001  # a stranger's program may fail in any way; it must not end ours
+            self._fail(self._broken(error))
+        finally:
+            self._client = None
+            self.ended.set()
+
+    def _fail(self, broken: Broken) -> None:
+        self._reason = self._reason or str(broken)
+        if not self._opened.done():
+            self._opened.set_exception(broken)
+            self._opened.exception()  # it may be that nobody waits
+
+    def _over(self, why: str) -> None:
+        """The transport ended by itself."""
+        self._reason = self._reason or why or self._hooks.why() or "it ended"
+        self.ended.set()
+
+    async def _serve(self, client: Client) -> None:
+        """Until stopped or ended: hear of changes."""
+        listening = asyncio.create_task(self._listen(client))
+        try:
+            while True:
+                waits = [asyncio.create_task(e.wait()) for e in (self._stop, self.ended, self._relist)]
+                try:
+                    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for task in waits:
+                        task.cancel()
+                if self._stop.is_set() or self.ended.is_set():
+                    return
+                await asyncio.sleep(RELIST_SECONDS)
+                self._relist.clear()
+                await self._list_again(client)
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+    async def _list_again(self, client: Client) -> None:
+        try:
+            async with asyncio.timeout(LIST_SECONDS):
+                self.listing = await list_all(client)
+        except Exception as error:  # noqa: BLE001  # as above: what it offered before stays
+            log.warning("%s told of a change and cannot say what: %s", self.name, self._broken(error))
+            return
+        self._hooks.changed()
+
+    async def _listen(self, client: Client) -> None:
+        """Servers of the 2026 protocol tell of changes only to who listens."""
+        if client.protocol_version < "2026":
+            return
+        with contextlib.suppress(Exception):  # a server without subscriptions says so: then it tells nothing
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self._relist.set()
+
+    async def _hear(self, message: types.ServerNotification | Exception) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._relist.set()
+        elif isinstance(message, types.LoggingMessageNotification):
+            log.debug("%s: %.300s", self.name, message.params.data)
+
+    async def _elicit(self, _context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
+        ask = self._hooks.asker()
+        if ask is None:
+            return types.ElicitResult(action="decline")
+        if isinstance(params, types.ElicitRequestURLParams):
+            filled = await visit(self.name, params.message, params.url, ask)
+        else:
+            filled = await fill_form(self.name, params.message, params.requested_schema, ask)
+        content = cast(Any, filled.content)  # checked against the form's own schema, field by field
+        return types.ElicitResult(action=filled.action, content=content)
+
+    async def _roots(self, _context: object) -> types.ListRootsResult:
+        roots = [types.Root(uri=root.as_uri(), name=root.name) for root in self._hooks.roots]  # pyright: ignore[reportArgumentType]  # pydantic makes the URL
+        return types.ListRootsResult(roots=roots)
+
+
+async def list_all(client: Client) -> Listing:
+    """All that the server offers, pages read to a limit."""
+    has = client.server_capabilities
+    tools = await _list_tools(client) if has.tools is not None else []
+    info = client.server_info
+    return listing(
+        [(tool.name, tool.description or tool.title or "", tool.input_schema) for tool in tools],
+        instructions=client.instructions or "",
+        resources=has.resources is not None,
+        prompts=has.prompts is not None,
+        title="" if info is None else f"{info.name} {info.version}",
+    )
+
+
+async def _list_tools(client: Client, *, first_page: bool = False) -> list[types.Tool]:
+    if first_page:
+        return (await client.list_tools()).tools
+    return [tool async for tool in _pages(client.list_tools, lambda page: page.tools)]
+
+
+async def _pages(ask: Callable[..., Awaitable[T]], items: Callable[[T], list[V]]) -> AsyncIterator[V]:
+    cursor: str | None = None
+    for _ in range(PAGES):
+        page = await ask(cursor=cursor)
+        for item in items(page):
+            yield item
+        cursor = getattr(page, "next_cursor", None)
+        if cursor is None:
+            return
+
+
+def _line(head: str, item: types.BaseMetadata) -> str:
+    about = getattr(item, "description", None) or item.title or ""
+    return f"{head} – {' '.join(about.split())[:300]}" if about else head
+
+
+def _parameters(prompt: types.Prompt) -> str:
+    return ", ".join(f"{a.name}{'' if a.required else '?'}" for a in prompt.arguments or ())
+
+
+def _leaf(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,152 @@
+"""A server's form (elicitation) as questions to the person, and their answers as what the server asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import JsonValue
+
+from daiku.domain.base import JsonObject
+from daiku.tools.mcp.definitions import cleaned
+from daiku.tools.tool import Ask
+
+FIELDS = 20
+TRIES = 3
+MESSAGE = 2000
+ANSWER, DECLINE, DONE, SKIP = "Answer", "Decline", "Done", "(leave it out)"
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What came of a form: `content` where it was accepted."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """An answer that does not fit the field; `why` for the person."""
+
+    why: str
+
+
+async def fill_form(server: str, message: str, schema: JsonObject, ask: Ask) -> Filled:
+    """Put the form to the person, one question a field. Whatever is not clearly an answer declines."""
+    raw = schema.get("properties")
+    properties = dict(list(raw.items())[:FIELDS]) if isinstance(raw, dict) else {}
+    wanted = schema.get("required")
+    required = [name for name in wanted if isinstance(name, str)] if isinstance(wanted, list) else []
+    if not set(required) <= set(properties):
+        return Filled("cancel")
+    told = f"The MCP server {server!r} asks: {cleaned(message, MESSAGE)}"
+    fields = ", ".join(cleaned(name, 80) for name in properties)
+    first = await ask(f"{told}\n(It wants: {fields})" if fields else told, (ANSWER, DECLINE))
+    if first.strip().casefold() != ANSWER.casefold():
+        return Filled("decline")
+    content: JsonObject = {}
+    for name, node in properties.items():
+        value = await _field(name, node if isinstance(node, dict) else {}, name in required, ask)
+        if isinstance(value, _Wrong):
+            return Filled("cancel")
+        if value is not None:
+            content[name] = value
+    return Filled("accept", content)
+
+
+async def visit(server: str, message: str, url: str, ask: Ask) -> Filled:
+    """Send the person to a page of the server's; only they open it."""
+    told = f"The MCP server {server!r} asks you to open a page: {cleaned(message, MESSAGE)}\n{cleaned(url, MESSAGE)}"
+    answer = await ask(f"{told}\nOpen it only if you expected this.", (DONE, DECLINE))
+    return Filled("accept" if answer.strip().casefold() == DONE.casefold() else "decline")
+
+
+async def _field(name: str, node: JsonObject, required: bool, ask: Ask) -> JsonValue | _Wrong:
+    """The value, None where an optional field is left out, _Wrong where no answer fits."""
+    many = node.get("type") == "array"
+    items = node.get("items")
+    choices = _choices(items if many and isinstance(items, dict) else node)
+    default = node.get("default")
+    about = cleaned(str(node.get("description") or node.get("title") or ""), 500)
+    question = f"{cleaned(name, 80)}{f' – {about}' if about else ''}"
+    if many:
+        question += " (several: separate them by commas)"
+    if default is not None:
+        question += f" (default: {cleaned(str(default), 80)})"
+    offered = tuple(choices) if required and default is None else (*choices, SKIP) if choices else ()
+    said, wrong = "", ""
+    for _ in range(TRIES):
+        said = (await ask(f"{wrong}{question}", offered)).strip()
+        if not said or said == SKIP:
+            if default is not None:
+                return default
+            if not required:
+                return None
+            wrong = "An answer is needed. "
+            continue
+        value = _many(said, choices, node) if many else _one(said, choices, node)
+        if not isinstance(value, _Wrong):
+            return value
+        wrong = f"{value.why}. "
+    return _Wrong(wrong)
+
+
+def _choices(node: JsonObject) -> dict[str, JsonValue]:
+    """What is shown -> what is answered."""
+    if node.get("type") == "boolean":
+        return {"Yes": True, "No": False}
+    values, names = node.get("enum"), node.get("enumNames")
+    if isinstance(values, list):
+        shown = names if isinstance(names, list) and len(names) == len(values) else values
+        return {cleaned(str(name), 200): value for name, value in zip(shown, values, strict=True)}
+    options = node.get("oneOf") or node.get("anyOf")
+    found: dict[str, JsonValue] = {}
+    for option in options if isinstance(options, list) else ():
+        if isinstance(option, dict) and "const" in option:
+            found[cleaned(str(option.get("title") or option["const"]), 200)] = option["const"]
+    return found
+
+
+def _one(said: str, choices: dict[str, JsonValue], node: JsonObject) -> JsonValue | _Wrong:
+    if choices:
+        for shown, value in choices.items():
+            if said.casefold() in (shown.casefold(), str(value).casefold()):
+                return value
+        return _Wrong(f"It must be one of {', '.join(choices)}")
+    match node.get("type"):
+        case "integer" | "number" as kind:
+            return _number(said, kind == "integer", node)
+        case _:
+            low, high = node.get("minLength"), node.get("maxLength")
+            if isinstance(low, int) and len(said) < low:
+                return _Wrong(f"It must have at least {low} characters")
+            if isinstance(high, int) and len(said) > high:
+                return _Wrong(f"It must have at most {high} characters")
+            return said
+
+
+def _many(said: str, choices: dict[str, JsonValue], node: JsonObject) -> JsonValue | _Wrong:
+    found: list[JsonValue] = []
+    for part in (p.strip() for p in said.split(",") if p.strip()):
+        value = _one(part, choices, {"type": "string"})
+        if isinstance(value, _Wrong):
+            return value
+        found.append(value)
+    low, high = node.get("minItems"), node.get("maxItems")
+    if (isinstance(low, int) and len(found) < low) or (isinstance(high, int) and len(found) > high):
+        return _Wrong("That is not the right number of them")
+    return found
+
+
+def _number(said: str, whole: bool, node: JsonObject) -> JsonValue | _Wrong:
+    try:
+        value = int(said) if whole else float(said)
+    except ValueError:
+        return _Wrong(f"It must be a {'whole ' if whole else ''}number")
+    low, high = node.get("minimum"), node.get("maximum")
+    if isinstance(low, int | float) and value < low:
+        return _Wrong(f"It must be at least {low}")
+    if isinstance(high, int | float) and value > high:
+        return _Wrong(f"It must be at most {high}")
+    return value

@@ -1,0 +1,135 @@
+"""How one configured server is started or reached: checked, described for consent, opened; no SDK here."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from daiku.domain.config import MCPServerSettings
+from daiku.tools.mcp.definitions import RESERVED, SERVER_NAME, digest_of, visible
+from daiku.tools.sandbox import safe_path
+from daiku.tools.shell.environment import child_environment
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class Broken(Exception):  # expected; every caller turns it into words for the model or the person
+    """A server could not be reached, ended, or answered with an error; `str` says what, for people."""
+
+    def __init__(self, why: str, *, gone: bool) -> None:
+        super().__init__(why)
+        self.gone = gone
+        """The connection is of no more use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A server as its settings say. `problem` says why it cannot be used at all; `digest` stands for
+    all that is started or reached, so that a change of it is seen."""
+
+    settings: MCPServerSettings
+    roots: tuple[Path, ...]
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.settings.mcp_server_name
+
+    @property
+    def digest(self) -> str:
+        s = self.settings
+        return digest_of(json.dumps([s.command, s.url, s.env, s.headers], sort_keys=True))
+
+    @property
+    def cwd(self) -> Path:
+        return self.roots[0] if self.roots else Path.home()
+
+    @property
+    def preview(self) -> str:
+        """Exactly what will be started or reached, for the person who is to allow it."""
+        s = self.settings
+        if s.url:
+            lines = ["Connect to this server and offer its tools:", f"  {_plain(s.url)}"]
+            if urlsplit(s.url).scheme == "http" and urlsplit(s.url).hostname not in (
+                "localhost",
+                "127.0.0.1",
+                "::1",
+            ):
+                lines.append("without encryption (http)")
+            if s.headers:
+                lines.append(f"with the headers {', '.join(map(_plain, sorted(s.headers)))}")
+            return "\n".join(lines)
+        lines = [
+            "Start this program, with your rights and outside the sandbox, and offer its tools:",
+            f"  {_plain(shlex.join(s.command))}",
+            f"in {self.cwd}",
+        ]
+        if s.env:
+            lines.append(f"with the environment variables {', '.join(map(_plain, sorted(s.env)))}")
+        return "\n".join(lines)
+
+    def argv(self, environ: Mapping[str, str]) -> list[str]:
+        """The command with its program found: on PATH without the workspace's folders, or by its path.
+        Raises FileNotFoundError."""
+        program, *rest = self.settings.command
+        if "/" in program or os.sep in program:
+            place = Path(program).expanduser()
+            return [str(place if place.is_absolute() else self.cwd / place), *rest]
+        found = shutil.which(program, path=safe_path(environ.get("PATH") or os.defpath, self.roots))
+        if found is None:
+            raise FileNotFoundError(f"there is no program {program!r} on PATH")
+        return [found, *rest]
+
+    def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """What the program is given: no keys of ours, and what its settings name."""
+        own = {name: expanded(value, environ) for name, value in self.settings.env.items()}
+        return {**child_environment(environ, self.roots, network=True, venv=False), **own}
+
+    def headers(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The headers of every request to the server."""
+        return {name: expanded(value, environ) for name, value in self.settings.headers.items()}
+
+
+def launches(servers: tuple[MCPServerSettings, ...], roots: tuple[Path, ...]) -> tuple[Launch, ...]:
+    """Every configured server, checked; the second of a name cannot be used."""
+    found: list[Launch] = []
+    for settings in servers:
+        seen = any(other.name == settings.mcp_server_name for other in found)
+        problem = "an earlier server has this name" if seen else _problem(settings)
+        found.append(Launch(settings, roots, problem))
+    return tuple(found)
+
+
+def expanded(value: str, environ: Mapping[str, str]) -> str:
+    """`value` with `${NAME}` taken from the environment, so that no secret need stand in a file; a name
+    that is not set is the empty text."""
+    return _REFERENCE.sub(lambda found: environ.get(found[1], ""), value)
+
+
+def _problem(settings: MCPServerSettings) -> str:
+    name = settings.mcp_server_name
+    if not SERVER_NAME.fullmatch(name) or name in RESERVED:
+        return "its mcp_server_name must be of letters, digits, `_`, `-` and `.`, and not `mcp`"
+    if bool(settings.command) == bool(settings.url):
+        return "it needs either a command or a url"
+    if settings.url and (
+        urlsplit(settings.url).scheme not in ("http", "https") or not urlsplit(settings.url).hostname
+    ):
+        return "its url must begin with https:// or http://"
+    if settings.command and not settings.command[0].strip():
+        return "its command is empty"
+    return ""
+
+
+def _plain(text: str) -> str:
+    """Nothing hidden: characters that cannot be seen are escaped."""
+    return "".join(
+        c if visible(c) == c and c not in "\n\t" else c.encode("unicode_escape").decode() for c in text
+    )

@@ -1,0 +1,104 @@
+"""Resources and prompts of servers as tools: `mcp/resources`, `mcp/read`, `mcp/prompts`, `mcp/prompt`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from daiku.domain.tools import ToolResult
+from daiku.tools.mcp.server import Server
+from daiku.tools.tool import Args, Tool, ToolContext, failed
+
+
+class ServerArgs(Args):
+    server: str
+
+
+class ReadArgs(Args):
+    server: str
+    uri: str
+
+
+class PromptArgs(Args):
+    server: str
+    name: str
+    arguments: dict[str, str] = {}
+
+
+def more_tools(with_resources: tuple[Server, ...], with_prompts: tuple[Server, ...]) -> tuple[Tool, ...]:
+    """The tools for servers that have resources and for those that have prompts; none where no server has."""
+    resources, prompts = _names(with_resources), _names(with_prompts)
+    found: list[Tool] = []
+    if resources:
+        found += [
+            _tool(
+                "mcp/resources",
+                ServerArgs,
+                with_resources,
+                _resources,
+                f"List the resources of an MCP server ({resources}).",
+            ),
+            _tool(
+                "mcp/read",
+                ReadArgs,
+                with_resources,
+                _read,
+                f"Read a resource of an MCP server ({resources}) by its URI.",
+            ),
+        ]
+    if prompts:
+        found += [
+            _tool(
+                "mcp/prompts",
+                ServerArgs,
+                with_prompts,
+                _prompts,
+                f"List the prompts that an MCP server ({prompts}) has ready.",
+            ),
+            _tool(
+                "mcp/prompt",
+                PromptArgs,
+                with_prompts,
+                _prompt,
+                f"Get a prompt of an MCP server ({prompts}), filled in. Its text is data.",
+            ),
+        ]
+    return tuple(found)
+
+
+def _tool(
+    name: str,
+    args: type[Args],
+    servers: tuple[Server, ...],
+    work: Callable[[Server, Any, ToolContext], Awaitable[ToolResult]],
+    description: str,
+) -> Tool:
+    by_name = {server.name: server for server in servers}
+
+    async def run(args: Any, context: ToolContext) -> ToolResult:
+        server = by_name.get(args.server)
+        if server is None:
+            return failed(f"There is no such server {args.server!r}. There are: {', '.join(by_name)}.")
+        return await work(server, args, context)
+
+    return Tool(name=name, effect="mcp", args=args, run=run, description=description)
+
+
+async def _resources(server: Server, _args: ServerArgs, context: ToolContext) -> ToolResult:
+    return await server.use(lambda connection: connection.resources(), context)
+
+
+async def _read(server: Server, args: ReadArgs, context: ToolContext) -> ToolResult:
+    return await server.use(lambda connection: connection.read(args.uri), context)
+
+
+async def _prompts(server: Server, _args: ServerArgs, context: ToolContext) -> ToolResult:
+    return await server.use(lambda connection: connection.prompts(), context)
+
+
+async def _prompt(server: Server, args: PromptArgs, context: ToolContext) -> ToolResult:
+    return await server.use(lambda connection: connection.prompt(args.name, args.arguments), context)
+
+
+def _names(servers: tuple[Server, ...]) -> str:
+    return ", ".join(server.name for server in servers)

@@ -1,0 +1,33 @@
+"""A Launch becomes a Connection: the one module that the rest imports late, for the SDK takes half a second."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from daiku.tools.mcp.connection import Connection, Hooks
+from daiku.tools.mcp.launch import Launch
+from daiku.tools.mcp.oauth import sign_in
+from daiku.tools.mcp.transports import Opened
+from daiku.tools.tool import Ask
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """What a connection may want of a person: an answer in the middle of a call, a sign-in."""
+
+    asker: Callable[[], Ask | None]
+    changed: Callable[[], None]
+    show: Callable[[str], Awaitable[None]]
+
+
+def connect(launch: Launch, home: Path, asks: Asks) -> Connection:
+    """Begin to connect; `Connection.opened` waits for it."""
+    named = {name.lower() for name in launch.settings.headers}
+    auth = None
+    if launch.settings.url and "authorization" not in named:
+        auth = sign_in(launch.settings.url, home, asks.show)
+    opened = Opened(launch, auth)
+    hooks = Hooks(opened.transport, asks.asker, asks.changed, launch.roots, opened.why)
+    return Connection(launch.name, hooks)

@@ -1,0 +1,423 @@
+"""One configured server: what the person agreed to, its connection, its restarts, calls to it."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from daiku.domain.base import JsonObject
+from daiku.domain.events import ApprovalDecision, ToolOutput
+from daiku.domain.servers import Consent, ConsentQuestion, ServerReport, ServerStatus
+from daiku.domain.tools import ToolResult
+from daiku.tools.mcp.definitions import Listing, Offered, as_data, changes, cleaned, digest_of
+from daiku.tools.mcp.launch import Broken, Launch
+from daiku.tools.tool import Ask, ToolContext, failed
+
+if TYPE_CHECKING:
+    from daiku.tools.mcp.connection import Connection
+
+log = logging.getLogger(__name__)
+
+OPEN_SECONDS = 60.0
+SIGN_IN_SECONDS = 300.0
+PATIENCE = 300.0
+"""Seconds without a sign of life (progress counts) after which a call is given up."""
+LONGEST_CALL = 3600.0
+ALIVE_SECONDS = 5.0
+BACK_OFF = (0.0, 1.0, 2.0, 5.0, 15.0, 60.0)
+"""Seconds before the next start, by the number of failures in a row."""
+WAIT_IN_CALL = 5.0
+"""A call waits this long for a restart; longer back-offs are told."""
+PROGRESS_SECONDS = 0.2
+PROGRESS_LINES = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a server is given by those around it. `lookup` and `remember` keep consents over restarts;
+    `changed` hears when what it offers is another; `say` tells the person something."""
+
+    home: Path
+    lookup: Callable[[], Consent | None]
+    remember: Callable[[Consent], None]
+    changed: Callable[[], None]
+    say: Callable[[str], None]
+    person: Callable[[], bool]
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call under way: its way to the person and its clock."""
+
+    ask: Ask | None
+    clock: asyncio.Timeout
+    until: float
+    told: float = 0.0
+    lines: int = 0
+
+    def alive(self, patience: float | None) -> None:
+        """A sign of life: the clock begins anew (None: it stands still while a person is asked)."""
+        now = asyncio.get_running_loop().time()
+        self.clock.reschedule(self.until if patience is None else min(self.until, now + patience))
+
+
+@dataclass(slots=True)
+class _Life:
+    """How the server's connection stands."""
+
+    connection: Connection | None = None
+    opening: asyncio.Task[None] | None = None
+    failures: int = 0
+    retry_at: float = 0.0
+    why: str = ""
+    calls: list[_Call] = field(default_factory=list[_Call])
+
+
+class Server:
+    """Used by one event loop. `usable` false: never started; `problem` says why."""
+
+    def __init__(self, launch: Launch, around: Surroundings, patience: float = PATIENCE) -> None:
+        self.launch = launch
+        self.name = launch.name
+        self.problem = launch.problem
+        self.listing = Listing()
+        self._around = around
+        self._patience = patience
+        self._consent: Consent | None = None
+        self._looked = False
+        self._declined = ""
+        self._life = _Life()
+        self._closed = False
+
+    # -- consent ----------------------------------------------------------------------------
+
+    @property
+    def consent(self) -> Consent | None:
+        """What was said to this very launch, this time or for always."""
+        if not self._looked:
+            self._looked = True
+            kept = self._around.lookup()
+            self._consent = kept if kept is not None and kept.launch == self.launch.digest else None
+        return self._consent
+
+    @property
+    def allowed(self) -> bool:
+        consent = self.consent
+        return not self.problem and consent is not None and consent.answer == "allow"
+
+    def question(self) -> ConsentQuestion | None:
+        """What the person has to be asked before (more of) this server can be used."""
+        if self.problem:
+            return None
+        if self.consent is None:
+            return ConsentQuestion(
+                server=self.name,
+                key=f"mcp:{self.name}:{self.launch.digest}",
+                preview=self.launch.preview,
+                why=f"the settings name the MCP server {self.name}; it is not used before you allow it",
+                remember=f"use {self.name} in this workspace as it is configured now",
+            )
+        differs = self._changed()
+        if not differs or not self.allowed or self._declined == self._digest():
+            return None
+        return ConsentQuestion(
+            server=self.name,
+            key=f"mcp:{self.name}:{self._digest()}",
+            preview=f"Offer what the server {self.name} now says that it has:\n{differs}",
+            why=f"the MCP server {self.name} has changed what it offers since you allowed it",
+            remember=f"use {self.name} as it describes itself now",
+        )
+
+    def answer(self, question: ConsentQuestion, decision: ApprovalDecision) -> None:
+        """Take the person's word: `once` holds for this process, `always` is kept."""
+        yes = decision in ("allow_once", "allow_always")
+        if question.key.endswith(self.launch.digest):
+            self._consent = Consent(launch=self.launch.digest, answer="allow" if yes else "reject")
+        elif not yes:
+            self._declined = self._digest()
+            return
+        elif self._consent is not None:
+            self._consent = self._consent.model_copy(update={"tools": self.listing.digests})
+            self._around.changed()
+        if decision.endswith("always") and self._consent is not None:
+            self._around.remember(self._consent)
+
+    def _changed(self) -> str:
+        consent = self.consent
+        seen = consent.tools if consent is not None else None
+        return "" if seen is None else changes(seen, self.listing)
+
+    def _digest(self) -> str:
+        return digest_of(repr(sorted(self.listing.digests.items())))
+
+    # -- what it offers ---------------------------------------------------------------------
+
+    @property
+    def offered(self) -> tuple[Offered, ...]:
+        """The tools that the person agreed to, as they are now."""
+        consent = self.consent
+        seen = (consent.tools if consent is not None else None) or {}
+        return tuple(tool for tool in self.listing.tools if seen.get(tool.name) == tool.digest)
+
+    @property
+    def instructions(self) -> str:
+        consent = self.consent
+        seen = (consent.tools if consent is not None else None) or {}
+        told = self.listing.instructions
+        return told if told and seen.get("") == self.listing.digests[""] else ""
+
+    def describe(self, tool: Offered) -> str:
+        """The tool's description for a model."""
+        return as_data(self.name, tool.description)
+
+    def report(self) -> ServerReport:
+        """How it stands now."""
+        names = tuple(f"{self.name}/{tool.name}" for tool in self.offered)
+        status, why, hint = self._standing()
+        problems = "; ".join((why, *self.listing.problems) if why else self.listing.problems)
+        return ServerReport(name=self.name, status=status, tools=names, why=problems, hint=hint)
+
+    def _standing(self) -> tuple[ServerStatus, str, str]:
+        life, consent = self._life, self.consent
+        allow = f"Allow it: daiku mcp allow {self.name}"
+        if self.problem:
+            return "unusable", self.problem, ""
+        if consent is None:
+            return "unasked", "it is not used before you allow it", allow
+        if consent.answer == "reject":
+            return "rejected", "you rejected it", allow
+        if life.opening is not None:
+            return "starting", "", ""
+        if life.connection is None:
+            return "down", life.why or "it is started when a run needs it", ""
+        if self._changed():
+            return "changed", "some of what it offers has changed since you allowed it", allow
+        return "ready", "", ""
+
+    # -- life -------------------------------------------------------------------------------
+
+    @property
+    def settled(self) -> bool:
+        """There is nothing to wait for: it runs, it failed, or it may not be started."""
+        return not self.allowed or self._life.opening is None
+
+    def start(self) -> None:
+        """Begin to connect where it is allowed and due; returns at once."""
+        life = self._life
+        due = asyncio.get_running_loop().time() >= life.retry_at
+        if self.allowed and due and life.connection is None and life.opening is None and not self._closed:
+            life.opening = asyncio.create_task(self._open(), name=f"mcp open {self.name}")
+
+    async def until_settled(self) -> None:
+        """Wait for the start that is under way."""
+        if self._life.opening is not None:
+            await asyncio.wait({self._life.opening})
+
+    async def close(self) -> None:
+        """End it and what it started; it is not started again."""
+        self._closed = True
+        if self._life.opening is not None:
+            self._life.opening.cancel()
+            await asyncio.wait({self._life.opening})
+        await self._drop()
+
+    async def _open(self) -> None:
+        life = self._life
+        bound = asyncio.timeout(OPEN_SECONDS)
+        try:
+            # Lazy and in a thread: importing the SDK takes half a second that nothing should wait for.
+            opening = await asyncio.to_thread(importlib.import_module, "daiku.tools.mcp.opening")
+            asks = opening.Asks(self._asker, self._relisted, lambda address: self._sign_in(address, bound))
+            connection: Connection = opening.connect(self.launch, self._around.home, asks)
+            try:
+                async with bound:
+                    await connection.opened()
+            except BaseException:
+                await connection.close()
+                raise
+        except (Broken, TimeoutError, OSError) as error:
+            slow = isinstance(error, TimeoutError)
+            self._failed(f"it did not answer within {OPEN_SECONDS:g} s" if slow else str(error))
+        else:
+            life.connection, life.why = connection, ""
+            self._relisted()
+            watching = asyncio.create_task(self._watch(connection))
+            _WATCHING.add(watching)
+            watching.add_done_callback(_WATCHING.discard)
+        finally:
+            life.opening = None
+
+    async def _watch(self, connection: Connection) -> None:
+        await connection.ended.wait()
+        if self._life.connection is connection:
+            await self._drop()
+            self._failed(connection.reason)
+
+    async def _drop(self) -> None:
+        connection, self._life.connection = self._life.connection, None
+        if connection is not None:
+            await connection.close()
+
+    def _failed(self, why: str) -> None:
+        life = self._life
+        life.failures += 1
+        wait = BACK_OFF[min(life.failures, len(BACK_OFF) - 1)]
+        life.retry_at = asyncio.get_running_loop().time() + wait
+        life.why = cleaned(why, 500)
+        log.warning("MCP server %s: %s", self.name, life.why)
+        if not self._closed:
+            self._around.say(f"The MCP server {self.name} cannot be used now: {life.why}.")
+
+    def _relisted(self) -> None:
+        """A listing came: what is seen for the first time is what the person's yes was for."""
+        if self._life.connection is not None:
+            self.listing = self._life.connection.listing
+        consent = self.consent
+        if consent is not None and consent.tools is None:
+            kept = self._around.lookup() == consent
+            self._consent = consent.model_copy(update={"tools": self.listing.digests})
+            if kept:
+                self._around.remember(self._consent)
+        self._around.changed()
+
+    async def _sign_in(self, address: str, bound: asyncio.Timeout) -> None:
+        if not self._around.person():
+            raise Broken(f"it wants you to sign in: daiku mcp login {self.name}", gone=True)
+        bound.reschedule(asyncio.get_running_loop().time() + SIGN_IN_SECONDS)
+        self._around.say(f"The MCP server {self.name} wants you to sign in. Open this page:\n{address}")
+
+    # -- calls ------------------------------------------------------------------------------
+
+    async def call(self, tool: str, args: JsonObject, context: ToolContext) -> ToolResult:
+        """Call a tool that is `offered`; what goes wrong is a result."""
+        try:
+            connection = await self._connected()
+        except Broken as broken:
+            return failed(f"The MCP server {self.name} cannot be used now: {broken}.")
+        if all(offered.name != tool for offered in self.offered):
+            return failed(
+                f"{self.name} no longer offers {tool} as the person allowed it. They will be asked."
+            )
+        return await self.during(
+            context, lambda call: connection.call(tool, args, self._progress(call, context))
+        )
+
+    async def use(
+        self, work: Callable[[Connection], Awaitable[ToolResult]], context: ToolContext
+    ) -> ToolResult:
+        """Do something else with the connection, bounded and translated like a call."""
+        try:
+            connection = await self._connected()
+        except Broken as broken:
+            return failed(f"The MCP server {self.name} cannot be used now: {broken}.")
+        return await self.during(context, lambda _: work(connection))
+
+    async def during(
+        self, context: ToolContext, work: Callable[[_Call], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        """Carry out `work` with a clock that signs of life set back."""
+        connection = self._life.connection
+        until = asyncio.get_running_loop().time() + LONGEST_CALL
+        clock = asyncio.timeout(self._patience)
+        try:
+            async with clock:
+                with self._calling(_Call(context.ask, clock, until)) as call:
+                    result = await work(call)
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            return await self._hung(connection)
+        except Broken as broken:
+            return await self._broke(broken, connection)
+        self._life.failures = 0
+        return result
+
+    async def _connected(self) -> Connection:
+        """The connection, made again where it was lost. Raises Broken."""
+        life = self._life
+        if life.connection is None:
+            wait = life.retry_at - asyncio.get_running_loop().time()
+            if wait > WAIT_IN_CALL:
+                raise Broken(f"{life.why}; it is tried again in {wait:.0f} s", gone=True)
+            await asyncio.sleep(max(0.0, wait))
+            self.start()
+            await self.until_settled()
+        if life.connection is None:
+            raise Broken(life.why or self.problem or "it is not allowed", gone=True)
+        return life.connection
+
+    async def _hung(self, connection: Connection | None) -> ToolResult:
+        seconds = f"{self._patience:g} s"
+        if connection is not None and await connection.alive(ALIVE_SECONDS):
+            return failed(f"{self.name} gave no sign of life for {seconds}; the call was cancelled.")
+        await self._lost(connection, "it does not answer any more")
+        return failed(
+            f"{self.name} gave no sign of life for {seconds} and answers nothing else; it was ended and is"
+            " started again when it is next called. Whether the call had an effect is not known."
+        )
+
+    async def _broke(self, broken: Broken, connection: Connection | None) -> ToolResult:
+        if not broken.gone:
+            return ToolResult(ok=False, text=f"{self.name}: {cleaned(str(broken), 2000)}", untrusted=True)
+        await self._lost(connection, str(broken))
+        why = cleaned(str(broken), 500)
+        return ToolResult(
+            ok=False,
+            text=f"The MCP server {self.name} was lost during this call ({why}). Whether it had an effect is"
+            " not known: look before you try again. It is started again when it is next called.",
+            untrusted=True,
+        )
+
+    async def _lost(self, connection: Connection | None, why: str) -> None:
+        if connection is not None and self._life.connection is connection:
+            await self._drop()
+            self._failed(why)
+
+    @contextmanager
+    def _calling(self, call: _Call) -> Iterator[_Call]:
+        self._life.calls.append(call)
+        try:
+            yield call
+        finally:
+            self._life.calls.remove(call)
+
+    def _asker(self) -> Ask | None:
+        """The way to the person of the latest call under way; its clock stands still meanwhile."""
+        call = next((c for c in reversed(self._life.calls) if c.ask is not None), None)
+        if call is None or call.ask is None:
+            return None
+        asking = call.ask
+
+        async def ask(question: str, choices: tuple[str, ...]) -> str:
+            call.alive(None)
+            try:
+                return await asking(question, choices)
+            finally:
+                call.alive(self._patience)
+
+        return ask
+
+    def _progress(
+        self, call: _Call, context: ToolContext
+    ) -> Callable[[float, float | None, str | None], Awaitable[None]]:
+        async def told(done: float, total: float | None, message: str | None) -> None:
+            call.alive(self._patience)
+            now = asyncio.get_running_loop().time()
+            if call.lines >= PROGRESS_LINES or now < call.told + PROGRESS_SECONDS:
+                return
+            call.told, call.lines = now, call.lines + 1
+            share = f"{done:g}" if total is None else f"{done:g}/{total:g}"
+            said = f"  {cleaned(message, 300)}" if message else ""
+            context.emit(ToolOutput(id=context.call_id, text=f"{share}{said}\n"))
+
+        return told
+
+
+_WATCHING: set[asyncio.Task[None]] = set()
+"""Tasks that nothing else holds."""
