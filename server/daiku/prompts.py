@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jinja2 import FileSystemLoader, StrictUndefined
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 _PACKAGED = Path(__file__).parent / "_prompts"
 _REPOSITORY = Path(__file__).parents[2] / "prompts"
@@ -20,6 +22,10 @@ def prompts_folder() -> Path:
 
 @cache
 def _environment() -> ImmutableSandboxedEnvironment:
+    # 40 ms that the start of a server has no use for: the first run pays for them.
+    from jinja2 import FileSystemLoader, StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
     return ImmutableSandboxedEnvironment(
         loader=FileSystemLoader(prompts_folder()),
         undefined=StrictUndefined,

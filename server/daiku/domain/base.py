@@ -14,7 +14,7 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 class Frozen(BaseModel):
     """An immutable value; snake_case in Python and in stores."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Wire(BaseModel):
@@ -22,6 +22,7 @@ class Wire(BaseModel):
 
     model_config = ConfigDict(
         frozen=True,
+        defer_build=True,
         extra="forbid",
         alias_generator=to_camel,
         populate_by_name=True,
