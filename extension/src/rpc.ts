@@ -3,11 +3,13 @@
 import type * as vscode from "vscode";
 import type { Disposable, LanguageClient, ProgressType, ResponseError } from "vscode-languageclient/node";
 import type { Chunk, ClientRequests, Failure, Requests } from "./contract.gen";
+import { t } from "./l10n";
 
 /** Only a type: the library looks at nothing of it, and is not to be loaded for it. */
 const CHUNK = {} as ProgressType<Chunk>;
 
 const CANCELLED = new Set([-32800, -32802]);
+const INTERNAL = -32603;
 
 export function request<M extends keyof Requests>(
   client: LanguageClient,
@@ -40,6 +42,12 @@ export function failureOf(error: unknown): Said | undefined {
   if (isResponseError(error)) {
     if (CANCELLED.has(error.code)) return undefined;
     const data: unknown = error.data;
+    if (error.code === INTERNAL)
+      return {
+        kind: "internal",
+        message: t("Something unexpected went wrong in the server ({0}).", error.message),
+        hint: t("The log says more. Try again; if it stays, please report it."),
+      };
     if (isFailure(data)) return { kind: data.kind ?? "", message: data.message, hint: data.hint ?? "" };
     if (Array.isArray(data)) return { kind: "usage", message: data.map(String).join("; "), hint: "" };
     return { kind: "", message: error.message, hint: "" };

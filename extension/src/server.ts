@@ -2,7 +2,8 @@
 
 import { existsSync, mkdirSync } from "node:fs";
 import * as vscode from "vscode";
-import type { Executable, LanguageClient } from "vscode-languageclient/node";
+import type { LanguageClient } from "vscode-languageclient/node";
+import type { Command, Running } from "./client";
 import { ensureEnvironment, SetupError } from "./environment";
 import { t } from "./l10n";
 import type { ServerState } from "./pure/panel";
@@ -14,6 +15,7 @@ export interface Server {
   client(): Promise<LanguageClient>;
   /** The client, if the server runs. */
   running(): LanguageClient | undefined;
+  readonly pid: number | undefined;
   readonly state: ServerState;
   readonly onState: vscode.Event<ServerState>;
   /** Restarts; calls during a restart lead to one more, not to many. */
@@ -25,12 +27,11 @@ export interface Server {
 const PAUSES_MS = [0, 500, 2000, 5000, 10_000];
 /** A server that lived so long starts the count of crashes anew. */
 const HEALTHY_MS = 60_000;
-const STOP_MS = 5000;
 
 export function createServer(context: vscode.ExtensionContext, log: vscode.LogOutputChannel): Server {
   const changed = new vscode.EventEmitter<ServerState>();
   let state: ServerState = { phase: "off" };
-  let client: LanguageClient | undefined;
+  let now: Running | undefined;
   let starting: Promise<LanguageClient> | undefined;
   let restarting: Promise<void> | undefined;
   let queued = false;
@@ -47,8 +48,9 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
   };
 
   const crashed = () => {
-    client = undefined;
-    if (over) return;
+    // One that ends before it was ready is told by `launch`; to start it again would change nothing.
+    if (over || !now) return;
+    now = undefined;
     if (Date.now() - born > HEALTHY_MS) crashes = 0;
     const pause = PAUSES_MS[crashes++];
     if (pause === undefined) {
@@ -58,7 +60,7 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
     log.warn(`server ended by itself; starting it again in ${pause} ms`);
     become({ phase: "starting", message: t("The server stopped; starting it again…") });
     setTimeout(() => {
-      if (!over && !client) void start().catch(() => undefined);
+      if (!over && !now) void start().catch(() => undefined);
     }, pause);
   };
 
@@ -69,10 +71,10 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
       // Not before: reading the client's library takes longer than everything else at the start.
       const { startClient } = await import("./client");
       const made = await startClient(command, await initializationOptions(context.secrets), log, crashed);
-      client = made;
+      now = made;
       born = Date.now();
       become({ phase: "ready" });
-      return made;
+      return made.client;
     } catch (error) {
       become(failed(error));
       throw error;
@@ -80,7 +82,7 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
   };
 
   const start = (): Promise<LanguageClient> => {
-    if (client?.isRunning()) return Promise.resolve(client);
+    if (now?.client.isRunning()) return Promise.resolve(now.client);
     starting ??= launch().finally(() => {
       starting = undefined;
     });
@@ -88,10 +90,9 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
   };
 
   const end = async () => {
-    const former = client;
-    client = undefined;
-    if (former?.needsStop()) await former.stop(STOP_MS).catch((error: unknown) => log.warn(`stopping: ${error}`));
-    await former?.dispose().catch(() => undefined);
+    const former = now;
+    now = undefined;
+    await former?.stop();
   };
 
   const restart = (why: string): Promise<void> => {
@@ -119,7 +120,10 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
       await restarting?.catch(() => undefined);
       return start();
     },
-    running: () => (client?.isRunning() ? client : undefined),
+    running: () => (now?.client.isRunning() ? now.client : undefined),
+    get pid() {
+      return now?.pid;
+    },
     get state() {
       return state;
     },
@@ -149,7 +153,7 @@ async function serverCommand(
   log: vscode.LogOutputChannel,
   become: (state: ServerState) => void,
   signal: AbortSignal,
-): Promise<Executable> {
+): Promise<Command> {
   const storage = context.globalStorageUri.fsPath;
   mkdirSync(storage, { recursive: true });
   const set = ownSetting<string[]>("server.command");
@@ -168,7 +172,7 @@ async function serverCommand(
     throw new SetupError(t("There is no {0}.", command), t("Correct the setting daiku.server.command."));
   }
   log.info(`server command: ${[command, ...args].join(" ")}`);
-  return { command: command ?? "", args, options: { cwd: storage } };
+  return { command: command ?? "", args, cwd: storage };
 }
 
 async function packaged(

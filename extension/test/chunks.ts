@@ -53,6 +53,7 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
     limits: { maxRounds: 50, maxTokens: 0, maxCost: 0, maxSeconds: 0, maxToolErrors: 3 },
     context: [],
     images: [],
+    calls: [],
   },
   run_finished: { status: "completed", text: "", usage },
   agent_start: { model: "lab" },

@@ -328,6 +328,16 @@ describe("the panel", () => {
     expect(find(".connect").textContent).toContain("Set API key");
   });
 
+  it("takes an editor that lends no model for no model", async () => {
+    const models = { models: [], providers: [], selected: "editor" };
+    await tell({
+      type: "situation",
+      situation: { server: { phase: "ready" }, trusted: true, model: "", mode: "act", folder: true, models },
+    });
+    expect(find(".connect").textContent).toContain("Set API key");
+    expect(find(".pick.model").textContent).toBe("No model");
+  });
+
   it("lists former chats, opens and deletes them", async () => {
     await tell({ type: "focus", what: "history" });
     expect(posted).toContainEqual({ type: "sessions", query: "" });

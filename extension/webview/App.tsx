@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { dollars, duration, tokens } from "../src/pure/format";
-import type { ServerState } from "../src/pure/panel";
+import { modelInUse, type ServerState } from "../src/pure/panel";
 import { toolFace } from "../src/pure/toolFace";
 import { type ApprovalItem, type Item, type View, waiting } from "../src/pure/view";
 import { post } from "./api";
@@ -68,10 +68,10 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
 }
 
 /** How full the context is and what the chat has cost; all numbers in the tooltip. */
-function usageOf({ usage, contextTokens }: View, { model, models }: PanelState["situation"]): Usage | undefined {
+function usageOf({ usage, contextTokens }: View, situation: PanelState["situation"]): Usage | undefined {
   if (!usage.promptTokens && !usage.completionTokens) return undefined;
-  const id = model || models?.selected;
-  const room = models?.models.find((offer) => offer.id === id)?.context ?? 0;
+  const id = modelInUse(situation);
+  const room = situation.models?.models.find((offer) => offer.id === id)?.context ?? 0;
   const context = room
     ? t("context {0} of {1}", tokens(contextTokens), tokens(room))
     : t("context {0}", tokens(contextTokens));

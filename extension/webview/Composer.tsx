@@ -1,7 +1,7 @@
 // Where a person writes: grows with the text, safe for input methods, `@` points at things, steers a run under way.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Attachment, Mode, Situation } from "../src/pure/panel";
+import { type Attachment, type Mode, modelInUse, type Situation } from "../src/pure/panel";
 import { keep, kept, post } from "./api";
 import { Menu } from "./Menu";
 import { Icon, IconButton } from "./parts";
@@ -236,7 +236,7 @@ function ModeMenu({ mode }: { mode: Mode }) {
 }
 
 function ModelButton({ situation }: { situation: Situation }) {
-  const id = situation.model || situation.models?.selected || "";
+  const id = modelInUse(situation);
   const name = id.slice(id.indexOf("/") + 1);
   const scripted = id.startsWith("scripted/");
   const label = name ? t("Model: {0}", id) : t("Select model");

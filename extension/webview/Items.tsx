@@ -282,5 +282,7 @@ function End({ item }: { item: EndItem }) {
     usage.cachedTokens ? t("{0} cached", tokens(usage.cachedTokens)) : "",
     usage.cost !== undefined ? dollars(usage.cost) : "",
   ].filter(Boolean);
+  // The error above it has said so.
+  if (status === "failed" && parts.length === 1) return null;
   return <p class={`end ${status}`}>{parts.join(" · ")}</p>;
 }

@@ -1,6 +1,6 @@
 // The first thing a person sees: what to ask for, and what is missing before it can be asked.
 
-import type { Situation } from "../src/pure/panel";
+import { modelInUse, type Situation } from "../src/pure/panel";
 import { post } from "./api";
 import { Icon } from "./parts";
 import { t } from "./words";
@@ -12,8 +12,8 @@ const examples = (): [icon: string, text: string][] => [
 ];
 
 export function Welcome({ situation, onExample }: { situation: Situation; onExample: (text: string) => void }) {
-  const chosen = situation.model || situation.models?.selected;
-  const disconnected = situation.models !== undefined && !chosen;
+  const chosen = modelInUse(situation);
+  const disconnected = situation.models !== undefined && chosen === "";
   return (
     <div class="welcome">
       <div class="mark" aria-hidden="true">
@@ -37,7 +37,7 @@ export function Welcome({ situation, onExample }: { situation: Situation; onExam
           ))}
         </ul>
       )}
-      {chosen?.startsWith("scripted/") && (
+      {chosen.startsWith("scripted/") && (
         <p class="notice info">
           <Icon name="info" />
           <span>

@@ -32,6 +32,14 @@ export interface Situation {
   folder: boolean;
 }
 
+/** The model that a request would use, `provider/name`; empty where none can be. */
+export function modelInUse({ model, models }: Situation): string {
+  const id = model || models?.selected || "";
+  // The editor offers itself as a provider also where it has no model to lend.
+  const lends = models?.models.some((offer) => offer.provider === "editor") ?? true;
+  return id.split("/")[0] === "editor" && !lends ? "" : id;
+}
+
 export type ToPanel =
   | { type: "hello"; situation: Situation; words: Record<string, string> | undefined; locale: string }
   | { type: "situation"; situation: Situation }

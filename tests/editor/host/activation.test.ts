@@ -47,12 +47,28 @@ describe("Daiku", () => {
   it("starts the server again after it was killed", async () => {
     const app = await daiku();
     const former = await app.server.client();
-    const child = (former as unknown as { _serverProcess: { pid: number } })._serverProcess;
-    process.kill(child.pid, "SIGKILL");
+    process.kill(app.server.pid ?? 0, "SIGKILL");
     const next = await until("another server", () =>
       app.server.running() !== former ? app.server.running() : undefined,
     );
     assert.notEqual(next, former);
+  });
+
+  it("says why a server does not start, once, with what the server said last", async () => {
+    const app = await daiku();
+    const config = vscode.workspace.getConfiguration("daiku");
+    const states: string[] = [];
+    const listening = app.server.onState((state) => states.push(state.phase));
+    const broken = [process.execPath, "-e", "console.error('no luck today'); process.exit(3)"];
+    await config.update("server.command", broken, vscode.ConfigurationTarget.Global);
+    await until("the failure", () => app.server.state.phase === "failed");
+    assert.match(app.server.state.message ?? "", /no luck today/);
+    assert.notEqual(app.server.state.hint ?? "", "");
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    listening.dispose();
+    assert.equal(states.filter((phase) => phase === "failed").length, 1, states.join(" "));
+    await config.update("server.command", undefined, vscode.ConfigurationTarget.Global);
+    await until("the server that works", () => app.server.running());
   });
 
   it("restarts once more, not many times, when it is asked often", async () => {

@@ -2,9 +2,6 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { chunks, configure, daiku, decide, inWorkspace, play, until } from "./lab";
 
-const kill = (client: unknown) =>
-  process.kill((client as { _serverProcess: { pid: number } })._serverProcess.pid, "SIGKILL");
-
 describe("a server that is killed in the middle of a run", () => {
   it("comes back, shows the run as interrupted, and goes on with it where it was", async () => {
     const app = await daiku();
@@ -26,7 +23,7 @@ describe("a server that is killed in the middle of a run", () => {
     const run = app.chat.lastRun();
     assert.ok(run);
     const former = app.server.running();
-    kill(former);
+    process.kill(app.server.pid ?? 0, "SIGKILL");
     assert.equal(await running, undefined);
     await until("another server", () => app.server.running() !== former && app.server.running());
     await app.chat.reload();
