@@ -6,6 +6,7 @@ import asyncio
 import json
 import sqlite3
 import tempfile
+from itertools import count
 from pathlib import Path
 from time import time
 
@@ -30,13 +31,15 @@ async def _store(folder: Path, rounds: int) -> list[Row]:
     bare = sqlite3.connect(folder / "bare.db", isolation_level=None)
     bare.execute("PRAGMA journal_mode=WAL")
     bare.execute("PRAGMA synchronous=NORMAL")
-    bare.execute("CREATE TABLE log(session TEXT, seq INTEGER, time TEXT, type TEXT, data TEXT)")
+    bare.execute("CREATE TABLE log(session, seq, time, type, data, PRIMARY KEY(session, seq)) WITHOUT ROWID")
     text = "a line of what a command said\n" * 5
+
+    numbers = count()
 
     async def log() -> None:
         for number in range(STEPS):
             data = {"id": f"call_{number}", "tool": "shell/run", "ok": True, "result": text}
-            row = ("ses_1", number, str(time()), "tool_response", json.dumps(data))
+            row = ("ses_1", next(numbers), str(time()), "tool_response", json.dumps(data))
             bare.execute("INSERT INTO log VALUES(?,?,?,?,?)", row)
 
     async def own() -> None:

@@ -16,7 +16,8 @@ CREATE TABLE IF NOT EXISTS chunks(
   session TEXT NOT NULL, seq INTEGER NOT NULL, time TEXT NOT NULL, run TEXT NOT NULL,
   parent TEXT, agent TEXT NOT NULL, type TEXT NOT NULL, data TEXT NOT NULL,
   PRIMARY KEY(session, seq)) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS chunks_by_run ON chunks(run, seq);
+DROP INDEX IF EXISTS chunks_by_run;
+CREATE INDEX IF NOT EXISTS runs ON chunks(run) WHERE type IN ('run_started', 'agent_start');
 """
 
 

@@ -138,7 +138,9 @@ class Journal:
 
     def session_of_run(self, run: str) -> str:
         """Raises UsageError (not_found)."""
-        row = self._db.execute("SELECT session FROM chunks WHERE run = ? LIMIT 1", (run,)).fetchone()
+        # What a run begins with: an index over these alone costs the other events nothing.
+        begins = "SELECT session FROM chunks WHERE run = ? AND type IN ('run_started', 'agent_start') LIMIT 1"
+        row = self._db.execute(begins, (run,)).fetchone()
         if row is None:
             raise _unknown("run", run)
         return row[0]
