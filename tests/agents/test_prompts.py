@@ -48,7 +48,7 @@ def test_rules_come_in_verbatim_and_are_no_template() -> None:
 
 
 def test_every_tool_tells_the_model_what_it_is_for() -> None:
-    for tool in builtin_tools():
+    for tool in builtin_tools(editor=True):
         text = describe_tool(tool.name)
         assert 40 < len(text) < 1200, tool.name
 

@@ -1,0 +1,110 @@
+"""What the editor's language servers know: diagnostics, definitions, references; offered where there is an editor."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from pydantic import Field
+
+from daiku.core.ports import Diagnostic, Editor, Location
+from daiku.domain.runs import Position
+from daiku.domain.tools import ToolResult
+from daiku.tools.tool import Args, Tool, ToolContext, failed
+
+NO_EDITOR = "No editor is connected that could tell. Use search/symbols or search/text instead."
+SHOWN = 200
+"""Places that one answer lists."""
+
+
+class DiagnosticsArgs(Args):
+    path: str | None = None
+
+
+class PlaceArgs(Args):
+    """A place in a file: its line (from 1) and the character in it (from 1), or a name on that line."""
+
+    path: str
+    line: int = Field(ge=1)
+    character: int | None = Field(default=None, ge=1)
+    symbol: str = ""
+
+
+async def diagnostics(args: DiagnosticsArgs, context: ToolContext) -> ToolResult:
+    """Errors and warnings as the editor shows them, the worst first."""
+    if context.editor is None:
+        return failed(NO_EDITOR)
+    found = await context.editor.diagnostics(args.path)
+    order = ("error", "warning", "info", "hint")
+    ranked = sorted(found, key=lambda d: (order.index(d.severity), d.path, d.range.start.line))
+    where = f" in {args.path}" if args.path else ""
+    if not ranked:
+        return ToolResult(ok=True, text=f"No problems{where}.")
+    counts = {name: sum(d.severity == name for d in ranked) for name in order}
+    head = ", ".join(f"{n} {name}{'s' if n > 1 else ''}" for name, n in counts.items() if n)
+    return ToolResult(ok=True, text="\n".join([f"{head}{where}:", *_limited([_problem(d) for d in ranked])]))
+
+
+async def definition(args: PlaceArgs, context: ToolContext) -> ToolResult:
+    """Where the thing at a place is defined."""
+    return await _places(args, context, lambda e, p: e.definition(args.path, p), "definition")
+
+
+async def references(args: PlaceArgs, context: ToolContext) -> ToolResult:
+    """Where the thing at a place is used."""
+    return await _places(args, context, lambda e, p: e.references(args.path, p), "reference")
+
+
+async def _places(
+    args: PlaceArgs,
+    context: ToolContext,
+    ask: Callable[[Editor, Position], Awaitable[tuple[Location, ...]]],
+    what: str,
+) -> ToolResult:
+    if context.editor is None:
+        return failed(NO_EDITOR)
+    lines = (await context.workspace.read(args.path)).text.splitlines()
+    if args.line > len(lines):
+        return failed(f"{args.path} has {len(lines)} lines; there is no line {args.line}.")
+    line = lines[args.line - 1]
+    at = line.find(args.symbol) if args.symbol else (args.character or 1) - 1
+    if at < 0:
+        return failed(
+            f"Line {args.line} of {args.path} does not hold {args.symbol!r}; it reads: {line.strip()}"
+        )
+    found = await ask(context.editor, Position(line=args.line - 1, character=at))
+    if not found:
+        return ToolResult(ok=True, text=f"The editor knows no {what} for this place.")
+    return ToolResult(ok=True, text="\n".join(_limited(await _located(found, context))))
+
+
+async def _located(found: Sequence[Location], context: ToolContext) -> list[str]:
+    """`path:line:character | the line`, each file read once."""
+    texts: dict[str, list[str]] = {}
+    for path in {place.path for place in found}:
+        texts[path] = (await context.workspace.read(path)).text.splitlines()
+    return [
+        f"{p.path}:{p.range.start.line + 1}:{p.range.start.character + 1} | {_line(texts[p.path], p.range.start.line)}"
+        for p in found
+    ]
+
+
+def _line(lines: list[str], number: int) -> str:
+    return lines[number].strip()[:200] if number < len(lines) else ""
+
+
+def _problem(found: Diagnostic) -> str:
+    start = found.range.start
+    source = f" [{found.source}]" if found.source else ""
+    return f"{found.path}:{start.line + 1}:{start.character + 1} {found.severity}: {found.message}{source}"
+
+
+def _limited(lines: list[str]) -> list[str]:
+    more = len(lines) - SHOWN
+    return [*lines[:SHOWN], f"… and {more} more"] if more > 0 else lines
+
+
+EDITOR_TOOLS = (
+    Tool("editor/diagnostics", "read", DiagnosticsArgs, diagnostics, parallel=True, timeout=20),
+    Tool("editor/definition", "read", PlaceArgs, definition, parallel=True, timeout=20),
+    Tool("editor/references", "read", PlaceArgs, references, parallel=True, timeout=30),
+)
