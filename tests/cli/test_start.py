@@ -14,6 +14,7 @@ import pytest
 from daiku.cli.main import COMMANDS
 from daiku.cli.texts import TEXTS
 from daiku.domain.events import ApprovalKind
+from daiku.domain.patches import FileKind
 from tests.conftest import ROOT
 
 
@@ -70,4 +71,5 @@ def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     )
     said = set(re.findall(r"""say\(["']([\w.]+)["']""", source))
     made = {f"help.{name}" for name in COMMANDS} | {f"approve.{kind}" for kind in get_args(ApprovalKind)}
+    made |= {f"change.{kind}" for kind in get_args(FileKind) if kind != "edit"}
     assert said | made == set(TEXTS)

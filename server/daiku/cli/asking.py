@@ -7,6 +7,7 @@ from daiku.cli.diffs import coloured_diff, looks_like_diff
 from daiku.cli.show import Show
 from daiku.cli.term import Terminal, safe
 from daiku.cli.texts import say
+from daiku.core.guard import CHANGES_FILES
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, InputAsked
 
 FIRST_LINES = 60
@@ -23,7 +24,7 @@ async def ask_approval(
         show.line("")
         show.line(people.paint(say(f"approve.{asked.kind}"), "bold", "yellow") + f"  {safe(asked.tool)}")
         _preview(asked, show, people, limit)
-        if asked.why:
+        if asked.why not in ("", CHANGES_FILES):
             show.line(people.paint(f"  ({safe(asked.why)})", "dim"))
         details = asked.preview.count("\n") >= limit > 0
         always = say("approve.always", what=safe(asked.remember)) if asked.remember else ""

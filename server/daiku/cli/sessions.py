@@ -15,9 +15,10 @@ from daiku.api import ExportFormat
 from daiku.cli.diffs import coloured_diff
 from daiku.cli.main import FAILED
 from daiku.cli.opening import settings_for, tell_notices
-from daiku.cli.show import call_text, usage_text
+from daiku.cli.show import usage_text
 from daiku.cli.term import Colour, Terminal, clip, safe, terminal
 from daiku.cli.texts import say
+from daiku.cli.toollines import call_text
 from daiku.core.redact import redactor
 from daiku.domain.events import (
     Chunk,

@@ -23,6 +23,8 @@ from daiku.domain.tools import ToolCall, ToolSpec
 SandboxState = Literal["on", "off", "missing", "refused"]
 """`off`: the person turned it off. `missing`: wanted (auto) but not to be had here. `refused`: strict
 and not to be had: no command runs."""
+CHANGES_FILES = "changes files"
+"""Why an edit like any other is asked about: whoever sees the change need not be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ def _edit(call: ToolCall, policy: Policy) -> Verdict:
     for path in paths:
         if why := why_content_matters(path, written):
             return _settle("edit", policy.approvals.edit, "", f"{path}: {why}", policy, sacred=True)
-    return _settle("edit", policy.approvals.edit, "edit", "changes files", policy)
+    return _settle("edit", policy.approvals.edit, "edit", CHANGES_FILES, policy)
 
 
 def _network(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:

@@ -1,0 +1,146 @@
+"""What a person sees of a run: every line says whose it is, nothing stands there twice."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from daiku.cli.show import Show
+from daiku.cli.term import Terminal
+from daiku.domain.events import (
+    Chunk,
+    Delta,
+    Edited,
+    Event,
+    MessageSaid,
+    PlanChanged,
+    RunStarted,
+    ToolCalled,
+    ToolOutput,
+    ToolResponded,
+)
+from daiku.domain.patches import FileStat
+from daiku.domain.plans import Plan, Step
+
+DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+two\n"
+
+
+@pytest.fixture(autouse=True)
+def english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def seen(*events: Event) -> list[str]:
+    """The lines on a terminal without colours."""
+    stream = io.StringIO()
+    show = Show(Terminal(stream, live=False, colours=False))
+    for number, event in enumerate(events, 1):
+        show(Chunk(number, "2026-01-01T00:00:00.000Z", "s", "r", "coordinator", event, "{}"))
+    return stream.getvalue().split("\n")[:-1]
+
+
+def called(id_: str, tool: str, **args: Any) -> ToolCalled:
+    return ToolCalled(id=id_, tool=tool, args=args)
+
+
+def responded(id_: str, tool: str, result: str, *, ok: bool = True, took: int = 0) -> ToolResponded:
+    return ToolResponded(id=id_, tool=tool, ok=ok, result=result, duration_ms=took)
+
+
+def test_calls_side_by_side_each_have_one_line_with_their_name() -> None:
+    calls = [called(i, "files/read", path=f"{i}.py") for i in "abc"]
+    answers = [
+        responded("a", "files/read", "1 | one\n2 | two"),
+        responded("b", "files/read", "There is no file b.py.", ok=False),
+        responded("c", "files/read", "1 | one", took=1500),
+    ]
+    assert seen(*calls, *answers) == [
+        "✓ files/read a.py 2 lines",
+        "✗ files/read b.py",
+        "    There is no file b.py.",
+        "✓ files/read c.py 1 | one · 1.5 s",
+    ]
+
+
+def test_a_command_stands_above_its_output_and_the_end_of_it_is_kept() -> None:
+    text = "".join(f"line {n}\n" for n in range(1, 41))
+    lines = seen(
+        called("a", "shell/run", command="make"),
+        ToolOutput(id="a", text=text),
+        responded("a", "shell/run", f"Exit code 2 after 0.1 s.\n{text}", ok=False),
+    )
+    assert lines[0] == "● shell/run make"
+    assert lines[1:13] == [f"  │ line {n}" for n in range(1, 13)]
+    assert lines[13:] == [
+        "  │ … 23 more lines",
+        *[f"  │ line {n}" for n in range(36, 41)],
+        "  ✗ Exit code 2 after 0.1 s.",
+    ]
+
+
+def test_output_of_two_commands_at_once_says_whose_it_is() -> None:
+    assert seen(
+        called("a", "shell/run", command="one"),
+        called("b", "shell/run", command="two"),
+        ToolOutput(id="b", text="of two\n"),
+        ToolOutput(id="a", text="of one\n"),
+        responded("a", "shell/run", "Exit code 0."),
+        responded("b", "shell/run", "Exit code 0."),
+    ) == [
+        "● shell/run one",
+        "● shell/run two",
+        "  │ of two",
+        "● shell/run one",
+        "  │ of one",
+        "  ✓",
+        "✓ shell/run two",
+    ]
+
+
+def test_an_edit_is_told_once_with_its_diff() -> None:
+    stat = FileStat(path="a.py", kind="edit", added=1, removed=1)
+    assert seen(
+        called("a", "files/edit", path="a.py"),
+        Edited(files=(stat,), checkpoint_id="c", call_id="a", diff=DIFF),
+        responded("a", "files/edit", "Changed a.py (+1 -1)"),
+    ) == ["✓ files/edit a.py +1 -1", *(f"    {line}" for line in DIFF.splitlines())]
+
+
+def test_a_patch_of_several_files_names_each() -> None:
+    stats = (FileStat(path="a.py", kind="create", added=2), FileStat(path="b.py", kind="delete", removed=3))
+    assert seen(
+        called("a", "files/patch", patch="*** Begin Patch\n…"),
+        Edited(files=stats, checkpoint_id="c", call_id="a"),
+        responded("a", "files/patch", "Changed 2 files."),
+    ) == ["✓ files/patch", "    a.py +2 -0 new", "    b.py +0 -3 deleted"]
+
+
+def test_a_plan_speaks_for_the_call_that_made_it() -> None:
+    plan = Plan(name="Mend", goal="g", steps=(Step(name="Look"),))
+    lines = seen(
+        called("a", "plan/propose", goal="g"),
+        PlanChanged(plan=plan),
+        responded("a", "plan/propose", "# Mend"),
+    )
+    assert lines == ["Plan: Mend (0 of 1 done)", "  ☐ Look"]
+
+
+def test_what_is_said_and_what_is_done_stand_apart() -> None:
+    call = called("a", "files/read", path="a.py")
+    assert seen(
+        Delta(text="First I look."),
+        MessageSaid(role="assistant", text="First I look.", agent="coordinator"),
+        call,
+        responded("a", "files/read", "1 | one\n2 | two"),
+        Delta(text="Done."),
+        MessageSaid(role="assistant", text="Done.", agent="coordinator"),
+    ) == ["First I look.", "", "✓ files/read a.py 2 lines", "", "Done."]
+
+
+def test_a_script_that_plays_the_model_says_so() -> None:
+    assert seen(RunStarted(prompt="p", mode="act", model="scripted/demo")) == [
+        "scripted/demo (a script is playing, no model answers) · act"
+    ]
