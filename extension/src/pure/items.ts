@@ -1,0 +1,144 @@
+// The items of a conversation as the panel shows them.
+
+import type {
+  ApprovalAsked,
+  ApprovalGiven,
+  BulletChanged,
+  ContextItem,
+  Edited,
+  ErrorHappened,
+  InputAsked,
+  JsonObject,
+  Plan,
+  RunFinished,
+  RunStarted,
+  Usage,
+} from "../contract.gen";
+
+export interface Common {
+  /** Stable for the life of the session: the seq of the chunk that made the item. */
+  key: number;
+  run: string;
+  agent: string;
+  /** How deep the run is nested under the person's own: 0 is what the person started. */
+  depth: number;
+  time: string;
+}
+
+export interface UserItem extends Common {
+  kind: "user";
+  text: string;
+  context: ContextItem[];
+  images: number;
+  /** Said while a run was already at work. */
+  steering: boolean;
+}
+
+export interface TextItem extends Common {
+  kind: "text" | "thinking";
+  text: string;
+  done: boolean;
+  /** When it was closed; with `time` the duration of a thought. */
+  ended?: string;
+}
+
+export interface ToolItem extends Common {
+  kind: "tool";
+  id: string;
+  tool: string;
+  args: JsonObject;
+  /** What the tool has printed so far; its middle is cut where it is long. */
+  output: string;
+  status: "running" | "ok" | "failed" | "interrupted";
+  result: string;
+  durationMs: number;
+  untrusted: boolean;
+  decision?: ApprovalGiven["decision"];
+  edits: Edited[];
+}
+
+export interface ApprovalItem extends Common {
+  kind: "approval";
+  ask: ApprovalAsked;
+  decision?: ApprovalGiven["decision"] | "expired";
+  feedback?: string;
+}
+
+export interface QuestionItem extends Common {
+  kind: "question";
+  ask: InputAsked;
+  answer?: string;
+  expired: boolean;
+}
+
+export interface EditItem extends Common {
+  kind: "edit";
+  edit: Edited;
+}
+
+export interface PlanItem extends Common {
+  kind: "plan";
+  plan: Plan;
+}
+
+export interface HandoffItem extends Common {
+  kind: "handoff";
+  from: string;
+  to: string;
+  request: string;
+  result?: string;
+}
+
+export interface NoticeItem extends Common {
+  kind: "notice";
+  level: "info" | "warning" | "error";
+  text: string;
+}
+
+export interface ErrorItem extends Common {
+  kind: "error";
+  error: ErrorHappened;
+}
+
+export interface CompactedItem extends Common {
+  kind: "compacted";
+  summary: string;
+  before: number;
+  after: number;
+}
+
+export interface BulletItem extends Common {
+  kind: "bullet";
+  bullet: BulletChanged;
+}
+
+export interface EndItem extends Common {
+  kind: "end";
+  status: RunFinished["status"];
+  usage: Usage;
+  seconds: number;
+}
+
+export type Item =
+  | UserItem
+  | TextItem
+  | ToolItem
+  | ApprovalItem
+  | QuestionItem
+  | EditItem
+  | PlanItem
+  | HandoffItem
+  | NoticeItem
+  | ErrorItem
+  | CompactedItem
+  | BulletItem
+  | EndItem;
+
+/** A run that the person started. `open` means: no end of it was seen. */
+export interface RunView {
+  id: string;
+  status: "open" | RunFinished["status"];
+  mode: RunStarted["mode"];
+  model: string;
+  started: string;
+}
