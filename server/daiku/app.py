@@ -75,7 +75,7 @@ def build(
     journal = Journal(home / DATABASE, redact)
     grants = GrantStore(home / DATABASE)
     checkpoints = CheckpointStore(home / "checkpoints", workspace)
-    registry = ToolRegistry(builtin_tools(editor=editor is not None), describe_tool, redact=redact)
+    registry = ToolRegistry(builtin_tools(home, editor=editor is not None), describe_tool, redact=redact)
     llm = Models(
         config,
         bridge=bridge,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from daiku.tools.ask import ASK_TOOLS
 from daiku.tools.editor import EDITOR_TOOLS
 from daiku.tools.files import FILE_TOOLS
@@ -10,9 +12,21 @@ from daiku.tools.plan import PLAN_TOOLS
 from daiku.tools.search import SEARCH_TOOLS
 from daiku.tools.shell import shell_tools
 from daiku.tools.tool import Tool
+from daiku.tools.web import Web, web_tools
+from daiku.tools.web.cache import Cache
 
 
-def builtin_tools(*, editor: bool = False) -> tuple[Tool, ...]:
-    """Every tool of this package, in the order in which models are told of them. `editor`: one is connected."""
-    known = EDITOR_TOOLS if editor else ()
-    return (*FILE_TOOLS, *SEARCH_TOOLS, *known, *shell_tools(), *GIT_TOOLS, *PLAN_TOOLS, *ASK_TOOLS)
+def builtin_tools(home: Path | None = None, *, editor: bool = False) -> tuple[Tool, ...]:
+    """Every tool of this package, in the order in which models are told of them. What was fetched is
+    kept for a while below `home`, without one in memory only. `editor`: one is connected."""
+    web = Web(cache=Cache(home / "web" if home else None))
+    return (
+        *FILE_TOOLS,
+        *SEARCH_TOOLS,
+        *(EDITOR_TOOLS if editor else ()),
+        *shell_tools(),
+        *GIT_TOOLS,
+        *web_tools(web),
+        *PLAN_TOOLS,
+        *ASK_TOOLS,
+    )

@@ -1,0 +1,170 @@
+"""Research: which queries count, which results are the same, what of them a model and a person read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from daiku.core.replies import MAX_QUERIES
+from daiku.domain.base import Frozen
+
+MAX_QUERY = 400
+"""Characters of a query."""
+SNIPPET = 500
+"""Characters that a search engine's own words about a page may have."""
+PAGE_PART = 6000
+"""Characters of an opened page that go into a finding."""
+CUT_MARK = "\n\n---\n\n"
+"""Stands between the list of sources and the text of the pages."""
+_TRACKING = re.compile(r"^(?:utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|ref_src|igshid)$", re.IGNORECASE)
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff0-\uffff\U000e0000-\U000e0fff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+)
+
+
+class SearchResult(Frozen):
+    """One hit (X.18). `source` is the engine; `score` falls from 1 with the place in its list."""
+
+    source: str
+    url: str
+    title: str
+    text: str
+    score: float
+
+
+class Finding(Frozen):
+    """What is known from the web: which question led to which page, and what stands there."""
+
+    query: str
+    url: str
+    title: str
+    text: str
+
+
+class Research(Frozen):
+    """What research came to: at most three queries, findings in the order of queries and scores."""
+
+    queries: tuple[str, ...] = ()
+    results: tuple[Finding, ...] = ()
+    ask_user: str = ""
+
+
+def visible(text: str) -> str:
+    """The text without what nobody sees: zero-width, direction and tag characters, controls."""
+    return _INVISIBLE.sub("", text)
+
+
+def one_line(text: str, limit: int = SNIPPET) -> str:
+    """Visible text in one line, cut behind a word."""
+    line = " ".join(visible(text).split())
+    if len(line) <= limit:
+        return line
+    return line[:limit].rsplit(" ", 1)[0].rstrip() + " …"
+
+
+def distinct(queries: Iterable[str]) -> tuple[str, ...]:
+    """The first three queries that say something different (R0.41, R0.46)."""
+    found: dict[str, str] = {}
+    for query in queries:
+        clean = one_line(query, MAX_QUERY)
+        if clean:
+            found.setdefault(clean.casefold(), clean)
+    return tuple(found.values())[:MAX_QUERIES]
+
+
+def same_page(url: str) -> str:
+    """What two addresses of one page have in common: no fragment, no tracking, no trailing slash."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    query = urlencode([(k, v) for k, v in parse_qsl(parts.query, True) if not _TRACKING.match(k)])
+    host = parts.netloc.lower().removeprefix("www.")
+    return urlunsplit(("", host, parts.path.rstrip("/"), query, ""))
+
+
+def ranked(
+    source: str, hits: Iterable[tuple[str, str, str, float | None]], limit: int
+) -> tuple[SearchResult, ...]:
+    """Results from (url, title, text, the engine's score), each page once, best first.
+
+    Scores are brought between 0 and 1; where the engine gives none they follow from the place.
+    """
+    kept: dict[str, tuple[str, str, str, float | None]] = {}
+    for hit in hits:
+        if hit[0].startswith(("http://", "https://")):
+            kept.setdefault(same_page(hit[0]), hit)
+    given = [hit[3] for hit in kept.values() if hit[3] is not None]
+    top = max((1.0, *given))
+    made = [
+        SearchResult(
+            source=source,
+            url=url,
+            title=one_line(title, 200) or url,
+            text=one_line(text),
+            score=round(max(0.0, score / top) if score is not None else 1 / (1 + place / 4), 3),
+        )
+        for place, (url, title, text, score) in enumerate(kept.values())
+    ]
+    return tuple(sorted(made, key=lambda result: -result.score)[:limit])
+
+
+def listed(results: Iterable[SearchResult]) -> str:
+    """Search results as a model reads them: numbered, each with its address."""
+    return "\n".join(
+        f"{number}. {r.title}\n   {r.url}" + (f"\n   {r.text}" if r.text else "")
+        for number, r in enumerate(results, 1)
+    )
+
+
+def told(queries: tuple[str, ...], findings: tuple[Finding, ...], problems: tuple[str, ...] = ()) -> str:
+    """Findings as a model reads them: sources by query first, then the text of each page."""
+    lines: list[str] = []
+    numbers = {finding.url: number for number, finding in enumerate(findings, 1)}
+    for query in queries:
+        lines.append(f"**{query}**")
+        own = [f for f in findings if f.query == query]
+        lines += [f"- [{numbers[f.url]}] [{_label(f.title)}]({f.url})" for f in own] or ["- nothing found"]
+        lines.append("")
+    lines += [f"Note: {problem}" for problem in problems]
+    pages = [f"[{numbers[f.url]}] {f.title}\nSource: {f.url}\n\n{f.text}" for f in findings if f.text]
+    return CUT_MARK.join(["\n".join(lines).strip(), *pages])
+
+
+def sources_of(text: str) -> str:
+    """The part of `told` that a person reads."""
+    return text.partition(CUT_MARK)[0].strip()
+
+
+def by_query(findings: Iterable[Finding]) -> Mapping[str, str]:
+    """Query to what was found, each part with its address: the coder's `search_results` (R0.52)."""
+    found: dict[str, list[str]] = {}
+    for finding in findings:
+        found.setdefault(finding.query, []).append(f"{finding.title}\nSource: {finding.url}\n{finding.text}")
+    return {query: "\n\n".join(parts) for query, parts in found.items()}
+
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9.+#_-]*[A-Za-z0-9+#]|[A-Z]|[\u30a1-\u30ff]{2,}|[\u4e00-\u9fff]{2,}")
+_COMMON = re.compile(
+    r"(?:an?|and|are|as|at|be|but|by|can|could|do|does|for|from|get|have|how|i|if|in|into|is|its?|just|let|make|me|my|need|new"
+    r"|not|of|on|only|or|our|please|set|should|so|some|that|the|their|them|then|there|these|they|this|to|up|us|used?|using"
+    r"|want|we|what|when|where|which|who|will|with|would|your?|add|create|implement|write|build|fix)",
+    re.IGNORECASE,
+)
+
+
+def keywords(focus: str, limit: int = 8) -> str:
+    """The words that a focus is about, joined by ", " (C0.19): no common words, each once, in order."""
+    found: dict[str, str] = {}
+    for match in _WORD.finditer(visible(focus)):
+        word = match[0]
+        if not _COMMON.fullmatch(word):
+            found.setdefault(word.lower(), word)
+    return ", ".join(list(found.values())[:limit])
+
+
+def _label(title: str) -> str:
+    """A title that cannot end its link."""
+    return title.replace("[", "(").replace("]", ")")

@@ -1,0 +1,217 @@
+"""Search engines behind one interface: what to ask each, and what its answer says; all pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from html import unescape
+from types import MappingProxyType
+from typing import Any, assert_never
+from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
+
+from daiku.core.research import SearchResult, ranked
+from daiku.tools.web.markup import End, Start, Text, tokens
+from daiku.tools.web.road import Answer, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One engine. `base` is its public address, "" where the person has to give one; `key` the
+    variable that usually holds its key, "" where it needs none. `decode` answers with what is wrong
+    as a text."""
+
+    name: str
+    base: str
+    key: str
+    encode: Callable[[str, str, int, str], Request]
+    """(base, query, limit, key) to the request."""
+    decode: Callable[[Answer, int], tuple[SearchResult, ...] | str]
+    help: str = ""
+    """What to do where it refuses."""
+
+
+# -- DuckDuckGo: a page for people ---------------------------------------------------------
+
+
+def _ask_duckduckgo(base: str, query: str, _limit: int, _key: str) -> Request:
+    form = urlencode({"q": query}).encode()
+    kind = {"content-type": "application/x-www-form-urlencoded", "referer": f"{base}/"}
+    return Request(f"{base}/html/", "POST", kind, form)
+
+
+def _read_duckduckgo(answer: Answer, limit: int) -> tuple[SearchResult, ...] | str:
+    text = answer.body.decode("utf-8", "replace")
+    hits = _hits_of(text)
+    if not hits and (answer.status == 202 or "anomaly" in text or "bots use DuckDuckGo" in text):
+        return "DuckDuckGo wants to see a person: too many searches came from this address"
+    if not hits and "no-results" not in text and "no results" not in text.lower():
+        return "DuckDuckGo answered with a page that has no list of results"
+    return ranked("duckduckgo", ((_behind(hit.url), hit.title, hit.text, None) for hit in hits), limit)
+
+
+def _behind(url: str) -> str:
+    """The address that a link of a result page leads to; "" for an advertisement."""
+    whole = urljoin("https://duckduckgo.com/", url)
+    parts = urlsplit(whole)
+    if not (parts.hostname or "").endswith("duckduckgo.com"):
+        return whole
+    return parse_qs(parts.query).get("uddg", [""])[0] if parts.path.startswith("/l/") else ""
+
+
+@dataclass(slots=True)
+class _Hit:
+    url: str
+    title: str = ""
+    text: str = ""
+
+
+_TITLES = {"result__a", "result-link"}
+_TEXTS = {"result__snippet", "result-snippet"}
+
+
+def _hits_of(html: str) -> list[_Hit]:
+    """Titles, links and snippets of a result page, its plain and its lite form."""
+    hits: list[_Hit] = []
+    into = until = ""
+    for token in tokens(html):
+        match token:
+            case Start(tag, attributes):
+                names = set(attributes.get("class", "").split())
+                if names & _TITLES and attributes.get("href"):
+                    hits.append(_Hit(attributes["href"]))
+                    into, until = "title", tag
+                elif names & _TEXTS and hits and not hits[-1].text:
+                    into, until = "text", tag
+            case End(tag):
+                if tag == until:
+                    into = until = ""
+            case Text(text):
+                if into == "title":
+                    hits[-1].title += text
+                elif into == "text":
+                    hits[-1].text += text
+            case _:
+                assert_never(token)
+    return hits
+
+
+# -- Brave, Tavily, SearXNG: JSON ----------------------------------------------------------
+
+
+def _ask_brave(base: str, query: str, limit: int, key: str) -> Request:
+    asked = urlencode({"q": query, "count": limit, "text_decorations": 0})
+    headers = {"accept": "application/json", "x-subscription-token": key}
+    return Request(f"{base}/res/v1/web/search?{asked}", headers=headers)
+
+
+def _read_brave(answer: Answer, limit: int) -> tuple[SearchResult, ...] | str:
+    web = _object(answer).get("web")
+    hits = _entries(web.get("results") if isinstance(web, dict) else None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  # JSON
+    return ranked(
+        "brave", ((h.text("url"), h.text("title"), h.text("description"), None) for h in hits), limit
+    )
+
+
+def _ask_tavily(base: str, query: str, limit: int, key: str) -> Request:
+    body = json.dumps({"query": query, "max_results": limit, "search_depth": "basic"}).encode()
+    headers = {
+        "accept": "application/json",
+        "content-type": "application/json",
+        "authorization": f"Bearer {key}",
+    }
+    return Request(f"{base}/search", "POST", headers, body)
+
+
+def _read_tavily(answer: Answer, limit: int) -> tuple[SearchResult, ...] | str:
+    hits = _entries(_object(answer).get("results"))
+    rows = ((h.text("url"), h.text("title"), h.text("content"), h.number("score")) for h in hits)
+    return ranked("tavily", rows, limit)
+
+
+def _ask_searxng(base: str, query: str, _limit: int, key: str) -> Request:
+    headers = {"accept": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
+    return Request(f"{base}/search?{urlencode({'q': query, 'format': 'json'})}", headers=headers)
+
+
+def _read_searxng(answer: Answer, limit: int) -> tuple[SearchResult, ...] | str:
+    whole = _object(answer)
+    hits = tuple(_entries(whole.get("results")))
+    silent = whole.get("unresponsive_engines")
+    if not hits and isinstance(silent, list) and silent:
+        return f"none of the engines behind SearXNG answered ({json.dumps(silent)[:200]})"
+    rows = ((h.text("url"), h.text("title"), h.text("content"), h.number("score")) for h in hits)
+    return ranked("searxng", rows, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One element of an engine's list, whatever is in it."""
+
+    data: Mapping[str, Any]
+
+    def text(self, key: str) -> str:
+        value = self.data.get(key)
+        return unescape(_without_tags(value)) if isinstance(value, str) else ""
+
+    def number(self, key: str) -> float | None:
+        value = self.data.get(key)
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _without_tags(text: str) -> str:
+    for tag in ("strong", "b", "em", "mark"):
+        text = text.replace(f"<{tag}>", "").replace(f"</{tag}>", "")
+    return text
+
+
+def _object(answer: Answer) -> Mapping[str, Any]:
+    """The JSON object of an answer. Raises ValueError."""
+    value = json.loads(answer.body)
+    if not isinstance(value, dict):
+        raise ValueError("no object")  # noqa: TRY004  # like any other JSON that is not the engine's
+    return value  # pyright: ignore[reportUnknownVariableType]  # JSON from outside
+
+
+def _entries(value: object) -> Iterator[_Entry]:
+    if isinstance(value, list):
+        for item in value:  # pyright: ignore[reportUnknownVariableType]  # JSON from outside
+            if isinstance(item, dict):
+                yield _Entry(item)  # pyright: ignore[reportUnknownArgumentType]  # likewise
+
+
+OTHERS = "set research.engine to searxng (your own), brave or tavily"
+ENGINES: Mapping[str, Engine] = MappingProxyType(
+    {
+        engine.name: engine
+        for engine in (
+            Engine(
+                "duckduckgo", "https://html.duckduckgo.com", "", _ask_duckduckgo, _read_duckduckgo,
+                f"Wait some minutes, or {OTHERS}.",
+            ),
+            Engine(
+                "brave", "https://api.search.brave.com", "BRAVE_API_KEY", _ask_brave, _read_brave,
+                "Look at the key that research.api_key_env names, and at its plan.",
+            ),
+            Engine(
+                "tavily", "https://api.tavily.com", "TAVILY_API_KEY", _ask_tavily, _read_tavily,
+                "Look at the key that research.api_key_env names, and at its plan.",
+            ),
+            Engine(
+                "searxng", "", "", _ask_searxng, _read_searxng,
+                "Its settings.yml has to allow it: search.formats with json.",
+            ),
+        )
+    }
+)  # fmt: skip
+
+
+def read(engine: Engine, answer: Answer, limit: int) -> tuple[SearchResult, ...] | str:
+    """The results of an answer, best first, or what is wrong with it."""
+    if answer.status >= 400:
+        return f"{engine.name} refused ({answer.status}). {engine.help}".strip()
+    try:
+        found = engine.decode(answer, limit)
+    except ValueError:
+        return f"{engine.name} answered with something else than its results. {engine.help}".strip()
+    return f"{found}. {engine.help}".strip() if isinstance(found, str) else found

@@ -1,0 +1,185 @@
+"""Tools of the web: web/search, web/fetch and web/research; what comes back is data from outside."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from daiku.core.replies import MAX_QUERIES
+from daiku.core.research import PAGE_PART, Finding, Research, SearchResult, distinct, listed, same_page, told
+from daiku.domain.events import Notice
+from daiku.domain.tools import ToolResult
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.tools.web.client import Found, Web
+from daiku.tools.web.extract import Page
+from daiku.tools.web.road import Trouble
+
+RESULTS, MAX_RESULTS = 6, 20
+PART = 24_000
+"""Characters of a page in one answer of web/fetch."""
+SOURCES = 4
+"""Sources that research keeps for each question; the best one is opened."""
+GO_ON = "Go on with what is known, and say that it was not looked up."
+
+
+class SearchArgs(Args):
+    query: str = Field(min_length=1, max_length=1000)
+    limit: int = Field(default=RESULTS, ge=1, le=MAX_RESULTS)
+
+
+class FetchArgs(Args):
+    """`start` is the character to go on from, for long pages."""
+
+    url: str = Field(min_length=1)
+    start: int = Field(default=0, ge=0)
+
+
+def _first_three(value: Any) -> Any:
+    """More than three questions are cut, not refused (R0.46)."""
+    return distinct(value) if isinstance(value, list) and all(isinstance(q, str) for q in value) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # checked here
+
+
+class ResearchArgs(Args):
+    queries: Annotated[tuple[str, ...], BeforeValidator(_first_three)] = Field(
+        min_length=1, max_length=MAX_QUERIES
+    )
+
+
+def web_tools(web: Web) -> tuple[Tool, ...]:
+    """The tools over one `web`."""
+
+    async def search(args: SearchArgs, context: ToolContext) -> ToolResult:
+        """Hits of the search engine; one that cannot be reached is a notice and an empty list."""
+        found = await web.search(args.query, args.limit, context.config.research)
+        if found.problem:
+            _notice(found.problem, context)
+        data: dict[str, Any] = {
+            "query": args.query,
+            "engine": found.engine,
+            "results": [result.model_dump() for result in found.results],
+        }
+        return ToolResult(ok=True, text=_hits(args.query, found), data=data, untrusted=bool(found.results))
+
+    async def fetch(args: FetchArgs, context: ToolContext) -> ToolResult:
+        """One page; another site that it leads to is told, and fetched only when it was asked for."""
+        anywhere = context.config.approvals.network == "allow"
+        page = await web.page(args.url, lambda _: anywhere)
+        if isinstance(page, Trouble):
+            hint = f" Call web/fetch with {page.moved} if you want that." if page.moved else ""
+            return failed(f"{args.url} was not fetched: {page.why}.{hint}")
+        return _part(page, args.start)
+
+    async def research(args: ResearchArgs, context: ToolContext) -> ToolResult:
+        """Search for each question, open the best page of each."""
+        return await _research(web, args.queries, context)
+
+    async def preview_fetch(args: FetchArgs, _context: ToolContext) -> Preview | ToolResult:
+        """The address as it will be asked for, its host in ASCII; or why it never will."""
+        place = web.road.place(args.url)
+        return (
+            failed(f"{args.url} was not fetched: {place}.") if isinstance(place, str) else Preview(place.url)
+        )
+
+    return (
+        Tool("web/search", "network", SearchArgs, search, preview=_preview_search),
+        Tool("web/fetch", "network", FetchArgs, fetch, parallel=True, preview=preview_fetch),
+        Tool("web/research", "network", ResearchArgs, research, preview=_preview_research),
+    )
+
+
+async def _research(web: Web, queries: tuple[str, ...], context: ToolContext) -> ToolResult:
+    problems: list[str] = []
+    hits: dict[str, tuple[SearchResult, ...]] = {}
+    for query in queries:  # one after the other: engines shut out who asks side by side
+        found = await web.search(query, SOURCES, context.config.research)
+        hits[query] = found.results
+        if found.problem:
+            problems.append(found.problem)
+            break
+    kept = _each_once(hits)
+    best = {query: results[0].url for query, results in kept.items() if results}
+    pages = dict(
+        zip(
+            best, await asyncio.gather(*(web.page(url, lambda _: True) for url in best.values())), strict=True
+        )
+    )
+    findings: list[Finding] = []
+    for query, results in kept.items():
+        for number, result in enumerate(results):
+            page = pages[query] if number == 0 else None
+            findings.append(_finding(query, result, page))
+            if isinstance(page, Trouble):
+                problems.append(f"{result.url} was not opened: {page.why}")
+    for problem in problems:
+        _notice(problem, context)
+    done = Research(queries=queries, results=tuple(findings))
+    text = told(queries, done.results, tuple(problems))
+    if not findings:
+        text = f"{text}\n\n{GO_ON}"
+    return ToolResult(ok=True, text=text, data=done.model_dump(mode="json"), untrusted=bool(findings))
+
+
+def _each_once(hits: dict[str, tuple[SearchResult, ...]]) -> dict[str, list[SearchResult]]:
+    """Each page under the first question that found it."""
+    seen: set[str] = set()
+    kept: dict[str, list[SearchResult]] = {}
+    for query, results in hits.items():
+        new = [result for result in results if same_page(result.url) not in seen]
+        seen.update(same_page(result.url) for result in new)
+        kept[query] = new
+    return kept
+
+
+def _finding(query: str, result: SearchResult, page: Page | Trouble | None) -> Finding:
+    if not isinstance(page, Page) or not page.text:
+        return Finding(query=query, url=result.url, title=result.title, text=result.text)
+    text = page.text if len(page.text) <= PAGE_PART else page.text[:PAGE_PART].rsplit("\n", 1)[0] + "\n…"
+    return Finding(query=query, url=page.url, title=page.title or result.title, text=text)
+
+
+def _hits(query: str, found: Found) -> str:
+    if found.problem:
+        return f"Nothing was looked up for “{query}”: {found.problem} {GO_ON}"
+    if not found.results:
+        return f"{found.engine} found nothing for “{query}”. Try other words."
+    return f"Results of {found.engine} for “{query}”:\n{listed(found.results)}"
+
+
+def _part(page: Page, start: int) -> ToolResult:
+    if start and start >= len(page.text):
+        return failed(f"{page.url} has {len(page.text)} characters; start at {start} is behind its end.")
+    part = page.text[start : start + PART]
+    if start + PART < len(page.text) and (line_end := part.rfind("\n", PART // 2)) > 0:
+        part = part[: line_end + 1]
+    lines = [f"Source: {page.url}", f"Title: {page.title}" if page.title else ""]
+    if page.by_proxy:
+        lines.append(
+            "Note: a proxy looked the name up; that its address is a public one was not checked here."
+        )
+    rest = len(page.text) - start - len(part)
+    ends: list[str] = []
+    if rest > 0:
+        ends.append(f"({rest} more characters: web/fetch with start={start + len(part)}.)")
+    if page.cut and rest <= 0:
+        ends.append("(The page is longer than what is read of one.)")
+    text = "\n".join(line for line in lines if line) + f"\n\n{part or '(The page has no text.)'}"
+    data: dict[str, Any] = {"url": page.url, "title": page.title, "length": len(page.text), "start": start}
+    return ToolResult(ok=True, text="\n\n".join([text, *ends]), data=data, untrusted=True)
+
+
+def _notice(text: str, context: ToolContext) -> None:
+    context.emit(Notice(level="warning", text=f"Web: {text}"))
+
+
+async def _preview_search(args: SearchArgs, context: ToolContext) -> Preview:
+    """The question, and who will read it."""
+    return Preview(f"{args.query}\n\n→ {context.config.research.engine}", "search the web")
+
+
+async def _preview_research(args: ResearchArgs, context: ToolContext) -> Preview:
+    """All questions, who will read them, and that pages are opened."""
+    questions = "\n".join(f"{number}. {query}" for number, query in enumerate(args.queries, 1))
+    engine = context.config.research.engine
+    return Preview(f"{questions}\n\n→ {engine}, then the best page of each", "research the web")
