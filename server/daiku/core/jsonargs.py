@@ -21,7 +21,7 @@ def mended(schema: JsonObject, args: JsonObject) -> JsonObject:
     properties, required = _properties(schema), _names(schema.get("required"))
     found: JsonObject = {}
     for key, value in args.items():
-        kinds = _kinds(_resolved(properties.get(key), schema))
+        kinds = _possible_kinds(properties.get(key), schema)
         if value is None and key in properties and key not in required and kinds and "null" not in kinds:
             continue
         found[key] = value
@@ -135,6 +135,16 @@ def _names(value: JsonValue) -> tuple[str, ...]:
 def _kinds(node: JsonValue) -> set[str]:
     kinds = node.get("type") if isinstance(node, dict) else None
     return {kinds} if isinstance(kinds, str) else set(_names(kinds))
+
+
+def _possible_kinds(node: JsonValue, root: JsonObject) -> set[str]:
+    """The types that a value may have by the schema; empty where it does not say."""
+    node = _resolved(node, root)
+    options = (node.get("anyOf") or node.get("oneOf")) if isinstance(node, dict) else None
+    if not isinstance(options, list):
+        return _kinds(node)
+    kinds = [_kinds(_resolved(option, root)) for option in options[:50]]
+    return {kind for some in kinds for kind in some} if all(kinds) else set()
 
 
 def _is(value: JsonValue, kind: str) -> bool:

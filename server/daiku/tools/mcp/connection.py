@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from daiku import __version__
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolResult
+from daiku.tools.mcp.calls import Progress
 from daiku.tools.mcp.contents import prompt_text, resource_text, result_of, untrusted
 from daiku.tools.mcp.definitions import Listing, listing
 from daiku.tools.mcp.forms import fill_form, visit
@@ -33,8 +34,6 @@ PAGES = 50
 RELIST_SECONDS = 0.5
 """Changes that a server tells within this time are one change."""
 LIST_SECONDS = 30.0
-
-Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +242,7 @@ class Connection:
         elif isinstance(message, types.LoggingMessageNotification):
             log.debug("%s: %.300s", self.name, message.params.data)
 
-    async def _elicit(self, _context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
+    async def _elicit(self, context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
         ask = self._hooks.asker()
         if ask is None:
             return types.ElicitResult(action="decline")
@@ -254,7 +253,7 @@ class Connection:
         content = cast(Any, filled.content)  # checked against the form's own schema, field by field
         return types.ElicitResult(action=filled.action, content=content)
 
-    async def _roots(self, _context: object) -> types.ListRootsResult:
+    async def _roots(self, context: object) -> types.ListRootsResult:
         roots = [types.Root(uri=root.as_uri(), name=root.name) for root in self._hooks.roots]  # pyright: ignore[reportArgumentType]  # pydantic makes the URL
         return types.ListRootsResult(roots=roots)
 
@@ -300,6 +299,7 @@ def _parameters(prompt: types.Prompt) -> str:
 
 
 def _leaf(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
+    while isinstance(error, BaseExceptionGroup):
+        inner = cast("tuple[BaseException, ...]", error.exceptions)
+        error = inner[0]
     return error

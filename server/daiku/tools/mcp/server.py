@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daiku.domain.base import JsonObject
-from daiku.domain.events import ApprovalDecision, ToolOutput
+from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import Consent, ConsentQuestion, ServerReport, ServerStatus
 from daiku.domain.tools import ToolResult
+from daiku.tools.mcp.calls import Call, Calls
 from daiku.tools.mcp.definitions import Listing, Offered, as_data, changes, cleaned, digest_of
 from daiku.tools.mcp.launch import Broken, Launch
-from daiku.tools.tool import Ask, ToolContext, failed
+from daiku.tools.tool import ToolContext, failed
 
 if TYPE_CHECKING:
     from daiku.tools.mcp.connection import Connection
@@ -28,14 +29,11 @@ OPEN_SECONDS = 60.0
 SIGN_IN_SECONDS = 300.0
 PATIENCE = 300.0
 """Seconds without a sign of life (progress counts) after which a call is given up."""
-LONGEST_CALL = 3600.0
 ALIVE_SECONDS = 5.0
 BACK_OFF = (0.0, 1.0, 2.0, 5.0, 15.0, 60.0)
 """Seconds before the next start, by the number of failures in a row."""
 WAIT_IN_CALL = 5.0
 """A call waits this long for a restart; longer back-offs are told."""
-PROGRESS_SECONDS = 0.2
-PROGRESS_LINES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +50,6 @@ class Surroundings:
 
 
 @dataclass(slots=True)
-class _Call:
-    """A call under way: its way to the person and its clock."""
-
-    ask: Ask | None
-    clock: asyncio.Timeout
-    until: float
-    told: float = 0.0
-    lines: int = 0
-
-    def alive(self, patience: float | None) -> None:
-        """A sign of life: the clock begins anew (None: it stands still while a person is asked)."""
-        now = asyncio.get_running_loop().time()
-        self.clock.reschedule(self.until if patience is None else min(self.until, now + patience))
-
-
-@dataclass(slots=True)
 class _Life:
     """How the server's connection stands."""
 
@@ -76,7 +58,6 @@ class _Life:
     failures: int = 0
     retry_at: float = 0.0
     why: str = ""
-    calls: list[_Call] = field(default_factory=list[_Call])
 
 
 class Server:
@@ -93,6 +74,7 @@ class Server:
         self._looked = False
         self._declined = ""
         self._life = _Life()
+        self._calls = Calls(patience)
         self._closed = False
 
     # -- consent ----------------------------------------------------------------------------
@@ -231,10 +213,12 @@ class Server:
         life = self._life
         bound = asyncio.timeout(OPEN_SECONDS)
         try:
-            # Lazy and in a thread: importing the SDK takes half a second that nothing should wait for.
-            opening = await asyncio.to_thread(importlib.import_module, "daiku.tools.mcp.opening")
-            asks = opening.Asks(self._asker, self._relisted, lambda address: self._sign_in(address, bound))
-            connection: Connection = opening.connect(self.launch, self._around.home, asks)
+            await asyncio.to_thread(importlib.import_module, "daiku.tools.mcp.opening")
+            # Lazy, and in a thread before: importing the SDK takes half a second that nothing should wait for.
+            from daiku.tools.mcp.opening import Asks, connect
+
+            asks = Asks(self._calls.asker, self._relisted, partial(self._sign_in, bound))
+            connection = connect(self.launch, self._around.home, asks)
             try:
                 async with bound:
                     await connection.opened()
@@ -255,9 +239,7 @@ class Server:
 
     async def _watch(self, connection: Connection) -> None:
         await connection.ended.wait()
-        if self._life.connection is connection:
-            await self._drop()
-            self._failed(connection.reason)
+        await self._lost(connection, connection.reason)
 
     async def _drop(self) -> None:
         connection, self._life.connection = self._life.connection, None
@@ -286,7 +268,7 @@ class Server:
                 self._around.remember(self._consent)
         self._around.changed()
 
-    async def _sign_in(self, address: str, bound: asyncio.Timeout) -> None:
+    async def _sign_in(self, bound: asyncio.Timeout, address: str) -> None:
         if not self._around.person():
             raise Broken(f"it wants you to sign in: daiku mcp login {self.name}", gone=True)
         bound.reschedule(asyncio.get_running_loop().time() + SIGN_IN_SECONDS)
@@ -296,39 +278,35 @@ class Server:
 
     async def call(self, tool: str, args: JsonObject, context: ToolContext) -> ToolResult:
         """Call a tool that is `offered`; what goes wrong is a result."""
-        try:
-            connection = await self._connected()
-        except Broken as broken:
-            return failed(f"The MCP server {self.name} cannot be used now: {broken}.")
-        if all(offered.name != tool for offered in self.offered):
-            return failed(
-                f"{self.name} no longer offers {tool} as the person allowed it. They will be asked."
-            )
-        return await self.during(
-            context, lambda call: connection.call(tool, args, self._progress(call, context))
-        )
+
+        async def work(connection: Connection, call: Call) -> ToolResult:
+            if all(offered.name != tool for offered in self.offered):
+                return failed(
+                    f"{self.name} no longer offers {tool} as the person allowed it. They will be asked."
+                )
+            return await connection.call(tool, args, call.progress(context))
+
+        return await self._during(work, context)
 
     async def use(
         self, work: Callable[[Connection], Awaitable[ToolResult]], context: ToolContext
     ) -> ToolResult:
         """Do something else with the connection, bounded and translated like a call."""
+        return await self._during(lambda connection, _: work(connection), context)
+
+    async def _during(
+        self, work: Callable[[Connection, Call], Awaitable[ToolResult]], context: ToolContext
+    ) -> ToolResult:
+        """Carry out `work` with a clock that signs of life set back."""
         try:
             connection = await self._connected()
         except Broken as broken:
             return failed(f"The MCP server {self.name} cannot be used now: {broken}.")
-        return await self.during(context, lambda _: work(connection))
-
-    async def during(
-        self, context: ToolContext, work: Callable[[_Call], Awaitable[ToolResult]]
-    ) -> ToolResult:
-        """Carry out `work` with a clock that signs of life set back."""
-        connection = self._life.connection
-        until = asyncio.get_running_loop().time() + LONGEST_CALL
         clock = asyncio.timeout(self._patience)
         try:
             async with clock:
-                with self._calling(_Call(context.ask, clock, until)) as call:
-                    result = await work(call)
+                with self._calls.begun(context.ask, clock) as call:
+                    result = await work(connection, call)
         except TimeoutError:
             if not clock.expired():
                 raise
@@ -352,9 +330,9 @@ class Server:
             raise Broken(life.why or self.problem or "it is not allowed", gone=True)
         return life.connection
 
-    async def _hung(self, connection: Connection | None) -> ToolResult:
+    async def _hung(self, connection: Connection) -> ToolResult:
         seconds = f"{self._patience:g} s"
-        if connection is not None and await connection.alive(ALIVE_SECONDS):
+        if await connection.alive(ALIVE_SECONDS):
             return failed(f"{self.name} gave no sign of life for {seconds}; the call was cancelled.")
         await self._lost(connection, "it does not answer any more")
         return failed(
@@ -362,7 +340,7 @@ class Server:
             " started again when it is next called. Whether the call had an effect is not known."
         )
 
-    async def _broke(self, broken: Broken, connection: Connection | None) -> ToolResult:
+    async def _broke(self, broken: Broken, connection: Connection) -> ToolResult:
         if not broken.gone:
             return ToolResult(ok=False, text=f"{self.name}: {cleaned(str(broken), 2000)}", untrusted=True)
         await self._lost(connection, str(broken))
@@ -374,49 +352,11 @@ class Server:
             untrusted=True,
         )
 
-    async def _lost(self, connection: Connection | None, why: str) -> None:
-        if connection is not None and self._life.connection is connection:
-            await self._drop()
+    async def _lost(self, connection: Connection, why: str) -> None:
+        if self._life.connection is connection:
+            self._life.connection = None
             self._failed(why)
-
-    @contextmanager
-    def _calling(self, call: _Call) -> Iterator[_Call]:
-        self._life.calls.append(call)
-        try:
-            yield call
-        finally:
-            self._life.calls.remove(call)
-
-    def _asker(self) -> Ask | None:
-        """The way to the person of the latest call under way; its clock stands still meanwhile."""
-        call = next((c for c in reversed(self._life.calls) if c.ask is not None), None)
-        if call is None or call.ask is None:
-            return None
-        asking = call.ask
-
-        async def ask(question: str, choices: tuple[str, ...]) -> str:
-            call.alive(None)
-            try:
-                return await asking(question, choices)
-            finally:
-                call.alive(self._patience)
-
-        return ask
-
-    def _progress(
-        self, call: _Call, context: ToolContext
-    ) -> Callable[[float, float | None, str | None], Awaitable[None]]:
-        async def told(done: float, total: float | None, message: str | None) -> None:
-            call.alive(self._patience)
-            now = asyncio.get_running_loop().time()
-            if call.lines >= PROGRESS_LINES or now < call.told + PROGRESS_SECONDS:
-                return
-            call.told, call.lines = now, call.lines + 1
-            share = f"{done:g}" if total is None else f"{done:g}/{total:g}"
-            said = f"  {cleaned(message, 300)}" if message else ""
-            context.emit(ToolOutput(id=context.call_id, text=f"{share}{said}\n"))
-
-        return told
+            await connection.close()
 
 
 _WATCHING: set[asyncio.Task[None]] = set()

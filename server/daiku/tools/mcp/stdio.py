@@ -64,6 +64,7 @@ async def _read(
     try:
         async with to_session:
             why = await _pass_on(child, to_session)
+            await child.ended(0.5)  # its exit code says more than "closed", to whoever waits for an answer
     except (anyio.ClosedResourceError, anyio.BrokenResourceError):
         pass  # the session is gone: what the child still says is nobody's business
     except (OSError, LineTooLong) as error:

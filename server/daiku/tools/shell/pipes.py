@@ -60,26 +60,27 @@ class PipedChild:
         most some three seconds."""
         with contextlib.suppress(OSError):
             self._stdin.close()
-        if not await self._ended(CLOSE_SECONDS):
+        if not await self.ended(CLOSE_SECONDS):
             with contextlib.suppress(
                 ProcessLookupError
             ):  # the reaper ends the whole tree, also what left the group
                 self._process.send_signal(signal.SIGTERM)
-            if not await self._ended(GRACE_SECONDS):
+            if not await self.ended(GRACE_SECONDS):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._process.pid, signal.SIGKILL)
-                await self._ended(GRACE_SECONDS)
+                await self.ended(GRACE_SECONDS)
         self._listening.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._listening
         _close_transport(self._process)
 
-    async def _ended(self, seconds: float) -> bool:
+    async def ended(self, seconds: float) -> bool:
+        """Wait at most `seconds` for its end; whether it has ended."""
         # Not Process.wait(): it also waits for the end of pipes that nobody may be reading any more.
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        while self._process.returncode is None and loop.time() < until:
-            await asyncio.sleep(0.01)  # noqa: ASYNC110  # as said: there is nothing else to wait for
+        while self._process.returncode is None and loop.time() < until:  # noqa: ASYNC110  # there is no event
+            await asyncio.sleep(0.01)
         return self._process.returncode is not None
 
 

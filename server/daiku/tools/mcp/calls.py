@@ -1,0 +1,92 @@
+"""Calls under way at one server: their clocks, their progress, their way to the person."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from daiku.domain.events import ToolOutput
+from daiku.tools.mcp.definitions import cleaned
+from daiku.tools.tool import Ask, ToolContext
+
+LONGEST = 3600.0
+"""Seconds after which a call ends even if it still tells of progress."""
+PROGRESS_SECONDS = 0.2
+PROGRESS_LINES = 300
+
+
+class Progress(Protocol):
+    """Hears how far a call is."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One call: `clock` ends it when nothing is heard for `patience` seconds, `until` in any case."""
+
+    ask: Ask | None
+    clock: asyncio.Timeout
+    patience: float
+    until: float
+    told: float = 0.0
+    lines: int = 0
+
+    def heard(self, *, waits: bool = False) -> None:
+        """A sign of life: the clock begins anew, or stands still while a person is asked (`waits`)."""
+        now = asyncio.get_running_loop().time()
+        self.clock.reschedule(self.until if waits else min(self.until, now + self.patience))
+
+    def progress(self, context: ToolContext) -> Progress:
+        """Shows the server's progress as output of the call, not too often."""
+
+        async def told(progress: float, total: float | None, message: str | None) -> None:
+            self.heard()
+            now = asyncio.get_running_loop().time()
+            if self.lines >= PROGRESS_LINES or now < self.told + PROGRESS_SECONDS:
+                return
+            self.told, self.lines = now, self.lines + 1
+            share = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
+            said = f"  {cleaned(message, 300)}" if message else ""
+            context.emit(ToolOutput(id=context.call_id, text=f"{share}{said}\n"))
+
+        return told
+
+
+class Calls:
+    """The calls under way, oldest first."""
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._open: list[Call] = []
+
+    @contextmanager
+    def begun(self, ask: Ask | None, clock: asyncio.Timeout) -> Generator[Call]:
+        """A call for as long as the context lasts."""
+        until = asyncio.get_running_loop().time() + LONGEST
+        call = Call(ask, clock, self._patience, until)
+        self._open.append(call)
+        try:
+            yield call
+        finally:
+            self._open.remove(call)
+
+    def asker(self) -> Ask | None:
+        """The way to the person of the latest call; None where nobody can be asked. (A server does not
+        say for which call it asks.)"""
+        call = next((c for c in reversed(self._open) if c.ask is not None), None)
+        if call is None or call.ask is None:
+            return None
+        asking = call.ask
+
+        async def ask(question: str, choices: tuple[str, ...]) -> str:
+            call.heard(waits=True)
+            try:
+                return await asking(question, choices)
+            finally:
+                call.heard()
+
+        return ask
