@@ -33,6 +33,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=False,
+        auto_reload=False,  # they do not change while a server lives: no look at the disk for each run
     )
 
 

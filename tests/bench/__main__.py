@@ -42,8 +42,8 @@ def measure(names: list[str], *, quick: bool, beside: bool, tell: Callable[[str]
         rows += TABLE[name](quick=quick)
     if beside:
         tell("measuring peers …")
-        turn = next((r.ours for r in rows if r.what == "turn of the loop"), None)
-        rows += peers.against(turn or loop.turns(quick=quick)[0].ours, quick=quick)
+        pin(OWN_CORE)
+        rows += peers.against(quick=quick)
     return rows
 
 

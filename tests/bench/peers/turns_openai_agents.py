@@ -1,6 +1,7 @@
 """The same turns with openai-agents; prints seconds of CPU of each round. Arguments: address, rounds."""
 
-# pyright: reportMissingImports=false, reportUntypedFunctionDecorator=false  # in a venv of their own
+# What it imports is in a venv of its own.
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportUntypedFunctionDecorator=false
 from __future__ import annotations
 
 import asyncio
