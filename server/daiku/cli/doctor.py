@@ -17,10 +17,12 @@ import click
 from daiku import __version__
 from daiku.app import App
 from daiku.cli.main import FAILED
+from daiku.cli.mcp import servers_now
 from daiku.cli.opening import folder_of, opened
 from daiku.cli.term import Colour, safe, terminal
 from daiku.cli.texts import say
 from daiku.domain.errors import DaikuError
+from daiku.domain.servers import ServerReport
 from daiku.settings import home, user_file, workspace_file
 from daiku.settings.trusted import is_trusted
 from daiku.tools.sandbox import sandbox_state
@@ -105,9 +107,18 @@ async def _inside(place: Path) -> list[Finding]:
     """What only an open App can tell: settings that are wrong, the sandbox, providers, tools."""
     try:
         async with opened(place) as app:
-            return [_sandbox(app), *await _providers(app), Finding("good", f"Tools: {len(app.tools())}")]
+            servers = [_server(report) for report in await servers_now(app)]
+            tools = Finding("good", f"Tools: {len(app.tools())}")
+            return [_sandbox(app), *await _providers(app), *servers, tools]
     except DaikuError as wrong:
         return [Finding("bad", wrong.failure.message, wrong.failure.hint)]
+
+
+def _server(report: ServerReport) -> Finding:
+    text = f"MCP server {report.name}: {report.status}"
+    if report.status == "ready":
+        return Finding("good", f"{text}, {len(report.tools)} tools{f' ({report.why})' if report.why else ''}")
+    return Finding("note", f"{text}{f': {report.why}' if report.why else ''}", report.hint)
 
 
 def _sandbox(app: App) -> Finding:

@@ -10,10 +10,12 @@ from typing import Any
 import click
 
 from daiku.cli.main import usage
+from daiku.cli.mcp import servers_now, show_server
 from daiku.cli.opening import folder_of, opened
-from daiku.cli.term import clip, safe, terminal
+from daiku.cli.term import clip, for_people, safe, terminal
 from daiku.cli.texts import say
 from daiku.domain.errors import DaikuError
+from daiku.domain.servers import ServerReport
 from daiku.domain.tools import ToolSpec
 from daiku.llm.model import ProviderModels
 
@@ -62,11 +64,15 @@ def _offer_json(offer: ProviderModels) -> dict[str, Any]:
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def tools(folder: str | None, as_json: bool) -> None:  # click's flag
-    async def work() -> tuple[ToolSpec, ...]:
+    async def work() -> tuple[tuple[ToolSpec, ...], tuple[ServerReport, ...]]:
         async with opened(folder_of(folder)) as app:
-            return app.tools()
+            reports = await servers_now(app)
+            return app.tools(), reports
 
-    specs = asyncio.run(work())
+    specs, reports = asyncio.run(work())
+    for report in reports:
+        if report.status != "ready" or report.why:
+            show_server(report, for_people())
     if as_json:
         click.echo(json.dumps([spec.model_dump() for spec in specs], ensure_ascii=False))
         return

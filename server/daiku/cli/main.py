@@ -28,6 +28,7 @@ COMMANDS = {
     "trace": "daiku.cli.sessions:trace",
     "models": "daiku.cli.lists:models",
     "tools": "daiku.cli.lists:tools",
+    "mcp": "daiku.cli.mcp:mcp",
     "config": "daiku.cli.config:config",
     "doctor": "daiku.cli.doctor:doctor",
     "lsp": "daiku.cli.lists:lsp",

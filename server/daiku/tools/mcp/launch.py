@@ -107,6 +107,11 @@ def launches(servers: tuple[MCPServerSettings, ...], roots: tuple[Path, ...]) ->
     return tuple(found)
 
 
+def token_file(home: Path, url: str) -> Path:
+    """Where the sign-in to `url` is kept."""
+    return home / "mcp" / f"{digest_of(url)}.json"
+
+
 def expanded(value: str, environ: Mapping[str, str]) -> str:
     """`value` with `${NAME}` taken from the environment, so that no secret need stand in a file; a name
     that is not set is the empty text."""

@@ -21,7 +21,7 @@ from pydantic import AnyUrl, JsonValue
 
 from daiku.domain.base import JsonObject
 from daiku.tools.mcp.definitions import digest_of
-from daiku.tools.mcp.launch import Broken
+from daiku.tools.mcp.launch import Broken, token_file
 
 SIGN_IN_SECONDS = 300.0
 CALLBACK = "/callback"
@@ -35,7 +35,7 @@ class TokenFile:
     """The SDK's TokenStorage over one file, 0600."""
 
     def __init__(self, home: Path, url: str) -> None:
-        self.path = home / "mcp" / f"{digest_of(url)}.json"
+        self.path = token_file(home, url)
 
     async def get_tokens(self) -> OAuthToken | None:
         return OAuthToken.model_validate(raw) if (raw := self._read().get("tokens")) else None
@@ -48,10 +48,6 @@ class TokenFile:
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         self._write("client", client_info.model_dump(mode="json", exclude_none=True))
-
-    def forget(self) -> None:
-        """Sign out."""
-        self.path.unlink(missing_ok=True)
 
     def _read(self) -> JsonObject:
         try:

@@ -17,7 +17,7 @@ from daiku.domain.servers import Consent, ConsentQuestion, ServerReport, ServerS
 from daiku.domain.tools import ToolResult
 from daiku.tools.mcp.calls import Call, Calls
 from daiku.tools.mcp.definitions import Listing, Offered, as_data, changes, cleaned, digest_of
-from daiku.tools.mcp.launch import Broken, Launch
+from daiku.tools.mcp.launch import Broken, Launch, token_file
 from daiku.tools.tool import ToolContext, failed
 
 if TYPE_CHECKING:
@@ -129,6 +129,11 @@ class Server:
             self._around.changed()
         if decision.endswith("always") and self._consent is not None:
             self._around.remember(self._consent)
+
+    def forget(self) -> None:
+        """As if nothing had ever been said, and nobody signed in."""
+        self._consent, self._looked, self._declined = None, False, ""
+        token_file(self._around.home, self.launch.settings.url).unlink(missing_ok=True)
 
     def _changed(self) -> str:
         consent = self.consent
@@ -270,7 +275,7 @@ class Server:
 
     async def _sign_in(self, bound: asyncio.Timeout, address: str) -> None:
         if not self._around.person():
-            raise Broken(f"it wants you to sign in: daiku mcp login {self.name}", gone=True)
+            raise Broken(f"it wants you to sign in: daiku mcp allow {self.name}", gone=True)
         bound.reschedule(asyncio.get_running_loop().time() + SIGN_IN_SECONDS)
         self._around.say(f"The MCP server {self.name} wants you to sign in. Open this page:\n{address}")
 

@@ -52,6 +52,7 @@ class Servers:
     ) -> None:
         self.version = 0
         self._registry = registry
+        self._place = place
         self._put: dict[str, frozenset[str]] = {}
         self._news: list[str] = []
         self._hear: Callable[[str], None] | None = None
@@ -88,24 +89,39 @@ class Servers:
         if server is not None:
             server.answer(question, decision)
 
-    async def ready(self, hear: Callable[[str], None], *, person: bool, seconds: float = FIRST_WAIT) -> None:
-        """Start what is allowed and not running, and wait for it a bounded time. `hear` is told of
-        servers that cannot be used, and of sign-ins where a `person` is there to do them."""
+    def forget(self, name: str) -> bool:
+        """Forget what was said to the server and its sign-in; False where there is no such server."""
+        server = self.find(name)
+        if server is not None:
+            self._place.consents.forget(self._place.key, name)
+            server.forget()
+        return server is not None
+
+    async def ready(
+        self,
+        hear: Callable[[str], None],
+        *,
+        person: bool,
+        seconds: float = FIRST_WAIT,
+        only: str = "",
+    ) -> None:
+        """Start what is allowed and not running (`only` the one of that name), and wait for it a bounded
+        time. `hear` is told of servers that cannot be used, and of sign-ins where a `person` is there."""
+        wanted = [s for s in self._servers.values() if only in ("", s.name)]
         self._person, self._hear = person, hear
         try:
             for line in self._take_news():
                 hear(line)
-            for server in self._servers.values():
+            for server in wanted:
                 server.start()
-            waiting = [
-                asyncio.create_task(s.until_settled()) for s in self._servers.values() if not s.settled
-            ]
-            if waiting:
-                _, late = await asyncio.wait(waiting, timeout=seconds)
-                for task in late:
-                    task.cancel()
-            for server in self._servers.values():
-                if waiting and not server.settled:
+            waiting = [asyncio.create_task(s.until_settled()) for s in wanted if not s.settled]
+            if not waiting:
+                return
+            _, late = await asyncio.wait(waiting, timeout=seconds)
+            for task in late:
+                task.cancel()
+            for server in wanted:
+                if not server.settled:
                     hear(f"The MCP server {server.name} is still starting; its tools come when it answers.")
         finally:
             self._hear = None
