@@ -418,7 +418,7 @@ def test_a_folder_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
 
 def test_a_home_that_cannot_be_made_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match=r"cannot use .*file/x"):
+    with pytest.raises(UsageError, match=r"Cannot use .*file/x"):
         home({"DAIKU_HOME": str(tmp_path / "file" / "x")})
 
 

@@ -237,3 +237,17 @@ async def test_given_calls_run_without_a_model_and_stop_at_the_first_that_fails(
         RunRequest("again", session=result.session_id, calls=calls[:1], approvals="all"), Watch()
     )
     assert second.text == "All 1 done."
+
+
+@pytest.mark.parametrize("room", [2, 3, 4, 5])
+async def test_a_run_that_cannot_be_recorded_fails_and_says_why(tmp_path: Path, room: int) -> None:
+    (tmp_path / "project").mkdir()
+    app, watch = make_app(tmp_path, {"text": "y" * 200_000}), Watch()
+    db = app.journal._db  # a full disk, without one
+    pages = db.execute("PRAGMA page_count").fetchone()[0]
+    db.execute(f"PRAGMA max_page_count = {pages + room}")
+    result = await app.runs.run(RunRequest("go"), watch)
+    assert result.status == "failed"
+    assert result.error is not None
+    assert "cannot be recorded" in result.error.message
+    await app.aclose()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.domain.errors import UsageError
+from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.events import Delta, MessageSaid, Notice, RunFinished, RunStarted
 from daiku.trace.journal import BLOCK, Journal
 
@@ -157,3 +157,32 @@ def test_what_is_deleted_is_gone_and_unknown_names_are_told(journal: Journal) ->
         journal.chunks(session)
     with pytest.raises(UsageError, match="no run"):
         journal.session_of_run("r")
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "daiku.db"
+    path.write_bytes(b"not a database " * 1000)
+    with pytest.raises(UsageError, match=r"daiku\.db cannot be used") as raised:
+        Journal(path)
+    assert "Move it away" in raised.value.failure.hint
+    assert path.read_bytes().startswith(b"not a database")
+
+
+def test_a_place_where_no_database_can_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot be used"):
+        Journal(tmp_path / "file" / "daiku.db")
+
+
+def test_what_cannot_be_stored_is_told_and_leaves_nothing_half_done(journal: Journal) -> None:
+    session = journal.new_session().session_id
+    writer = journal.writer(session)
+    writer.write("run_1", None, "coordinator", [RunStarted(prompt="x")])
+    pages = journal._db.execute("PRAGMA page_count").fetchone()[0]  # a full disk, without one
+    journal._db.execute(f"PRAGMA max_page_count = {pages}")
+    said = MessageSaid(role="assistant", text="y" * 100_000)
+    with pytest.raises(DaikuError, match="cannot be recorded"):
+        writer.write("run_1", None, "coordinator", [said, said])
+    journal._db.execute("PRAGMA max_page_count = 100000")
+    writer.write("run_1", None, "coordinator", [said, said])
+    assert [c.type for c in journal.chunks(session)] == ["run_started", "message", "message"]

@@ -149,7 +149,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "trusted": ("{folder} is trusted: its .daiku/config.toml may set everything but keys.", "{folder} を信頼しました。.daiku/config.toml は鍵以外のすべてを設定できます。"),
     "untrusted": ("{folder} is not trusted.", "{folder} は信頼されていません。"),
     "config.default": ("default", "既定"),
-    "config.ignored": ("ignored until trusted: daiku config trust", "信頼するまで無視: daiku config trust"),
+    "config.ignored": ("daiku config trust", "daiku config trust で信頼"),
     # doctor
     "doctor.good": ("Everything is in order.", "すべて正常です。"),
     "doctor.bad": ("{count} to mend.", "直すべきもの: {count} 件。"),

@@ -145,6 +145,9 @@ class Runs:
         finally:
             del self._live[live.run]
             self._note(live)
+        broken = None if live.task.cancelled() else live.task.exception()
+        if isinstance(broken, DaikuError):  # not even its end could be recorded: it can be resumed
+            return live.result().model_copy(update={"status": "failed", "error": broken.failure})
         return live.result()
 
     async def _loop(self, live: LiveRun, *, again: bool) -> State:
@@ -174,7 +177,10 @@ class Runs:
 
     def _note(self, live: LiveRun) -> None:
         result = live.result()
-        self.wiring.journal.touch(live.session, "running" if live.abandoned else result.status)
+        try:
+            self.wiring.journal.touch(live.session, "running" if live.abandoned else result.status)
+        except DaikuError:
+            log.exception("how run %s stands was not recorded", live.run)
         self._past[live.session] = _Past(result.last_seq, live.record.state)
         if self.wiring.traces is not None and live.record.state.finished is not None:
             try:

@@ -103,7 +103,7 @@ def home(environ: Mapping[str, str]) -> Path:
         raise UsageError(
             Failure(
                 kind="usage",
-                message=f"cannot use {folder} for Daiku's data: {wrong.strerror}",
+                message=f"Cannot use {folder} for Daiku's data: {wrong.strerror}.",
                 hint="Set DAIKU_HOME to a folder of your own.",
             )
         ) from wrong
@@ -229,7 +229,13 @@ def _check_together(config: Config, origins: Mapping[str, str]) -> None:
 
 def _wrong(problems: list[str]) -> UsageError:
     text = "; ".join(problems[:4]) + (f"; and {len(problems) - 4} more" if len(problems) > 4 else "")
-    return UsageError(Failure(kind="usage", message=f"{text}.", hint="All settings: daiku config show"))
+    return UsageError(
+        Failure(
+            kind="usage",
+            message=text if text.endswith((".", "?")) else f"{text}.",
+            hint="All settings: daiku config show",
+        )
+    )
 
 
 def every_key() -> tuple[str, ...]:

@@ -6,6 +6,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+from daiku.domain.errors import Failure, UsageError
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions(
   id TEXT PRIMARY KEY, title TEXT NOT NULL, workspace TEXT NOT NULL,
@@ -27,7 +29,27 @@ SQLITE, SQLITE_NEEDED = sqlite3.sqlite_version_info, (3, 37, 0)
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode. Creates file and folder readable by their owner only,
-    whatever the umask. Raises sqlite3.Error, OSError."""
+    whatever the umask. Raises UsageError where the file cannot be used."""
+    try:
+        return _opened(path)
+    except (sqlite3.Error, OSError) as wrong:
+        raise UsageError(_unusable(path, wrong)) from wrong
+
+
+def _unusable(path: Path, wrong: sqlite3.Error | OSError) -> Failure:
+    code = getattr(wrong, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        hint = "Move it away (a new one is made), or bring back a copy."
+    elif code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        hint = "Another program holds it: close that, and try again."
+    elif code == sqlite3.SQLITE_FULL:
+        hint = "Make room on the disk."
+    else:
+        hint = "Check the disk and the file's permissions, or set DAIKU_HOME to another folder."
+    return Failure(kind="usage", message=f"The database {path} cannot be used: {wrong}.", hint=hint)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))

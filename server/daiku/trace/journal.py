@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 from daiku.domain.base import long_id
-from daiku.domain.errors import Failure, UsageError
+from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import (
     EPHEMERAL,
     Chunk,
@@ -41,12 +42,13 @@ class Journal:
         self._writers: dict[str, SessionWriter] = {}
 
     def new_session(self, title: str = "", workspace: str = "") -> Session:
-        """A session without chunks."""
+        """A session without chunks. Raises DaikuError where it cannot be stored."""
         session, now = long_id("ses"), iso_now()
-        self._db.execute(
-            "INSERT INTO sessions VALUES(?,?,?,?,?,NULL,'idle',0)",
-            (session, title, workspace, now, now),
-        )
+        with _recording():
+            self._db.execute(
+                "INSERT INTO sessions VALUES(?,?,?,?,?,NULL,'idle',0)",
+                (session, title, workspace, now, now),
+            )
         return self.get_session(session)
 
     def get_session(self, session: str) -> Session:
@@ -81,14 +83,15 @@ class Journal:
         return self.get_session(session)
 
     def delete_session(self, session: str) -> None:
-        """Raises UsageError: unknown, or a run of it is under way."""
+        """Raises UsageError: unknown, or a run of it is under way; DaikuError: it cannot be deleted."""
         self.get_session(session)
         lock = self.lock(session)
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute("DELETE FROM chunks WHERE session = ?", (session,))
-            self._db.execute("DELETE FROM sessions WHERE id = ?", (session,))
-            self._db.execute("COMMIT")
+            with _recording():
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.execute("DELETE FROM chunks WHERE session = ?", (session,))
+                self._db.execute("DELETE FROM sessions WHERE id = ?", (session,))
+                self._db.execute("COMMIT")
         finally:
             lock.release()
         self._writers.pop(session, None)
@@ -174,12 +177,13 @@ class Journal:
         return writer
 
     def touch(self, session: str, status: SessionStatus, model: str = "", title: str = "") -> None:
-        """Note what the last run is doing; a title only where there is none yet."""
-        self._db.execute(
-            "UPDATE sessions SET status = ?, updated_at = ?, model = COALESCE(NULLIF(?, ''), model),"
-            " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
-            (status, iso_now(), model, title, session),
-        )
+        """Note what the last run is doing; a title only where there is none yet. Raises DaikuError."""
+        with _recording():
+            self._db.execute(
+                "UPDATE sessions SET status = ?, updated_at = ?, model = COALESCE(NULLIF(?, ''), model),"
+                " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
+                (status, iso_now(), model, title, session),
+            )
 
     def lock(self, session: str) -> SessionLock:
         """The right to run in `session`, until released or the process ends. Raises UsageError (busy)."""
@@ -226,21 +230,29 @@ class SessionWriter:
         self._reserved = 0
 
     def write(self, run: str, parent: str | None, agent: str, events: Iterable[Event]) -> list[Chunk]:
-        """Number, redact and store `events` as one transaction; only then are they returned."""
+        """Number, redact and store `events` as one transaction; only then are they returned.
+
+        Raises DaikuError where they cannot be stored (a full disk): then none is.
+        """
         time = iso_now()
         chunks: list[Chunk] = []
         rows: list[_Row] = []
-        for event in events:
-            chunk = self._chunk(run, parent, agent, time, event)
-            chunks.append(chunk)
-            if event.type not in EPHEMERAL:
-                rows.append(_row(chunk))
-        if len(rows) == 1:
-            self._db.execute(_INSERT, rows[0])
-        elif rows:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany(_INSERT, rows)
-            self._db.execute("COMMIT")
+        try:
+            for event in events:
+                chunk = self._chunk(run, parent, agent, time, event)
+                chunks.append(chunk)
+                if event.type not in EPHEMERAL:
+                    rows.append(_row(chunk))
+            if len(rows) == 1:
+                self._db.execute(_INSERT, rows[0])
+            elif rows:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.executemany(_INSERT, rows)
+                self._db.execute("COMMIT")
+        except sqlite3.Error as wrong:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise _unrecorded(wrong) from wrong
         return chunks
 
     @property
@@ -311,6 +323,25 @@ def _ended_status(
     if not ends:
         return "idle"
     return "completed" if ends[-1][6] == "run_finished" else "interrupted"
+
+
+@contextmanager
+def _recording() -> Generator[None]:
+    """What the database refuses (a full disk, a folder that may not be written) as a DaikuError."""
+    try:
+        yield
+    except sqlite3.Error as wrong:
+        raise _unrecorded(wrong) from wrong
+
+
+def _unrecorded(wrong: sqlite3.Error) -> DaikuError:
+    return DaikuError(
+        Failure(
+            kind="internal",
+            message=f"The conversation cannot be recorded: {wrong}.",
+            hint="Make room on the disk and see that Daiku's folder can be written; what was recorded is kept.",
+        )
+    )
 
 
 def _unknown(what: str, name: str) -> UsageError:
