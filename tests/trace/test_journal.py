@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.errors import DaikuError, UsageError
-from daiku.domain.events import Delta, MessageSaid, Notice, RunFinished, RunStarted
+from daiku.domain.events import Delta, MessageSaid, Notice, RunFinished, RunStarted, ToolResponded
 from daiku.trace.journal import BLOCK, Journal
 
 
@@ -186,3 +186,15 @@ def test_what_cannot_be_stored_is_told_and_leaves_nothing_half_done(journal: Jou
     journal._db.execute("PRAGMA max_page_count = 100000")
     writer.write("run_1", None, "coordinator", [said, said])
     assert [c.type for c in journal.chunks(session)] == ["run_started", "message", "message"]
+
+
+def test_a_name_that_is_no_text_can_be_recorded(journal: Journal) -> None:
+    session = journal.new_session().session_id
+    answer = ToolResponded(
+        id="c", tool="files/list", ok=True, result="a\udcff.txt", data={"\udcfe": ["日\ud800本"]}
+    )
+    journal.writer(session).write("run_1", None, "coordinator", [answer])
+    (chunk,) = journal.chunks(session)
+    assert isinstance(chunk.event, ToolResponded)
+    assert chunk.event.result == "a\ufffd.txt"
+    assert chunk.event.data == {"\ufffd": ["日\ufffd本"]}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from json.encoder import encode_basestring
 from time import time_ns
-from typing import ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from typing import ClassVar, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pydantic import Field
+from pydantic_core import PydanticSerializationError
 
 from daiku.domain.base import JsonObject, Wire
 from daiku.domain.errors import FailureKind
@@ -264,7 +267,25 @@ def encode_event(event: Event) -> str:
         event, Delta | Thinking
     ):  # by far the most frequent: ten times cheaper than through pydantic
         return f'{{"text":{encode_basestring(event.text)}}}'
-    return event.model_dump_json(by_alias=True, exclude_none=True)
+    try:
+        return event.model_dump_json(by_alias=True, exclude_none=True)
+    except PydanticSerializationError:  # half a surrogate pair, as in the name of a file that is no UTF-8
+        plain = event.model_dump(by_alias=True, exclude_none=True)
+        return json.dumps(_encodable(plain), ensure_ascii=False, separators=(",", ":"))
+
+
+def _encodable(value: object) -> object:
+    """`value` with what no encoding knows shown as U+FFFD: nothing could store it."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case list() | tuple():
+            return [_encodable(item) for item in cast("Sequence[object]", value)]
+        case dict():
+            items = cast("Mapping[str, object]", value).items()
+            return {str(_encodable(key)): _encodable(item) for key, item in items}
+        case _:
+            return value
 
 
 class Chunk(NamedTuple):

@@ -8,6 +8,7 @@ from daiku.domain.runs import TerminalStatus
 from daiku.runs.live import LiveRun
 
 CANCELLED = "This call was cancelled by the person; it may have had an effect."
+CUT_SHORT = "This call was cut short as the run ended; it may have had an effect."
 
 
 def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
@@ -17,7 +18,10 @@ def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
         return
     open_calls = [c for c in state.pending if c.id in state.started]
     closing: list[Event] = [
-        ToolResponded(id=c.id, tool=c.tool, ok=False, result=CANCELLED) for c in open_calls
+        ToolResponded(
+            id=c.id, tool=c.tool, ok=False, result=CANCELLED if status == "cancelled" else CUT_SHORT
+        )
+        for c in open_calls
     ]
     if failure is not None:
         closing.append(
