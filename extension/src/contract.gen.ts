@@ -285,6 +285,14 @@ export interface FilesResult {
   files: FileStat[];
 }
 
+/** A page that a web tool really returned for `query`; `text` is what stands there, as far as it was read. */
+export interface Finding {
+  query: string;
+  url: string;
+  title: string;
+  text: string;
+}
+
 export interface HandoffEnd {
   from: string;
   to: string;
@@ -465,6 +473,32 @@ export interface ProviderState {
 export interface Range {
   start: Position;
   end: Position;
+}
+
+/** A `question`, or the plan to find out for. */
+export interface ResearchParams {
+  sessionId?: string | null;
+  model?: string | null;
+  approvals?: "ask" | "edits" | "all" | "none" | null;
+  limits?: RunLimitsInput | null;
+  workDoneToken?: number | string | null;
+  partialResultToken?: number | string | null;
+  planId?: string | null;
+  question?: string | null;
+}
+
+/** Queries also where nothing could be looked up. */
+export interface ResearchResult {
+  queries: string[];
+  results: Finding[];
+  askUser: string;
+  runId: string;
+  sessionId: string;
+  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  text: string;
+  usage: Usage;
+  lastSeq: number;
+  error?: Failure;
 }
 
 export interface ResultPart {
@@ -782,6 +816,7 @@ export const EPHEMERAL: ReadonlySet<ChunkType> = new Set(["delta", "thinking", "
 export interface Requests {
   "daiku/chat": [params: ChatParams, result: RunResult];
   "daiku/plan": [params: PlanParams, result: PlanResult];
+  "daiku/research": [params: ResearchParams, result: ResearchResult];
   "daiku/code": [params: CodeParams, result: CodeResult];
   "daiku/run": [params: CommandsParams, result: CommandsResult];
   "daiku/resume": [params: ResumeParams, result: RunResult];
@@ -828,6 +863,7 @@ export const PROTOCOL = 1;
 export const SERVER_COMMANDS = [
   "daiku.newChat",
   "daiku.plan",
+  "daiku.research",
   "daiku.generateCode",
   "daiku.runCommands",
   "daiku.explain",

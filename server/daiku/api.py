@@ -12,6 +12,7 @@ from daiku.domain.events import ApprovalDecision
 from daiku.domain.messages import Image
 from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan, Step
+from daiku.domain.research import Research
 from daiku.domain.runs import ApprovalMode, ContextItem, Mode, Position, Range, RunLimits, RunResult
 from daiku.domain.sessions import Session
 from daiku.domain.tools import Effect
@@ -53,6 +54,17 @@ class PlanParams(RunStart):
 
 class PlanResult(RunResult):
     plan: Plan | None = None
+
+
+class ResearchParams(RunStart):
+    """A `question`, or the plan to find out for."""
+
+    plan_id: Id | None = None
+    question: str | None = None
+
+
+class ResearchResult(RunResult, Research):
+    """Queries also where nothing could be looked up."""
 
 
 class CodeParams(RunStart):
@@ -435,6 +447,7 @@ Result: TypeAlias = type[Wire] | None
 REQUESTS: dict[str, tuple[type[Wire], Result]] = {
     "daiku/chat": (ChatParams, RunResult),
     "daiku/plan": (PlanParams, PlanResult),
+    "daiku/research": (ResearchParams, ResearchResult),
     "daiku/code": (CodeParams, CodeResult),
     "daiku/run": (CommandsParams, CommandsResult),
     "daiku/resume": (ResumeParams, RunResult),
@@ -471,19 +484,8 @@ CLIENT_REQUESTS: dict[str, tuple[type[Wire], Result]] = {
 """Server to client, only what the client offered in `initializationOptions.client`."""
 
 COMMANDS: tuple[str, ...] = (
-    "daiku.newChat",
-    "daiku.plan",
-    "daiku.generateCode",
-    "daiku.runCommands",
-    "daiku.explain",
-    "daiku.fix",
-    "daiku.writeTests",
-    "daiku.document",
-    "daiku.review",
-    "daiku.commitMessage",
-    "daiku.undo",
-    "daiku.stop",
-    "daiku.resume",
-    "daiku.doctor",
-)
+    "daiku.newChat", "daiku.plan", "daiku.research", "daiku.generateCode", "daiku.runCommands",
+    "daiku.explain", "daiku.fix", "daiku.writeTests", "daiku.document", "daiku.review", "daiku.commitMessage",
+    "daiku.undo", "daiku.stop", "daiku.resume", "daiku.doctor",
+)  # fmt: skip
 """What `workspace/executeCommand` carries out in the server; the client's own commands are not here."""

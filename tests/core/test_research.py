@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from daiku.core.research import (
-    Finding,
     by_query,
     distinct,
     keywords,
@@ -14,6 +13,7 @@ from daiku.core.research import (
     told,
     visible,
 )
+from daiku.domain.research import Finding
 
 
 def test_at_most_three_different_queries_count() -> None:

@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any
 
+from daiku.agents.researcher import RESEARCH
+from daiku.agents.role import Role
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.runs import Mode
 from daiku.domain.tools import Effect, ToolSpec
@@ -24,12 +26,14 @@ OFFERED: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A role (R1.18–R1.21): a name, a prompt template, the tools it may use (patterns), and
-    `extra_cfg` kept whole for whoever wires something of their own."""
+    """A role (R1.18–R1.21): a name, a prompt template, the tools it may use (patterns), the form it
+    answers in (None: words and tool calls), and `extra_cfg` kept whole for whoever wires something of
+    their own."""
 
     name: str
     prompt: str
     tools: tuple[str, ...] = ("*",)
+    role: Role | None = None
     extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def offered(self, specs: tuple[ToolSpec, ...], mode: Mode) -> tuple[ToolSpec, ...]:
@@ -44,13 +48,16 @@ class Agent:
 LOOKING = ("files/read", "files/list", "search/*", "editor/*", "git/status", "git/diff", "git/log")
 COORDINATOR = Agent(name="coordinator", prompt="agents/coordinator")
 PLANNER = Agent(name="planner", prompt="agents/planner", tools=(*LOOKING, "plan/propose", "user/ask"))
+RESEARCHER = Agent(
+    name="researcher", prompt="agents/researcher", tools=(*LOOKING, "web/*", "user/ask"), role=RESEARCH
+)
 CODER = Agent(name="coder", prompt="agents/coder", tools=(*LOOKING, "files/*", "user/ask"))
 RUNNER = Agent(
     name="runner", prompt="agents/runner", tools=(*LOOKING, "shell/*", "files/edit", "files/patch")
 )
 
 AGENTS: Mapping[str, Agent] = MappingProxyType(
-    {agent.name: agent for agent in (COORDINATOR, PLANNER, CODER, RUNNER)}
+    {agent.name: agent for agent in (COORDINATOR, PLANNER, RESEARCHER, CODER, RUNNER)}
 )
 
 

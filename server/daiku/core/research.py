@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from daiku.core.replies import MAX_QUERIES
-from daiku.domain.base import Frozen
+from daiku.domain.base import JsonObject
+from daiku.domain.events import Event, MessageSaid, ToolResponded
+from daiku.domain.messages import AssistantMessage
+from daiku.domain.research import Finding, Research, SearchResult
 
 MAX_QUERY = 400
 """Characters of a query."""
@@ -22,33 +26,6 @@ _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
     "\ufff0-\uffff\U000e0000-\U000e0fff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
-
-
-class SearchResult(Frozen):
-    """One hit (X.18). `source` is the engine; `score` falls from 1 with the place in its list."""
-
-    source: str
-    url: str
-    title: str
-    text: str
-    score: float
-
-
-class Finding(Frozen):
-    """What is known from the web: which question led to which page, and what stands there."""
-
-    query: str
-    url: str
-    title: str
-    text: str
-
-
-class Research(Frozen):
-    """What research came to: at most three queries, findings in the order of queries and scores."""
-
-    queries: tuple[str, ...] = ()
-    results: tuple[Finding, ...] = ()
-    ask_user: str = ""
 
 
 def visible(text: str) -> str:
@@ -146,11 +123,69 @@ def by_query(findings: Iterable[Finding]) -> Mapping[str, str]:
     return {query: "\n\n".join(parts) for query, parts in found.items()}
 
 
+def queries_of(message: AssistantMessage | MessageSaid) -> tuple[str, ...]:
+    """The questions that the calls of a message put to the web."""
+    found: list[str] = []
+    for call in message.calls:
+        if call.tool == "web/search":
+            found.append(str(call.args.get("query", "")))
+        elif call.tool == "web/research" and isinstance(queries := call.args.get("queries"), list):
+            found += [str(query) for query in queries]
+    return distinct(found)
+
+
+def gather(so_far: Research, event: Event) -> Research:
+    """The research after one more event of its run. Only what web tools really returned becomes a
+    finding; a page that was read stands in for the engine's words about it."""
+    match event:
+        case MessageSaid(role="assistant"):
+            said = event.opaque.get("daiku")
+            named = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+            queries = distinct((*so_far.queries, *queries_of(event), *named.get("queries", ())))
+            return so_far.model_copy(
+                update={"queries": queries, "ask_user": str(named.get("askUser") or so_far.ask_user)}
+            )
+        case ToolResponded(tool="web/search" | "web/research" | "web/fetch", ok=True, data=dict() as data):
+            return so_far.model_copy(update={"results": _with(so_far.results, _found(event, data))})
+        case _:
+            return so_far
+
+
+def _found(event: ToolResponded, data: JsonObject) -> tuple[Finding, ...]:
+    if event.tool == "web/fetch":
+        text = event.result.partition("\n\n")[2][:PAGE_PART]
+        url, title = str(data.get("url", "")), str(data.get("title", ""))
+        return (Finding(query="", url=url, title=title or url, text=text),)
+    rows = data.get("results")
+    return tuple(
+        Finding(
+            query=str(row.get("query", data.get("query", ""))),
+            url=str(row.get("url", "")),
+            title=str(row.get("title", "")),
+            text=str(row.get("text", "")),
+        )
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, dict)
+    )
+
+
+def _with(findings: tuple[Finding, ...], news: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Each page once, under the question that found it first, with the longest text of it."""
+    kept = {same_page(finding.url): finding for finding in findings}
+    for new in news:
+        old = kept.get(same_page(new.url))
+        if old is None:
+            kept[same_page(new.url)] = new
+        elif len(new.text) > len(old.text):
+            kept[same_page(new.url)] = old.model_copy(update={"text": new.text})
+    return tuple(kept.values())
+
+
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9.+#_-]*[A-Za-z0-9+#]|[A-Z]|[\u30a1-\u30ff]{2,}|[\u4e00-\u9fff]{2,}")
 _COMMON = re.compile(
     r"(?:an?|and|are|as|at|be|but|by|can|could|do|does|for|from|get|have|how|i|if|in|into|is|its?|just|let|make|me|my|need|new"
     r"|not|of|on|only|or|our|please|set|should|so|some|that|the|their|them|then|there|these|they|this|to|up|us|used?|using"
-    r"|want|we|what|when|where|which|who|will|with|would|your?|add|create|implement|write|build|fix)",
+    r"|want|we|what|when|where|which|who|why|will|with|would|your?|add|create|implement|write|build|fix)",
     re.IGNORECASE,
 )
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast, overload
 
-from daiku.domain.config import ProviderSettings
+from daiku.domain.config import ProviderSettings, ToolProtocol
 from daiku.domain.errors import DaikuError, LLMError
 from daiku.domain.messages import (
     Message,
@@ -68,6 +68,11 @@ class LLMAdapter:
             return OLLAMA_WINDOW
         entry = known(self.choice.model)
         return entry.context if entry is not None else 0
+
+    @property
+    def tool_protocol(self) -> ToolProtocol:
+        """How the model is told of tools."""
+        return self.settings.tool_protocol
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """The pieces of a reply, then the Reply with its price. `Restarted` voids what came before it.

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from daiku import api
+from daiku.agents.researcher import research_request
 from daiku.domain.base import Wire
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import RunStarted
@@ -79,6 +80,14 @@ def prompt(text: str, mode: Mode = "act", *, needs: str = "") -> Command:
     return run
 
 
+async def research(c: Connection, args: CommandArgs, token: int | str | None) -> BaseModel:
+    if not args.said:
+        raise invalid(["arguments[0]: say what to find out"])
+    return await _run(
+        c, args, token, RunRequest(research_request(None, args.said), agent="researcher", mode="ask")
+    )
+
+
 async def new_chat(c: Connection, args: CommandArgs, _: int | str | None) -> BaseModel:
     return (await c.app()).journal.new_session(args.said, c.workspace_key)
 
@@ -129,6 +138,7 @@ async def doctor(c: Connection, _: CommandArgs, __: int | str | None) -> BaseMod
 COMMANDS: dict[str, Command] = {
     "daiku.newChat": new_chat,
     "daiku.plan": prompt("", "plan", needs="say what to plan"),
+    "daiku.research": research,
     "daiku.generateCode": prompt("", needs="say what to write"),
     "daiku.runCommands": prompt(
         "Run with shell/run what is asked for here, and report:", needs="say what to run"

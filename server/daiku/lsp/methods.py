@@ -14,7 +14,7 @@ from daiku.domain.events import Checkpointed
 from daiku.lsp.connection import Connection
 from daiku.lsp.jsontext import model_json
 from daiku.lsp.opening import Json
-from daiku.lsp.starts import chat, code, commands, plan, resume
+from daiku.lsp.starts import chat, code, commands, plan, research, resume
 from daiku.lsp.wire import Handler
 from daiku.trace.transcript import export
 
@@ -147,6 +147,7 @@ async def agents(c: Connection, _: api.Nothing) -> BaseModel:
 METHODS: dict[str, Method] = {
     "daiku/chat": chat,
     "daiku/plan": plan,
+    "daiku/research": research,
     "daiku/code": code,
     "daiku/run": commands,
     "daiku/resume": resume,

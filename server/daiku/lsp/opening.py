@@ -18,6 +18,7 @@ PROTOCOL = 1
 METHODS = (
     "daiku/chat",
     "daiku/plan",
+    "daiku/research",
     "daiku/code",
     "daiku/run",
     "daiku/resume",
@@ -44,6 +45,7 @@ METHODS = (
 COMMANDS = (
     "daiku.newChat",
     "daiku.plan",
+    "daiku.research",
     "daiku.generateCode",
     "daiku.runCommands",
     "daiku.explain",

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from daiku import api
+from daiku.agents.researcher import research_request
 from daiku.app import App
+from daiku.core.research import gather
 from daiku.domain.events import Chunk, Edited, PlanChanged, ToolCalled, ToolResponded
 from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan
+from daiku.domain.research import Research
 from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.domain.tools import ToolCall
 from daiku.lsp.asking import MessageBoxes
@@ -27,15 +30,17 @@ RUN_EXACTLY = (
 
 @dataclass(slots=True)
 class Gathered:
-    """What a run did, as the results of `daiku/plan`, `daiku/code` and `daiku/run` tell it."""
+    """What a run did, as the results of `daiku/plan`, `daiku/research`, `daiku/code`, `daiku/run` tell it."""
 
     plan: Plan | None = None
+    research: Research = Research()
     files: dict[str, FileStat] = field(default_factory=dict[str, FileStat])
     commands: list[api.CommandOutcome] = field(default_factory=list[api.CommandOutcome])
     _calls: dict[str, str] = field(default_factory=dict[str, str])
 
     def hear(self, chunk: Chunk) -> None:
         """Listen to the run's chunks."""
+        self.research = gather(self.research, chunk.event)
         match chunk.event:
             case PlanChanged(plan=plan):
                 self.plan = plan
@@ -60,6 +65,19 @@ async def plan(c: Connection, p: api.PlanParams) -> RunResult:
     request = RunRequest(p.goal, context=p.context, mode="plan")
     result = await start(c, p, request, gathered.hear)
     return api.PlanResult(**_fields(result), plan=gathered.plan)
+
+
+async def research(c: Connection, p: api.ResearchParams) -> RunResult:
+    if not (p.plan_id or p.question):
+        raise invalid(["question: give a question or a planId"])
+    journal = (await c.app()).journal
+    plan = journal.get_plan(p.plan_id) if p.plan_id else None
+    if plan is not None and p.session_id is None:
+        p = p.model_copy(update={"session_id": journal.session_of_plan(plan.plan_id)[0]})
+    gathered = Gathered()
+    request = RunRequest(research_request(plan, p.question or ""), agent="researcher", mode="ask")
+    result = await start(c, p, request, gathered.hear)
+    return api.ResearchResult(**_fields(result), **dict(gathered.research))
 
 
 async def code(c: Connection, p: api.CodeParams) -> RunResult:

@@ -9,6 +9,7 @@ from functools import partial
 
 from daiku.agents.agent import Agent
 from daiku.agents.coordinator import system_prompt
+from daiku.agents.role import Role, in_role
 from daiku.core.context import transcript
 from daiku.core.decide import Rules
 from daiku.core.guard import Verdict, remembered, verdict
@@ -34,7 +35,7 @@ from daiku.domain.runs import ApprovalMode, RunResult, RunStatus
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.consenting import CONSENT, Settling, wants_servers
 from daiku.runs.given import next_given
-from daiku.runs.wiring import Wiring
+from daiku.runs.wiring import Model, Wiring
 from daiku.tools.tool import ToolContext
 from daiku.trace.export import Tracing
 
@@ -142,8 +143,19 @@ class LiveRun:
         if self._model is None:
             yield next_given(state)
             return
-        async for piece in self._model.stream(request):
+        role = self._agent.role
+        pieces = self._model.stream(request) if role is None else self._in_role(role, self._model, request)
+        async for piece in pieces:
             yield self._canonical(piece) if isinstance(piece, Reply) else piece
+
+    def _in_role(self, role: Role, model: Model, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        async def ask(asked: ModelRequest) -> AsyncIterator[ModelEvent]:
+            async for piece in model.stream(asked):
+                yield self._canonical(piece) if isinstance(piece, Reply) else piece
+
+        if model.tool_protocol != "native":  # one form of reply is enough for a model
+            request = replace(request, tools=())
+        return in_role(role, request, ask)
 
     def _canonical(self, reply: Reply) -> Reply:
         calls = reply.message.calls

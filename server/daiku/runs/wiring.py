@@ -9,7 +9,7 @@ from typing import Protocol
 
 from daiku.core.guard import Policy
 from daiku.core.ports import Checkpoints, Editor, Grants, Workspace
-from daiku.domain.config import Config
+from daiku.domain.config import Config, ToolProtocol
 from daiku.domain.messages import ModelEvent, ModelRequest
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.tools.mcp import Servers
@@ -28,6 +28,11 @@ class Model(Protocol):
     @property
     def context(self) -> int:
         """Its window in tokens; 0 where unknown."""
+        ...
+
+    @property
+    def tool_protocol(self) -> ToolProtocol:
+        """How it is told of tools: by its service, or in a text form of ours."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from daiku.core.replies import MAX_QUERIES
-from daiku.core.research import PAGE_PART, Finding, Research, SearchResult, distinct, listed, same_page, told
+from daiku.core.research import PAGE_PART, distinct, listed, same_page, told
 from daiku.domain.events import Notice
+from daiku.domain.research import Finding, Research, SearchResult
 from daiku.domain.tools import ToolResult
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.tools.web.client import Found, Web
