@@ -24,7 +24,7 @@ from daiku.llm.calls import parse_arguments
 from daiku.llm.catalogue import cost
 from daiku.llm.failures import Service, from_body, stream_cut
 from daiku.llm.stream import SseCutter, TextMender, mend, parse_json
-from daiku.llm.wire import joined, read_object
+from daiku.llm.wire import read_object
 
 _FINISH: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -87,7 +87,7 @@ class AnthropicDecoder:
         for event in self._cutter.feed(data):
             if not self._ended:
                 self._event(read_object(self._service, event.data), events)
-        return events if len(events) < 2 else joined(events)
+        return events
 
     def finish(self) -> Reply:
         """Raises StreamCutError before the closing event was seen."""

@@ -22,7 +22,7 @@ from daiku.domain.tools import ToolCall
 from daiku.llm.failures import Service, from_body, stream_cut
 from daiku.llm.gemini_encode import PROTOCOL
 from daiku.llm.stream import SseCutter, TextMender, parse_json
-from daiku.llm.wire import joined, number, read_object
+from daiku.llm.wire import number, read_object
 
 # Also the numbers of the enumeration, which some gateways send.
 _FINISH: dict[JsonValue, FinishReason] = {"STOP": "stop", 1: "stop", "MAX_TOKENS": "length", 2: "length"}
@@ -59,7 +59,7 @@ class GeminiDecoder:
         for event in self._cutter.feed(data):
             if event.data != b"[DONE]":
                 self._chunk(read_object(self._service, event.data), events)
-        return events if len(events) < 2 else joined(events)
+        return events
 
     def finish(self) -> Reply:
         """Raises StreamCutError where no chunk gave the reason why the reply ended."""

@@ -28,7 +28,7 @@ from daiku.llm.calls import parse_arguments
 from daiku.llm.failures import Service, from_body, stream_cut
 from daiku.llm.history import History
 from daiku.llm.stream import LineCutter, TextMender, encode_json, mend, parse_json
-from daiku.llm.wire import joined, number, read_object
+from daiku.llm.wire import number, read_object
 
 KEEP_ALIVE = "30m"
 """A person thinks between two turns; loading a model anew takes longer than most replies."""
@@ -145,7 +145,7 @@ class OllamaDecoder:
         for line in self._cutter.feed(data):
             if self._last is None:
                 self._line(read_object(self._service, line), events)
-        return events if len(events) < 2 else joined(events)
+        return events
 
     def finish(self) -> Reply:
         """Raises StreamCutError where no line said that it is done."""

@@ -21,7 +21,7 @@ from daiku.llm.calls import CallParts, whole_calls
 from daiku.llm.failures import Service, from_body, stream_cut
 from daiku.llm.openai_chat_request import PROTOCOL
 from daiku.llm.stream import SseCutter, TextMender, mend
-from daiku.llm.wire import joined, number, read_object
+from daiku.llm.wire import number, read_object
 
 
 class ChatDecoder:
@@ -72,7 +72,7 @@ class ChatDecoder:
         for event in self._cutter.feed(data):
             self._event(event.name, event.data)
         news, self._news = self._news, []
-        return joined(news)
+        return news
 
     def finish(self) -> Reply:
         document = self._cutter.document
@@ -127,7 +127,7 @@ class ChatDecoder:
 
     def _chunk(self, chunk: JsonObject, *, whole: bool = False) -> None:
         choices = chunk.get("choices")
-        if ("error" in chunk and chunk["error"]) or (
+        if (chunk.get("error")) or (
             not isinstance(choices, list) and chunk.get("object") == "error"
         ):
             raise from_body(self._service, chunk)

@@ -19,7 +19,7 @@ from daiku.llm.failures import Service, from_body, stream_cut
 from daiku.llm.openai_chat import read_usage
 from daiku.llm.openai_responses_request import PROTOCOL
 from daiku.llm.stream import SseCutter, TextMender, mend
-from daiku.llm.wire import joined, read_object
+from daiku.llm.wire import read_object
 
 _TEXT = {"response.output_text.delta", "response.refusal.delta"}
 _THINKING = {"response.reasoning_summary_text.delta", "response.reasoning_text.delta"}
@@ -73,7 +73,7 @@ class ResponsesDecoder:
         for event in self._cutter.feed(data):
             self._event(event.data)
         news, self._news = self._news, []
-        return joined(news)
+        return news
 
     def finish(self) -> Reply:
         document = self._cutter.document

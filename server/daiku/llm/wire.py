@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Protocol
 
 import httpx2
+from httpx_aiohttp.httpx2 import Httpx2AiohttpClient
 from pydantic import JsonValue
 
 from daiku.domain.base import JsonObject
@@ -52,25 +53,6 @@ def number(value: JsonValue | None) -> int:
     return int(value) if isinstance(value, int | float) and value > 0 else 0
 
 
-def joined(news: list[ModelEvent]) -> list[ModelEvent]:
-    """Neighbouring deltas of one kind, which arrived in one read, as one: each costs its way to the screen."""
-    if len(news) < 2:
-        return news
-    out: list[ModelEvent] = []
-    texts: list[str] = []
-    kind: type[TextDelta | ThinkingDelta] = TextDelta
-    for event in (*news, None):
-        if texts and type(event) is not kind:
-            out.append(kind("".join(texts)))
-            texts = []
-        if isinstance(event, TextDelta | ThinkingDelta):
-            kind = type(event)
-            texts.append(event.text)
-        elif event is not None:
-            out.append(event)
-    return out
-
-
 def timeouts(settings: ProviderSettings) -> httpx2.Timeout:
     """Time-outs of one request: silence before the first byte; `stream_reply` watches the rest."""
     return httpx2.Timeout(
@@ -84,11 +66,12 @@ def timeouts(settings: ProviderSettings) -> httpx2.Timeout:
 def http_client(settings: ProviderSettings) -> httpx2.AsyncClient:
     """A client to share by all requests of one provider: making one costs more than a request.
 
-    Proxies and certificates come from the usual environment variables.
+    Proxies and certificates come from the usual environment variables. The transport is aiohttp's: its
+    parser takes a tenth of the time that h11 takes for a streamed delta.
     """
-    return httpx2.AsyncClient(
+    return Httpx2AiohttpClient(
         timeout=timeouts(settings),
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=120),
+        limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=20, keepalive_expiry=120),
         follow_redirects=True,
     )
 
