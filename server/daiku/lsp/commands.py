@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -14,9 +15,12 @@ from daiku.domain.base import Wire
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import RunStarted
 from daiku.domain.runs import ContextItem, Mode, Range
+from daiku.lsp.actiontexts import ActionTexts, action_texts
+from daiku.lsp.commitmessage import write_commit_message
 from daiku.lsp.connection import INFO, Connection
 from daiku.lsp.jsontext import MessageId, model_json
 from daiku.lsp.opening import Json
+from daiku.lsp.pointing import Problem, pointed_at
 from daiku.lsp.starts import resume as resume_run
 from daiku.lsp.starts import start
 from daiku.lsp.texts import shortened
@@ -28,13 +32,18 @@ SHOWN = 3000
 
 
 class CommandArgs(Wire):
-    """The one argument of a command: a text, or this object."""
+    """The one argument of a command: a text, or this object. `range` counts as the connection does."""
 
     text: str | None = None
     instruction: str | None = None
+    ask: bool = False
+    """The client may let the person change the instruction first; one that cannot sends it as it is."""
     goal: str | None = None
     uri: str | None = None
     range: Range | None = None
+    diagnostics: tuple[Problem, ...] = ()
+    """LSP's own, as the client had them."""
+    context: tuple[ContextItem, ...] = ()
     session_id: str | None = None
     run_id: str | None = None
     model: str | None = None
@@ -52,9 +61,19 @@ class ExecuteParams(BaseModel):
     command: str
     arguments: tuple[Any, ...] = ()
     work_done_token: Annotated[int | str | None, Field(alias="workDoneToken")] = None
+    partial_result_token: Annotated[int | str | None, Field(alias="partialResultToken")] = None
 
 
-Command: TypeAlias = Callable[[Connection, CommandArgs, "int | str | None"], Awaitable[BaseModel | None]]
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Where a command's progress goes, and the chunks of its run."""
+
+    bar: int | str | None = None
+    chunks: int | str | None = None
+
+
+Command: TypeAlias = Callable[[Connection, CommandArgs, Tokens], Awaitable[BaseModel | None]]
+Words: TypeAlias = Callable[[ActionTexts], str]
 
 
 async def execute(c: Connection, params: Json) -> str:
@@ -65,34 +84,55 @@ async def execute(c: Connection, params: Json) -> str:
         raise invalid([f"command: there is no command {given.command!r}"])
     first = given.arguments[0] if given.arguments else None
     args = CommandArgs(text=first) if isinstance(first, str) else CommandArgs.model_validate(first or {})
-    return model_json(await command(c, args, given.work_done_token))
+    return model_json(await command(c, args, Tokens(given.work_done_token, given.partial_result_token)))
 
 
-def prompt(text: str, mode: Mode = "act", *, needs: str = "") -> Command:
-    """A command that asks the coordinator: `text`, then what the person said, about the given place."""
+def prompt(words: Words | None, mode: Mode = "act", *, needs: str = "", look: bool = False) -> Command:
+    """A command that asks the coordinator: `words`, then what the person said, about the given place.
+    `look`: with the problems that the editor knows there."""
 
-    async def run(c: Connection, args: CommandArgs, token: int | str | None) -> BaseModel:
+    async def run(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
         if needs and not args.said:
             raise invalid([f"arguments[0]: {needs}"])
+        text = words(action_texts(c.offer.locale)) if words else ""
         asked = "\n\n".join(part for part in (text, args.said) if part)
-        return await _run(c, args, token, RunRequest(asked, mode=mode, context=_context(args)))
+        context = args.context
+        if args.uri is not None:
+            context += await pointed_at(c, args.uri, args.range, args.diagnostics, look=look)
+        # Where nothing may be changed or run, no mode that would try is of use.
+        chosen: Mode = mode if c.offer.trusted else "ask"
+        return await _run(c, args, tokens, RunRequest(asked, mode=chosen, context=context))
 
     return run
 
 
-async def research(c: Connection, args: CommandArgs, token: int | str | None) -> BaseModel:
+async def fix(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel | None:
+    """Problems of a place; or, where the terminal's words are given, what failed there."""
+    in_terminal = any(item.kind == "terminal" for item in args.context)
+    command = prompt((lambda t: t.fix_terminal) if in_terminal else (lambda t: t.fix), look=True)
+    return await command(c, args, tokens)
+
+
+async def research(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
     if not args.said:
         raise invalid(["arguments[0]: say what to find out"])
     return await _run(
-        c, args, token, RunRequest(research_request(None, args.said), agent="researcher", mode="ask")
+        c, args, tokens, RunRequest(research_request(None, args.said), agent="researcher", mode="ask")
     )
 
 
-async def new_chat(c: Connection, args: CommandArgs, _: int | str | None) -> BaseModel:
+async def commit_message(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
+    token = await _token(c, tokens.bar)
+    result = await write_commit_message(c, args.uri, args.said, args.model, token)
+    _tell(c, result.text)
+    return result
+
+
+async def new_chat(c: Connection, args: CommandArgs, _: Tokens) -> BaseModel:
     return (await c.app()).journal.new_session(args.said, c.workspace_key)
 
 
-async def undo(c: Connection, args: CommandArgs, _: int | str | None) -> BaseModel:
+async def undo(c: Connection, args: CommandArgs, _: Tokens) -> BaseModel:
     app = await c.app()
     session = args.session_id or _newest(
         c, [s.session_id for s in app.journal.list_sessions("", 1, c.workspace_key)]
@@ -100,13 +140,13 @@ async def undo(c: Connection, args: CommandArgs, _: int | str | None) -> BaseMod
     return api.FilesResult(files=await app.checkpoints.undo(session))
 
 
-async def stop(c: Connection, args: CommandArgs, _: int | str | None) -> None:
+async def stop(c: Connection, args: CommandArgs, _: Tokens) -> None:
     runs = (await c.app()).runs
     for run in (args.run_id,) if args.run_id else runs.running():
         await runs.cancel(run)
 
 
-async def resume(c: Connection, args: CommandArgs, token: int | str | None) -> BaseModel:
+async def resume(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
     run = args.run_id
     if run is None:
         journal = (await c.app()).journal
@@ -114,11 +154,12 @@ async def resume(c: Connection, args: CommandArgs, token: int | str | None) -> B
         open_ones = [s.session_id for s in sessions if s.status in ("interrupted", "paused")]
         chunks = journal.chunks(_newest(c, open_ones))
         run = next(k.run for k in reversed(chunks) if isinstance(k.event, RunStarted) and k.parent is None)
-    token = await _token(c, token)
-    return await resume_run(c, api.ResumeParams(run_id=run, work_done_token=token))
+    token = await _token(c, tokens.bar)
+    params = api.ResumeParams(run_id=run, work_done_token=token, partial_result_token=tokens.chunks)
+    return await resume_run(c, params)
 
 
-async def doctor(c: Connection, _: CommandArgs, __: int | str | None) -> BaseModel:
+async def doctor(c: Connection, _: CommandArgs, __: Tokens) -> BaseModel:
     """What there is, and what is wrong, as lines of text."""
     app = await c.app()
     lines = [f"Workspace: {', '.join(map(str, app.workspace.roots)) or 'none'}"]
@@ -137,24 +178,16 @@ async def doctor(c: Connection, _: CommandArgs, __: int | str | None) -> BaseMod
 
 COMMANDS: dict[str, Command] = {
     "daiku.newChat": new_chat,
-    "daiku.plan": prompt("", "plan", needs="say what to plan"),
+    "daiku.plan": prompt(None, "plan", needs="say what to plan"),
     "daiku.research": research,
-    "daiku.generateCode": prompt("", needs="say what to write"),
-    "daiku.runCommands": prompt(
-        "Run with shell/run what is asked for here, and report:", needs="say what to run"
-    ),
-    "daiku.explain": prompt("Explain this code: what it does, how, and what to watch out for.", "ask"),
-    "daiku.fix": prompt("Find what is wrong here, fix it, and check that it works."),
-    "daiku.writeTests": prompt("Write tests for this code in the way of this project, and run them."),
-    "daiku.document": prompt("Write the documentation that this code lacks; change nothing else."),
-    "daiku.review": prompt(
-        "Review this code, or the uncommitted changes where no code is given: correctness first, with file and line.",
-        "ask",
-    ),
-    "daiku.commitMessage": prompt(
-        "Write a commit message for the staged changes (all changes where nothing is staged). Answer with it alone.",
-        "ask",
-    ),
+    "daiku.generateCode": prompt(None, needs="say what to write"),
+    "daiku.runCommands": prompt(lambda t: t.commands, needs="say what to run"),
+    "daiku.explain": prompt(lambda t: t.explain, "ask"),
+    "daiku.fix": fix,
+    "daiku.writeTests": prompt(lambda t: t.tests),
+    "daiku.document": prompt(lambda t: t.document),
+    "daiku.review": prompt(lambda t: t.review, "ask"),
+    "daiku.commitMessage": commit_message,
     "daiku.undo": undo,
     "daiku.stop": stop,
     "daiku.resume": resume,
@@ -162,15 +195,23 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-async def _run(c: Connection, args: CommandArgs, token: int | str | None, request: RunRequest) -> BaseModel:
-    token = await _token(c, token)
-    params = api.RunStart(session_id=args.session_id, model=args.model, work_done_token=token)
+async def _run(c: Connection, args: CommandArgs, tokens: Tokens, request: RunRequest) -> BaseModel:
+    params = api.RunStart(
+        session_id=args.session_id,
+        model=args.model,
+        work_done_token=await _token(c, tokens.bar),
+        partial_result_token=tokens.chunks,
+    )
     result = await start(c, params, request)
-    if not c.offer.approvals:
-        error = result.error
-        text = result.text or (f"{error.message} {error.hint}".strip() if error else result.status)
-        c.protocol.tell("window/showMessage", {"type": INFO, "message": shortened(text, SHOWN, c.words)})
+    error = result.error
+    _tell(c, result.text or (f"{error.message} {error.hint}".strip() if error else result.status))
     return result
+
+
+def _tell(c: Connection, text: str) -> None:
+    """Show an answer where the client has no place of its own for it."""
+    if not c.offer.approvals:
+        c.protocol.tell("window/showMessage", {"type": INFO, "message": shortened(text, SHOWN, c.words)})
 
 
 async def _token(c: Connection, given: int | str | None) -> int | str | None:
@@ -183,12 +224,6 @@ async def _token(c: Connection, given: int | str | None) -> int | str | None:
     except Refused:
         return None
     return str(token)
-
-
-def _context(args: CommandArgs) -> tuple[ContextItem, ...]:
-    if args.uri is None:
-        return ()
-    return (ContextItem(kind="selection" if args.range else "file", uri=args.uri, range=args.range),)
 
 
 def _newest(c: Connection, sessions: list[str]) -> str:

@@ -51,7 +51,7 @@ class Connection:
         self._building = asyncio.Lock()
         self._workspace: EditorWorkspace | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self.cancels: dict[MessageId, Callable[[], None]] = {}
+        self.cancels: dict[MessageId, Callable[[], object]] = {}
         """What the stop button of each progress bar does, by its token."""
 
     # ---- the life of the connection

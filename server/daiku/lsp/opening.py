@@ -12,6 +12,8 @@ from daiku import __version__
 
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
 ENCODINGS = ("utf-16", "utf-8", "utf-32")
+FIX, REWRITE, SOURCE = "quickfix", "refactor.rewrite", "source"
+"""Kinds of our code actions."""
 
 # Copies of daiku.api (tests hold them equal): importing it costs more than the whole answer.
 PROTOCOL = 1
@@ -85,6 +87,10 @@ class Offer:
     metadata: bool = False
     progress: bool = False
     message_actions: bool = False
+    action_literals: bool = False
+    """Knows code actions with kinds; else it takes plain commands."""
+    lazy_actions: bool = False
+    """Asks for the command of a code action when the person has chosen it."""
 
 
 def problems(params: Json) -> list[str]:
@@ -135,6 +141,8 @@ def read_offer(params: Mapping[str, Json]) -> Offer:
     edit = _dict(workspace.get("workspaceEdit"))
     resources = edit.get("resourceOperations")
     show = _dict(window.get("showMessage"))
+    action = _dict(_dict(capabilities.get("textDocument")).get("codeAction"))
+    resolved = _dict(action.get("resolveSupport")).get("properties")
     locale = client.get("locale") or params.get("locale")
     return Offer(
         encoding=_encoding(capabilities),
@@ -157,6 +165,10 @@ def read_offer(params: Mapping[str, Json]) -> Offer:
         metadata=edit.get("metadataSupport") is True,
         progress=window.get("workDoneProgress") is True,
         message_actions=bool(show),
+        action_literals=isinstance(action.get("codeActionLiteralSupport"), dict),
+        lazy_actions=action.get("dataSupport") is True
+        and isinstance(resolved, list)
+        and "command" in resolved,
     )
 
 
@@ -166,6 +178,7 @@ def answer(offer: Offer) -> Mapping[str, Json]:
         "capabilities": {
             "positionEncoding": offer.encoding,
             "textDocumentSync": {"openClose": True, "change": 2, "save": False},
+            "codeActionProvider": {"codeActionKinds": [FIX, REWRITE, SOURCE], "resolveProvider": True},
             # A client that registers the commands itself must not be told to register them again.
             "executeCommandProvider": {"commands": [] if offer.commands else list(COMMANDS)},
             "workspace": {

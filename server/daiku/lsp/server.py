@@ -12,6 +12,7 @@ from typing import Any
 
 from lsprotocol import types
 
+from daiku.lsp.actions import code_actions, resolve_action
 from daiku.lsp.commands import execute
 from daiku.lsp.connection import Connection
 from daiku.lsp.methods import METHODS, handler
@@ -34,6 +35,8 @@ def serve(environ: Mapping[str, str] = os.environ) -> Connection:
     protocol.handlers[types.INITIALIZE] = c.initialize
     protocol.handlers[types.SHUTDOWN] = lambda _: shutdown(c)
     protocol.handlers[types.WORKSPACE_EXECUTE_COMMAND] = lambda params: execute(c, params)
+    protocol.handlers[types.TEXT_DOCUMENT_CODE_ACTION] = lambda params: code_actions(c, params)
+    protocol.handlers[types.CODE_ACTION_RESOLVE] = lambda params: resolve_action(c, params)
     protocol.listeners.update(_listeners(c))
     return c
 

@@ -154,7 +154,7 @@ class TagIndex:
             if found.st_size > _LARGEST or time.monotonic() > until:
                 return ()
             try:
-                tags = _read_tags(path.read_bytes(), suffix)
+                tags = read_tags(path.read_bytes(), suffix)
             except OSError:
                 return ()
             self._known[path] = (stamp, tags)
@@ -163,7 +163,8 @@ class TagIndex:
             return tags
 
 
-def _read_tags(data: bytes, suffix: str) -> tuple[Tag, ...]:
+def read_tags(data: bytes, suffix: str) -> tuple[Tag, ...]:
+    """The tags of a source text; `suffix` (lower case, with its dot) says its language."""
     if b"\0" in data[:8000]:
         return ()
     grammar = _grammar(*_GRAMMARS[suffix]) if suffix in _GRAMMARS else None
