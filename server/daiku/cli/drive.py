@@ -14,7 +14,7 @@ from typing import TypeAlias
 from daiku.app import App
 from daiku.cli import keyboard
 from daiku.cli.asking import ask_approval, ask_question
-from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, nobody_reads
+from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, nobody_reads, put
 from daiku.cli.show import Show, usage_text
 from daiku.cli.term import Terminal, for_people, safe
 from daiku.cli.texts import say
@@ -38,6 +38,7 @@ class _Seen:
     unanswered: bool = False
     killed: bool = False
     unread: bool = False
+    unwritten: str = ""
 
 
 async def drive(
@@ -46,7 +47,7 @@ async def drive(
     """Run to the end; the exit code and the result. With `steer`, lines typed meanwhile are told to
     the model. Raises DaikuError where nothing was started."""
     people, seen = for_people(), _Seen()
-    show = Show(people, animated=not steer)
+    show = Show(people, talking=steer)
     began = time.monotonic()
     asking: asyncio.Queue[Asked] = asyncio.Queue()
     stopping: set[asyncio.Future[RunResult]] = set()
@@ -57,7 +58,7 @@ async def drive(
         seen.run = seen.run or chunk.run
         if not as_json:
             show(chunk)
-        elif not seen.unread and not _written(chunk):
+        elif not seen.unread and not _written(chunk, seen):
             seen.unread = True
             stopping.add(asyncio.ensure_future(app.runs.cancel(seen.run)))
         _note(chunk, approvals, seen, asking)
@@ -72,8 +73,11 @@ async def drive(
             restore()
             answering.cancel()
             show.stop()
+    if seen.unwritten:
+        return complain(say("error.output", why=seen.unwritten), "", FAILED), result
     code = exit_code(result, seen.unanswered)
-    _conclude(result, code, people, time.monotonic() - began, as_json=as_json)
+    go_on = "" if steer else f"({say('go_on', session=result.session_id)})"
+    _conclude(result, code, people, time.monotonic() - began, as_json=as_json, go_on=go_on)
     return code, result
 
 
@@ -90,12 +94,14 @@ def exit_code(result: RunResult, unanswered: bool = False) -> int:  # a fact bes
             return CANCELLED
 
 
-def _written(chunk: Chunk) -> bool:
-    """Write the chunk as a line; False when nobody reads any more."""
+def _written(chunk: Chunk, seen: _Seen) -> bool:
+    """Write the chunk as a line; False when nobody reads any more, or it cannot be written."""
     try:
         sys.stdout.buffer.write(chunk.json().encode("utf-8", "replace") + b"\n")
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
+    except OSError as wrong:
+        if not isinstance(wrong, BrokenPipeError):
+            seen.unwritten = wrong.strerror or type(wrong).__name__
         nobody_reads()
         return False
     return True
@@ -194,22 +200,23 @@ def _cancel_on_interrupt(
     return restore
 
 
-def _conclude(result: RunResult, code: int, people: Terminal, seconds: float, *, as_json: bool) -> None:
+def _conclude(
+    result: RunResult, code: int, people: Terminal, seconds: float, *, as_json: bool, go_on: str
+) -> None:
     """The costs for a person, the answer for a pipe, and one line for whatever did not end well."""
     if not as_json:
         if result.usage.prompt_tokens or result.usage.completion_tokens:
             people.write(people.paint(usage_text(result.usage, seconds), "dim") + "\n")
         if result.text and not sys.stdout.isatty():
-            sys.stdout.write(result.text.rstrip("\n") + "\n")
-    go_on = say("go_on", session=result.session_id)
+            put(result.text.rstrip("\n") + "\n")
     if result.status == "failed" and result.error is not None:
         complain(result.error.message, result.error.hint, code)
     elif result.status == "limit":
         reached = result.error.message if result.error else say("limit")
         hint = result.error.hint if result.error else ""
-        complain(reached, f"{hint} ({go_on})".strip(), code)
+        complain(reached, f"{hint} {go_on}".strip(), code)
     elif result.status == "cancelled":
-        complain(say("cancelled"), f"({go_on})", code)
+        complain(say("cancelled"), go_on, code)
     elif result.status == "paused":
         complain(say("cancelled"), f"({say('resume_with', run=result.run_id)})", code)
     elif result.status == "failed":

@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -82,6 +83,7 @@ def cli(ctx: click.Context) -> None:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code (PROTOCOL 1). Never raises for what we expect."""
+    _all_open()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -89,7 +91,7 @@ def main(args: Sequence[str] | None = None) -> int:
         code = cli.main(
             args=list(args) if args is not None else None, prog_name="daiku", standalone_mode=False
         )
-        sys.stdout.flush()
+        put("")
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as wrong:
@@ -101,10 +103,36 @@ def main(args: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         nobody_reads()
         return 0
+    except Unwritten as wrong:
+        nobody_reads()
+        return complain(say("error.output", why=wrong), "", FAILED)
     except Exception as wrong:  # the wire: one of the three places that catch all
         logging.getLogger(__name__).exception("the command failed")
         return complain(say("error.internal", what=type(wrong).__name__, log=_log_file()), "", FAILED)
     return code if isinstance(code, int) else 0
+
+
+def _all_open() -> None:
+    """A stream that was closed by whoever started us leads nowhere: else the next file to be opened
+    would take its place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # for as long as we live
+
+
+class Unwritten(Exception):
+    """Standard output refuses what is written to it."""
+
+
+def put(text: str) -> None:
+    """Write machine output. Raises BrokenPipeError, Unwritten."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as wrong:
+        raise Unwritten(wrong.strerror) from wrong
 
 
 def nobody_reads() -> None:

@@ -52,12 +52,12 @@ class Show:
     """Prints chunks as they come. Not for replaying a journal at speed: see `transcript`."""
 
     def __init__(
-        self, terminal: Terminal, clock: Callable[[], float] = time.monotonic, *, animated: bool = True
+        self, terminal: Terminal, clock: Callable[[], float] = time.monotonic, *, talking: bool = False
     ) -> None:
-        """`animated` off where a person may be typing: a line that is drawn again and again would
-        write over theirs."""
+        """`talking`: a person may be typing, whose line one that is drawn again and again would write
+        over; they know with whom they talk."""
         self._terminal = terminal
-        self._animated = animated
+        self._talking = talking
         self._markdown = Markdown(terminal)
         self._clock = clock
         self._spinner: asyncio.Task[None] | None = None
@@ -76,7 +76,7 @@ class Show:
         event = chunk.event
         match event:
             case RunStarted(model=model, mode=mode):
-                if not chunk.parent:
+                if not chunk.parent and not self._talking:
                     script = f" ({say('scripted')})" if model.startswith("scripted/") else ""
                     self.line(self._terminal.paint(f"{safe(model)}{script} · {mode}", "dim"))
                 self.wait(say("waiting"))
@@ -225,7 +225,7 @@ class Show:
         frame = 0
         while True:
             await asyncio.sleep(0.1)
-            if self._drawn and not self._animated:
+            if self._drawn and self._talking:
                 continue
             if self._label and not self._silent and not self._open_line and not self._streamed:
                 seconds = int(self._clock() - self._since)

@@ -157,6 +157,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "error.prompt_empty": ("The prompt is empty. Say what to do: daiku run \"…\"", "依頼が空です。することを書いてください: daiku run \"…\""),
     "error.prompt_utf8": ("{where} is not UTF-8 text.", "{where} が UTF-8 のテキストではありません。"),
     "error.prompt_large": ("{where} is larger than {limit} bytes.", "{where} が {limit} バイトを超えています。"),
+    "error.output": ("The output cannot be written: {why}.", "出力を書き込めません: {why}。"),
     "error.folder": ("There is no folder {folder}.", "フォルダー {folder} がありません。"),
     "error.both_sessions": ("--session and --continue exclude each other.", "--session と --continue は同時に使えません。"),
     "error.no_last_session": ("There is no earlier conversation in {folder}. Leave --continue away.", "{folder} に以前の会話がありません。--continue を外してください。"),
