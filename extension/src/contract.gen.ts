@@ -533,6 +533,7 @@ export interface RunLimits {
   maxCost: number;
   maxSeconds: number;
   maxToolErrors: number;
+  maxRepeats: number;
 }
 
 /** Where a run stops by itself; 0 is no limit (X.24). */
@@ -542,6 +543,7 @@ export interface RunLimitsInput {
   maxCost?: number;
   maxSeconds?: number;
   maxToolErrors?: number;
+  maxRepeats?: number;
 }
 
 export interface RunRef {

@@ -48,7 +48,7 @@ async def turns(app: App) -> int:
         nonlocal calls
         calls += chunk.type == "tool_response"
 
-    limits = RunLimits(max_rounds=1000)
+    limits = RunLimits(max_rounds=1000, max_repeats=0)
     result = await app.runs.run(RunRequest("go", limits=limits, approvals="all"), listen)
     assert result.status == "completed", result
     return calls

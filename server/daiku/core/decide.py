@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from daiku.core.guard import Verdict
 from daiku.core.refs import refs, why_not_run
+from daiku.core.repetition import stopped
 from daiku.core.state import State
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, InputAsked
@@ -104,6 +105,9 @@ def decide(state: State, rules: Rules) -> Command:
     last = state.messages[-1] if state.messages else None
     if isinstance(last, AssistantMessage) and not last.calls:
         return Finish("completed")
+    circles = stopped(state.trail, state.limits.max_repeats)
+    if circles is not None:
+        return Finish("limit", circles)
     if state.rounds >= state.limits.max_rounds > 0:
         return Finish("limit", _reached("rounds", f"{state.limits.max_rounds} rounds", "max_rounds"))
     if rules.compact_at and state.context_tokens > rules.compact_at and len(state.messages) > 4:

@@ -21,7 +21,8 @@ from daiku.core.decide import (
     RunTools,
     decide,
 )
-from daiku.core.state import Recorder, State
+from daiku.core.repetition import told
+from daiku.core.state import Recorder, State, apply
 from daiku.domain.base import long_id
 from daiku.domain.errors import ContextOverflowError, DaikuError, Failure
 from daiku.domain.events import (
@@ -30,6 +31,7 @@ from daiku.domain.events import (
     Compacted,
     Delta,
     ErrorHappened,
+    Event,
     InputAsked,
     InputGiven,
     MessageSaid,
@@ -254,12 +256,12 @@ async def _run_tools(calls: tuple[ToolCall, ...], record: Recorder, ports: Ports
     """Side by side, but answered in their order: the same work gives the same journal."""
     record(*(_called(call) for call in calls))
     if len(calls) == 1:
-        record(await _run_tool(calls[0], record, ports))
+        _answer(await _run_tool(calls[0], record, ports), record)
         return
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_run_tool(call, record, ports)) for call in calls]
         for task in tasks:
-            record(await task)
+            _answer(await task, record)
 
 
 async def _run_tool(call: ToolCall, record: Recorder, ports: Ports) -> ToolResponded:
@@ -272,9 +274,16 @@ def _respond(call: ToolCall, result: ToolResult, record: Recorder) -> None:
     """Answer a call that is not carried out (or was interrupted: then its start is on record)."""
     response = _response(call, result, 0)
     if call.id in record.state.started:
-        record(response)
+        _answer(response, record)
     else:
-        record(_called(call), response)
+        _answer(response, record, _called(call))
+
+
+def _answer(response: ToolResponded, record: Recorder, *before: Event) -> None:
+    """Record what came of a call, and tell the person too where the model is told that it repeats itself."""
+    state = record.state
+    note = told(apply(state, response).trail, state.limits.max_repeats) if len(state.pending) == 1 else ""
+    record(*before, response, *((Notice(level="warning", text=note.removeprefix("Note: ")),) if note else ()))
 
 
 def _called(call: ToolCall) -> ToolCalled:

@@ -8,6 +8,7 @@ from typing import NamedTuple, Never, TypeVar, assert_never
 
 from daiku.core.context import render_prompt, summary_message
 from daiku.core.refs import filled
+from daiku.core.repetition import Trail, closed, edited, replied, responded, told
 from daiku.domain.events import (
     AgentEnd,
     AgentStart,
@@ -44,6 +45,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 NOTHING: Mapping[str, Never] = MappingProxyType({})
+PERSON = "user"
+"""The agent of what a person says while a run is under way."""
 NOT_RUN = "The run ended before this was carried out."
 
 
@@ -54,7 +57,7 @@ class State(NamedTuple):
     them that are under way. `held` waits until no call is pending: a message between calls and
     their results would be refused by every provider. `errors` counts replies in a row of which no
     call could be carried out; `went_well` says that one of the present reply was. `given` are calls
-    that the run was handed instead of a model.
+    that the run was handed instead of a model. `trail` shows whether it goes round in circles.
     """
 
     started_run: bool = False
@@ -77,6 +80,7 @@ class State(NamedTuple):
     context_tokens: int = 0
     errors: int = 0
     went_well: bool = False
+    trail: Trail = Trail()
     tainted: bool = False
     plans: tuple[Plan, ...] = ()
     failure: ErrorHappened | None = None
@@ -104,7 +108,9 @@ def apply(state: State, event: Event) -> State:
             return _responded(state, event)
         case Used():
             return _used(state, event)
-        case Notice() | Checkpointed() | Edited() | BulletChanged():
+        case Edited():
+            return state._replace(trail=edited(state.trail, event))
+        case Notice() | Checkpointed() | BulletChanged():
             return state
         case AgentStart() | AgentEnd() | HandoffStart() | HandoffEnd():
             return state
@@ -159,7 +165,10 @@ def _begun(state: State, event: RunStarted) -> State:
 
 def _said(state: State, event: MessageSaid) -> State:
     if event.role == "user":
-        said = UserMessage(text=event.text)
+        if event.agent == PERSON:  # a word from outside: what comes now is not the same again
+            state = state._replace(trail=Trail())
+        note = told(state.trail, state.limits.max_repeats)
+        said = UserMessage(text=f"{event.text}\n\n{note}" if note else event.text)
         if state.pending:
             return state._replace(held=(*state.held, said))
         return state._replace(messages=(*state.messages, said))
@@ -167,6 +176,7 @@ def _said(state: State, event: MessageSaid) -> State:
     seen = len(state.messages) if event.seen is None else event.seen
     later = tuple(m for m in state.messages[seen:] if isinstance(m, UserMessage))
     before = (*state.messages[:seen], reply)
+    state = state._replace(trail=replied(state.trail, event.text, calls=bool(event.calls)))
     if event.calls:
         return state._replace(
             messages=before,
@@ -180,11 +190,13 @@ def _said(state: State, event: MessageSaid) -> State:
 
 
 def _responded(state: State, event: ToolResponded) -> State:
+    went_well, trail = _judged(state, event)
+    note = told(trail, state.limits.max_repeats) if not trail.current else ""
     message = ToolMessage(
         call_id=event.id,
         tool=event.tool,
         ok=event.ok,
-        text=event.result,
+        text=f"{event.result}\n\n{note}" if note else event.result,
         images=tuple(Image(media_type=i.media_type, data=i.data) for i in event.images),
         untrusted=event.untrusted,
     )
@@ -193,7 +205,7 @@ def _responded(state: State, event: ToolResponded) -> State:
         for call in state.pending
         if call.id != event.id
     )
-    went_well = state.went_well or _carried_out(state, event)
+    went_well = state.went_well or went_well
     messages = (*state.messages, message)
     return state._replace(
         messages=messages if pending else (*messages, *state.held),
@@ -202,8 +214,18 @@ def _responded(state: State, event: ToolResponded) -> State:
         started=state.started - {event.id},
         errors=state.errors if pending else 0 if went_well else state.errors + 1,
         went_well=went_well,
+        trail=trail,
         tainted=state.tainted or event.untrusted,
     )
+
+
+def _judged(state: State, event: ToolResponded) -> tuple[bool, Trail]:
+    """Whether the call was carried out, and the trail with it; closed with the reply's last result."""
+    carried_out = _carried_out(state, event)
+    call = next((c for c in state.pending if c.id == event.id), None)
+    trail = responded(state.trail, call, event, carried_out=carried_out)
+    last = all(c.id == event.id for c in state.pending)
+    return carried_out, closed(trail) if last else trail
 
 
 def _carried_out(state: State, event: ToolResponded) -> bool:

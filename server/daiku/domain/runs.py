@@ -25,6 +25,8 @@ class RunLimits(Wire):
     max_cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     max_seconds: int = Field(default=0, ge=0)
     max_tool_errors: int = Field(default=3, ge=0)
+    max_repeats: int = Field(default=3, ge=0)
+    """How often the same thing may come again, with nothing new, before the run ends."""
 
 
 class Position(Wire):
