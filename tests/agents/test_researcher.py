@@ -35,6 +35,7 @@ from daiku.domain.research import Research
 from daiku.domain.runs import RunResult
 from daiku.domain.tools import ToolCall
 from daiku.runs import RunRequest
+from daiku.runs.replay import replay
 from daiku.tools.disk import DiskWorkspace
 from tests.runs.playing import Watch
 from tests.services.web import LocalWeb, local_web
@@ -244,6 +245,7 @@ async def test_one_reply_is_enough(tmp_path: Path, protocol: str) -> None:
     assert [c for c in watch.types() if c == "message"] == ["message", "message"]
     response = next(c for c in watch.chunks if c.type == "tool_response")
     assert json.loads(response.data)["untrusted"] is True
+    assert (await replay(watch.chunks)).difference is None
 
 
 async def test_without_a_web_the_queries_are_the_answer(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ async def answer(web: LocalWeb, asked: Asked, writer: asyncio.StreamWriter) -> N
     """What stands at a path; paths of a kind say themselves what they do."""
     parts = urlsplit(asked.path)
     query = {k: v[0] for k, v in parse_qs(parts.query).items()}
-    match parts.path:
+    match parts.path:  # a proxy is asked with the whole address: its path counts
         case "/article" | "/docs/saws":
             send(writer, "text/html; charset=utf-8", ARTICLE.encode())
         case "/sjis":

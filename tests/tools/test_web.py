@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import shutil
+import ssl
+import subprocess
 import time
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
@@ -266,6 +270,41 @@ async def test_a55_a_name_is_looked_up_once_and_pinned(web: LocalWeb) -> None:
     assert web.asked[0].host == f"rebind.example.com:{web.port}"
 
 
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+async def test_a55_the_certificate_must_be_of_the_name_not_of_the_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, certificate = tmp_path / "key", tmp_path / "certificate"
+    subject = ["-subj", "/CN=pinned.example.com", "-addext", "subjectAltName=DNS:pinned.example.com"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *subject]
+    await asyncio.to_thread(
+        subprocess.run, [*command, "-keyout", key, "-out", certificate], check=True, capture_output=True
+    )
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\nok")
+        await writer.drain()
+        writer.close()
+
+    async def resolve(host: str, port: int) -> tuple[str, ...]:
+        return ("127.0.0.1",)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    port = server.sockets[0].getsockname()[1]
+    road = Road(private=True, resolve=resolve)
+    answer = await road.ask(Request(f"https://pinned.example.com:{port}/"))
+    assert isinstance(answer, Answer)
+    assert answer.body == b"ok"
+    other = await road.ask(Request(f"https://other.example.com:{port}/"))
+    assert isinstance(other, Trouble)
+    assert "not valid for 'other.example.com'" in other.why
+    server.close()
+
+
 @pytest.mark.parametrize(
     "inside", ["http://169.254.169.254/", "http://localhost/", "file:///etc/passwd", "http://10.0.0.1/"]
 )
@@ -320,7 +359,8 @@ async def test_a_proxy_of_the_environment_is_used_and_said(
     monkeypatch.setenv("NO_PROXY", "direct.example.com")
     hands = Hands(workspace, Road(seconds=3))
     result = await hands("web/fetch", url="http://public.example.com/plain")
-    assert web.paths == ["http://public.example.com/plain"] or result.ok is False
+    assert web.paths == ["http://public.example.com/plain"]
+    assert "a proxy looked the name up" in result.text
     assert web.asked[0].host == "public.example.com"
     for inside in (
         "http://169.254.169.254/",

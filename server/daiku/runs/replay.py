@@ -105,9 +105,8 @@ OUTSIDE = (PlanChanged, Edited, Checkpointed, Notice, BulletChanged)
 class _Recorded:
     """The loop's ports, answered from the record."""
 
-    agent = "coordinator"
-
     def __init__(self, chunks: list[Chunk]) -> None:
+        self.agent = chunks[0].agent
         self.made: list[Event] = []
         self.events = events = [c.event for c in chunks]
         self._replies = deque(_replies(events))
