@@ -39,6 +39,7 @@ class Played:
     def __init__(self, folder: Path, settings: tuple[MCPServerSettings, ...], **more: Any) -> None:
         self.told: list[str] = []
         self.events: list[Event] = []
+        self.hear: Callable[[Event], object] = lambda _: None
         self.registry = ToolRegistry(more.pop("tools", ()), lambda name: "")
         project = folder / "project"
         project.mkdir(exist_ok=True)
@@ -56,7 +57,7 @@ class Played:
     async def ready(self, seconds: float = 20) -> None:
         await self.servers.ready(self.told.append, person=True, seconds=seconds)
 
-    async def call(self, tool: str, ask: Ask | None = None, **args: Any) -> ToolResult:
+    async def call(self, tool: str, ask: Ask | None = None, /, **args: Any) -> ToolResult:
         context = ToolContext(
             session="s",
             run="r",
@@ -64,10 +65,14 @@ class Played:
             workspace=cast(Any, None),
             checkpoints=cast(Any, None),
             config=Config(),
-            emit=self.events.append,
+            emit=self._emitted,
             ask=ask,
         )
         return await self.registry.call(ToolCall(tool=tool, args=args), context)
+
+    def _emitted(self, event: Event) -> None:
+        self.events.append(event)
+        self.hear(event)
 
     @property
     def tools(self) -> tuple[str, ...]:

@@ -140,13 +140,26 @@ class GitLabSettings(Section):
     bot: str = ""
 
 
+class MCPSignIn(Section):
+    """For a server that does not let clients register themselves: what its owner gave out."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    """`${NAME}` takes it from the environment."""
+    client_metadata_url: str = ""
+    scope: str = ""
+
+
 class MCPServerSettings(Section):
+    """A server by its command (stdio) or its url (HTTP). `env` and `headers` may hold `${NAME}`."""
+
     mcp_server_name: str = ""
     command: tuple[str, ...] = ()
     env: dict[str, str] = {}
     url: str = ""
     headers: dict[str, str] = {}
     system_prompt: str = ""
+    oauth: MCPSignIn = MCPSignIn()
 
 
 class Config(Section):

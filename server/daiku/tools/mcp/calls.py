@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
-from daiku.domain.events import ToolOutput
+from daiku.domain.events import Notice, ToolOutput
 from daiku.tools.mcp.definitions import cleaned
 from daiku.tools.tool import Ask, ToolContext
 
@@ -29,6 +30,7 @@ class Call:
     """One call: `clock` ends it when nothing is heard for `patience` seconds, `until` in any case."""
 
     ask: Ask | None
+    tell: Callable[[str], None]
     clock: asyncio.Timeout
     patience: float
     until: float
@@ -64,15 +66,25 @@ class Calls:
         self._open: list[Call] = []
 
     @contextmanager
-    def begun(self, ask: Ask | None, clock: asyncio.Timeout) -> Generator[Call]:
+    def begun(self, context: ToolContext, clock: asyncio.Timeout) -> Generator[Call]:
         """A call for as long as the context lasts."""
         until = asyncio.get_running_loop().time() + LONGEST
-        call = Call(ask, clock, self._patience, until)
+        call = Call(context.ask, partial(_tell, context), clock, self._patience, until)
         self._open.append(call)
         try:
             yield call
         finally:
             self._open.remove(call)
+
+    def sign_in(self, text: str) -> bool:
+        """Tell the person of the latest call that they are to sign in, and wait for that as long as it
+        may take; False where no call is under way."""
+        call = next((c for c in reversed(self._open) if c.ask is not None), None)
+        if call is None:
+            return False
+        call.heard(waits=True)
+        call.tell(text)
+        return True
 
     def asker(self) -> Ask | None:
         """The way to the person of the latest call; None where nobody can be asked. (A server does not
@@ -90,3 +102,7 @@ class Calls:
                 call.heard()
 
         return ask
+
+
+def _tell(context: ToolContext, text: str) -> None:
+    context.emit(Notice(level="warning", text=text))

@@ -121,7 +121,6 @@ def _cleaned(node: JsonValue, depth: int) -> JsonValue:
             if key in ("description", "title") and isinstance(value, str)
             else _cleaned(value, depth + 1)
             for key, value in node.items()
-            if key != "$schema"
         }
     return node
 

@@ -45,7 +45,9 @@ class Launch:
     @property
     def digest(self) -> str:
         s = self.settings
-        return digest_of(json.dumps([s.command, s.url, s.env, s.headers], sort_keys=True))
+        return digest_of(
+            json.dumps([s.command, s.url, s.env, s.headers, s.oauth.model_dump()], sort_keys=True)
+        )
 
     @property
     def cwd(self) -> Path:

@@ -21,7 +21,7 @@ from pydantic import AnyUrl, JsonValue
 
 from daiku.domain.base import JsonObject
 from daiku.tools.mcp.definitions import digest_of
-from daiku.tools.mcp.launch import Broken, token_file
+from daiku.tools.mcp.launch import Broken, Launch, expanded, token_file
 
 SIGN_IN_SECONDS = 300.0
 CALLBACK = "/callback"
@@ -32,9 +32,10 @@ _PAGE = (
 
 
 class TokenFile:
-    """The SDK's TokenStorage over one file, 0600."""
+    """The SDK's TokenStorage over one file, 0600. `registered`: a client that the settings name."""
 
-    def __init__(self, home: Path, url: str) -> None:
+    def __init__(self, home: Path, url: str, registered: OAuthClientInformationFull | None = None) -> None:
+        self._registered = registered
         self.path = token_file(home, url)
 
     async def get_tokens(self) -> OAuthToken | None:
@@ -44,7 +45,8 @@ class TokenFile:
         self._write("tokens", tokens.model_dump(mode="json", exclude_none=True))
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return OAuthClientInformationFull.model_validate(raw) if (raw := self._read().get("client")) else None
+        raw = self._read().get("client")
+        return self._registered or (OAuthClientInformationFull.model_validate(raw) if raw else None)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         self._write("client", client_info.model_dump(mode="json", exclude_none=True))
@@ -71,7 +73,7 @@ class Redirect:
     address, because it stands in what was registered; it is open only while somebody signs in."""
 
     def __init__(self, url: str) -> None:
-        self.port = 49152 + int(digest_of(url), 16) % 16000
+        self.port = 20_000 + int(digest_of(url), 16) % 12_000  # below what systems give out by themselves
         self._server: asyncio.Server | None = None
         self._found: asyncio.Future[AuthorizationCodeResult] | None = None
 
@@ -127,24 +129,42 @@ class Redirect:
         return "You are signed in."
 
 
-def sign_in(url: str, home: Path, show: Callable[[str], Awaitable[None]]) -> OAuthClientProvider:
-    """The authentication of requests to `url`. It does nothing until the server asks for it; then `show`
+def sign_in(launch: Launch, home: Path, show: Callable[[str], Awaitable[None]]) -> OAuthClientProvider:
+    """The authentication of requests to the server. It does nothing until the server asks for it; then `show`
     gets the address that the person is to open."""
+    url, given = launch.settings.url, launch.settings.oauth
     redirect = Redirect(url)
+    address = AnyUrl(f"http://127.0.0.1:{redirect.port}{CALLBACK}")
 
-    async def shown(address: str) -> None:
-        await show(address)  # raises Broken where nobody is there
+    async def shown(page: str) -> None:
+        await show(page)  # raises Broken where nobody is there
         await redirect.listen()
 
     return OAuthClientProvider(
         server_url=url,
         client_metadata=OAuthClientMetadata(
             client_name="Daiku",
-            redirect_uris=[AnyUrl(f"http://127.0.0.1:{redirect.port}{CALLBACK}")],
+            redirect_uris=[address],
             grant_types=["authorization_code", "refresh_token"],
-            token_endpoint_auth_method="none",  # noqa: S106  # the name of a method: a public client has no secret
+            scope=given.scope or None,
         ),
-        storage=TokenFile(home, url),
+        storage=TokenFile(home, url, _registered(launch, address)),
+        client_metadata_url=given.client_metadata_url or None,
         redirect_handler=shown,
         callback_handler=redirect.code,
+    )
+
+
+def _registered(launch: Launch, address: AnyUrl) -> OAuthClientInformationFull | None:
+    """The client that the settings name; None where it is to register itself."""
+    given = launch.settings.oauth
+    if not given.client_id:
+        return None
+    secret = expanded(given.client_secret, os.environ)
+    return OAuthClientInformationFull(
+        client_id=given.client_id,
+        client_secret=secret or None,
+        redirect_uris=[address],
+        token_endpoint_auth_method="client_secret_basic" if secret else "none",  # noqa: S106  # names of methods
+        scope=given.scope or None,
     )

@@ -27,7 +27,7 @@ def connect(launch: Launch, home: Path, asks: Asks) -> Connection:
     named = {name.lower() for name in launch.settings.headers}
     auth = None
     if launch.settings.url and "authorization" not in named:
-        auth = sign_in(launch.settings.url, home, asks.show)
+        auth = sign_in(launch, home, asks.show)
     opened = Opened(launch, auth)
     hooks = Hooks(opened.transport, asks.asker, asks.changed, launch.roots, opened.why)
     return Connection(launch.name, hooks)

@@ -274,10 +274,13 @@ class Server:
         self._around.changed()
 
     async def _sign_in(self, bound: asyncio.Timeout, address: str) -> None:
-        if not self._around.person():
+        told = f"The MCP server {self.name} wants you to sign in. Open this page:\n{address}"
+        if self._calls.sign_in(told):  # in the middle of a call: it wants more rights
+            return
+        if not self._around.person() or self._life.opening is None:
             raise Broken(f"it wants you to sign in: daiku mcp allow {self.name}", gone=True)
         bound.reschedule(asyncio.get_running_loop().time() + SIGN_IN_SECONDS)
-        self._around.say(f"The MCP server {self.name} wants you to sign in. Open this page:\n{address}")
+        self._around.say(told)
 
     # -- calls ------------------------------------------------------------------------------
 
@@ -310,7 +313,7 @@ class Server:
         clock = asyncio.timeout(self._patience)
         try:
             async with clock:
-                with self._calls.begun(context.ask, clock) as call:
+                with self._calls.begun(context, clock) as call:
                     result = await work(connection, call)
         except TimeoutError:
             if not clock.expired():
