@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import { watchApprovals } from "./approvals";
 import { type Chat, createChat } from "./chat";
+import { watchLenses } from "./codeLens";
 import { registerCommands } from "./commands";
 import { followEditors } from "./context";
 import { createDiffs } from "./diff";
@@ -13,6 +14,7 @@ import { listen } from "./requests";
 import { isApiKey } from "./secrets";
 import { createServer, type Server } from "./server";
 import { createStatus } from "./status";
+import { type Terminals, watchTerminals } from "./terminals";
 
 export interface App {
   server: Server;
@@ -20,6 +22,7 @@ export interface App {
   panel: Panel;
   log: vscode.LogOutputChannel;
   models: Models;
+  terminals: Terminals;
   secrets: vscode.SecretStorage;
   /** Where the editor keeps the log of this extension. */
   logFolder: string;
@@ -48,9 +51,19 @@ export function createApp(context: vscode.ExtensionContext): App {
   const tell = () => post({ type: "situation", situation: situation() });
   const setMode = (chosen: Mode) => void context.workspaceState.update(MODE, chosen).then(tell);
   const panel = createPanel(context.extensionUri, listen({ chat, diffs, log, post, situation, setMode, server }));
-  const app: App = { server, chat, panel, log, models, secrets: context.secrets, logFolder: context.logUri.fsPath };
+  const app: App = {
+    server,
+    chat,
+    panel,
+    log,
+    models,
+    terminals: watchTerminals(context),
+    secrets: context.secrets,
+    logFolder: context.logUri.fsPath,
+  };
 
   followEditors(context);
+  watchLenses(context);
   context.subscriptions.push(
     log,
     vscode.window.registerWebviewViewProvider(VIEW, panel),
@@ -92,7 +105,8 @@ function watchSettings(context: vscode.ExtensionContext, { server, chat, log }: 
   };
   context.subscriptions.push(
     vscode.workspace.onDidChangeConfiguration((event) => {
-      if (event.affectsConfiguration("daiku")) restart("settings changed");
+      if (event.affectsConfiguration("daiku") && !event.affectsConfiguration("daiku.codeLens"))
+        restart("settings changed");
     }),
     context.secrets.onDidChange(({ key }) => isApiKey(key) && restart("an API key changed")),
     vscode.workspace.onDidGrantWorkspaceTrust(() => {

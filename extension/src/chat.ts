@@ -3,11 +3,12 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
+import type { CommandArgs } from "./codeCommands";
 import type { ApproveParams, Chunk, ContextItem, RunResult, Session } from "./contract.gen";
 import type { Mode, ToPanel } from "./pure/panel";
 import { type Pending, pending } from "./pure/pending";
 import { Stream } from "./pure/stream";
-import { failureOf, onChunks, request } from "./rpc";
+import { execute, failureOf, onChunks, request } from "./rpc";
 import type { Server } from "./server";
 
 /** One request that streams a run into this window. */
@@ -35,6 +36,8 @@ export interface Chat {
   /** Everything that the panel needs to draw the open conversation. */
   snapshot(): ToPanel;
   send(text: string, context: readonly ContextItem[], options?: { mode?: Mode }): Promise<RunResult | undefined>;
+  /** Has the server carry out one of its commands as a run of the open conversation. */
+  command(name: string, args: CommandArgs): Promise<RunResult | undefined>;
   resume(run: string): Promise<void>;
   stop(): Promise<void>;
   steer(text: string): Promise<void>;
@@ -268,6 +271,12 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
           ),
         text,
       );
+    },
+    command: (name, args) => {
+      const session = current;
+      const { model } = choice();
+      const whole = { ...args, ...(model ? { model } : {}), ...(session ? { sessionId: session } : {}) };
+      return stream(session, (client, chunks, cancel) => execute<RunResult>(client, name, whole, { chunks, cancel }));
     },
     resume: async (run) => {
       const session = current;

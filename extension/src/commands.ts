@@ -3,25 +3,19 @@
 import * as vscode from "vscode";
 import type { App } from "./app";
 import { answerOldest } from "./approvals";
-import { currentEditor, fileAttachment, problemsAttachment, selectionAttachment } from "./context";
-import type { Range } from "./contract.gen";
+import { codeCommands } from "./codeCommands";
+import { currentEditor, fileAttachment, selectionAttachment } from "./context";
 import { t } from "./l10n";
 import { VIEW } from "./panel";
-import type { Attachment, Mode } from "./pure/panel";
+import type { Attachment } from "./pure/panel";
 import { undo } from "./requests";
 import { failureOf, request } from "./rpc";
 import { askForKey } from "./secrets";
 
-/** What a code action of the server hands to a command. */
-interface Target {
-  uri?: string;
-  range?: Range;
-}
-
 export function registerCommands(parts: App): vscode.Disposable[] {
   const table: Record<string, (argument?: unknown) => unknown> = {
     ...chatCommands(parts),
-    ...requestCommands(parts),
+    ...codeCommands(parts),
     ...serverCommands(parts),
   };
   return Object.entries(table).map(([name, run]) =>
@@ -81,98 +75,6 @@ function chatCommands({ chat, panel, models }: App): Record<string, (argument?: 
 
 const fileOf = (editor: vscode.TextEditor | undefined): Attachment | undefined =>
   editor && ["file", "untitled"].includes(editor.document.uri.scheme) ? fileAttachment(editor.document.uri) : undefined;
-
-/** Commands that say something in the chat, about the selection or the file that is open. */
-function requestCommands(parts: App): Record<string, (argument?: unknown) => unknown> {
-  const asks: Record<string, [text: () => string, mode: Mode, about: "code" | "problems" | "nothing"]> = {
-    "daiku.explain": [() => t("Explain this code."), "ask", "code"],
-    "daiku.fix": [() => t("Fix the problems in this code."), "act", "problems"],
-    "daiku.writeTests": [() => t("Write tests for this code and run them."), "act", "code"],
-    "daiku.document": [() => t("Document this code."), "act", "code"],
-    "daiku.review": [
-      () => t("Review this code. Name each finding with file, line and severity; change nothing."),
-      "ask",
-      "code",
-    ],
-    "daiku.commitMessage": [
-      () => t("Write a commit message for the changes in the working tree. Answer with the message alone."),
-      "ask",
-      "nothing",
-    ],
-  };
-  const table: Record<string, (argument?: unknown) => unknown> = {};
-  for (const [name, [text, mode, about]] of Object.entries(asks)) {
-    table[name] = async (argument) => {
-      const attachments = about === "nothing" ? [] : await subject(argument, about === "problems");
-      const result = await say(parts, text(), attachments, mode);
-      if (name === "daiku.commitMessage" && result) await putCommitMessage(result);
-    };
-  }
-  const written: Record<string, [title: () => string, prompt: () => string, mode: Mode]> = {
-    "daiku.plan": [() => t("Plan"), () => t("What shall be reached?"), "plan"],
-    "daiku.generateCode": [() => t("Generate code"), () => t("What shall be written?"), "act"],
-    "daiku.runCommands": [() => t("Run commands"), () => t("What shall be run?"), "act"],
-  };
-  for (const [name, [title, prompt, mode]] of Object.entries(written)) {
-    table[name] = async (argument) => {
-      const given = typeof argument === "string" ? argument : undefined;
-      const text =
-        given ?? (await vscode.window.showInputBox({ title: title(), prompt: prompt(), ignoreFocusOut: true }));
-      const selection = selectionAttachment();
-      if (text?.trim()) await say(parts, text.trim(), selection ? [selection] : [], mode);
-    };
-  }
-  return table;
-}
-
-async function subject(argument: unknown, problems: boolean): Promise<Attachment[]> {
-  const target: Target = typeof argument === "object" && argument !== null ? argument : {};
-  const given = target.uri ? await vscode.workspace.openTextDocument(vscode.Uri.parse(target.uri)) : undefined;
-  const editor = given ? await vscode.window.showTextDocument(given, { preserveFocus: true }) : currentEditor();
-  if (!editor) return [];
-  const range =
-    target.range &&
-    new vscode.Range(
-      target.range.start.line,
-      target.range.start.character,
-      target.range.end.line,
-      target.range.end.character,
-    );
-  const code = selectionAttachment(editor, range ?? editor.selection) ?? fileOf(editor);
-  const wrong = problems ? problemsAttachment(editor.document.uri) : undefined;
-  return [code, wrong].filter((one) => one !== undefined);
-}
-
-/** Says it in the open chat; where a run is under way there, in a new one. */
-async function say(
-  parts: App,
-  text: string,
-  attachments: readonly Attachment[],
-  mode: Mode,
-): Promise<string | undefined> {
-  const { chat, panel } = parts;
-  await panel.reveal();
-  if (chat.working) chat.newChat();
-  const result = await chat.send(
-    text,
-    attachments.map((one) => one.item),
-    { mode },
-  );
-  return result?.status === "completed" ? result.text : undefined;
-}
-
-/** Into the box of the editor's own source control. */
-async function putCommitMessage(text: string): Promise<void> {
-  const message = text
-    .trim()
-    .replace(/^```\w*\n([\s\S]*?)\n?```$/, "$1")
-    .trim();
-  const git = await vscode.extensions.getExtension("vscode.git")?.activate();
-  const box = git?.getAPI?.(1)?.repositories?.[0]?.inputBox as { value: string } | undefined;
-  if (!box) return;
-  box.value = message;
-  await vscode.commands.executeCommand("workbench.view.scm");
-}
 
 function serverCommands(parts: App): Record<string, (argument?: unknown) => unknown> {
   const { server, log, secrets, chat } = parts;

@@ -62,10 +62,8 @@ export function selectionAttachment(
   };
 }
 
-export function problemsAttachment(uri?: vscode.Uri): Attachment | undefined {
-  const all: [vscode.Uri, readonly vscode.Diagnostic[]][] = uri
-    ? [[uri, vscode.languages.getDiagnostics(uri)]]
-    : vscode.languages.getDiagnostics();
+export function problemsAttachment(): Attachment | undefined {
+  const all = vscode.languages.getDiagnostics();
   const lines = all.flatMap(([file, found]) =>
     found.map(
       (one) => `${named(file)}:${one.range.start.line + 1}: ${vscode.DiagnosticSeverity[one.severity]}: ${one.message}`,
@@ -75,7 +73,6 @@ export function problemsAttachment(uri?: vscode.Uri): Attachment | undefined {
   const item: ContextItem = {
     kind: "diagnostics",
     text: lines.slice(0, MOST_PROBLEMS).join("\n"),
-    ...(uri ? { uri: uri.toString() } : {}),
   };
   return { item, label: t("Problems ({0})", lines.length), icon: "warning" };
 }

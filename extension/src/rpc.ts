@@ -21,6 +21,17 @@ export function request<M extends keyof Requests>(
   return token ? client.sendRequest(method, params, token) : client.sendRequest(method, params);
 }
 
+/** Has the server carry out a command; `chunks`: the token on which its run streams. */
+export function execute<R>(
+  client: LanguageClient,
+  command: string,
+  args: object,
+  options: { chunks?: string; cancel: vscode.CancellationToken },
+): Promise<R> {
+  const params = { command, arguments: [args], ...(options.chunks ? { partialResultToken: options.chunks } : {}) };
+  return client.sendRequest("workspace/executeCommand", params, options.cancel);
+}
+
 export function answer<M extends keyof ClientRequests>(
   client: LanguageClient,
   method: M,

@@ -9,6 +9,8 @@ from daiku.core.repomap import Tag
 _CLOSERS = (")", "]", "}", "{")
 _GO_ON = ("{", ":", "(", ",", "=", "=>")
 _MARKS = ("@", "#[")
+_VALUES = frozenset(("constant", "variable", "field"))
+"""Kinds of definitions that hold nothing."""
 
 
 def enclosing(lines: Sequence[str], first: int, last: int, tags: Sequence[Tag]) -> tuple[int, int] | None:
@@ -18,7 +20,7 @@ def enclosing(lines: Sequence[str], first: int, last: int, tags: Sequence[Tag]) 
     """
     for tag in sorted(tags, key=lambda tag: tag.line, reverse=True):
         start = tag.line - 1
-        if not tag.is_definition or not 0 <= start < len(lines):
+        if not tag.is_definition or tag.kind in _VALUES or not 0 <= start < len(lines):
             continue
         top = _with_marks(lines, start)
         if top <= first and (end := _end(lines, start)) >= last:
