@@ -37,6 +37,13 @@ def environ(workspace: Path) -> dict[str, str]:
         {"text": "Done."},
     ]
     (workspace / "script.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    fix = {
+        "tool": "files/edit",
+        "args": {"path": "open.txt", "edits": [{"search": "2nd", "replace": "third"}]},
+    }
+    (workspace / "fix.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in ({"calls": [fix]}, {"text": "Fixed."}))
+    )
     (workspace / "slow.jsonl").write_text(json.dumps({"text": "word " * 2000, "delay_ms": 20}) + "\n")
     (workspace / "open.txt").write_text("saved\nsecond\n")
     return {**os.environ, "PYTHONPATH": str(ROOT / "server"), "DAIKU_TEST_WORKSPACE": str(workspace)}
@@ -88,8 +95,15 @@ def test_neovim_gets_its_run_and_approves_by_message_box(
     assert seen["chat"]["result"]["text"] == "Done."
     answers = [c["data"] for c in seen["chunks"] if c["type"] == "tool_response"]
     assert "typed, not saved 😀" in answers[0]["result"]
-    assert [a["ok"] for a in answers] == [True, True]
-    assert seen["lines"] == ["typed, not saved 😀", "2nd"]
+    assert [a["ok"] for a in answers] == [True, True, True]
+    assert seen["actions"][0]["title"] == "Fix with Daiku: 2nd is no word"
+    assert {a["kind"] for a in seen["actions"]} == {"quickfix", "refactor.rewrite", "source"}
+    assert seen["resolved"]["command"]["command"] == "daiku.fix"
+    assert seen["fixed"]["result"]["text"] == "Fixed."
+    begun = [c["data"] for c in seen["chunks"] if c["type"] == "run_started"][-1]
+    assert [i["kind"] for i in begun["context"]] == ["selection", "text", "diagnostics"]
+    assert seen["lines"] == ["typed, not saved 😀", "third"]
+    assert "Fixed." in seen["messages"]
     assert (workspace / "open.txt").read_text() == "saved\nsecond\n"
     assert seen["asked"]
     assert seen["progress"][0] == "begin"

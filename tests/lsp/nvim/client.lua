@@ -47,6 +47,21 @@ seen.chat = request("daiku/chat", {
 })
 seen.command = request("workspace/executeCommand", { command = "daiku.explain", arguments = { { text = "Hi", model = "scripted/script.jsonl" } } })
 seen.wrong = request("daiku/chat", { text = 5 })
+
+-- A code action, as `vim.lsp.buf.code_action` does it: listed, resolved, its command carried out.
+local place = { start = { line = 1, character = 0 }, ["end"] = { line = 1, character = 3 } }
+local problem = { range = place, message = "2nd is no word", severity = 2 }
+seen.actions = request("textDocument/codeAction", {
+  textDocument = vim.lsp.util.make_text_document_params(buffer),
+  range = place,
+  context = { diagnostics = { problem } },
+}).result
+seen.resolved = request("codeAction/resolve", seen.actions[1]).result
+local chosen = seen.resolved.command
+chosen.arguments[1].model = "scripted/fix.jsonl"
+seen.fixed = request("workspace/executeCommand", {
+  command = chosen.command, arguments = chosen.arguments, workDoneToken = "fix", partialResultToken = "run-1",
+})
 seen.lines = vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
 vim.fn.writefile({ vim.fn.json_encode(seen) }, vim.env.DAIKU_TEST_REPORT)
 client.stop()
