@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,9 +37,10 @@ def _environment() -> ImmutableSandboxedEnvironment:
     )
 
 
+@lru_cache(maxsize=64)
 def render(name: str, variables: BaseModel) -> str:
-    """The template `prompts/<name>.j2` filled in. Raises jinja2.TemplateError (a missing variable
-    is an error, never an empty string)."""
+    """The template `prompts/<name>.j2` filled in; `variables` is frozen, so the same text is made
+    once. Raises jinja2.TemplateError (a missing variable is an error, never an empty string)."""
     return _environment().get_template(f"{name}.j2").render(**dict(variables))
 
 

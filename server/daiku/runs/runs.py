@@ -83,11 +83,12 @@ class Runs:
         wiring = self.wiring
         agent = find_agent(request.agent)
         model = "" if request.calls else wiring.model(request.model).name
-        session = request.session or wiring.journal.new_session(workspace=wiring.workspace_key).session_id
-        wiring.journal.get_session(session)
+        if request.session is not None:
+            wiring.journal.get_session(request.session)
+        session = request.session or wiring.journal.add_session(wiring.workspace_key)
         lock = wiring.journal.lock(session)
         try:
-            state = self._close_open_run(session, listen)
+            state = self._close_open_run(session, listen) if request.session else State()
             run = long_id("run")
             live = LiveRun(wiring, agent, run, session, state, listen, request.approvals)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]

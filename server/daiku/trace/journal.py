@@ -43,13 +43,17 @@ class Journal:
 
     def new_session(self, title: str = "", workspace: str = "") -> Session:
         """A session without chunks. Raises DaikuError where it cannot be stored."""
+        return self.get_session(self.add_session(workspace, title))
+
+    def add_session(self, workspace: str = "", title: str = "") -> str:
+        """The id of a new session without chunks. Raises DaikuError where it cannot be stored."""
         session, now = long_id("ses"), iso_now()
         with _recording():
             self._db.execute(
                 "INSERT INTO sessions VALUES(?,?,?,?,?,NULL,'idle',0)",
                 (session, title, workspace, now, now),
             )
-        return self.get_session(session)
+        return session
 
     def get_session(self, session: str) -> Session:
         """Raises UsageError (not_found)."""
