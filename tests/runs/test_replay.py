@@ -138,3 +138,18 @@ async def test_an_end_that_the_reply_does_not_tell_is_told(
     assert len(notices) == 1
     assert words in notices[0]
     await app.aclose()
+
+
+async def test_a_conversation_that_was_condensed_replays_to_the_same_events(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    reads = [{"calls": [{"tool": "files/read", "args": {"path": name}}]} for name in "abcd"]
+    for name in "abcd":
+        (tmp_path / "project" / name).write_text(name)
+    overflow = {"error": {"kind": "context_overflow", "times": 1}}
+    app = make_app(tmp_path, *reads, overflow, {"text": "The story so far."}, {"text": "End."})
+    result = await app.runs.run(RunRequest("go", approvals="all"), Watch())
+    chunks = app.journal.chunks(result.session_id)
+    assert "compacted" in {c.type for c in chunks}
+    replayed = await replay(chunks)
+    assert replayed.difference is None, replayed.difference
+    await app.aclose()

@@ -12,7 +12,7 @@ from daiku.core.decide import Rules
 from daiku.core.guard import Verdict
 from daiku.core.state import Recorder, State, fold
 from daiku.domain.base import Frozen
-from daiku.domain.errors import Failure, LLMRequestError
+from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError
 from daiku.domain.events import (
     EPHEMERAL,
     ApprovalAsked,
@@ -135,12 +135,15 @@ class _Recorded:
             self.made.append(written[-1])
         return tuple(written)
 
+    def _from_outside(self, event: Event) -> bool:
+        steered = isinstance(event, MessageSaid) and event.role == "user"
+        return steered or isinstance(event, OUTSIDE) or self._of_an_edge(event)
+
     def _outside(self) -> list[Event]:
         found: list[Event] = []
         while len(self.made) < len(self.events):
             event = self.events[len(self.made)]
-            steered = isinstance(event, MessageSaid) and event.role == "user"
-            if not steered and not isinstance(event, OUTSIDE) and not self._of_an_edge(event):
+            if not self._from_outside(event):
                 break
             found.append(event)
             self.made.append(event)
@@ -204,6 +207,8 @@ class _Recorded:
         return False
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
+        if isinstance(self._following(), Compacted):  # too long, or full enough, as it was then
+            raise ContextOverflowError(Failure(kind="context_overflow", message="on record"))
         if not self._replies:
             raise self._failure() or _Over
         said, used = self._replies.popleft()
@@ -214,6 +219,11 @@ class _Recorded:
             text=said.text, thinking=said.thinking, calls=said.calls, opaque=said.opaque
         )
         yield Reply(message, Usage.model_validate(used.model_dump()), "stop")
+
+    def _following(self) -> Event | None:
+        """What the loop wrote next on record."""
+        rest = self.events[len(self.made) :]
+        return next((e for e in rest if not self._from_outside(e)), None)
 
     def _failure(self) -> LLMRequestError | None:
         """What the record says went wrong; None where it was ended from outside."""
