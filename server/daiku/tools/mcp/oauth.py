@@ -165,6 +165,6 @@ def _registered(launch: Launch, address: AnyUrl) -> OAuthClientInformationFull |
         client_id=given.client_id,
         client_secret=secret or None,
         redirect_uris=[address],
-        token_endpoint_auth_method="client_secret_basic" if secret else "none",  # noqa: S106  # names of methods
+        token_endpoint_auth_method="client_secret_basic" if secret else "none",
         scope=given.scope or None,
     )
