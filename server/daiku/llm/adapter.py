@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast, overload
 
+from daiku.core.budget import Quote, dearest
 from daiku.domain.config import ProviderSettings, ToolProtocol
 from daiku.domain.errors import DaikuError, LLMError
 from daiku.domain.messages import (
@@ -23,6 +24,7 @@ from daiku.domain.tools import ToolSpec
 from daiku.llm.catalogue import cost, known, normalize_model_name
 from daiku.llm.choice import ModelChoice
 from daiku.llm.provider import Provider
+from daiku.llm.quote import quoted
 from daiku.llm.retry import RetryPolicy, again, wait_before
 from daiku.llm.textual import Exchange
 from daiku.llm.tokens import estimate, estimate_message, estimate_messages, estimate_request
@@ -96,6 +98,15 @@ class LLMAdapter:
             finally:
                 await pieces.aclose()
             adapter = following
+
+    def quote(self, request: ModelRequest) -> Quote:
+        """What the call can come to at worst: of this model and of the fallback, which may answer it too."""
+        quotes = [quoted(replace(request, model=self.choice.model), self.settings.price, self.context)]
+        try:
+            other = self.fallback()
+        except DaikuError:
+            other = None
+        return dearest(quotes if other is None else [*quotes, other.quote(request)])
 
     def next_after(self, first: LLMAdapter, error: LLMError) -> LLMAdapter | None:
         """The fallback, once: it has none of its own."""

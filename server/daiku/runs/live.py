@@ -10,6 +10,7 @@ from functools import partial
 from daiku.agents.agent import Agent
 from daiku.agents.coordinator import system_prompt
 from daiku.agents.role import Role, in_role
+from daiku.core.budget import opened
 from daiku.core.context import transcript
 from daiku.core.decide import Rules
 from daiku.core.guard import Verdict, remembered, verdict
@@ -23,6 +24,7 @@ from daiku.domain.events import (
     Event,
     InputAsked,
     InputGiven,
+    Notice,
 )
 from daiku.domain.messages import (
     Message,
@@ -35,7 +37,8 @@ from daiku.domain.runs import ApprovalMode, RunResult, RunStatus
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.consenting import CONSENT, Settling, wants_servers
 from daiku.runs.given import next_given
-from daiku.runs.wiring import Model, Wiring
+from daiku.runs.purse import Metered, Purse
+from daiku.runs.wiring import Wiring
 from daiku.tools.tool import ToolContext
 from daiku.trace.export import Tracing
 
@@ -66,6 +69,7 @@ class LiveRun:
         state: State,
         listen: Callable[[Chunk], None],
         approvals: ApprovalMode,
+        purse: Purse | None = None,
     ) -> None:
         self.run = run
         self.session = session
@@ -75,6 +79,7 @@ class LiveRun:
         self.abandoned = False
         self._wiring = wiring
         self._agent = agent
+        self._purse = purse
         self._listen = listen
         self._writer = wiring.journal.writer(session)
         self.tracing = Tracing()
@@ -94,7 +99,8 @@ class LiveRun:
     def prepare(self) -> None:
         """Resolve model, prompt and tools from the state's mode and model. Raises DaikuError."""
         state, wiring = self.record.state, self._wiring
-        self._model = None if state.given else wiring.model(state.model)
+        self.purse = self._purse or Purse(opened(state.limits, state.usage, state.rounds))
+        self._model = None if state.given else Metered(wiring.model(state.model), self.purse, self._warn)
         servers = wiring.servers
         wanted = servers and not state.given and wants_servers(servers, self._agent, state.mode)
         self._settle = (
@@ -107,6 +113,9 @@ class LiveRun:
             verdict=self._verdict,
             compact_at=int(self._model.context * COMPACT_SHARE) if self._model else 0,
         )
+
+    def _warn(self, text: str) -> None:
+        self.record(Notice(level="warning", text=text))
 
     def _offer(self) -> None:
         state, wiring = self.record.state, self._wiring
@@ -143,12 +152,14 @@ class LiveRun:
         if self._model is None:
             yield next_given(state)
             return
+        self.purse.turn()
         role = self._agent.role
         pieces = self._model.stream(request) if role is None else self._in_role(role, self._model, request)
         async for piece in pieces:
             yield self._canonical(piece) if isinstance(piece, Reply) else piece
+        self.purse.turned()
 
-    def _in_role(self, role: Role, model: Model, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    def _in_role(self, role: Role, model: Metered, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         async def ask(asked: ModelRequest) -> AsyncIterator[ModelEvent]:
             async for piece in model.stream(asked):
                 yield self._canonical(piece) if isinstance(piece, Reply) else piece

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from daiku.core.budget import Quote
 from daiku.core.guard import Policy
 from daiku.core.ports import Checkpoints, Editor, Grants, Workspace
 from daiku.domain.config import Config, ToolProtocol
@@ -36,6 +37,10 @@ class Model(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
+
+    def quote(self, request: ModelRequest) -> Quote:
+        """What the call can come to at worst, a fallback's price included."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,121 @@
+"""One budget for a run and its children: what a call may come to is reserved before it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from daiku.domain.errors import Failure
+from daiku.domain.messages import Usage
+from daiku.domain.runs import RunLimits
+
+LEAST_OUTPUT = 256
+"""Tokens of output below which a call is not worth making."""
+
+
+class Quote(NamedTuple):
+    """What one call can come to at worst: tokens in and out, USD for the prompt, USD per token of
+    output. The prices are None where none is known."""
+
+    prompt: int
+    output: int
+    prompt_cost: float | None = None
+    output_price: float | None = None
+
+
+class Hold(NamedTuple):
+    """A part of the budget that is set aside for one call. `max_output` is the output limit to ask
+    for, 0 where the model's own is within the budget."""
+
+    tokens: int
+    cost: float
+    max_output: int = 0
+
+
+class Budget(NamedTuple):
+    """The limits of a tree of runs, what it spent, and what is set aside for calls under way."""
+
+    limits: RunLimits
+    tokens: int = 0
+    cost: float = 0.0
+    rounds: int = 0
+    held: tuple[Hold, ...] = ()
+
+    @property
+    def bounded(self) -> bool:
+        """True where tokens or cost are limited, so that calls have to be reserved."""
+        return self.limits.max_tokens > 0 or self.limits.max_cost > 0
+
+
+def opened(limits: RunLimits, usage: Usage, rounds: int) -> Budget:
+    """The budget of a run that already used `usage`: nothing for a new one."""
+    return Budget(limits, usage.prompt_tokens + usage.completion_tokens, usage.cost or 0.0, rounds)
+
+
+def dearest(quotes: Iterable[Quote]) -> Quote:
+    """The worst of several models that may answer the same call (a fallback has its own price)."""
+    every = list(quotes)
+    return Quote(
+        prompt=max(q.prompt for q in every),
+        output=max(q.output for q in every),
+        prompt_cost=max((q.prompt_cost for q in every if q.prompt_cost is not None), default=None),
+        output_price=max((q.output_price for q in every if q.output_price is not None), default=None),
+    )
+
+
+def reserve(budget: Budget, quote: Quote) -> tuple[Budget, Hold] | Failure:
+    """Set aside what the call can come to; its output is limited to what is left. A Failure where
+    not even a short answer is within the budget: then the call must not be made."""
+    limits = budget.limits
+    output = quote.output
+    if limits.max_tokens:
+        left = limits.max_tokens - budget.tokens - sum(h.tokens for h in budget.held)
+        output = min(output, left - quote.prompt)
+        if output < min(LEAST_OUTPUT, quote.output):
+            what = f"{max(left, 0)} of {limits.max_tokens} are left, the next call needs about {quote.prompt} and its answer"
+            return _short("tokens", what, "max_tokens")
+    if limits.max_cost and quote.prompt_cost is not None:
+        free = limits.max_cost - budget.cost - sum(h.cost for h in budget.held)
+        room = free - quote.prompt_cost
+        if quote.output_price:
+            output = int(min(output, room / quote.output_price)) if room > 0 else -1
+        elif room < 0:
+            output = -1
+        if output < min(LEAST_OUTPUT, quote.output):
+            what = f"${max(free, 0.0):.4f} of ${limits.max_cost:.4f} are left, the next call needs about ${quote.prompt_cost:.4f} and its answer"
+            return _short("cost", what, "max_cost")
+    hold = Hold(
+        tokens=quote.prompt + output,
+        cost=(quote.prompt_cost or 0.0) + output * (quote.output_price or 0.0),
+        max_output=output if output < quote.output else 0,
+    )
+    return budget._replace(held=(*budget.held, hold)), hold
+
+
+def rounds_used_up(budget: Budget) -> Failure | None:
+    """Why no further turn may be taken in the whole tree of runs."""
+    if not 0 < budget.limits.max_rounds <= budget.rounds:
+        return None
+    return _short("rounds", f"{budget.rounds} were used", "max_rounds")
+
+
+def settled(budget: Budget, hold: Hold, usage: Usage | None) -> Budget:
+    """The budget after the call: what it really came to in place of what was set aside. None: it
+    came to nothing that is known."""
+    held = list(budget.held)
+    held.remove(hold)
+    if usage is None:
+        return budget._replace(held=tuple(held))
+    return budget._replace(
+        held=tuple(held),
+        tokens=budget.tokens + usage.prompt_tokens + usage.completion_tokens,
+        cost=budget.cost + (usage.cost or 0.0),
+    )
+
+
+def _short(name: str, what: str, setting: str) -> Failure:
+    return Failure(
+        kind="limit",
+        message=f"The limit of {name} leaves no room for another call: {what}.",
+        hint=f"Raise limits.{setting}, or go on with a new request.",
+    )

@@ -1,0 +1,34 @@
+"""What a call to a model can come to at worst: prompt, longest answer, prices; before it is made."""
+
+from __future__ import annotations
+
+from daiku.core.budget import Quote
+from daiku.domain.config import Price
+from daiku.domain.messages import ModelRequest, Usage
+from daiku.llm.catalogue import cost, known
+from daiku.llm.tokens import estimate_request
+
+USUAL_OUTPUT = 16_384
+"""Tokens of output that are reckoned with where neither the model's limit nor its window is known."""
+MARGIN = 1.1
+"""The estimate of a prompt may be this much too small."""
+
+
+def quoted(request: ModelRequest, prices: dict[str, Price], context: int) -> Quote:
+    """The worst case of `request` at its model. `prices` are the settings', `context` the window."""
+    prompt = int(estimate_request(request) * MARGIN) + 1
+    entry = known(request.model)
+    longest = entry.max_output if entry is not None else 0
+    room = max(context - prompt, 0) if context else 0
+    output = request.max_output or min((n for n in (longest, room) if n), default=USUAL_OUTPUT)
+    return Quote(prompt, output, *_costs(request.model, prompt, prices))
+
+
+def _costs(model: str, prompt: int, prices: dict[str, Price]) -> tuple[float | None, float | None]:
+    entry = known(model)
+    written = prompt if entry is not None and entry.provider == "anthropic" else 0
+    asked = cost(Usage(prompt_tokens=prompt), model, prices, written=written)
+    answered = cost(Usage(prompt_tokens=prompt, completion_tokens=1_000_000), model, prices, written=written)
+    if asked is None or answered is None:
+        return None, None
+    return asked, (answered - asked) / 1_000_000

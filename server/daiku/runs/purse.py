@@ -1,0 +1,110 @@
+"""The budget of a tree of runs while it is under way: shared, and asked before every call of a model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from daiku.core.budget import Budget, Quote, reserve, rounds_used_up, settled
+from daiku.domain.config import ToolProtocol
+from daiku.domain.errors import DaikuError, Failure
+from daiku.domain.messages import ModelEvent, ModelRequest, Reply, Usage
+
+NOTHING_KNOWN = Quote(0, 0)
+
+
+@dataclass(slots=True)
+class Spending:
+    """One call that was reserved: the output limit to ask for (0: the model's own), and what it used."""
+
+    max_output: int
+    usage: Usage | None = None
+
+
+@dataclass(slots=True)
+class Purse:
+    """The present budget. A child run is given its parent's purse, so that both draw on one."""
+
+    budget: Budget
+
+    @contextmanager
+    def spend(self, quote: Quote) -> Generator[Spending]:
+        """Set aside what the call can come to, for as long as the block runs. Raises DaikuError of
+        kind limit where it is not within what is left: then the call must not be made."""
+        found = reserve(self.budget, quote)
+        if isinstance(found, Failure):
+            raise DaikuError(found)
+        self.budget, hold = found
+        spending = Spending(hold.max_output)
+        try:
+            yield spending
+        finally:
+            self.budget = settled(self.budget, hold, spending.usage)
+
+    def turn(self) -> None:
+        """Before a turn: raises DaikuError where the tree of runs has used up its rounds."""
+        if (failure := rounds_used_up(self.budget)) is not None:
+            raise DaikuError(failure)
+
+    def turned(self) -> None:
+        """A turn was taken."""
+        self.budget = self.budget._replace(rounds=self.budget.rounds + 1)
+
+
+class Priced(Protocol):
+    """A model that can say beforehand what a call may come to."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def context(self) -> int: ...
+
+    @property
+    def tool_protocol(self) -> ToolProtocol: ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
+
+    def quote(self, request: ModelRequest) -> Quote: ...
+
+
+@dataclass(slots=True)
+class Metered:
+    """A model behind a purse: every call is reserved first. `tell` hears, once, that a limit of cost
+    cannot hold because no price is known."""
+
+    model: Priced
+    purse: Purse
+    tell: Callable[[str], None]
+    _told: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def context(self) -> int:
+        return self.model.context
+
+    @property
+    def tool_protocol(self) -> ToolProtocol:
+        return self.model.tool_protocol
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """The model's pieces. Raises DaikuError of kind limit before anything is asked."""
+        budget = self.purse.budget
+        quote = self.model.quote(request) if budget.bounded else NOTHING_KNOWN
+        if budget.limits.max_cost and quote.prompt_cost is None and not self._told:
+            self._told = True
+            self.tell(
+                f"No price of {self.name} is known: limits.max_cost cannot hold, limits.max_tokens can."
+            )
+        with self.purse.spend(quote) as spending:
+            if spending.max_output:
+                request = replace(request, max_output=spending.max_output)
+            async for piece in self.model.stream(request):
+                if isinstance(piece, Reply):
+                    spending.usage = piece.usage
+                yield piece
