@@ -11,6 +11,7 @@ from pathlib import Path
 from daiku.core.guard import Policy
 from daiku.core.ports import Editor, Grants, LanguageModelBridge, Workspace
 from daiku.core.redact import redactor
+from daiku.core.words import translator
 from daiku.domain.config import Config
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolSpec
@@ -69,8 +70,10 @@ def build(
     editor: Editor | None = None,
     bridge: LanguageModelBridge | None = None,
     trusted: bool = True,
+    locale: str = "en",
 ) -> App:
-    """Wire everything up; touches the disk, not the network. Raises UsageError, OSError."""
+    """Wire everything up; touches the disk, not the network. `locale` is the person's, such as `ja`.
+    Raises UsageError, OSError."""
     redact = redactor(secrets_of(config, os.environ))
     journal = Journal(home / DATABASE, redact)
     grants = GrantStore(home / DATABASE)
@@ -102,6 +105,7 @@ def build(
         editor=editor,
         traces=home / "traces",
         servers=servers,
+        words=translator(locale),
     )
     return App(config, workspace, Runs(wiring), journal, grants, checkpoints, registry, llm, servers)
 

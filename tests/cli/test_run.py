@@ -164,6 +164,21 @@ def test_japanese_is_spoken_to_who_reads_it(
     assert "フォルダー nowhere がありません" in daiku("run", "hi", "-C", "nowhere").err
 
 
+def test_the_core_speaks_japanese_to_who_reads_it(
+    script: Script, daiku: Daiku, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LC_ALL")
+    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
+    model = script(LOOK)
+    done = daiku("run", "--model", model, "--approve", "all", "--json", "hi")
+    failed = [c["data"] for c in done.chunks() if c["type"] == "error"]
+    assert failed[0]["message"] == "台本 play.jsonl にはもう返答がありません（全 1 件）。"
+    told = daiku("run", "--model", model, "--approve", "all", "hi").err
+    assert "新しいセッションで再生し直すか、実際のモデルを選んでください。" in told
+    assert "セッション" in daiku("sessions", "show", "sess_none").err
+    assert "サンドボックス: " in daiku("doctor").out
+
+
 def test_limits_of_the_command_line_win(
     script: Script, daiku: Daiku, monkeypatch: pytest.MonkeyPatch
 ) -> None:

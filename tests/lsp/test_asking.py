@@ -77,6 +77,40 @@ async def test_buttons_are_in_the_language_of_the_editor(workspace: Path, script
         assert (workspace / "made.txt").exists()
 
 
+async def test_why_is_told_in_the_language_of_the_editor_and_kept_so(workspace: Path, script: Script) -> None:
+    danger = {"tool": "shell/run", "args": {"command": "touch .git/hooks/pre-commit && rm -rf ~"}}
+    careful = {"tool": "shell/run", "args": {"command": "touch .git/hooks/pre-commit"}}
+    async with connected(workspace, client={"approvals": True, "locale": "ja"}) as server:
+        client = server.client
+        model = script(
+            {"calls": [danger]}, {"calls": [careful]}, {"error": {"kind": "auth", "message": "No."}}
+        )
+        waiting = client.start("daiku/chat", {"text": "go", "model": model, "partialResultToken": "t"})
+        asked = (
+            await client.until(lambda: [c for c in client.chunks("t") if c["type"] == "approval_asked"])
+        )[0]
+        assert asked["data"]["why"].startswith(".git/hooks/pre-commit に触れます: git 自身のファイルです。")
+        refused = responses(client)[0]
+        assert "refused always: it would remove your home folder" in refused["result"]  # the model's English
+        answer = {"runId": asked["run"], "approvalId": asked["data"]["approvalId"], "decision": "reject_once"}
+        await client.request("daiku/approve", answer)
+        result = await waiting
+        shown = await client.request("daiku/session/get", {"sessionId": result["sessionId"]})
+        kept = [c["data"]["why"] for c in shown["chunks"] if c["type"] == "approval_asked"]
+        assert kept == [asked["data"]["why"]]
+
+
+async def test_failures_are_told_in_the_language_of_the_editor(workspace: Path, script: Script) -> None:
+    async with connected(workspace, client={"approvals": True, "locale": "ja-JP"}) as server:
+        error = await server.client.refused("daiku/cancel", {"runId": "run_0"})
+        assert error.message == "実行 'run_0' はありません。"
+        assert error.data["hint"] == "一覧は `daiku sessions list` で表示します。"
+        result = await chat(server.client, script({"calls": [{"tool": "files/list", "args": {}}]}))
+        assert result["error"]["message"].startswith("台本 "), result
+        told = [c["data"]["message"] for c in server.client.chunks("t") if c["type"] == "error"]
+        assert told == [result["error"]["message"]]
+
+
 async def test_a_question_is_a_message_box_with_its_choices(workspace: Path, script: Script) -> None:
     async with connected(workspace, client=PLAIN) as server:
         server.client.on["window/showMessageRequest"] = press("spaces")

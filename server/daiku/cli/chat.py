@@ -20,7 +20,7 @@ from daiku.cli.options import RunOptions, run_options
 from daiku.cli.run import last_session, workspace_key
 from daiku.cli.sessions import session_line
 from daiku.cli.term import for_people, safe, somebody_there, terminal
-from daiku.cli.texts import say
+from daiku.cli.texts import say, told
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Mode, RunResult
 from daiku.runs import Listener, RunRequest
@@ -153,7 +153,7 @@ def _model_name(app: App, name: str) -> str:
     try:
         return app.llm.resolve(name).name
     except DaikuError as wrong:
-        return f"— {wrong.failure.message}"
+        return f"— {told(wrong.failure.message)}"
 
 
 def _say(text: str) -> None:

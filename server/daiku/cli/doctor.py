@@ -20,7 +20,7 @@ from daiku.cli.main import FAILED
 from daiku.cli.mcp import servers_now
 from daiku.cli.opening import folder_of, opened
 from daiku.cli.term import Colour, safe, terminal
-from daiku.cli.texts import say
+from daiku.cli.texts import say, told
 from daiku.domain.errors import DaikuError
 from daiku.domain.servers import ServerReport
 from daiku.settings import home, user_file, workspace_file
@@ -53,9 +53,9 @@ def doctor(folder: str | None) -> int:
     out = terminal(sys.stdout)
     for finding in findings:
         mark, colour = MARKS[finding.state]
-        click.echo(f"{out.paint(mark, colour)} {safe(finding.what)}")
+        click.echo(f"{out.paint(mark, colour)} {safe(told(finding.what))}")
         if finding.mend:
-            click.echo(f"    {safe(finding.mend)}")
+            click.echo(f"    {safe(told(finding.mend))}")
     bad = sum(finding.state == "bad" for finding in findings)
     click.echo(say("doctor.bad", count=bad) if bad else say("doctor.good"))
     return FAILED if bad else 0

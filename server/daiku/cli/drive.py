@@ -17,7 +17,7 @@ from daiku.cli.asking import ask_approval, ask_question
 from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, nobody_reads, put
 from daiku.cli.show import Show, usage_text
 from daiku.cli.term import Terminal, for_people, safe
-from daiku.cli.texts import say
+from daiku.cli.texts import say, told
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, Chunk, InputAsked, RunStarted, ToolResponded
 from daiku.domain.runs import ApprovalMode, RunResult
@@ -156,7 +156,7 @@ async def _steered(app: App, seen: _Seen, text: str | None, show: Show) -> bool:
             await app.runs.steer(seen.run, text.strip())
             show.line(f"  ({say('steered')})")
     except DaikuError as wrong:  # the run ended in the same moment
-        show.line(f"  ({safe(wrong.failure.message)})")
+        show.line(f"  ({safe(told(wrong.failure.message))})")
     return True
 
 

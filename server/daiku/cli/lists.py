@@ -13,7 +13,7 @@ from daiku.cli.main import usage
 from daiku.cli.mcp import servers_now, show_server
 from daiku.cli.opening import folder_of, opened
 from daiku.cli.term import clip, for_people, safe, terminal
-from daiku.cli.texts import say
+from daiku.cli.texts import say, told
 from daiku.domain.errors import DaikuError
 from daiku.domain.servers import ServerReport
 from daiku.domain.tools import ToolSpec
@@ -42,7 +42,7 @@ def models(folder: str | None, as_json: bool) -> None:  # click's flag
     for offer in offers:
         click.echo(out.paint(offer.provider, "bold"))
         if offer.error is not None:
-            why = safe(f"{offer.error.message} {offer.error.hint}".strip())
+            why = safe(told(f"{offer.error.message} {offer.error.hint}".strip()))
             click.echo("  " + out.paint(say("models.unreachable", why=why), "dim"))
         for model in offer.models:
             context = say("models.context", tokens=f"{model.context:,}") if model.context else ""

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from daiku import __version__
-from daiku.cli.texts import say
+from daiku.cli.texts import say, told
 from daiku.domain.errors import DaikuError, Failure, UsageError
 
 # Loading a sub-command's module loads what it needs (pygls, the app, …). `daiku --help` and the start
@@ -144,7 +144,7 @@ def nobody_reads() -> None:
 
 def fail(wrong: DaikuError) -> int:
     """Say what is wrong in one line; the exit code."""
-    return complain(wrong.failure.message, wrong.failure.hint, exit_code_of(wrong))
+    return complain(told(wrong.failure.message), told(wrong.failure.hint), exit_code_of(wrong))
 
 
 def exit_code_of(wrong: DaikuError) -> int:

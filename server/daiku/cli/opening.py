@@ -10,7 +10,7 @@ from pathlib import Path
 from daiku.app import App, build
 from daiku.cli.main import usage
 from daiku.cli.term import for_people, safe
-from daiku.cli.texts import say
+from daiku.cli.texts import locale_of, say, told
 from daiku.core.redact import redactor
 from daiku.domain.base import JsonObject
 from daiku.logs import start_logging
@@ -46,7 +46,7 @@ def tell_notices(loaded: Loaded) -> None:
     people = for_people()
     hint = f" ({say('config.ignored')})" if loaded.ignored else ""
     for notice in loaded.notices:
-        people.write(people.paint(f"! {safe(notice)}{hint}", "yellow") + "\n")
+        people.write(people.paint(f"! {safe(told(notice))}{hint}", "yellow") + "\n")
 
 
 @asynccontextmanager
@@ -55,7 +55,7 @@ async def opened(folder: Path, overrides: JsonObject | None = None) -> AsyncGene
     folder; only its settings file needs `daiku config trust`. Raises UsageError."""
     loaded, state = settings_for(folder, overrides)
     tell_notices(loaded)
-    app = build(loaded.config, workspace=DiskWorkspace((folder,)), home=state)
+    app = build(loaded.config, workspace=DiskWorkspace((folder,)), home=state, locale=locale_of(os.environ))
     try:
         yield app
     finally:

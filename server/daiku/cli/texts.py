@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from daiku.core.words import translator
+
 CHAT_HELP = """\
 /model [NAME]  show or choose the model
 /mode [ask|plan|act]  show or choose the mode
@@ -177,6 +179,11 @@ def locale_of(environ: Mapping[str, str]) -> str:
         if value := environ.get(name):
             return "ja" if value.lower().startswith("ja") else "en"
     return "en"
+
+
+def told(text: str) -> str:
+    """A text of the server in the person's language."""
+    return translator(locale_of(os.environ))(text)
 
 
 def say(key: str, **values: object) -> str:

@@ -52,15 +52,15 @@ def why_never(simple: Simple, place: Place) -> str:
             operands, flags, place, recursive=recursive or name in ("srm", "rd", "del", "remove-item")
         )
     elif name in ("chmod", "chown", "chgrp", "chattr", "setfacl", "chcon") and recursive:
-        reason = _first_bad(operands[1:] or operands, place, "would change the rights of")
+        reason = _first_bad(operands[1:] or operands, place, why="it would change the rights of {}")
     elif name == "mv":
-        reason = _first_bad(operands[:-1], place, "would move away")
+        reason = _first_bad(operands[:-1], place, why="it would move away {}")
     elif name == "find":
         reason = _find(args, place)
     elif name == "git":
         reason = _git(args, place)
     elif name == "rsync" and any(f.startswith("--del") for f in flags):
-        reason = _first_bad(operands[-1:], place, "would empty")
+        reason = _first_bad(operands[-1:], place, why="it would empty {}")
     elif name in _STOPS or (name in ("init", "telinit") and operands and operands[0].text in ("0", "6")):
         reason = "it would stop the machine"
     elif name in ("kill", "killall5") and ("-1" in [w.text for w in args[1:]] or name == "killall5"):
@@ -77,14 +77,14 @@ def _removal(operands: list[Word], flags: list[str], place: Place, *, recursive:
         if device := _DEVICES.match(word.text):
             return f"it would erase {device.string}"
     if recursive or any(_GLOB_TAIL.search(w.text) for w in operands):
-        return _first_bad(operands, place, "would remove")
+        return _first_bad(operands, place, why="it would remove {}")
     return ""
 
 
-def _first_bad(words: list[Word], place: Place, does: str) -> str:
+def _first_bad(words: list[Word], place: Place, *, why: str) -> str:
     for word in words:
         if what := precious(word.text, place):
-            return f"it {does} {what}"
+            return why.format(what)
     return ""
 
 

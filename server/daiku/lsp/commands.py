@@ -171,7 +171,7 @@ async def doctor(c: Connection, _: CommandArgs, __: Tokens) -> BaseModel:
     except DaikuError as error:
         lines.append(f"No model can be used: {error.failure.message} {error.failure.hint}".strip())
     lines.append(f"Tools: {len(app.tools())}")
-    text = "\n".join(lines)
+    text = "\n".join(map(c.protocol.words, lines))
     c.protocol.tell("window/showMessage", {"type": INFO, "message": text})
     return api.TextResult(text=text)
 

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from daiku.app import App, build
 from daiku.core.ports import Workspace
 from daiku.core.redact import redactor
+from daiku.core.words import translator
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.logs import start_logging
@@ -68,6 +69,7 @@ class Connection:
         """Work for a client that offers this."""
         self.offer = offer
         self.words = texts(offer.locale)
+        self.protocol.words = translator(offer.locale)
         self.documents.encoding = offer.encoding  # type: ignore[assignment]  # one of ENCODINGS
         self._folders = list(offer.folders)
         self._settings = offer.settings if isinstance(offer.settings, dict) else None
@@ -130,6 +132,7 @@ class Connection:
             editor=ClientEditor(self.protocol, self.documents, self.workspace) if self.offer.editor else None,
             bridge=ClientModels(self.protocol) if self.offer.language_model else None,
             trusted=self.offer.trusted,
+            locale=self.offer.locale,
         )
 
     def _disk(self) -> Workspace:
@@ -175,7 +178,8 @@ class Connection:
 
     def show(self, kind: int, text: str) -> None:
         """One line in a message box."""
-        self.protocol.tell("window/showMessage", {"type": kind, "message": " ".join(text.split())})
+        message = " ".join(self.protocol.words(text).split())
+        self.protocol.tell("window/showMessage", {"type": kind, "message": message})
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` beside everything else; what goes wrong is logged."""

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.agents.agent import AGENTS
+from daiku.core.words.events import localised_failure
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Checkpointed
 from daiku.lsp.connection import Connection
@@ -125,7 +126,12 @@ async def models(c: Connection, _: api.Nothing) -> BaseModel:
             api.ModelOffer(id=f"{m.provider}/{m.name}", **m.model_dump()) for o in offered for m in o.models
         ),
         providers=tuple(
-            api.ProviderState(provider=o.provider, usable=o.error is None, error=o.error) for o in offered
+            api.ProviderState(
+                provider=o.provider,
+                usable=o.error is None,
+                error=None if o.error is None else localised_failure(o.error, c.protocol.words),
+            )
+            for o in offered
         ),
         selected=selected,
     )

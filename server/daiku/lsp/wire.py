@@ -22,6 +22,8 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, default_converter
 
 from daiku import __version__
+from daiku.core.words import Words, translator
+from daiku.core.words.events import localised_failure
 from daiku.domain.errors import DaikuError
 from daiku.lsp.frames import BadFrame, Frames
 from daiku.lsp.jsontext import (
@@ -78,6 +80,8 @@ class Protocol(LanguageServerProtocol):
         self.handlers: dict[str, Handler] = {}
         self.listeners: dict[str, Listener] = {}
         self.on_exit: Callable[[int], None] = lambda _: None
+        self.words: Words = translator("en")
+        """The client's language for failures."""
         self.stopped = False
         """True from `shutdown` on."""
         self._ready = False
@@ -215,8 +219,9 @@ class Protocol(LanguageServerProtocol):
             case ValidationError() as error:
                 self._say(refusal(msg_id, INVALID_PARAMS, "Invalid params", problems_of(error)))
             case DaikuError() as error:
-                failure = error.failure.model_dump(include={"kind", "message", "hint"})
-                self._say(refusal(msg_id, FAILED, error.failure.message, failure))
+                told = localised_failure(error.failure, self.words)
+                failure = told.model_dump(include={"kind", "message", "hint"})
+                self._say(refusal(msg_id, FAILED, told.message, failure))
             case JsonRpcException() as error:
                 self._say(refusal(msg_id, error.code or INTERNAL, str(error.message)))
             case error:

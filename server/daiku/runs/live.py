@@ -15,6 +15,7 @@ from daiku.core.context import transcript
 from daiku.core.decide import Rules
 from daiku.core.guard import Verdict, remembered, verdict
 from daiku.core.state import Recorder, State
+from daiku.core.words.events import localised
 from daiku.domain.base import long_id
 from daiku.domain.errors import Failure
 from daiku.domain.events import (
@@ -88,7 +89,9 @@ class LiveRun:
         self._inputs: dict[str, asyncio.Future[InputGiven]] = {}
 
     def _write(self, events: tuple[Event, ...]) -> list[Event]:
-        chunks = self._writer.write(self.run, None, self._agent.name, events)
+        # Here, so that what is on record is what was shown; what the model reads is in other events.
+        told = tuple(localised(event, self._wiring.words) for event in events)
+        chunks = self._writer.write(self.run, None, self._agent.name, told)
         for chunk in chunks:
             self.tracing(chunk)
             self._listen(chunk)

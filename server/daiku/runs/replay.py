@@ -11,6 +11,8 @@ from daiku.core import loop
 from daiku.core.decide import Rules
 from daiku.core.guard import Verdict
 from daiku.core.state import Recorder, State, fold
+from daiku.core.words import translator
+from daiku.core.words.events import localised
 from daiku.domain.base import Frozen
 from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError
 from daiku.domain.events import (
@@ -98,6 +100,8 @@ async def _play(recorded: _Recorded, state: State) -> State:
     return fold(recorded.events, state)
 
 
+ANY_LANGUAGE = translator("ja")
+"""A record in English and one in Japanese say the same: both are compared in Japanese."""
 OUTSIDE = (PlanChanged, Edited, Checkpointed, Notice, BulletChanged)
 """What tools and edges add; the loop does not decide it."""
 
@@ -282,6 +286,8 @@ def _plain(event: Event) -> str:
     match event:
         case ApprovalAsked():
             event = event.model_copy(update={"approval_id": "", "kind": "edit", "why": ""})
+        case ErrorHappened():
+            event = localised(event, ANY_LANGUAGE)
         case ApprovalGiven():
             event = event.model_copy(update={"approval_id": ""})
         case InputAsked():

@@ -10,6 +10,7 @@ from typing import Protocol
 from daiku.core.budget import Quote
 from daiku.core.guard import Policy
 from daiku.core.ports import Checkpoints, Editor, Grants, Workspace
+from daiku.core.words import Words, translator
 from daiku.domain.config import Config, ToolProtocol
 from daiku.domain.messages import ModelEvent, ModelRequest
 from daiku.domain.runs import ApprovalMode, Mode
@@ -60,6 +61,8 @@ class Wiring:
     traces: Path | None = None
     """The folder of trace files; None writes none."""
     servers: Servers | None = None
+    words: Words = translator("en")
+    """The person's language for what a run tells them."""
 
     @property
     def workspace_key(self) -> str:
