@@ -7,7 +7,7 @@ import re
 
 from daiku import api
 from daiku.app import App
-from daiku.domain.base import Frozen
+from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError, UsageError
 from daiku.domain.messages import ModelRequest, Reply, UserMessage
 from daiku.lsp.actiontexts import action_texts
@@ -94,8 +94,8 @@ async def _changes(app: App, folder: tuple[str, ...]) -> tuple[str, tuple[str, .
     return f'<diff changes="{name}">\n{what}\n</diff>', subjects
 
 
-def _output(data: object) -> str:
-    output = data.get("output") if isinstance(data, dict) else None
+def _output(data: JsonObject | None) -> str:
+    output = (data or {}).get("output")
     return output.strip() if isinstance(output, str) else ""
 
 
