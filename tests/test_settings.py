@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from daiku.domain.config import PROVIDERS, Config
+from daiku.domain.config import PROVIDERS, Config, MCPServerSettings
 from daiku.domain.errors import UsageError
 from daiku.settings import every_key, home, load, private_file, secrets_of, trust, user_file
 from tests.conftest import ROOT
@@ -433,3 +433,13 @@ def test_every_key_of_the_contract_is_a_setting() -> None:
     ):
         assert expected in keys
     assert (ROOT / "pyproject.toml").exists()
+
+
+def test_keys_of_mcp_servers_are_secrets_and_references_to_the_environment_are_not() -> None:
+    server = MCPServerSettings(
+        mcp_server_name="x",
+        url="https://example.org",
+        headers={"Authorization": "Bearer abcdefgh1234", "Accept": "text/plain-12345"},
+        env={"MY_TOKEN": "${MY_TOKEN}", "API_KEY": "key-12345678"},
+    )
+    assert set(secrets_of(Config(mcp_servers=(server,)), {})) == {"abcdefgh1234", "key-12345678"}

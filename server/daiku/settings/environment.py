@@ -98,7 +98,22 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
         for header, value in getattr(config.llm, name).headers.items()
         if SECRET_NAME.search(header) or header.lower() == "authorization"
     ]
-    return tuple(sorted({s.strip() for s in (*keys, *tokens, *others, *headers) if len(s.strip()) >= 8}))
+    found = (*keys, *tokens, *others, *headers, *_secrets_of_servers(config))
+    return tuple(sorted({s.strip() for s in found if len(s.strip()) >= 8}))
+
+
+def _secrets_of_servers(config: Config) -> list[str]:
+    """What stands in the settings of MCP servers as it is, not as `${NAME}`."""
+    found: list[str] = []
+    for server in config.mcp_servers:
+        named = (*server.env.items(), *server.headers.items())
+        found += [
+            value.removeprefix("Bearer ")
+            for name, value in named
+            if "${" not in value and (SECRET_NAME.search(name) or name.lower() == "authorization")
+        ]
+        found.append(server.oauth.client_secret)
+    return [value for value in found if "${" not in value]
 
 
 def _key_of(name: str) -> Key | None:
