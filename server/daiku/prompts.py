@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel
 
@@ -37,11 +38,15 @@ def _environment() -> ImmutableSandboxedEnvironment:
     )
 
 
-@lru_cache(maxsize=64)
 def render(name: str, variables: BaseModel) -> str:
     """The template `prompts/<name>.j2` filled in; `variables` is frozen, so the same text is made
     once. Raises jinja2.TemplateError (a missing variable is an error, never an empty string)."""
-    return _environment().get_template(f"{name}.j2").render(**dict(variables))
+    return _rendered(name, cast("Hashable", variables))
+
+
+@lru_cache(maxsize=64)
+def _rendered(name: str, variables: Hashable) -> str:
+    return _environment().get_template(f"{name}.j2").render(**dict(cast("BaseModel", variables)))
 
 
 def describe_tool(name: str) -> str:

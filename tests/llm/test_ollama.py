@@ -96,7 +96,9 @@ async def test_text_thinking_and_parallel_calls_arrive_as_they_come(
     assert last.message.calls[0].id != last.message.calls[1].id
     assert last.finish == "tool_calls"
     assert (last.usage.prompt_tokens, last.usage.completion_tokens) == (26, 8)
-    assert last.usage.cost is None, "a machine of the person's own has no price list, like any other that has none"
+    assert last.usage.cost is None, (
+        "a machine of the person's own has no price list, like any other that has none"
+    )
 
 
 async def test_the_request_sets_up_the_window_that_is_promised(

@@ -123,7 +123,8 @@ class OpenAIProvider:
             client = await self._sdk()
             try:
                 return await client.post(
-                    self._service.address + path,  # whole: the SDK puts a path and its base together at length
+                    self._service.address
+                    + path,  # whole: the SDK puts a path and its base together at length
                     cast_to=httpx2.Response,
                     content=body,
                     options={"headers": self._headers},

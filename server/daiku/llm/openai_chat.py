@@ -127,9 +127,7 @@ class ChatDecoder:
 
     def _chunk(self, chunk: JsonObject, *, whole: bool = False) -> None:
         choices = chunk.get("choices")
-        if (chunk.get("error")) or (
-            not isinstance(choices, list) and chunk.get("object") == "error"
-        ):
+        if (chunk.get("error")) or (not isinstance(choices, list) and chunk.get("object") == "error"):
             raise from_body(self._service, chunk)
         usage = chunk.get("usage")
         if isinstance(usage, dict):
