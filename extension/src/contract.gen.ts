@@ -404,9 +404,11 @@ export interface ModelsResult {
 /** No params. */
 export type Nothing = Record<string, never>;
 
+/** A word to the person. `rules` are told to the model too, and stay until the session ends. */
 export interface Notice {
   level: "info" | "warning" | "error";
   text: string;
+  rules: RulesText[];
 }
 
 /** A goal and its steps (R4.31–R4.33). */
@@ -518,6 +520,13 @@ export interface ResumeParams {
   approvals?: "ask" | "edits" | "all" | "none" | null;
   workDoneToken?: number | string | null;
   partialResultToken?: number | string | null;
+}
+
+/** A rules file below a root, as it is told to the model; without trust it is data. */
+export interface RulesText {
+  path: string;
+  text: string;
+  trusted: boolean;
 }
 
 export interface RunFinished {

@@ -83,7 +83,7 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
   edit: { files: [{ path: "a.py", kind: "edit", added: 1, removed: 1 }], checkpointId: "cp1", callId: "c1", diff: "" },
   checkpoint: { checkpointId: "cp1", files: ["a.py"] },
   usage,
-  notice: { level: "info", text: "note" },
+  notice: { level: "info", text: "note", rules: [] },
   error: { kind: "auth", message: "no", hint: "set a key", retryable: false },
   compacted: { summary: "before", kept: 2, beforeTokens: 1000, afterTokens: 100 },
   bullet: { bulletId: "b1", change: "add", content: "use uv", why: "" },

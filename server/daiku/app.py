@@ -106,6 +106,7 @@ def build(
         traces=home / "traces",
         servers=servers,
         words=translator(locale),
+        trusted=trusted,
     )
     return App(config, workspace, Runs(wiring), journal, grants, checkpoints, registry, llm, servers)
 

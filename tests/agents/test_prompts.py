@@ -10,7 +10,8 @@ from jinja2.exceptions import SecurityError, UndefinedError
 
 from daiku import prompts
 from daiku.agents.agent import AGENTS, find_agent
-from daiku.agents.coordinator import RulesFile, SystemVariables, read_rules
+from daiku.agents.coordinator import SystemVariables
+from daiku.agents.rules import RulesFile, read_rules
 from daiku.domain.base import Frozen
 from daiku.domain.errors import UsageError
 from daiku.domain.runs import Mode

@@ -6,19 +6,11 @@ import platform
 from pathlib import Path
 
 from daiku.agents.agent import Agent
-from daiku.core.cut import cut_middle
+from daiku.agents.rules import RulesFile, read_rules
+from daiku.core.context import UNTRUSTED_RULES
 from daiku.domain.base import Frozen
 from daiku.domain.runs import Mode
 from daiku.prompts import render
-
-RULES_FILES = ("AGENTS.md", ".github/copilot-instructions.md", "CLAUDE.md")
-RULES_LIMIT = 40_000
-"""Characters of one rules file; more is cut in the middle."""
-
-
-class RulesFile(Frozen):
-    path: str
-    text: str
 
 
 class SystemVariables(Frozen):
@@ -29,12 +21,20 @@ class SystemVariables(Frozen):
     roots: tuple[str, ...]
     rules: tuple[RulesFile, ...]
     has_tools: bool
+    untrusted: str = ""
+    """What stands before the rules of a workspace that the person does not trust."""
     mcp_prompt: str = ""
     """The `system_prompt` of every allowed MCP server, merged (R2.69)."""
 
 
 def system_prompt(
-    agent: Agent, mode: Mode, roots: tuple[Path, ...], has_tools: bool, mcp_prompt: str = ""
+    agent: Agent,
+    mode: Mode,
+    roots: tuple[Path, ...],
+    has_tools: bool,
+    mcp_prompt: str = "",
+    *,
+    trusted: bool = True,
 ) -> str:
     """The system prompt of `agent`, the same text every turn so that provider caches hit."""
     return render(
@@ -45,18 +45,7 @@ def system_prompt(
             roots=tuple(str(root) for root in roots),
             rules=read_rules(roots),
             has_tools=has_tools,
+            untrusted="" if trusted else UNTRUSTED_RULES,
             mcp_prompt=mcp_prompt,
         ),
     )
-
-
-def read_rules(roots: tuple[Path, ...]) -> tuple[RulesFile, ...]:
-    """The rules files at the roots, verbatim; unreadable ones and links that leave are left out."""
-    found: list[RulesFile] = []
-    for root in roots:
-        for name in RULES_FILES:
-            path = root / name
-            if path.is_file() and path.resolve().is_relative_to(root.resolve()):
-                text = path.read_text("utf-8", errors="replace")
-                found.append(RulesFile(path=name, text=cut_middle(text, RULES_LIMIT)))
-    return tuple(found)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Never, TypeVar, assert_never
 
-from daiku.core.context import render_prompt, summary_message
+from daiku.core.context import is_rules, render_prompt, rules_message, summary_message
 from daiku.core.refs import filled
 from daiku.core.repetition import Trail, closed, edited, replied, responded, told
 from daiku.domain.events import (
@@ -28,6 +28,7 @@ from daiku.domain.events import (
     MessageSaid,
     Notice,
     PlanChanged,
+    RulesText,
     RunFinished,
     RunStarted,
     Thinking,
@@ -83,6 +84,7 @@ class State(NamedTuple):
     trail: Trail = Trail()
     tainted: bool = False
     plans: tuple[Plan, ...] = ()
+    rules: Mapping[str, RulesText] = NOTHING
     failure: ErrorHappened | None = None
     finished: RunFinished | None = None
 
@@ -110,7 +112,9 @@ def apply(state: State, event: Event) -> State:
             return _used(state, event)
         case Edited():
             return state._replace(trail=edited(state.trail, event))
-        case Notice() | Checkpointed() | BulletChanged():
+        case Notice():
+            return _noticed(state, event) if event.rules else state
+        case Checkpointed() | BulletChanged():
             return state
         case AgentStart() | AgentEnd() | HandoffStart() | HandoffEnd():
             return state
@@ -158,6 +162,7 @@ def _begun(state: State, event: RunStarted) -> State:
         given=event.calls,
         messages=(*settled.messages, asked),
         plans=state.plans,
+        rules=state.rules,
         tainted=state.tainted,
         context_tokens=state.context_tokens,
     )
@@ -252,10 +257,23 @@ def _used(state: State, event: Used) -> State:
     )
 
 
+def _noticed(state: State, event: Notice) -> State:
+    """Rules of a folder join the conversation like a word of the person's: not between calls and results."""
+    rules = {**state.rules, **{each.path: each for each in event.rules}}
+    state = state._replace(rules=MappingProxyType(rules))
+    said = rules_message(event.rules)
+    if state.pending:
+        return state._replace(held=(*state.held, said))
+    return state._replace(messages=(*state.messages, said))
+
+
 def _compacted(state: State, event: Compacted) -> State:
     kept = state.messages[len(state.messages) - event.kept :] if event.kept else ()
+    rules = (rules_message(tuple(state.rules.values())),) if state.rules else ()
+    latest = tuple(m for m in kept if not is_rules(m))
+    summary = summary_message(event.summary, state.prompt if not state.finished else "", state.plans)
     return state._replace(
-        messages=(summary_message(event.summary), *kept),
+        messages=(summary, *rules, *latest),
         context_tokens=event.after_tokens,
     )
 

@@ -192,10 +192,21 @@ class Used(Wire):
     cost: float | None = None
 
 
+class RulesText(Wire):
+    """A rules file below a root, as it is told to the model; without trust it is data."""
+
+    path: str
+    text: str
+    trusted: bool = True
+
+
 class Notice(Wire):
+    """A word to the person. `rules` are told to the model too, and stay until the session ends."""
+
     type: ClassVar[str] = "notice"
     level: Literal["info", "warning", "error"]
     text: str
+    rules: tuple[RulesText, ...] = ()
 
 
 class ErrorHappened(Wire):

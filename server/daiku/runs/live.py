@@ -39,6 +39,7 @@ from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.consenting import CONSENT, Settling, wants_servers
 from daiku.runs.given import next_given
 from daiku.runs.purse import Metered, Purse
+from daiku.runs.ruling import Ruling
 from daiku.runs.wiring import Wiring
 from daiku.tools.tool import ToolContext
 from daiku.trace.export import Tracing
@@ -109,6 +110,7 @@ class LiveRun:
         self._settle = (
             Settling(servers, self.record, self.approvals, self.approval) if servers and wanted else None
         )
+        self._ruling = Ruling(wiring, self.record)
         self._offer()
         self._policy = wiring.policy(state.mode, self.approvals)
         self.rules = Rules(
@@ -125,7 +127,9 @@ class LiveRun:
         self._tools = self._agent.offered(wiring.registry.specs(), state.mode)
         self._by_name = {spec.name: spec for spec in self._tools}
         told = self._settle.servers.prompt() if self._settle is not None else ""
-        self._system = system_prompt(self._agent, state.mode, wiring.roots, bool(self._tools), told)
+        self._system = system_prompt(
+            self._agent, state.mode, wiring.roots, bool(self._tools), told, trusted=wiring.trusted
+        )
         self._offered = self._settle.servers.version if self._settle is not None else 0
 
     @property
@@ -214,7 +218,9 @@ class LiveRun:
                 ok=False,
                 text=f"{call.tool} is not offered in mode {record.state.mode!r}.",
             )
-        return await self._wiring.registry.call(call, self._context(call, record))
+        result = await self._wiring.registry.call(call, self._context(call, record))
+        self._ruling(call, result)
+        return result
 
     async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult:
         preview = await self._wiring.registry.preview(call, self._context(call, record))

@@ -61,6 +61,8 @@ class Wiring:
     traces: Path | None = None
     """The folder of trace files; None writes none."""
     servers: Servers | None = None
+    trusted: bool = True
+    """Whether the person trusts the workspace: the rules of strangers are data."""
     words: Words = translator("en")
     """The person's language for what a run tells them."""
 

@@ -7,6 +7,7 @@ REST: tuple[tuple[str, str], ...] = (
     # runs and sessions
     ("The limit of {limit} was reached ({what}).", "{limit}の上限に達しました（{what}）。"),
     ("The limit of time was reached ({seconds} s).", "時間の上限に達しました（{seconds} 秒）。"),
+    ("Rules that hold here: {names}", "ここで適用されるルール: {names}"),
     ("The limit of {limit} leaves no room for another call: {what}.", "{limit}の上限により、次の呼び出しができません: {what}。"),
     ("rounds", "モデル呼び出し回数"),
     ("tokens", "トークン数"),
@@ -47,6 +48,7 @@ REST: tuple[tuple[str, str], ...] = (
     ("Make room on the disk.", "ディスクの空きを増やしてください。"),
     ("Check the disk and the file's permissions, or set DAIKU_HOME to another folder.",
      "ディスクとファイルの権限を確認するか、DAIKU_HOME を別のフォルダーにしてください。"),
+    ("Rules that hold here: {paths}", "ここで適用されるルール: {paths}"),
     # settings
     ("Cannot use {folder} for Daiku's data: {what}.", "Daiku のデータに {folder} を使えません: {what}。"),
     ("Set DAIKU_HOME to a folder of your own.", "DAIKU_HOME をご自身のフォルダーに設定してください。"),
@@ -97,6 +99,12 @@ REST: tuple[tuple[str, str], ...] = (
     ("it was changed on disk meanwhile", "その間にディスク上で変更されました"),
     ("it was changed in the editor meanwhile", "その間にエディターで変更されました"),
     ("it was changed meanwhile", "その間に変更されました"),
+    ("it gave no reason", "理由なし"),
+    ("there is no such file", "そのようなファイルはありません"),
+    ("the system does not permit reading it", "システムが読み取りを許可していません"),
+    ("the link goes round in a circle or leads out of the workspace", "リンクが循環しているか、ワークスペースの外を指しています"),
+    ("a part of the path is a file, not a folder", "パスの途中がフォルダーではなくファイルです"),
+    ("it cannot be opened ({what})", "開けません（{what}）"),
     ("it exists already", "すでに存在します"),
     ("it is there already", "すでに存在します"),
     ("it is no longer there", "もう存在しません"),

@@ -1,0 +1,81 @@
+"""Rules files of a project: at the roots for the system prompt, below them when work gets there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from daiku.core.cut import cut_middle
+from daiku.domain.base import Frozen
+from daiku.domain.events import RulesText
+
+RULES_FILES = ("AGENTS.md", ".github/copilot-instructions.md", "CLAUDE.md")
+NESTED_FILES = ("AGENTS.md", "CLAUDE.md")
+RULES_LIMIT = 40_000
+"""Characters of one rules file; more is cut in the middle."""
+NESTED_LIMIT = 100_000
+"""Characters that all nested rules of a conversation may take together."""
+
+
+class RulesFile(Frozen):
+    path: str
+    text: str
+
+
+def read_rules(roots: tuple[Path, ...]) -> tuple[RulesFile, ...]:
+    """The rules files at the roots, verbatim; unreadable ones and links that leave are left out. One
+    that says the same as another of its root is there once."""
+    found: list[RulesFile] = []
+    for root in roots:
+        said: set[str] = set()
+        for name in RULES_FILES:
+            path = f"{root.name}/{name}" if len(roots) > 1 else name
+            text = _text(root / name, root, path)
+            if text is not None and text not in said:
+                said.add(text)
+                found.append(RulesFile(path=path, text=text))
+    return tuple(found)
+
+
+def nested_rules(
+    place: Path,
+    roots: tuple[Path, ...],
+    known: Mapping[str, RulesText],
+    named: Callable[[Path], str],
+    *,
+    trusted: bool,
+) -> tuple[RulesText, ...]:
+    """The rules of the folders between `place` and its root that are not `known` yet as they stand,
+    nearest first. `named` says how a path is called."""
+    root = next((r for r in roots if place.is_relative_to(r)), None)
+    if root is None:
+        return ()
+    room = NESTED_LIMIT - sum(len(rules.text) for rules in known.values())
+    found: list[RulesText] = []
+    folder = place.parent
+    while folder != root and folder.is_relative_to(root):
+        said: set[str] = set()
+        for name in NESTED_FILES:
+            path = named(folder / name)
+            text = _text(folder / name, root, path)
+            if text is None or text in said:
+                continue
+            said.add(text)
+            if len(text) > room:
+                text = f"(Left out: together the rules would be too long. files/read {path} shows them.)"
+            room -= len(text)
+            rules = RulesText(path=path, text=text, trusted=trusted)
+            if known.get(path) != rules:
+                found.append(rules)
+        folder = folder.parent
+    return tuple(found)
+
+
+def _text(path: Path, root: Path, name: str) -> str | None:
+    try:
+        if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
+            return None
+        text = path.read_text("utf-8", errors="replace")
+    except OSError:
+        return None
+    return cut_middle(text, RULES_LIMIT, f"files/read {name} shows it")
