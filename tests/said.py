@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
-FIELDS = {"message", "hint", "why", "mend", "reason", "remember", "problem"}
+FIELDS = {"message", "hint", "why", "mend", "reason", "remember", "problem", "start_hint"}
 """A parameter, field, dictionary key or variable of this name holds a text for a person."""
 ALSO = {("Notice", "text"), ("Finding", "what"), ("_hear", "text"), ("_say", "text"), ("Broken", "text")}
 """Fields of other names that do, with their class or function."""
+HEARING = ("daiku.tools.mcp", "daiku.runs", "daiku.llm")
+"""Where `hear(…)`, `say(…)` and `warn(…)` tell a person something."""
 TABLES = {"PROTECTED_FILES", "PROTECTED_PAIRS", "PROTECTED_FOLDERS", "SAYS"}
 """Tables of such texts."""
 LISTS = {"problems", "notices"}
@@ -101,8 +103,9 @@ class Scan:
         for module in self.modules.values():
             if module.name.startswith(FOR_MODELS):
                 continue
+            hearing = module.name.startswith(HEARING)
             for node in ast.walk(module.tree):
-                for expr in self._sinks(node):
+                for expr in (*self._sinks(node), *(_heard(node) if hearing else ())):
                     self._keep(module, expr)
         return list(self.found.values())
 
@@ -144,7 +147,7 @@ class Scan:
                 yield from values
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if name in FIELDS:
                 yield value
-            case ast.FunctionDef(name=name) if name.strip("_").startswith("why_") or name in RETURNED:
+            case ast.FunctionDef(name=name) if name.strip("_").startswith("why") or name in RETURNED:
                 for inner in ast.walk(node):
                     if isinstance(inner, ast.Return) and inner.value is not None:
                         yield inner.value
@@ -283,6 +286,15 @@ def _parameters_of_init(node: ast.ClassDef) -> list[str]:
 
 def _name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _heard(node: ast.AST) -> Iterator[ast.expr]:
+    match node:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[what]):
+            if name in ("hear", "_hear", "say", "warn", "_warn"):
+                yield what
+        case _:
+            return
 
 
 def _values(node: ast.AST, name: str) -> Iterator[ast.expr]:

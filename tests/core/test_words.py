@@ -18,6 +18,7 @@ STAYS = {
     "--mode: ask, plan, act (⟦1⟧)",
     "Daiku ⟦1⟧, Python ⟦2⟧ (⟦3⟧)",
     "SQLite ⟦1⟧",
+    "HTTP ⟦1⟧",
     "chmod go= ⟦1⟧",
     # read by the model alone
     "The person rejected this call.⟦1⟧",
@@ -136,6 +137,12 @@ def test_what_is_japanese_already_is_not_changed(said: list[Said]):
 @given(st.text(max_size=200))
 def test_any_text_can_be_given(text: str):
     assert isinstance(ja(text), str)
+
+
+def test_of_a_long_text_the_first_line_is_looked_at():
+    rest = "a; b: " * 5000
+    assert ja(f"runs npm\n{rest}") == f"npm を実行します\n{rest}"
+    assert ja(rest) == rest
 
 
 @given(st.from_regex(r"[a-zA-Z0-9_/.-]{1,40}", fullmatch=True))

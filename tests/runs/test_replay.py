@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from daiku.core.words import translator
 from daiku.domain.events import ApprovalAsked, Chunk, MessageSaid, Notice, ToolResponded, encode_event
 from daiku.domain.runs import RunLimits
-from daiku.runs import RunRequest
+from daiku.runs import RunRequest, Runs
 from daiku.runs.replay import replay
 from tests.runs.playing import Watch, make_app, shell
 
@@ -151,5 +153,18 @@ async def test_a_conversation_that_was_condensed_replays_to_the_same_events(tmp_
     chunks = app.journal.chunks(result.session_id)
     assert "compacted" in {c.type for c in chunks}
     replayed = await replay(chunks)
+    assert replayed.difference is None, replayed.difference
+    await app.aclose()
+
+
+async def test_a_run_in_japanese_replays_to_the_same_events(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    looks = ({"calls": [{"tool": "files/list", "args": {}}]} for _ in range(4))
+    app = make_app(tmp_path, *looks, {"text": "End."})
+    spoken = Runs(replace(app.runs.wiring, words=translator("ja")))
+    result = await spoken.run(RunRequest("go", approvals="all", limits=RunLimits(max_rounds=2)), Watch())
+    assert result.error is not None
+    assert "モデル呼び出し回数の上限" in result.error.message
+    replayed = await replay(app.journal.chunks(result.session_id))
     assert replayed.difference is None, replayed.difference
     await app.aclose()

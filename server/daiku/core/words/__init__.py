@@ -18,6 +18,8 @@ Words = Callable[[str], str]
 
 PHRASES = frozenset({"why", "message", "what", "more", "limit"})
 """Holes that may hold a text of ours; every other hole is a name, a path, a number: kept as it is."""
+LONGEST = 2000
+"""Characters; nothing of ours is longer, and of what a server or a vendor said only the first line is looked at."""
 _HOLE = re.compile(r"\{(\w+)\}")
 _SPACED = re.compile(r"( ?)\{(\w+)\}( ?)")
 _OF_JAPAN = re.compile(r"[\u3001-\u30ff\u4e00-\u9fff\uff01-\uff5e]")
@@ -37,7 +39,10 @@ def _english(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _japanese(text: str) -> str:
-    if len(text) > 20_000 or not text.strip():
+    if len(text) > LONGEST:
+        first, seam, rest = text.partition("\n")
+        return (_japanese(first) if len(first) <= LONGEST else first) + seam + rest
+    if not text.strip():
         return text
     whole = _one(text, strict=True)
     if whole is not None:

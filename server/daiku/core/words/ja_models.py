@@ -51,6 +51,12 @@ MODELS: tuple[tuple[str, str], ...] = (
      "`ollama serve` で起動し、`ollama pull qwen3` などでモデルを取得してください。"),
     ("Start LM Studio, load a model and start its server (Developer tab).",
      "LM Studio を起動し、モデルを読み込んで、サーバーを起動してください（Developer タブ）。"),
+    ("Start it with `ollama serve`, or set OLLAMA_HOST to where it runs.", "`ollama serve` で起動するか、OLLAMA_HOST に動作中の場所を設定してください。"),
+    ("Start LM Studio and its local server (Developer tab), or set LMSTUDIO_BASE_URL.",
+     "LM Studio とそのローカルサーバーを起動する（Developer タブ）か、LMSTUDIO_BASE_URL を設定してください。"),
+    ("Start the server, or correct llm.compatible.base_url.", "サーバーを起動するか、llm.compatible.base_url を直してください。"),
+    ("No price of {model} is known: limits.max_cost cannot hold, limits.max_tokens can.",
+     "{model} の価格が不明です。limits.max_cost では制限できませんが、limits.max_tokens は使えます。"),
     ("{service} does not answer, or has no model.", "{service} が応答しないか、モデルがありません。"),
     ("{service} did not list its models within {seconds} s.", "{service} のモデル一覧が {seconds} 秒以内に返りませんでした。"),
     # services

@@ -193,6 +193,7 @@ REST: tuple[tuple[str, str], ...] = (
     ("port {port} is not free to sign in ({what})", "サインインに使うポート {port} が空いていません（{what}）"),
     ("nobody signed in in time", "時間内にサインインされませんでした"),
     ("the sign-in was refused", "サインインが拒否されました"),
+    ("it ended with exit code {code} ({words})", "終了コード {code} で終了しました（{words}）"),
     ("HTTP {status}: it wants a sign-in or another key", "HTTP {status}: サインインまたは別のキーが必要です"),
     ("a tool is left out, its name is not usable: {name}", "使えない名前のツールを除きました: {name}"),
     ("a second tool of the name {name} is left out", "同じ名前 {name} の 2 つ目のツールを除きました"),
