@@ -30,7 +30,8 @@ export function watchTerminals(context: vscode.ExtensionContext): Terminals {
       const output = said.get(execution);
       await output?.read;
       const folder = execution.cwd ? `${execution.cwd.fsPath} ` : "";
-      const words = plainText(output?.text ?? "").trim();
+      // Of a command that ends at once the editor may hand over nothing; the agent can run it again.
+      const words = plainText(output?.text ?? "").trim() || "[the editor did not hand over its output]";
       failure = `${folder}$ ${execution.commandLine.value}\n${words}\n[exit code ${exitCode}]`;
     }),
   );

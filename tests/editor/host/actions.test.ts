@@ -98,6 +98,29 @@ describe("code actions", () => {
     }
   });
 
+  it("are joined by the fix of what failed last in a terminal", async () => {
+    const app = await daiku();
+    const terminal = vscode.window.createTerminal({ name: "lab", shellPath: "/bin/bash" });
+    try {
+      terminal.show(true);
+      const shell = await until("the shell integration", () => terminal.shellIntegration);
+      shell?.executeCommand("sh -c 'sleep 0.3; echo it-went-wrong; sleep 0.3; exit 3'");
+      const failure = await until("the failure", () => app.terminals.lastFailure());
+      assert.match(failure?.text ?? "", /exit 3'\n(.*\n)*it-went-wrong\n(.*\n)*\[exit code 3\]$/);
+      await play({ text: "I see what failed." });
+      app.chat.newChat();
+      await vscode.commands.executeCommand("daiku.fixTerminal");
+      const started = chunks(app).find((chunk) => chunk.type === "run_started");
+      assert.ok(started?.type === "run_started");
+      assert.deepEqual(
+        started.data.context.map((item) => [item.kind, item.text]),
+        [["terminal", failure?.text]],
+      );
+    } finally {
+      terminal.dispose();
+    }
+  });
+
   it("are lenses over functions once that is set", async () => {
     const provider = vscode.languages.registerDocumentSymbolProvider(
       { language: "python" },
