@@ -112,8 +112,8 @@ class World:
     async def answer(self, asked: InputAsked) -> InputGiven:
         return InputGiven(input_id=asked.input_id, text="blue")
 
-    async def summarise(self, messages: tuple[Message, ...]) -> str:
-        return f"{len(messages)} messages"
+    async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
+        return f"{len(messages)} messages", Usage(prompt_tokens=50, completion_tokens=5)
 
 
 START = RunStarted(prompt="mend it", limits=RunLimits(max_rounds=20))

@@ -49,3 +49,12 @@ def system_prompt(
             mcp_prompt=mcp_prompt,
         ),
     )
+
+
+class _NoVariables(Frozen):
+    pass
+
+
+def summary_order() -> str:
+    """What a model is told that condenses a conversation."""
+    return render("parts/summary", _NoVariables())

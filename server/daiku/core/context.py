@@ -20,6 +20,7 @@ UNTRUSTED_RULES = (
 )
 PROMPT_SHARE = 8000
 """Characters of the request under way that are kept beside a summary."""
+LEAST_SUMMARY = 200
 RESULT_SHARE = 400
 """Characters of a tool result that a deterministic summary keeps."""
 
@@ -75,8 +76,28 @@ def keep_from(messages: Sequence[Message], share: int) -> int:
 
 
 def transcript(messages: Sequence[Message], result_share: int = RESULT_SHARE) -> str:
-    """The messages as text for a summary; long results are cut."""
-    return "\n".join(_line(m, result_share) for m in messages)
+    """The messages as text for a summary; long results are cut. Rules are left out: they stay as they are."""
+    return "\n".join(_line(m, result_share) for m in messages if not is_rules(m))
+
+
+def weight(messages: Sequence[Message]) -> int:
+    """Characters that the messages take, their calls included."""
+    calls = (c for m in messages if isinstance(m, AssistantMessage) for c in m.calls)
+    return sum(len(m.text) for m in messages) + sum(len(c.tool) + len(str(c.args)) for c in calls)
+
+
+def rough_tokens(messages: Sequence[Message]) -> int:
+    """About how many tokens the messages are, where nobody knows better."""
+    return weight(messages) // 4
+
+
+def fitting(summary: str, old: Sequence[Message]) -> str:
+    """`summary`, or a plain one where it is empty or no shorter than the `old` messages that it replaces."""
+    size = weight(old)
+    if summary.strip() and len(summary) < size:
+        return summary
+    plain = fallback_summary(old)
+    return plain if len(plain) < size else cut_middle(plain, max(size // 2, LEAST_SUMMARY))
 
 
 def _line(message: Message, share: int) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from daiku.core.context import rough_tokens
 from daiku.core.guard import Verdict
 from daiku.core.refs import refs, why_not_run
 from daiku.core.repetition import stopped
 from daiku.core.state import State
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, InputAsked
-from daiku.domain.messages import AssistantMessage
+from daiku.domain.messages import AssistantMessage, Message
 from daiku.domain.runs import TerminalStatus
 from daiku.domain.tools import ToolCall, ToolSpec
 
@@ -30,6 +31,8 @@ class Rules:
     verdict: Callable[[ToolCall, bool], Verdict]
     """The guard's word on a call; the flag says that untrusted text is in the conversation."""
     compact_at: int = 0
+    tokens: Callable[[Sequence[Message]], int] = rough_tokens
+    """About how many tokens a request with these messages takes."""
 
 
 @dataclass(frozen=True, slots=True)

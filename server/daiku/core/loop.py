@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from time import perf_counter
 from typing import Protocol, assert_never
 
-from daiku.core.context import fallback_summary, keep_from
+from daiku.core.context import fitting, keep_from
 from daiku.core.decide import (
     Answered,
     AskApproval,
@@ -51,6 +52,7 @@ from daiku.domain.messages import (
     Restarted,
     TextDelta,
     ThinkingDelta,
+    Usage,
 )
 from daiku.domain.tools import ToolCall, ToolResult
 
@@ -83,7 +85,9 @@ class Ports(Protocol):
 
     async def answer(self, asked: InputAsked) -> InputGiven: ...
 
-    async def summarise(self, messages: tuple[Message, ...]) -> str: ...
+    async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
+        """A summary that takes the place of `messages`, and what it cost where a model was asked."""
+        ...
 
 
 async def run(record: Recorder, ports: Ports) -> State:
@@ -193,16 +197,19 @@ async def _compact(record: Recorder, ports: Ports) -> None:
     messages = record.state.messages
     kept = keep_from(messages, min(KEPT_MESSAGES, len(messages) // 2))
     old = messages[: len(messages) - kept]
-    try:
-        summary = await ports.summarise(old)
-    except DaikuError:
-        summary = fallback_summary(old)
+    summary, usage = "", None
+    with suppress(DaikuError):  # a plain summary does as well
+        summary, usage = await ports.summarise(old)
+    state = record.state
+    compacted = Compacted(
+        summary=fitting(summary, old),
+        kept=kept + len(state.messages) - len(messages),  # what was said meanwhile stays too
+        before_tokens=state.context_tokens,
+    )
+    after = ports.rules.tokens(apply(state, compacted).messages)
     record(
-        Compacted(
-            summary=summary or fallback_summary(old),
-            kept=kept,
-            before_tokens=record.state.context_tokens,
-        ),
+        *((Used(**dict(usage)),) if usage is not None else ()),
+        compacted.model_copy(update={"after_tokens": after}),
         Notice(level="info", text=f"{len(old)} older messages were condensed to a summary."),
     )
 

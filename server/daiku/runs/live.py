@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from daiku.agents.agent import Agent
-from daiku.agents.coordinator import system_prompt
+from daiku.agents.coordinator import summary_order, system_prompt
 from daiku.agents.role import Role, in_role
 from daiku.core.budget import opened
 from daiku.core.context import transcript
@@ -32,10 +32,12 @@ from daiku.domain.messages import (
     ModelEvent,
     ModelRequest,
     Reply,
+    Usage,
     UserMessage,
 )
 from daiku.domain.runs import ApprovalMode, RunResult, RunStatus
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.llm.tokens import estimate_request
 from daiku.runs.consenting import CONSENT, Settling, wants_servers
 from daiku.runs.given import next_given
 from daiku.runs.purse import Metered, Purse
@@ -48,11 +50,8 @@ COMPACT_SHARE = 0.8
 """Part of the model's window that may be full before old messages are condensed."""
 NOBODY = "Nobody is there to approve this."
 NOBODY_ANSWERS = "Nobody is there to answer. Decide yourself and say what you assumed."
-SUMMARY_ORDER = (
-    "Summarise the following work session for yourself, so that you can go on without it: what was"
-    " asked, decisions, files looked at and changed, commands and their outcome, what is open."
-    " Keep names, paths and numbers exact. Do not add anything."
-)
+RESULT_SHARE = 2000
+"""Characters of one result that the model is shown for a summary."""
 
 
 class Paused(Exception):  # control flow of one module: a wait was given up for a pause
@@ -117,6 +116,7 @@ class LiveRun:
             spec=self._spec,
             verdict=self._verdict,
             compact_at=int(self._model.context * COMPACT_SHARE) if self._model else 0,
+            tokens=self._tokens,
         )
 
     def _warn(self, text: str) -> None:
@@ -183,17 +183,25 @@ class LiveRun:
         named = tuple(call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in calls)
         return replace(reply, message=reply.message.model_copy(update={"calls": named}))
 
-    async def summarise(self, messages: tuple[Message, ...]) -> str:
-        text = f"{SUMMARY_ORDER}\n\n{transcript(messages)}"
-        request = ModelRequest(
-            model="", system=SUMMARY_ORDER, messages=(UserMessage(text=text),), session=self.session
-        )
+    async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
         if self._model is None:
-            return ""
+            return "", None
+        asked = UserMessage(text=transcript(messages, RESULT_SHARE))
+        request = ModelRequest(model="", system=summary_order(), messages=(asked,), session=self.session)
         async for piece in self._model.stream(request):
             if isinstance(piece, Reply):
-                return piece.message.text
-        return ""
+                return piece.message.text, piece.usage
+        return "", None
+
+    def _tokens(self, messages: Sequence[Message]) -> int:
+        return estimate_request(
+            ModelRequest(
+                model=self.record.state.model.rpartition("/")[2],
+                system=self._system,
+                messages=tuple(messages),
+                tools=self._tools,
+            )
+        )
 
     # -- tools ----------------------------------------------------------------------------
 

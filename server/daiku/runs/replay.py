@@ -114,7 +114,7 @@ class _Recorded:
         self.made: list[Event] = []
         self.events = events = [c.event for c in chunks]
         self._replies = deque(_replies(events))
-        self._summaries = deque(e for e in events if isinstance(e, Compacted))
+        self._summaries = deque(_summaries(events))
         self._answers = {e.id: e for e in events if isinstance(e, ToolResponded)}
         self._called = {e.id for e in events if isinstance(e, ToolCalled)}
         self._parallel = {
@@ -211,7 +211,7 @@ class _Recorded:
         return False
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
-        if isinstance(self._following(), Compacted):  # too long, or full enough, as it was then
+        if isinstance(self._following(), Compacted | Used):  # too long, or full enough, as it was then
             raise ContextOverflowError(Failure(kind="context_overflow", message="on record"))
         if not self._replies:
             raise self._failure() or _Over
@@ -268,10 +268,19 @@ class _Recorded:
             raise _Over
         return given.model_copy(update={"input_id": asked.input_id})
 
-    async def summarise(self, messages: tuple[Message, ...]) -> str:
+    async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
         if not self._summaries:
             raise _Over
-        return self._summaries.popleft().summary
+        return self._summaries.popleft()
+
+
+def _summaries(events: list[Event]) -> Iterator[tuple[str, Usage | None]]:
+    """The summaries with what they cost; a reply's cost follows the reply, a summary's stands alone."""
+    for place, event in enumerate(events):
+        if isinstance(event, Compacted):
+            paid, before = events[place - 1], events[max(place - 2, 0)]
+            own = isinstance(paid, Used) and not isinstance(before, MessageSaid)
+            yield event.summary, Usage.model_validate(paid.model_dump()) if own else None
 
 
 def _replies(events: list[Event]) -> Iterator[tuple[MessageSaid, Used | None]]:
@@ -297,7 +306,7 @@ def _plain(event: Event) -> str:
         case ToolResponded():
             event = event.model_copy(update={"duration_ms": 0})
         case Compacted():
-            event = event.model_copy(update={"before_tokens": 0})
+            event = event.model_copy(update={"before_tokens": 0, "after_tokens": 0})
         case _:
             pass
     return f"{event.type} {encode_event(event)}"
