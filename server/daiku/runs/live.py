@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,6 +15,7 @@ from daiku.core.budget import opened
 from daiku.core.context import transcript
 from daiku.core.decide import Rules
 from daiku.core.guard import Verdict, remembered, verdict
+from daiku.core.prefix import first_divergence
 from daiku.core.state import Recorder, State
 from daiku.core.words.events import localised
 from daiku.domain.base import long_id
@@ -45,6 +47,8 @@ from daiku.runs.ruling import Ruling
 from daiku.runs.wiring import Wiring
 from daiku.tools.tool import ToolContext
 from daiku.trace.export import Tracing
+
+log = logging.getLogger(__name__)
 
 COMPACT_SHARE = 0.8
 """Part of the model's window that may be full before old messages are condensed."""
@@ -84,6 +88,7 @@ class LiveRun:
         self._listen = listen
         self._writer = wiring.journal.writer(session)
         self.tracing = Tracing()
+        self._sent: ModelRequest | None = None
         self._pausing = False
         self._approvals: dict[str, asyncio.Future[ApprovalGiven]] = {}
         self._inputs: dict[str, asyncio.Future[InputGiven]] = {}
@@ -156,6 +161,7 @@ class LiveRun:
             tools=self._tools,
             session=self.session,
         )
+        self._note_divergence(request)
         if self._model is None:
             yield next_given(state)
             return
@@ -165,6 +171,12 @@ class LiveRun:
         async for piece in pieces:
             yield self._canonical(piece) if isinstance(piece, Reply) else piece
         self.purse.turned()
+
+    def _note_divergence(self, request: ModelRequest) -> None:
+        place = first_divergence(self._sent, request) if self._sent is not None else ""
+        if place:
+            log.info("%s: a provider's cache is of use only up to %s", self.run, place)
+        self._sent = request
 
     def _in_role(self, role: Role, model: Metered, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         async def ask(asked: ModelRequest) -> AsyncIterator[ModelEvent]:
