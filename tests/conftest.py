@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 from ipaddress import ip_address
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -80,18 +81,28 @@ def pytest_configure(config: pytest.Config) -> None:
     ).strip(os.pathsep)
 
 
+_number = count()
+
+
 @pytest.fixture(autouse=True)
-def daiku_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """`DAIKU_HOME` of this test; keys, addresses and DAIKU_* settings of the person who runs it are gone."""
+def own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `DAIKU_HOME` of this test, made when something is put there (most tests put nothing); keys,
+    addresses and DAIKU_* settings of the person who runs it are gone."""
     for name in (*PROVIDER_VARIABLES, *PROXY_VARIABLES, *TERMINAL_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     for name in [n for n in os.environ if n.startswith("DAIKU_") and n != "DAIKU_CORPORA"]:
         monkeypatch.delenv(name)
-    home = tmp_path / ".daiku-home"
-    home.mkdir()
+    home = tmp_path_factory.getbasetemp() / f"daiku-home-{next(_number)}"
     monkeypatch.setenv("DAIKU_HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     return home
+
+
+@pytest.fixture
+def daiku_home(own_environment: Path) -> Path:
+    """The `DAIKU_HOME` of this test, as a folder that is there."""
+    own_environment.mkdir(exist_ok=True)
+    return own_environment
 
 
 @pytest.fixture(scope="session")
@@ -108,3 +119,23 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     folder.mkdir()
     return folder
+
+
+REAL_PROCESSES = (
+    "attacks/",
+    "cli/test_mcp.py",
+    "runs/test_mcp.py",
+    "tools/test_git.py",
+    "tools/test_mcp.py",
+    "tools/test_sandbox.py",
+    "tools/test_shell.py",
+)
+"""Tests that start hundreds of real processes: part of `npm test`, too much for the fast loop."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of real processes as slow."""
+    for item in items:
+        path = item.path.relative_to(ROOT / "tests").as_posix()
+        if path.startswith(REAL_PROCESSES):
+            item.add_marker(pytest.mark.slow)
