@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,12 +22,15 @@ from daiku.runs import Runs, Wiring
 from daiku.settings import secrets_of
 from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.mcp import Place, Servers
+from daiku.tools.plugins import load_plugins
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.sandbox import sandbox_state
 from daiku.tools.table import builtin_tools
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
+
+log = logging.getLogger(__name__)
 
 DATABASE = "daiku.db"
 
@@ -79,6 +83,10 @@ def build(
     grants = GrantStore(home / DATABASE)
     checkpoints = CheckpointStore(home / "checkpoints", workspace)
     registry = ToolRegistry(builtin_tools(home, editor=editor is not None), describe_tool, redact=redact)
+    plugins = load_plugins()
+    registry.add(tool for tool in plugins.tools if tool.name not in registry.names)
+    for problem in plugins.problems:
+        log.warning("%s", problem)
     llm = Models(
         config,
         bridge=bridge,

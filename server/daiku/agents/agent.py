@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -27,13 +27,15 @@ OFFERED: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
 @dataclass(frozen=True, slots=True)
 class Agent:
     """A role (R1.18–R1.21): a name, a prompt template, the tools it may use (patterns), the form it
-    answers in (None: words and tool calls), and `extra_cfg` kept whole for whoever wires something of
+    answers in (None: words and tool calls), what becomes of its answer when it was handed a request
+    (R1.33), and `extra_cfg` kept whole for whoever wires something of
     their own."""
 
     name: str
     prompt: str
     tools: tuple[str, ...] = ("*",)
     role: Role | None = None
+    on_handoff_return: Callable[[str], str] = str
     extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def offered(self, specs: tuple[ToolSpec, ...], mode: Mode) -> tuple[ToolSpec, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -88,6 +88,10 @@ class LiveRun:
         self._listen = listen
         self._writer = wiring.journal.writer(session)
         self.tracing = Tracing()
+        self.parent: str | None = None
+        self.depth = 0
+        self.known: dict[str, LiveRun] = {}
+        self.hand_over: Callable[[LiveRun, str, str], Awaitable[str]] | None = None
         self._sent: ModelRequest | None = None
         self._pausing = False
         self._approvals: dict[str, asyncio.Future[ApprovalGiven]] = {}
@@ -96,7 +100,7 @@ class LiveRun:
     def _write(self, events: tuple[Event, ...]) -> list[Event]:
         # Here, so that what is on record is what was shown; what the model reads is in other events.
         told = tuple(localised(event, self._wiring.words) for event in events)
-        chunks = self._writer.write(self.run, None, self._agent.name, told)
+        chunks = self._writer.write(self.run, self.parent, self._agent.name, told)
         for chunk in chunks:
             self.tracing(chunk)
             self._listen(chunk)
@@ -123,6 +127,23 @@ class LiveRun:
             compact_at=int(self._model.context * COMPACT_SHARE) if self._model else 0,
             tokens=self._tokens,
         )
+
+    def child(self, agent: Agent) -> LiveRun:
+        """A nested run of `agent` in the same session: same listener, approvals, budget and trace."""
+        nested = LiveRun(
+            self._wiring,
+            agent,
+            long_id("run"),
+            self.session,
+            State(),
+            self._listen,
+            self.approvals,
+            purse=self.purse,
+        )
+        nested.parent, nested.depth = self.run, self.depth + 1
+        nested.known, nested.tracing = self.known, self.tracing
+        nested.hand_over = self.hand_over
+        return nested
 
     def _warn(self, text: str) -> None:
         self.record(Notice(level="warning", text=text))
@@ -230,6 +251,7 @@ class LiveRun:
             editor=wiring.editor,
             plans=lambda: record.state.plans,
             ask=None if self.approvals == "none" else partial(self._ask, call),
+            hand_over=partial(self.hand_over, self) if self.hand_over is not None else None,
         )
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:

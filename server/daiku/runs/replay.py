@@ -26,6 +26,8 @@ from daiku.domain.events import (
     Edited,
     ErrorHappened,
     Event,
+    HandoffEnd,
+    HandoffStart,
     InputAsked,
     InputGiven,
     MessageSaid,
@@ -102,7 +104,7 @@ async def _play(recorded: _Recorded, state: State) -> State:
 
 ANY_LANGUAGE = translator("ja")
 """A record in English and one in Japanese say the same: both are compared in Japanese."""
-OUTSIDE = (PlanChanged, Edited, Checkpointed, Notice, BulletChanged)
+OUTSIDE = (PlanChanged, Edited, Checkpointed, Notice, BulletChanged, HandoffStart, HandoffEnd)
 """What tools and edges add; the loop does not decide it."""
 
 

@@ -33,6 +33,7 @@ from daiku.domain.runs import (
 )
 from daiku.domain.tools import ToolCall
 from daiku.runs.ending import end, time_is_up, unexpected
+from daiku.runs.handoff import hand_over
 from daiku.runs.history import events_of, last_start
 from daiku.runs.live import LiveRun, Paused
 from daiku.runs.wiring import Wiring
@@ -136,6 +137,7 @@ class Runs:
     async def _drive(self, live: LiveRun, *, again: bool = False) -> RunResult:
         """Run the loop as a task of its own, and see to it that the run ends in one status."""
         self._live[live.run] = live
+        live.known, live.hand_over = self._live, hand_over
         live.task = asyncio.create_task(self._loop(live, again=again))
         try:
             await asyncio.wait({live.task})
@@ -217,6 +219,8 @@ class Runs:
     async def cancel(self, run: str) -> RunResult:
         """End the run now, with what it started. A run that is not under way is ended on record."""
         live = self._live.get(run)
+        while live is not None and live.parent is not None:
+            live = self._live.get(live.parent)
         if live is None:
             return await self._cancel_on_record(run)
         if live.task is not None:
@@ -254,7 +258,7 @@ class Runs:
     ) -> None:
         """Answer an approval; also of a run that is not under way: it will find the answer."""
         given = ApprovalGiven(approval_id=approval_id, decision=decision, feedback=feedback)
-        with _Access(self, run) as live:
+        with _Access(self, self._asking(run, approval_id)) as live:
             asked = {a.approval_id for a in live.record.state.approvals.values()}
             if approval_id not in asked:
                 raise _usage(f"There is no approval {approval_id!r} in {run}.", "", "not_found")
@@ -264,7 +268,7 @@ class Runs:
 
     async def answer(self, run: str, input_id: str, text: str) -> None:
         """Answer a question of the run; also of one that is not under way."""
-        with _Access(self, run) as live:
+        with _Access(self, self._asking(run, input_id)) as live:
             asked = {i.input_id for i in live.record.state.inputs.values()}
             if input_id not in asked:
                 raise _usage(f"There is no question {input_id!r} in {run}.", "", "not_found")
@@ -288,7 +292,7 @@ class Runs:
 
     def running(self) -> tuple[str, ...]:
         """The runs under way in this process, oldest first."""
-        return tuple(self._live)
+        return tuple(run for run, live in self._live.items() if live.parent is None)
 
     async def stop_all(self) -> None:
         """Let go of every run without ending it on record: the next start finds it interrupted."""
@@ -297,6 +301,15 @@ class Runs:
         tasks = [live.task for live in self._live.values() if live.task is not None]
         if tasks:
             await asyncio.wait(tasks)
+
+    def _asking(self, run: str, question: str) -> str:
+        """The run that asked: `run`, or the nested one of it that did."""
+        for live in self._live.values():
+            state = live.record.state
+            approvals = {a.approval_id for a in state.approvals.values()}
+            if question in approvals | {i.input_id for i in state.inputs.values()}:
+                return live.run
+        return run
 
     def find(self, run: str) -> LiveRun | None:
         """The run if it is under way in this process."""

@@ -8,6 +8,7 @@ from daiku.tools.ask import ASK_TOOLS
 from daiku.tools.editor import EDITOR_TOOLS
 from daiku.tools.files import FILE_TOOLS
 from daiku.tools.git import GIT_TOOLS
+from daiku.tools.handoff import HANDOFF_TOOLS
 from daiku.tools.plan import PLAN_TOOLS
 from daiku.tools.search import SEARCH_TOOLS
 from daiku.tools.shell import shell_tools
@@ -28,5 +29,6 @@ def builtin_tools(home: Path | None = None, *, editor: bool = False) -> tuple[To
         *GIT_TOOLS,
         *web_tools(web),
         *PLAN_TOOLS,
+        *HANDOFF_TOOLS,
         *ASK_TOOLS,
     )

@@ -49,6 +49,7 @@ class ToolContext:
     emit: Callable[[Event], None]
     editor: Editor | None = None
     plans: Callable[[], tuple[Plan, ...]] = tuple
+    hand_over: Callable[[str, str], Awaitable[str]] | None = None
     extras: dict[str, Any] = field(default_factory=dict[str, Any])  # plug-ins' own wiring (R1.20)
     ask: Ask | None = None
     """None where nobody is there to be asked."""

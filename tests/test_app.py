@@ -1,0 +1,41 @@
+"""The composition root: what other packages bring is there, and cannot replace what is built in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from daiku.app import build
+from daiku.domain.config import Config
+from daiku.tools.disk import DiskWorkspace
+
+MODULE = """
+from daiku.domain.tools import ToolResult
+from daiku.tools.tool import Args, Tool
+
+class Nothing(Args):
+    "Tell the phase of the moon."
+
+async def run(args, context):
+    return ToolResult(ok=True, text="full")
+
+TOOLS = [Tool("moon/phase", "none", Nothing, run), Tool("files/read", "none", Nothing, run)]
+"""
+
+
+async def test_a_package_adds_tools_through_its_entry_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    (site / "moon-1.0.dist-info").mkdir(parents=True)
+    (site / "moon_tools.py").write_text(MODULE)
+    (site / "moon-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: moon\nVersion: 1.0\n")
+    entries = "[daiku.tools]\nmoon = moon_tools:TOOLS\nbroken = moon_tools:MISSING\n"
+    (site / "moon-1.0.dist-info/entry_points.txt").write_text(entries)
+    monkeypatch.syspath_prepend(str(site))
+    app = build(Config(), workspace=DiskWorkspace((tmp_path,)), home=tmp_path / "home")
+    specs = {spec.name: spec for spec in app.tools()}
+    assert specs["moon/phase"].description == "Tell the phase of the moon."
+    assert "path" in str(specs["files/read"].parameters)
+    await app.aclose()
