@@ -18,7 +18,7 @@ Use: TypeAlias = Literal["validation", "serialization"]
 Roots: TypeAlias = dict[tuple[type[BaseModel], Use], str]
 Requests: TypeAlias = Mapping[str, tuple[type[BaseModel], type[BaseModel] | None]]
 
-HEADER = """// GENERATED from server/daiku/api.py and domain/events.py by .dev/gen.py; do not edit, run `npm run gen`.
+HEADER = """// GENERATED from server/daiku/api and domain/events.py by .dev/gen.py; do not edit, run `npm run gen`.
 
 /** Any JSON object. */
 export type JsonObject = { [key: string]: unknown };

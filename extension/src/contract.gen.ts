@@ -1,4 +1,4 @@
-// GENERATED from server/daiku/api.py and domain/events.py by .dev/gen.py; do not edit, run `npm run gen`.
+// GENERATED from server/daiku/api and domain/events.py by .dev/gen.py; do not edit, run `npm run gen`.
 
 /** Any JSON object. */
 export type JsonObject = { [key: string]: unknown };
@@ -142,10 +142,12 @@ export interface CodeResult {
   files: FileStat[];
 }
 
+/** A command that was run. One that was refused or never started has exit code 1. */
 export interface CommandOutcome {
   command: string;
   exitCode: number;
   output: string;
+  callId: string;
 }
 
 /** `commands` to run as they are, or an `instruction` that the runner turns into commands. */

@@ -1,0 +1,57 @@
+"""What there is: models, tools, agents."""
+
+from __future__ import annotations
+
+from daiku.domain.base import JsonObject, Wire
+from daiku.domain.errors import Failure
+from daiku.domain.tools import Effect
+
+
+class ModelOffer(Wire):
+    """A model that can be chosen; `id` is `provider/name`. Tokens are 0 where unknown."""
+
+    id: str
+    provider: str
+    name: str
+    context: int = 0
+    max_output: int = 0
+    tools: bool = True
+    images: bool = False
+    thinking: bool = False
+    trait: str = ""
+
+
+class ProviderState(Wire):
+    """A provider, and why it cannot be used where it cannot."""
+
+    provider: str
+    usable: bool
+    error: Failure | None = None
+
+
+class ModelsResult(Wire):
+    models: tuple[ModelOffer, ...]
+    providers: tuple[ProviderState, ...]
+    selected: str | None = None
+    """The `id` that a request without `model` uses; absent where no provider is usable."""
+
+
+class ToolInfo(Wire):
+    name: str
+    description: str
+    parameters: JsonObject
+    effect: Effect
+
+
+class ToolsResult(Wire):
+    tools: tuple[ToolInfo, ...]
+
+
+class AgentInfo(Wire):
+    name: str
+    description: str
+    tools: tuple[str, ...] = ()
+
+
+class AgentsResult(Wire):
+    agents: tuple[AgentInfo, ...]

@@ -1,0 +1,110 @@
+"""Requests that start a run, go on with one, or speak to one under way, and what they answer."""
+
+from __future__ import annotations
+
+from daiku.api.base import Id, Token
+from daiku.domain.base import Wire
+from daiku.domain.events import ApprovalDecision
+from daiku.domain.handovers import CommandOutcome
+from daiku.domain.messages import Image
+from daiku.domain.patches import FileStat
+from daiku.domain.plans import Plan
+from daiku.domain.research import Research
+from daiku.domain.runs import ApprovalMode, ContextItem, Mode, RunLimits, RunResult
+
+
+class RunStart(Wire):
+    """What every request that starts or goes on with a run may carry."""
+
+    session_id: Id | None = None
+    """Absent: a new session is made."""
+    model: str | None = None
+    """`name` or `provider/name`; absent: as the settings say."""
+    approvals: ApprovalMode | None = None
+    """Absent: `ask`."""
+    limits: RunLimits | None = None
+    work_done_token: Token | None = None
+    partial_result_token: Token | None = None
+
+
+class ChatParams(RunStart):
+    text: str
+    mode: Mode | None = None
+    context: tuple[ContextItem, ...] = ()
+    images: tuple[Image, ...] = ()
+
+
+class PlanParams(RunStart):
+    goal: str
+    context: tuple[ContextItem, ...] = ()
+
+
+class PlanResult(RunResult):
+    plan: Plan | None = None
+
+
+class ResearchParams(RunStart):
+    """A `question`, or the plan to find out for."""
+
+    plan_id: Id | None = None
+    question: str | None = None
+
+
+class ResearchResult(RunResult, Research):
+    """Queries also where nothing could be looked up."""
+
+
+class CodeParams(RunStart):
+    """`instruction`, or the plan (and one of its steps) to carry out."""
+
+    instruction: str | None = None
+    plan_id: Id | None = None
+    step_id: Id | None = None
+    context: tuple[ContextItem, ...] = ()
+
+
+class CodeResult(RunResult):
+    files: tuple[FileStat, ...] = ()
+
+
+class CommandsParams(RunStart):
+    """`commands` to run as they are, or an `instruction` that the runner turns into commands."""
+
+    instruction: str | None = None
+    commands: tuple[str, ...] = ()
+
+
+class CommandsResult(RunResult):
+    commands: tuple[CommandOutcome, ...] = ()
+
+
+class ResumeParams(Wire):
+    run_id: Id
+    approvals: ApprovalMode | None = None
+    work_done_token: Token | None = None
+    partial_result_token: Token | None = None
+
+
+# ---- a run under way
+
+
+class RunRef(Wire):
+    run_id: Id
+
+
+class SteerParams(Wire):
+    run_id: Id
+    text: str
+
+
+class ApproveParams(Wire):
+    run_id: Id
+    approval_id: Id
+    decision: ApprovalDecision
+    feedback: str | None = None
+
+
+class AnswerParams(Wire):
+    run_id: Id
+    input_id: Id
+    text: str

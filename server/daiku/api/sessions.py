@@ -1,0 +1,63 @@
+"""Conversations over the wire: lists, chunks of the past, forks, exports."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from daiku.api.base import Id
+from daiku.domain.base import JsonObject, Wire
+from daiku.domain.sessions import Session
+
+
+class SessionNewParams(Wire):
+    title: str | None = None
+
+
+class SessionListParams(Wire):
+    query: str | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+
+
+class SessionListResult(Wire):
+    sessions: tuple[Session, ...]
+
+
+class SessionRef(Wire):
+    session_id: Id
+
+
+class SessionGetParams(SessionRef):
+    after_seq: Annotated[int, Field(ge=0)] = 0
+
+
+class ChunkRecord(Wire):
+    """A Chunk as it is stored and sent; `data` by `type` in `daiku.domain.events.EVENTS`."""
+
+    seq: int
+    seq_from: int | None = None
+    """Set where one chunk stands for the adjacent deltas `seqFrom`…`seq` (a slow client)."""
+    time: str
+    session: str
+    run: str
+    parent: str | None = None
+    agent: str
+    type: str
+    data: JsonObject
+
+
+class SessionGetResult(Wire):
+    session: Session
+    chunks: tuple[ChunkRecord, ...]
+
+
+class SessionForkParams(SessionRef):
+    at_seq: Annotated[int, Field(ge=0)]
+
+
+ExportFormat = Literal["markdown", "json", "jsonl"]
+
+
+class SessionExportParams(SessionRef):
+    format: ExportFormat = "markdown"

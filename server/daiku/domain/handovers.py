@@ -1,0 +1,107 @@
+"""What one stage of work hands to the next: plan, findings, edits, commands, report; and what proves a step."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from daiku.domain.base import Wire
+from daiku.domain.patches import FileStat
+from daiku.domain.plans import Plan
+from daiku.domain.research import Research
+
+
+class CommandOutcome(Wire):
+    """A command that was run. One that was refused or never started has exit code 1."""
+
+    command: str
+    exit_code: int
+    output: str
+    call_id: str = ""
+
+
+class Proof(Wire):
+    """What a claim rests on: a command's exit code, the diagnostics of a path, or the diff of a checkpoint.
+
+    `ref` finds it in the journal: the id of the call or of the checkpoint.
+    """
+
+    kind: Literal["exit_code", "diagnostics", "diff"]
+    subject: str
+    """The command, or the path."""
+    ref: str
+    ok: bool
+    value: str = ""
+    """The exit code, the number of problems, or lines added and removed."""
+
+
+class Claim(Wire):
+    """One sentence of a report with what it rests on; without proof it is an assertion and is shown as one."""
+
+    text: str
+    proofs: tuple[Proof, ...] = ()
+
+
+class Report(Wire):
+    """What came of the work, in words, and each claim with its proofs."""
+
+    text: str
+    claims: tuple[Claim, ...] = ()
+
+
+class PlanMade(Wire):
+    """The planner hands over a plan with at least one step."""
+
+    kind: Literal["plan"] = "plan"
+    plan: Plan
+
+
+class Findings(Research):
+    """The researcher hands over what was found, by address; nothing found is valid too."""
+
+    kind: Literal["findings"] = "findings"
+
+
+class EditsMade(Wire):
+    """The coder hands over the files that it changed, as they really were changed, and its notes."""
+
+    kind: Literal["edits"] = "edits"
+    files: tuple[FileStat, ...] = ()
+    checkpoints: tuple[str, ...] = ()
+    notes: str = ""
+
+
+class CommandsRun(Wire):
+    """The runner hands over every command that it really ran, in order, and its notes."""
+
+    kind: Literal["commands"] = "commands"
+    commands: tuple[CommandOutcome, ...] = ()
+    notes: str = ""
+
+
+class ReportMade(Wire):
+    """The reporter hands over its report."""
+
+    kind: Literal["report"] = "report"
+    report: Report
+
+
+Handover: TypeAlias = Annotated[
+    PlanMade | Findings | EditsMade | CommandsRun | ReportMade, Field(discriminator="kind")
+]
+"""Read by `kind`; validated on every edge."""
+
+
+class Brief(Wire):
+    """What a stage is given: the request, and what the stages before it handed over so far.
+
+    The coder gets plan, step and findings (R0.102); the runner also the edits; the reporter everything.
+    """
+
+    request: str
+    plan: Plan | None = None
+    step_id: str = ""
+    findings: Findings | None = None
+    edits: EditsMade | None = None
+    commands: CommandsRun | None = None
