@@ -37,12 +37,14 @@ export interface ApprovalAsked {
   why: string;
   callId: string;
   remember: string;
+  hunks: number;
 }
 
 export interface ApprovalGiven {
   approvalId: string;
   decision: "allow_once" | "allow_always" | "reject_once" | "reject_always";
   feedback?: string;
+  hunks?: number[];
 }
 
 export interface ApproveParams {
@@ -50,6 +52,17 @@ export interface ApproveParams {
   approvalId: string;
   decision: "allow_once" | "allow_always" | "reject_once" | "reject_always";
   feedback?: string | null;
+  hunks?: number[] | null;
+}
+
+/** What a stage is given: the request, and what the stages before it handed over so far. The coder gets plan, step and findings (R0.102); the runner also the edits; the reporter everything. */
+export interface Brief {
+  request: string;
+  plan?: Plan;
+  stepId: string;
+  findings?: Findings;
+  edits?: EditsMade;
+  commands?: CommandsRun;
 }
 
 export interface BulletChanged {
@@ -71,6 +84,38 @@ export interface CallPartInput {
   callId: string;
   name: string;
   input: JsonObject;
+}
+
+/** Adjacent lines that changed. Lines count from 1; a side without lines names the line before it. `text` is the changed lines alone, with `-` or `+` before each (git's note where the last line has no end). `touched`: the person changed lines of it since; rejecting a whole file leaves it. */
+export interface ChangeHunk {
+  hunkId: string;
+  oldStart: number;
+  oldLines: number;
+  newStart: number;
+  newLines: number;
+  text: string;
+  state: "open" | "accepted";
+  touched: boolean;
+}
+
+/** One file that the session changed and that is not decided on yet. `before` is its old name where it was renamed. A file without hunks (empty, binary, only renamed) is decided on as a whole. */
+export interface ChangedFile {
+  path: string;
+  kind: "create" | "edit" | "delete" | "rename";
+  added: number;
+  removed: number;
+  hunks: ChangeHunk[];
+  before?: string;
+  binary: boolean;
+}
+
+export interface ChangesParams {
+  sessionId: string;
+}
+
+export interface ChangesResult {
+  files: ChangedFile[];
+  checkpointId?: string;
 }
 
 export interface ChatParams {
@@ -106,6 +151,12 @@ export interface CheckpointRef {
 export interface Checkpointed {
   checkpointId: string;
   files: string[];
+}
+
+/** One sentence of a report with what it rests on; without proof it is an assertion and is shown as one. */
+export interface Claim {
+  text: string;
+  proofs: Proof[];
 }
 
 /** `initializationOptions.client`: what the client does itself. */
@@ -173,6 +224,13 @@ export interface CommandsResult {
   commands: CommandOutcome[];
 }
 
+/** The runner hands over every command that it really ran, in order, and its notes. */
+export interface CommandsRun {
+  kind: "commands";
+  commands: CommandOutcome[];
+  notes: string;
+}
+
 /** History up to here was replaced by `summary`; the last `kept` messages stay as they are. */
 export interface Compacted {
   summary: string;
@@ -195,6 +253,23 @@ export interface ContextItemInput {
   uri?: string | null;
   range?: Range | null;
   text?: string | null;
+}
+
+/** Without `path` all files, without `hunkIds` the whole file. */
+export interface DecideParams {
+  sessionId: string;
+  decision: "accept" | "reject";
+  path?: string | null;
+  hunkIds?: string[] | null;
+}
+
+/** What a nested run did, as its parent counts it: `core.evidence.Done` without what is under way. */
+export interface Deeds {
+  files: FileStat[];
+  checkpoints: string[];
+  commands: CommandOutcome[];
+  proofs: Proof[];
+  leftovers: LeftoverPlace[];
 }
 
 export interface Delta {
@@ -260,6 +335,14 @@ export interface EditorSaveParams {
   uris: string[];
 }
 
+/** The coder hands over the files that it changed, as they really were changed, and its notes. */
+export interface EditsMade {
+  kind: "edits";
+  files: FileStat[];
+  checkpoints: string[];
+  notes: string;
+}
+
 export interface ErrorHappened {
   kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "internal";
   message: string;
@@ -283,10 +366,6 @@ export interface FileStat {
   removed: number;
 }
 
-export interface FilesResult {
-  files: FileStat[];
-}
-
 /** A page that a web tool really returned for `query`; `text` is what stands there, as far as it was read. */
 export interface Finding {
   query: string;
@@ -295,16 +374,36 @@ export interface Finding {
   text: string;
 }
 
+/** The researcher hands over what was found, by address; nothing found is valid too. */
+export interface Findings {
+  queries: string[];
+  results: Finding[];
+  askUser: string;
+  kind: "findings";
+}
+
+/** A nested run came back: its words, what it hands over (None: it has nothing of a kind to hand over, or what it had could not be used: then `problem` says why), what it did and what it used. */
 export interface HandoffEnd {
   from: string;
   to: string;
   result: string;
+  run: string;
+  callId: string;
+  handover?: PlanMade | Findings | EditsMade | CommandsRun | ReportMade;
+  problem: string;
+  deeds?: Deeds;
+  usage?: Usage;
+  rounds: number;
+  tainted: boolean;
 }
 
+/** A nested run begins: `run` is its id, `call_id` the call of the parent that it answers. */
 export interface HandoffStart {
   from: string;
   to: string;
   request: string;
+  run: string;
+  callId: string;
 }
 
 /** A picture for the model: base64 data and its media type (image/png, …). */
@@ -346,6 +445,13 @@ export interface InputGiven {
   text: string;
 }
 
+/** A command (or a call of another program's tool) that ran after a checkpoint: its effects stay. */
+export interface Irrevocable {
+  command: string;
+  exitCode?: number;
+  time: string;
+}
+
 export interface LanguageModelMessage {
   role: "system" | "user" | "assistant";
   parts: (TextPart | ThinkingPart | ImagePart | CallPart | ResultPart)[];
@@ -371,6 +477,13 @@ export interface LanguageModelTool {
   name: string;
   description: string;
   inputSchema: JsonObject;
+}
+
+/** An unfinished line that changes put into a file (`count` times; below zero: took away). */
+export interface LeftoverPlace {
+  path: string;
+  text: string;
+  count: number;
 }
 
 /** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. */
@@ -413,6 +526,15 @@ export interface Notice {
   rules: RulesText[];
 }
 
+export interface OriginalParams {
+  sessionId: string;
+  path: string;
+}
+
+export interface OriginalResult {
+  text?: string;
+}
+
 /** A goal and its steps (R4.31–R4.33). */
 export interface Plan {
   planId: string;
@@ -424,6 +546,12 @@ export interface Plan {
 }
 
 export interface PlanChanged {
+  plan: Plan;
+}
+
+/** The planner hands over a plan with at least one step. */
+export interface PlanMade {
+  kind: "plan";
   plan: Plan;
 }
 
@@ -467,6 +595,15 @@ export interface Position {
   character: number;
 }
 
+/** What a claim rests on: a command's exit code, the diagnostics of a path, or the diff of a checkpoint. `ref` finds it in the journal: the id of the call or of the checkpoint. */
+export interface Proof {
+  kind: "exit_code" | "diagnostics" | "diff";
+  subject: string;
+  ref: string;
+  ok: boolean;
+  value: string;
+}
+
 /** A provider, and why it cannot be used where it cannot. */
 export interface ProviderState {
   provider: string;
@@ -477,6 +614,18 @@ export interface ProviderState {
 export interface Range {
   start: Position;
   end: Position;
+}
+
+/** What came of the work, in words, and each claim with its proofs. */
+export interface Report {
+  text: string;
+  claims: Claim[];
+}
+
+/** The reporter hands over its report. */
+export interface ReportMade {
+  kind: "report";
+  report: Report;
 }
 
 /** A `question`, or the plan to find out for. */
@@ -505,6 +654,21 @@ export interface ResearchResult {
   error?: Failure;
 }
 
+/** `checkpointId` brings back what was there before restoring (redo). */
+export interface RestoreResult {
+  files: FileStat[];
+  cannotUndo: Irrevocable[];
+  checkpointId?: string;
+}
+
+/** Files were brought back to `checkpoint_id`; `redo` is the checkpoint that was taken before it. */
+export interface Restored {
+  checkpointId: string;
+  files: FileStat[];
+  cannotUndo: Irrevocable[];
+  redo?: string;
+}
+
 export interface ResultPart {
   type: "result";
   callId: string;
@@ -522,6 +686,14 @@ export interface ResumeParams {
   approvals?: "ask" | "edits" | "all" | "none" | null;
   workDoneToken?: number | string | null;
   partialResultToken?: number | string | null;
+}
+
+/** The person accepted or rejected changes of one file: `hunks` of them, 0 where there are none to count. `checkpoint_id` holds how the review stood after it, and the files as they were before. */
+export interface Reviewed {
+  decision: "accept" | "reject";
+  path: string;
+  hunks: number;
+  checkpointId?: string;
 }
 
 /** A rules file below a root, as it is told to the model; without trust it is data. */
@@ -572,7 +744,7 @@ export interface RunResult {
   error?: Failure;
 }
 
-/** First event of a run. `prompt` is what the person said; `images` and `context` what came along. With `calls` the run carries these out, one by one, and asks no model. */
+/** First event of a run. `prompt` is what the person said; `images` and `context` what came along. With `calls` the run carries these out, one by one, and asks no model. `brief` is what a stage of work was given; `tainted`: text from outside is in it. */
 export interface RunStarted {
   prompt: string;
   mode: "ask" | "plan" | "act";
@@ -581,6 +753,8 @@ export interface RunStarted {
   context: ContextItem[];
   images: Image[];
   calls: ToolCall[];
+  brief?: Brief;
+  tainted: boolean;
 }
 
 /** `capabilities.experimental.daiku` of the initialize answer. */
@@ -814,6 +988,8 @@ export type Chunk =
   | (Envelope & { type: "plan"; data: PlanChanged })
   | (Envelope & { type: "edit"; data: Edited })
   | (Envelope & { type: "checkpoint"; data: Checkpointed })
+  | (Envelope & { type: "review"; data: Reviewed })
+  | (Envelope & { type: "restored"; data: Restored })
   | (Envelope & { type: "usage"; data: Used })
   | (Envelope & { type: "notice"; data: Notice })
   | (Envelope & { type: "error"; data: ErrorHappened })
@@ -848,7 +1024,10 @@ export interface Requests {
   "daiku/plan/update": [params: PlanUpdateParams, result: Plan];
   "daiku/plan/approve": [params: PlanRef, result: Plan];
   "daiku/checkpoint/list": [params: SessionRef, result: CheckpointListResult];
-  "daiku/checkpoint/restore": [params: CheckpointRef, result: FilesResult];
+  "daiku/checkpoint/restore": [params: CheckpointRef, result: RestoreResult];
+  "daiku/changes/list": [params: ChangesParams, result: ChangesResult];
+  "daiku/changes/decide": [params: DecideParams, result: ChangesResult];
+  "daiku/changes/original": [params: OriginalParams, result: OriginalResult];
   "daiku/models": [params: Nothing, result: ModelsResult];
   "daiku/tools": [params: Nothing, result: ToolsResult];
   "daiku/agents": [params: Nothing, result: AgentsResult];

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Never, TypeVar, assert_never
 
-from daiku.core.context import is_rules, render_prompt, rules_message, summary_message
+from daiku.core.context import is_rules, render_prompt, rules_message, summary_message, undone_note
+from daiku.core.evidence import Done, did_begin, did_edit, did_hand_over, did_keep, did_respond
 from daiku.core.refs import filled
 from daiku.core.repetition import Trail, closed, edited, replied, responded, told
 from daiku.domain.events import (
@@ -28,6 +29,8 @@ from daiku.domain.events import (
     MessageSaid,
     Notice,
     PlanChanged,
+    Restored,
+    Reviewed,
     RulesText,
     RunFinished,
     RunStarted,
@@ -37,6 +40,7 @@ from daiku.domain.events import (
     ToolResponded,
     Used,
 )
+from daiku.domain.handovers import Brief, PlanMade
 from daiku.domain.messages import AssistantMessage, Image, Message, ToolMessage, Usage, UserMessage
 from daiku.domain.plans import Plan
 from daiku.domain.runs import Mode, RunLimits
@@ -58,7 +62,9 @@ class State(NamedTuple):
     them that are under way. `held` waits until no call is pending: a message between calls and
     their results would be refused by every provider. `errors` counts replies in a row of which no
     call could be carried out; `went_well` says that one of the present reply was. `given` are calls
-    that the run was handed instead of a model. `trail` shows whether it goes round in circles.
+    that the run was handed instead of a model. `trail` shows whether it goes round in circles. `done`
+    is what it really did, its nested runs included; `handoffs` are those that are under way (by call)
+    and `returned` those that came back, in order; `nested_rounds` are the turns of the latter.
     """
 
     started_run: bool = False
@@ -67,6 +73,11 @@ class State(NamedTuple):
     model: str = ""
     limits: RunLimits = RunLimits()
     given: tuple[ToolCall, ...] = ()
+    brief: Brief | None = None
+    done: Done = Done()
+    handoffs: Mapping[str, HandoffStart] = NOTHING
+    returned: tuple[HandoffEnd, ...] = ()
+    nested_rounds: int = 0
     messages: tuple[Message, ...] = ()
     pending: tuple[ToolCall, ...] = ()
     started: frozenset[str] = frozenset()
@@ -105,19 +116,25 @@ def apply(state: State, event: Event) -> State:
         case MessageSaid():
             return _said(state, event)
         case ToolCalled():
-            return state._replace(started=state.started | {event.id})
+            return state._replace(started=state.started | {event.id}, done=did_begin(state.done, event))
         case ToolResponded():
-            return _responded(state, event)
+            return _responded(state._replace(done=did_respond(state.done, event)), event)
         case Used():
             return _used(state, event)
         case Edited():
-            return state._replace(trail=edited(state.trail, event))
+            return state._replace(trail=edited(state.trail, event), done=did_edit(state.done, event))
         case Notice():
             return _noticed(state, event) if event.rules else state
-        case Checkpointed() | BulletChanged():
+        case Checkpointed():
+            return state._replace(done=did_keep(state.done, event))
+        case Reviewed() | Restored():
+            return _undone(state, event)
+        case AgentStart() | AgentEnd() | BulletChanged():
             return state
-        case AgentStart() | AgentEnd() | HandoffStart() | HandoffEnd():
-            return state
+        case HandoffStart():
+            return state._replace(handoffs=_with(state.handoffs, event.call_id, event))
+        case HandoffEnd():
+            return _handed_back(state, event)
         case ApprovalAsked():
             return state._replace(approvals=_with(state.approvals, event.call_id, event))
         case ApprovalGiven():
@@ -160,10 +177,13 @@ def _begun(state: State, event: RunStarted) -> State:
         model=event.model,
         limits=event.limits,
         given=event.calls,
+        brief=event.brief,
         messages=(*settled.messages, asked),
-        plans=state.plans,
+        plans=state.plans
+        if event.brief is None or event.brief.plan is None
+        else _with_plan(state.plans, event.brief.plan),
         rules=state.rules,
-        tainted=state.tainted,
+        tainted=state.tainted or event.tainted,
         context_tokens=state.context_tokens,
     )
 
@@ -257,11 +277,34 @@ def _used(state: State, event: Used) -> State:
     )
 
 
+def _handed_back(state: State, event: HandoffEnd) -> State:
+    """What a nested run did and used is its parent's too, and a plan that it made is known here."""
+    handover = event.handover
+    return state._replace(
+        done=did_hand_over(state.done, event),
+        returned=(*state.returned, event),
+        handoffs=MappingProxyType({k: v for k, v in state.handoffs.items() if k != event.call_id}),
+        nested_rounds=state.nested_rounds + event.rounds,
+        usage=state.usage if event.usage is None else state.usage.plus(event.usage),
+        tainted=state.tainted or event.tainted,
+        plans=_with_plan(state.plans, handover.plan) if isinstance(handover, PlanMade) else state.plans,
+    )
+
+
 def _noticed(state: State, event: Notice) -> State:
     """Rules of a folder join the conversation like a word of the person's: not between calls and results."""
     rules = {**state.rules, **{each.path: each for each in event.rules}}
     state = state._replace(rules=MappingProxyType(rules))
-    said = rules_message(event.rules)
+    return _told(state, rules_message(event.rules))
+
+
+def _undone(state: State, event: Reviewed | Restored) -> State:
+    """What the person took back is told to the model: its own edits are no longer what it remembers."""
+    note = undone_note(event)
+    return _told(state, UserMessage(text=note)) if note else state
+
+
+def _told(state: State, said: UserMessage) -> State:
     if state.pending:
         return state._replace(held=(*state.held, said))
     return state._replace(messages=(*state.messages, said))

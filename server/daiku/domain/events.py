@@ -14,16 +14,19 @@ from pydantic_core import PydanticSerializationError
 
 from daiku.domain.base import JsonObject, Wire
 from daiku.domain.errors import FailureKind
+from daiku.domain.handovers import Brief, Deeds, Handover
 from daiku.domain.messages import Image, Usage
 from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan
+from daiku.domain.review import Irrevocable, ReviewDecision
 from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
 from daiku.domain.tools import ToolCall, ToolImage
 
 
 class RunStarted(Wire):
     """First event of a run. `prompt` is what the person said; `images` and `context` what came along.
-    With `calls` the run carries these out, one by one, and asks no model."""
+    With `calls` the run carries these out, one by one, and asks no model. `brief` is what a stage of
+    work was given; `tainted`: text from outside is in it."""
 
     type: ClassVar[str] = "run_started"
     prompt: str
@@ -33,6 +36,8 @@ class RunStarted(Wire):
     context: tuple[ContextItem, ...] = ()
     images: tuple[Image, ...] = ()
     calls: tuple[ToolCall, ...] = ()
+    brief: Brief | None = None
+    tainted: bool = False
 
 
 class RunFinished(Wire):
@@ -53,17 +58,32 @@ class AgentEnd(Wire):
 
 
 class HandoffStart(Wire):
+    """A nested run begins: `run` is its id, `call_id` the call of the parent that it answers."""
+
     type: ClassVar[str] = "handoff_start"
     source: str = Field(alias="from")
     to: str
     request: str
+    run: str = ""
+    call_id: str = ""
 
 
 class HandoffEnd(Wire):
+    """A nested run came back: its words, what it hands over (None: it has nothing of a kind to hand
+    over, or what it had could not be used: then `problem` says why), what it did and what it used."""
+
     type: ClassVar[str] = "handoff_end"
     source: str = Field(alias="from")
     to: str
     result: str
+    run: str = ""
+    call_id: str = ""
+    handover: Handover | None = None
+    problem: str = ""
+    deeds: Deeds | None = None
+    usage: Usage | None = None
+    rounds: int = 0
+    tainted: bool = False
 
 
 class MessageSaid(Wire):
@@ -139,6 +159,8 @@ class ApprovalAsked(Wire):
     why: str
     call_id: str = ""
     remember: str = ""
+    hunks: int = 0
+    """How many hunks of the preview can be chosen from; 0 where it is all or nothing."""
 
 
 class ApprovalGiven(Wire):
@@ -146,6 +168,8 @@ class ApprovalGiven(Wire):
     approval_id: str
     decision: ApprovalDecision
     feedback: str | None = None
+    hunks: tuple[int, ...] | None = None
+    """Of the previewed edit, only these are wanted (0-based, in the order of the diff); None: all."""
 
 
 class InputAsked(Wire):
@@ -179,6 +203,27 @@ class Checkpointed(Wire):
     type: ClassVar[str] = "checkpoint"
     checkpoint_id: str
     files: tuple[str, ...]
+
+
+class Reviewed(Wire):
+    """The person accepted or rejected changes of one file: `hunks` of them, 0 where there are none to
+    count. `checkpoint_id` holds how the review stood after it, and the files as they were before."""
+
+    type: ClassVar[str] = "review"
+    decision: ReviewDecision
+    path: str
+    hunks: int
+    checkpoint_id: str | None = None
+
+
+class Restored(Wire):
+    """Files were brought back to `checkpoint_id`; `redo` is the checkpoint that was taken before it."""
+
+    type: ClassVar[str] = "restored"
+    checkpoint_id: str
+    files: tuple[FileStat, ...]
+    cannot_undo: tuple[Irrevocable, ...] = ()
+    redo: str | None = None
 
 
 class Used(Wire):
@@ -255,6 +300,8 @@ Event: TypeAlias = (
     | PlanChanged
     | Edited
     | Checkpointed
+    | Reviewed
+    | Restored
     | Used
     | Notice
     | ErrorHappened

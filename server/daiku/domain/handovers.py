@@ -36,6 +36,24 @@ class Proof(Wire):
     """The exit code, the number of problems, or lines added and removed."""
 
 
+class LeftoverPlace(Wire):
+    """An unfinished line that changes put into a file (`count` times; below zero: took away)."""
+
+    path: str
+    text: str
+    count: int
+
+
+class Deeds(Wire):
+    """What a nested run did, as its parent counts it: `core.evidence.Done` without what is under way."""
+
+    files: tuple[FileStat, ...] = ()
+    checkpoints: tuple[str, ...] = ()
+    commands: tuple[CommandOutcome, ...] = ()
+    proofs: tuple[Proof, ...] = ()
+    leftovers: tuple[LeftoverPlace, ...] = ()
+
+
 class Claim(Wire):
     """One sentence of a report with what it rests on; without proof it is an assertion and is shown as one."""
 

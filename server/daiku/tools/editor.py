@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from daiku.core.ports import Diagnostic, Editor, Location
+from daiku.domain.base import JsonObject
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolResult
 from daiku.tools.tool import Args, Tool, ToolContext, failed
@@ -30,18 +32,21 @@ class PlaceArgs(Args):
 
 
 async def diagnostics(args: DiagnosticsArgs, context: ToolContext) -> ToolResult:
-    """Errors and warnings as the editor shows them, the worst first."""
+    """Errors and warnings as the editor shows them, the worst first. `data` = {errors: count by path}."""
     if context.editor is None:
         return failed(NO_EDITOR)
     found = await context.editor.diagnostics(args.path)
     order = ("error", "warning", "info", "hint")
     ranked = sorted(found, key=lambda d: (order.index(d.severity), d.path, d.range.start.line))
     where = f" in {args.path}" if args.path else ""
+    errors: dict[str, JsonValue] = dict(Counter(d.path for d in ranked if d.severity == "error"))
+    data: JsonObject = {"errors": errors}
     if not ranked:
-        return ToolResult(ok=True, text=f"No problems{where}.")
+        return ToolResult(ok=True, text=f"No problems{where}.", data=data)
     counts = {name: sum(d.severity == name for d in ranked) for name in order}
     head = ", ".join(f"{n} {name}{'s' if n > 1 else ''}" for name, n in counts.items() if n)
-    return ToolResult(ok=True, text="\n".join([f"{head}{where}:", *_limited([_problem(d) for d in ranked])]))
+    lines = [f"{head}{where}:", *_limited([_problem(d) for d in ranked])]
+    return ToolResult(ok=True, text="\n".join(lines), data=data)
 
 
 async def definition(args: PlaceArgs, context: ToolContext) -> ToolResult:
