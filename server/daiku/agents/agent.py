@@ -10,7 +10,11 @@ from typing import Any
 
 from daiku.agents.researcher import RESEARCH
 from daiku.agents.role import Role
+from daiku.core.parse import Unreadable
+from daiku.core.state import State
 from daiku.domain.errors import Failure, UsageError
+from daiku.domain.handovers import Brief, Handover
+from daiku.domain.messages import Reply
 from daiku.domain.runs import Mode
 from daiku.domain.tools import Effect, ToolSpec
 
@@ -29,13 +33,20 @@ class Agent:
     """A role (R1.18–R1.21): a name, a prompt template, the tools it may use (patterns), the form it
     answers in (None: words and tool calls), what becomes of its answer when it was handed a request
     (R1.33), and `extra_cfg` kept whole for whoever wires something of
-    their own."""
+    their own.
+
+    As a stage of work: `request` is what it is told for a Brief, `hand_back` what its finished run
+    hands over, read from the state, or why there is nothing fit to be handed over. With `drive` it
+    has no model of its own: its next reply is worked out from the state. All three are pure."""
 
     name: str
     prompt: str
     tools: tuple[str, ...] = ("*",)
     role: Role | None = None
     on_handoff_return: Callable[[str], str] = str
+    request: Callable[[Brief], str] | None = None
+    hand_back: Callable[[State], Handover | Unreadable] | None = None
+    drive: Callable[[State], Reply] | None = None
     extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def offered(self, specs: tuple[ToolSpec, ...], mode: Mode) -> tuple[ToolSpec, ...]:
