@@ -63,6 +63,8 @@ export interface Brief {
   findings?: Findings;
   edits?: EditsMade;
   commands?: CommandsRun;
+  proofs: Proof[];
+  code: string;
 }
 
 export interface BulletChanged {
@@ -276,11 +278,32 @@ export interface Delta {
   text: string;
 }
 
+/** `expected`: the cells' texts that the edit was made against; others are refused. */
+export interface EditNotebookParams {
+  uri: string;
+  expected: string[];
+  cells: NewCell[];
+}
+
+export interface EditNotebookResult {
+  applied: boolean;
+  reason?: string;
+}
+
 export interface Edited {
   files: FileStat[];
   checkpointId: string;
   callId: string;
   diff: string;
+}
+
+/** One cell of an open notebook. `uri` is its own document's; `id` the notebook format's, where it has one. */
+export interface EditorCell {
+  uri: string;
+  kind: "code" | "markup";
+  language: string;
+  text: string;
+  id?: string;
 }
 
 export interface EditorDiagnostic {
@@ -289,15 +312,21 @@ export interface EditorDiagnostic {
   severity: "error" | "warning" | "info" | "hint";
   message: string;
   source?: string;
+  cell?: number | null;
 }
 
-/** Absent `uri`: of all files. */
+/** Absent `uri`: of all files. `settle`: the problems of these files, opened and waited for until they are about the present texts (or nothing more is to be expected), and only the errors of others. */
 export interface EditorDiagnosticsParams {
   uri?: string;
+  settle?: string[];
 }
 
 export interface EditorDiagnosticsResult {
   diagnostics: EditorDiagnostic[];
+}
+
+export interface EditorFileParams {
+  uri: string;
 }
 
 export interface EditorLocation {
@@ -322,6 +351,12 @@ export interface EditorModel {
 
 export interface EditorModelsResult {
   models: EditorModel[];
+}
+
+/** A notebook as the editor has it, unsaved changes included; without `cells` it is not open there. */
+export interface EditorNotebook {
+  dirty?: boolean;
+  cells?: EditorCell[] | null;
 }
 
 /** `position` in the units of the negotiated position encoding, as everywhere on this wire. */
@@ -514,6 +549,14 @@ export interface ModelsResult {
   models: ModelOffer[];
   providers: ProviderState[];
   selected?: string;
+}
+
+/** A cell as it should stand: `at` is the number (from 0) of the cell that it was; absent: a new one. */
+export interface NewCell {
+  at?: number;
+  kind: "code" | "markup";
+  language: string;
+  text: string;
 }
 
 /** No params. */
@@ -1041,6 +1084,8 @@ export interface ClientRequests {
   "daiku/editor/definition": [params: EditorPlaceParams, result: EditorLocationsResult];
   "daiku/editor/references": [params: EditorPlaceParams, result: EditorLocationsResult];
   "daiku/editor/save": [params: EditorSaveParams, result: null];
+  "daiku/editor/notebook": [params: EditorFileParams, result: EditorNotebook];
+  "daiku/editor/editNotebook": [params: EditNotebookParams, result: EditNotebookResult];
 }
 
 /** Notifications, server to client: method -> params. */

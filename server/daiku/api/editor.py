@@ -9,9 +9,11 @@ from daiku.domain.runs import Position, Range
 
 
 class EditorDiagnosticsParams(Wire):
-    """Absent `uri`: of all files."""
+    """Absent `uri`: of all files. `settle`: the problems of these files, opened and waited for until they
+    are about the present texts (or nothing more is to be expected), and only the errors of others."""
 
     uri: str | None = None
+    settle: tuple[str, ...] | None = None
 
 
 class EditorDiagnostic(Wire):
@@ -20,6 +22,8 @@ class EditorDiagnostic(Wire):
     severity: Literal["error", "warning", "info", "hint"]
     message: str
     source: str = ""
+    cell: int | None = None
+    """In a notebook (`uri` is the notebook's): the number of its cell, from 1; `range` is within the cell."""
 
 
 class EditorDiagnosticsResult(Wire):
@@ -46,3 +50,46 @@ class EditorLocation(Wire):
 
 class EditorLocationsResult(Wire):
     locations: tuple[EditorLocation, ...]
+
+
+class EditorFileParams(Wire):
+    uri: str
+
+
+class EditorCell(Wire):
+    """One cell of an open notebook. `uri` is its own document's; `id` the notebook format's, where it has one."""
+
+    uri: str
+    kind: Literal["code", "markup"]
+    language: str
+    text: str
+    id: str = ""
+
+
+class EditorNotebook(Wire):
+    """A notebook as the editor has it, unsaved changes included; without `cells` it is not open there."""
+
+    dirty: bool = False
+    cells: tuple[EditorCell, ...] | None = None
+
+
+class NewCell(Wire):
+    """A cell as it should stand: `at` is the number (from 0) of the cell that it was; absent: a new one."""
+
+    at: int | None = None
+    kind: Literal["code", "markup"]
+    language: str
+    text: str
+
+
+class EditNotebookParams(Wire):
+    """`expected`: the cells' texts that the edit was made against; others are refused."""
+
+    uri: str
+    expected: tuple[str, ...]
+    cells: tuple[NewCell, ...]
+
+
+class EditNotebookResult(Wire):
+    applied: bool
+    reason: str = ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from daiku.api.base import Id
 from daiku.domain.base import Wire
-from daiku.domain.patches import FileStat
 from daiku.domain.plans import Step
 
 
@@ -32,11 +31,3 @@ class CheckpointInfo(Wire):
 
 class CheckpointListResult(Wire):
     checkpoints: tuple[CheckpointInfo, ...]
-
-
-class CheckpointRef(Wire):
-    checkpoint_id: Id
-
-
-class FilesResult(Wire):
-    files: tuple[FileStat, ...]

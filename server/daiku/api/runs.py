@@ -102,6 +102,8 @@ class ApproveParams(Wire):
     approval_id: Id
     decision: ApprovalDecision
     feedback: str | None = None
+    hunks: tuple[int, ...] | None = None
+    """Of the previewed edit, only these (0-based, in the order of the diff); absent: all."""
 
 
 class AnswerParams(Wire):

@@ -18,13 +18,15 @@ from daiku.cli.opening import settings_for, tell_notices
 from daiku.cli.show import usage_text
 from daiku.cli.term import Colour, Terminal, clip, safe, terminal
 from daiku.cli.texts import say
-from daiku.cli.toollines import call_text
+from daiku.cli.toollines import call_text, decided_text
 from daiku.core.redact import redactor
 from daiku.domain.events import (
     Chunk,
     Edited,
     ErrorHappened,
     MessageSaid,
+    Restored,
+    Reviewed,
     RunFinished,
     RunStarted,
     ToolCalled,
@@ -174,6 +176,8 @@ def _shown(chunk: Chunk, out: Terminal) -> Iterator[str]:
             yield mark + out.paint(clip(safe(result), out.width - 6), "dim")
         case Edited(diff=diff) if diff:
             yield from ("  " + line for line in coloured_diff(diff, out))
+        case Reviewed() | Restored():
+            yield out.paint(safe(decided_text(chunk.event)), "dim")
         case ErrorHappened(message=message, hint=hint):
             yield out.paint(safe(f"{message} {hint}".strip()), "red")
         case RunFinished(status=status, usage=usage):

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, assert_never
 from daiku.cli.markdown import Markdown
 from daiku.cli.term import Terminal, clip, safe
 from daiku.cli.texts import say
-from daiku.cli.toollines import ToolLines
+from daiku.cli.toollines import ToolLines, decided_text
 from daiku.domain.events import (
     AgentEnd,
     AgentStart,
@@ -30,6 +30,8 @@ from daiku.domain.events import (
     MessageSaid,
     Notice,
     PlanChanged,
+    Restored,
+    Reviewed,
     RunFinished,
     RunStarted,
     Thinking,
@@ -121,6 +123,8 @@ class Show:
                 self._end_stream()
             case BulletChanged(content=content, change=change):
                 self.line(self._terminal.paint(f"  {safe(change)}: {clip(safe(content), 100)}", "dim"))
+            case Reviewed() | Restored():
+                self.line(indent + self._terminal.paint(safe(decided_text(event)), "dim"))
             case ApprovalAsked() | InputAsked():
                 self._tools.previewed(event.call_id)
                 self.wait("")

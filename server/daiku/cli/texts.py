@@ -142,6 +142,9 @@ TEXTS: dict[str, tuple[str, str]] = {
     # lists
     "none_yet": ("There are none yet.", "まだありません。"),
     "deleted": ("Deleted {session}.", "{session} を削除しました。"),
+    "review.accept": ("✓ accepted: {path}", "✓ 承認: {path}"),
+    "review.reject": ("↶ rejected and undone: {path}", "↶ 却下して元に戻しました: {path}"),
+    "restored": ("↶ restored: {files}", "↶ 復元しました: {files}"),
     "replay.same": ("{events} events, no difference.", "{events} 件のイベント、違いはありません。"),
     "replay.differs": ("The first difference is at seq {seq}:", "最初の違いは seq {seq} です:"),
     "recorded": ("recorded", "記録"),

@@ -10,7 +10,7 @@ from daiku.cli.diffs import coloured_diff
 from daiku.cli.term import Terminal, clip, safe
 from daiku.cli.texts import say
 from daiku.domain.base import JsonObject
-from daiku.domain.events import Edited, ToolCalled, ToolResponded
+from daiku.domain.events import Edited, Restored, Reviewed, ToolCalled, ToolResponded
 from daiku.domain.patches import FileStat
 
 OUTPUT_LINES = 12
@@ -176,3 +176,12 @@ def call_text(tool: str, args: JsonObject) -> str:
             return f"{tool} {value}"
     short = {k: v for k, v in args.items() if isinstance(v, str | int | float | bool) and "\n" not in str(v)}
     return f"{tool} {', '.join(f'{k}={v}' for k, v in short.items())}".rstrip()
+
+
+def decided_text(event: Reviewed | Restored) -> str:
+    """A person's decision on changes, in a line."""
+    match event:
+        case Reviewed(decision=decision, path=path):
+            return say(f"review.{decision}", path=path)
+        case Restored(files=files):
+            return say("restored", files=", ".join(file.path for file in files))

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from daiku.core.cut import cut_middle
 from daiku.core.planning import checklist
-from daiku.domain.events import RulesText
+from daiku.domain.events import Restored, Reviewed, RulesText
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from daiku.domain.plans import Plan
 from daiku.domain.runs import ContextItem
@@ -64,6 +64,21 @@ def is_rules(message: Message) -> bool:
 def _rules(rules: RulesText) -> str:
     mark = "" if rules.trusted else f"{UNTRUSTED_RULES}\n"
     return f'{mark}<rules path="{rules.path}">\n{rules.text}\n</rules>'
+
+
+def undone_note(event: Reviewed | Restored) -> str:
+    """What the model must know of a person's decision; empty where nothing changed under it."""
+    match event:
+        case Reviewed(decision="accept"):
+            return ""
+        case Reviewed(path=path, hunks=hunks):
+            what = f"{hunks} of your changes in {path}" if hunks else f"your change of {path}"
+            return f"The person rejected {what}: they are undone. Read the file again before you edit it."
+        case Restored(files=files):
+            names = ", ".join(dict.fromkeys(file.path for file in files))
+            if not names:
+                return ""
+            return f"The person brought these files back to an earlier state: {names}. Read them again."
 
 
 def keep_from(messages: Sequence[Message], share: int) -> int:

@@ -10,6 +10,7 @@ from daiku.core.context import is_rules, render_prompt, rules_message, summary_m
 from daiku.core.evidence import Done, did_begin, did_edit, did_hand_over, did_keep, did_respond
 from daiku.core.refs import filled
 from daiku.core.repetition import Trail, closed, edited, replied, responded, told
+from daiku.core.research import gather
 from daiku.domain.events import (
     AgentEnd,
     AgentStart,
@@ -43,6 +44,7 @@ from daiku.domain.events import (
 from daiku.domain.handovers import Brief, PlanMade
 from daiku.domain.messages import AssistantMessage, Image, Message, ToolMessage, Usage, UserMessage
 from daiku.domain.plans import Plan
+from daiku.domain.research import Research
 from daiku.domain.runs import Mode, RunLimits
 from daiku.domain.tools import ToolCall
 
@@ -50,6 +52,10 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 NOTHING: Mapping[str, Never] = MappingProxyType({})
+UNBOUND: Mapping[str, int] = MappingProxyType({"max_rounds": 0, "max_repeats": 0, "max_tool_errors": 0})
+"""Limits that mean a model's turns: what no model is asked for bounds itself."""
+CHECKER = "daiku"
+"""The agent of what a run is told when it cannot end like this."""
 PERSON = "user"
 """The agent of what a person says while a run is under way."""
 NOT_RUN = "The run ended before this was carried out."
@@ -63,8 +69,10 @@ class State(NamedTuple):
     their results would be refused by every provider. `errors` counts replies in a row of which no
     call could be carried out; `went_well` says that one of the present reply was. `given` are calls
     that the run was handed instead of a model. `trail` shows whether it goes round in circles. `done`
-    is what it really did, its nested runs included; `handoffs` are those that are under way (by call)
+    is what it really did, its nested runs included; `research` what it found on the web; `handoffs` are those that are under way (by call)
     and `returned` those that came back, in order; `nested_rounds` are the turns of the latter.
+    `objections` counts how often the run was told that it cannot end like this. `limits` are what
+    bounds this run, `asked_limits` what was asked for: its nested runs get these.
     """
 
     started_run: bool = False
@@ -75,9 +83,12 @@ class State(NamedTuple):
     given: tuple[ToolCall, ...] = ()
     brief: Brief | None = None
     done: Done = Done()
+    research: Research = Research()
     handoffs: Mapping[str, HandoffStart] = NOTHING
     returned: tuple[HandoffEnd, ...] = ()
     nested_rounds: int = 0
+    objections: int = 0
+    asked_limits: RunLimits = RunLimits()
     messages: tuple[Message, ...] = ()
     pending: tuple[ToolCall, ...] = ()
     started: frozenset[str] = frozenset()
@@ -114,11 +125,12 @@ def apply(state: State, event: Event) -> State:
         case Delta() | Thinking() | ToolOutput():  # the frequent ones first
             return state
         case MessageSaid():
-            return _said(state, event)
+            return _said(state._replace(research=gather(state.research, event)), event)
         case ToolCalled():
             return state._replace(started=state.started | {event.id}, done=did_begin(state.done, event))
         case ToolResponded():
-            return _responded(state._replace(done=did_respond(state.done, event)), event)
+            research = gather(state.research, event)
+            return _responded(state._replace(done=did_respond(state.done, event), research=research), event)
         case Used():
             return _used(state, event)
         case Edited():
@@ -175,7 +187,8 @@ def _begun(state: State, event: RunStarted) -> State:
         prompt=event.prompt,
         mode=event.mode,
         model=event.model,
-        limits=event.limits,
+        limits=event.limits.model_copy(update=UNBOUND) if event.driven else event.limits,
+        asked_limits=event.limits,
         given=event.calls,
         brief=event.brief,
         messages=(*settled.messages, asked),
@@ -192,6 +205,8 @@ def _said(state: State, event: MessageSaid) -> State:
     if event.role == "user":
         if event.agent == PERSON:  # a word from outside: what comes now is not the same again
             state = state._replace(trail=Trail())
+        elif event.agent == CHECKER:
+            state = state._replace(objections=state.objections + 1)
         note = told(state.trail, state.limits.max_repeats)
         said = UserMessage(text=f"{event.text}\n\n{note}" if note else event.text)
         if state.pending:

@@ -14,7 +14,7 @@ from daiku.agents.researcher import research_request
 from daiku.domain.base import Wire
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import RunStarted
-from daiku.domain.runs import ContextItem, Mode, Range
+from daiku.domain.runs import ApprovalMode, ContextItem, Mode, Range
 from daiku.lsp.actiontexts import ActionTexts, action_texts
 from daiku.lsp.commitmessage import write_commit_message
 from daiku.lsp.connection import INFO, Connection
@@ -47,6 +47,7 @@ class CommandArgs(Wire):
     session_id: str | None = None
     run_id: str | None = None
     model: str | None = None
+    approvals: ApprovalMode | None = None
 
     @property
     def said(self) -> str:
@@ -137,7 +138,7 @@ async def undo(c: Connection, args: CommandArgs, _: Tokens) -> BaseModel:
     session = args.session_id or _newest(
         c, [s.session_id for s in app.journal.list_sessions("", 1, c.workspace_key)]
     )
-    return api.FilesResult(files=await app.checkpoints.undo(session))
+    return api.RestoreResult(files=await app.checkpoints.undo(session))
 
 
 async def stop(c: Connection, args: CommandArgs, _: Tokens) -> None:
@@ -199,6 +200,7 @@ async def _run(c: Connection, args: CommandArgs, tokens: Tokens, request: RunReq
     params = api.RunStart(
         session_id=args.session_id,
         model=args.model,
+        approvals=args.approvals,
         work_done_token=await _token(c, tokens.bar),
         partial_result_token=tokens.chunks,
     )

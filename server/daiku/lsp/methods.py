@@ -111,7 +111,7 @@ async def checkpoint_list(c: Connection, p: api.SessionRef) -> BaseModel:
 
 
 async def checkpoint_restore(c: Connection, p: api.CheckpointRef) -> BaseModel:
-    return api.FilesResult(files=await (await c.app()).checkpoints.restore(p.checkpoint_id))
+    return api.RestoreResult(files=await (await c.app()).checkpoints.restore(p.checkpoint_id))
 
 
 async def models(c: Connection, _: api.Nothing) -> BaseModel:

@@ -13,6 +13,8 @@ from daiku.domain.events import (
     ErrorHappened,
     MessageSaid,
     PlanChanged,
+    Restored,
+    Reviewed,
     RunFinished,
     RunStarted,
     ToolCalled,
@@ -52,6 +54,11 @@ def _parts(chunks: Sequence[Chunk]) -> Iterator[str]:
                 yield f"{'' if ok else 'Failed:'}\n{_fenced(result)}".strip()
             case Edited(diff=diff) if diff:
                 yield _fenced(diff, "diff")
+            case Reviewed(decision=decision, path=path, hunks=hunks):
+                yield f"*{decision}ed: {path}{f' ({hunks})' if hunks else ''}*"
+            case Restored(files=files, cannot_undo=stays):
+                yield f"*restored: {', '.join(file.path for file in files)}*"
+                yield from (f"*not undone:* `{each.command}`" for each in stays)
             case PlanChanged(plan=plan):
                 steps = (f"- [{'x' if s.status == 'completed' else ' '}] {s.name}" for s in plan.steps)
                 yield "\n".join([f"**{plan.name}**", "", *steps])
