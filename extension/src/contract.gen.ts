@@ -417,14 +417,15 @@ export interface Findings {
   kind: "findings";
 }
 
-/** A nested run came back: its words, what it hands over (None: it has nothing of a kind to hand over, or what it had could not be used: then `problem` says why), what it did and what it used. */
+/** A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or nothing that could be used), what it did and what it used. `problem` says why it is of no use. */
 export interface HandoffEnd {
   from: string;
   to: string;
   result: string;
   run: string;
   callId: string;
-  handover?: PlanMade | Findings | EditsMade | CommandsRun | ReportMade;
+  status: "completed" | "cancelled" | "failed" | "limit";
+  handover?: PlanMade | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported;
   problem: string;
   deeds?: Deeds;
   usage?: Usage;
@@ -787,7 +788,7 @@ export interface RunResult {
   error?: Failure;
 }
 
-/** First event of a run. `prompt` is what the person said; `images` and `context` what came along. With `calls` the run carries these out, one by one, and asks no model. `brief` is what a stage of work was given; `tainted`: text from outside is in it. */
+/** First event of a run. `prompt` is what the person said; `images` and `context` what came along. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, not asked of a model; what bounds a model's rounds does not bound them. `brief` is what a stage of work was given; `tainted`: text from outside is in it. */
 export interface RunStarted {
   prompt: string;
   mode: "ask" | "plan" | "act";
@@ -796,6 +797,7 @@ export interface RunStarted {
   context: ContextItem[];
   images: Image[];
   calls: ToolCall[];
+  driven: boolean;
   brief?: Brief;
   tainted: boolean;
 }
@@ -899,6 +901,28 @@ export interface TaskInput {
   args?: JsonObject;
   status?: "pending" | "in_progress" | "completed" | "failed";
   result?: string | null;
+}
+
+/** What came of a step's tasks (R4.40): the numbers are those of the execution log. */
+export interface TaskReport {
+  status: "completed" | "failed";
+  succeeded: number;
+  failed: number;
+  summary: string;
+  cause: string;
+  nextAction: string;
+}
+
+/** Who breaks a step down hands over its tasks, at least one, in order. */
+export interface TasksMade {
+  kind: "tasks";
+  tasks: Task[];
+}
+
+/** Who reports on a step's tasks hands over the report. */
+export interface TasksReported {
+  kind: "task_report";
+  report: TaskReport;
 }
 
 export interface TextPart {

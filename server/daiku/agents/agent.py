@@ -8,8 +8,12 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any
 
-from daiku.agents.researcher import RESEARCH
+from daiku.agents.coder import code_request, edits_made
+from daiku.agents.planner import plan_made, plan_request
+from daiku.agents.reporter import report_made, report_request
+from daiku.agents.researcher import RESEARCH, find_request, findings
 from daiku.agents.role import Role
+from daiku.agents.runner import commands_run, run_request
 from daiku.core.parse import Unreadable
 from daiku.core.state import State
 from daiku.domain.errors import Failure, UsageError
@@ -60,17 +64,45 @@ class Agent:
 
 LOOKING = ("files/read", "files/list", "search/*", "editor/*", "git/status", "git/diff", "git/log")
 COORDINATOR = Agent(name="coordinator", prompt="agents/coordinator")
-PLANNER = Agent(name="planner", prompt="agents/planner", tools=(*LOOKING, "plan/propose", "user/ask"))
-RESEARCHER = Agent(
-    name="researcher", prompt="agents/researcher", tools=(*LOOKING, "web/*", "user/ask"), role=RESEARCH
+PLANNER = Agent(
+    name="planner",
+    prompt="agents/planner",
+    tools=(*LOOKING, "plan/propose", "user/ask"),
+    request=plan_request,
+    hand_back=plan_made,
 )
-CODER = Agent(name="coder", prompt="agents/coder", tools=(*LOOKING, "files/*", "user/ask"))
+RESEARCHER = Agent(
+    name="researcher",
+    prompt="agents/researcher",
+    tools=(*LOOKING, "web/*", "user/ask"),
+    role=RESEARCH,
+    request=find_request,
+    hand_back=findings,
+)
+CODER = Agent(
+    name="coder",
+    prompt="agents/coder",
+    tools=(*LOOKING, "files/*", "user/ask"),
+    request=code_request,
+    hand_back=edits_made,
+)
 RUNNER = Agent(
-    name="runner", prompt="agents/runner", tools=(*LOOKING, "shell/*", "files/edit", "files/patch")
+    name="runner",
+    prompt="agents/runner",
+    tools=(*LOOKING, "shell/*", "files/edit", "files/patch"),
+    request=run_request,
+    hand_back=commands_run,
+)
+REPORTER = Agent(
+    name="reporter",
+    prompt="agents/reporter",
+    tools=LOOKING,
+    request=report_request,
+    hand_back=report_made,
 )
 
 AGENTS: Mapping[str, Agent] = MappingProxyType(
-    {agent.name: agent for agent in (COORDINATOR, PLANNER, RESEARCHER, CODER, RUNNER)}
+    {agent.name: agent for agent in (COORDINATOR, PLANNER, RESEARCHER, CODER, RUNNER, REPORTER)}
 )
 
 

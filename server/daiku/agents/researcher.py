@@ -13,7 +13,9 @@ from daiku.core.parse import Unreadable, read_json
 from daiku.core.planning import checklist
 from daiku.core.replies import MAX_QUERIES, QueriesReply, read_queries
 from daiku.core.research import distinct, keywords, queries_of, sources_of
+from daiku.core.state import State
 from daiku.domain.base import Frozen
+from daiku.domain.handovers import Brief, Findings
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from daiku.domain.plans import Plan
 from daiku.domain.tools import ToolCall
@@ -45,6 +47,16 @@ def research_request(plan: Plan | None, question: str = "") -> str:
             question=question,
         ),
     )
+
+
+def find_request(brief: Brief) -> str:
+    """The request to the researcher from what it is given."""
+    return research_request(brief.plan, brief.request)
+
+
+def findings(state: State) -> Findings | Unreadable:
+    """What was found; nothing found is valid too."""
+    return Findings(**dict(state.research))
 
 
 def read(

@@ -138,7 +138,7 @@ def gather(so_far: Research, event: Event) -> Research:
     """The research after one more event of its run. Only what web tools really returned becomes a
     finding; a page that was read stands in for the engine's words about it."""
     match event:
-        case MessageSaid(role="assistant"):
+        case MessageSaid(role="assistant") if event.calls or event.opaque:
             said = event.opaque.get("daiku")
             named = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
             queries = distinct((*so_far.queries, *queries_of(event), *named.get("queries", ())))

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from daiku.domain.base import Wire
 from daiku.domain.patches import FileStat
-from daiku.domain.plans import Plan
+from daiku.domain.plans import Plan, Task
 from daiku.domain.research import Research
 
 
@@ -105,8 +105,36 @@ class ReportMade(Wire):
     report: Report
 
 
+class TaskReport(Wire):
+    """What came of a step's tasks (R4.40): the numbers are those of the execution log."""
+
+    status: Literal["completed", "failed"]
+    succeeded: int = Field(ge=0)
+    failed: int = Field(ge=0)
+    summary: str = ""
+    cause: str = ""
+    """Why it failed; empty when it did not."""
+    next_action: str = ""
+    """What is recommended to be done next."""
+
+
+class TasksMade(Wire):
+    """Who breaks a step down hands over its tasks, at least one, in order."""
+
+    kind: Literal["tasks"] = "tasks"
+    tasks: tuple[Task, ...] = Field(min_length=1)
+
+
+class TasksReported(Wire):
+    """Who reports on a step's tasks hands over the report."""
+
+    kind: Literal["task_report"] = "task_report"
+    report: TaskReport
+
+
 Handover: TypeAlias = Annotated[
-    PlanMade | Findings | EditsMade | CommandsRun | ReportMade, Field(discriminator="kind")
+    PlanMade | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported,
+    Field(discriminator="kind"),
 ]
 """Read by `kind`; validated on every edge."""
 
@@ -123,3 +151,7 @@ class Brief(Wire):
     findings: Findings | None = None
     edits: EditsMade | None = None
     commands: CommandsRun | None = None
+    proofs: tuple[Proof, ...] = ()
+    """What the claims of a report may rest on."""
+    code: str = ""
+    """The changed files as they are now, as `File:` blocks, where somebody has read them."""

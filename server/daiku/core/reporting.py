@@ -1,0 +1,68 @@
+"""A report without a model: what was done, told from its records, each claim with what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from daiku.core.cut import cut_middle
+from daiku.domain.handovers import Brief, Claim, Proof, Report
+
+SHOWN_COMMAND = 120
+
+
+def proofs_of(brief: Brief) -> tuple[Proof, ...]:
+    """What the claims of a report about `brief` may rest on: the proofs it brings, and those that follow
+    from its edits and commands."""
+    edits, commands = brief.edits, brief.commands
+    checkpoint = edits.checkpoints[-1] if edits is not None and edits.checkpoints else ""
+    diffs = (
+        Proof(kind="diff", subject=f.path, ref=checkpoint, ok=True, value=f"+{f.added} -{f.removed}")
+        for f in (edits.files if edits is not None and checkpoint else ())
+    )
+    runs = (
+        Proof(
+            kind="exit_code",
+            subject=c.command,
+            ref=c.call_id,
+            ok=c.exit_code == 0,
+            value=str(c.exit_code),
+        )
+        for c in (commands.commands if commands is not None else ())
+        if c.call_id
+    )
+    found: dict[tuple[str, str, str], Proof] = {}
+    for proof in (*brief.proofs, *diffs, *runs):
+        found.setdefault((proof.kind, proof.subject, proof.ref), proof)
+    return tuple(found.values())
+
+
+def plain_report(brief: Brief) -> Report:
+    """The report that follows from the records alone; the same for the same brief."""
+    proofs = proofs_of(brief)
+    claims = tuple(Claim(text=sentence(proof), proofs=(proof,)) for proof in proofs)
+    head = f"Asked: {brief.request}" if brief.request else "Asked: nothing on record."
+    if brief.plan is not None:
+        done, total = brief.plan.progress()
+        head += f"\n\nPlan “{brief.plan.name}”: {done} of {total} steps done."
+    body = listed(claims) if claims else "Nothing was changed and nothing was run."
+    return Report(text=f"{head}\n\n{body}", claims=claims)
+
+
+def sentence(proof: Proof) -> str:
+    """What a proof shows, as a sentence."""
+    match proof.kind:
+        case "exit_code":
+            how = "passed" if proof.ok else f"failed with exit code {proof.value}"
+            return f"`{cut_middle(proof.subject, SHOWN_COMMAND)}` {how}."
+        case "diagnostics":
+            where = proof.subject or "the project"
+            return f"{where} has no errors." if proof.ok else f"{where} has {proof.value} errors."
+        case "diff":
+            return f"{proof.subject} was changed ({proof.value})."
+
+
+def listed(claims: Iterable[Claim]) -> str:
+    """Claims as Markdown; one without proof says so."""
+    return "\n".join(
+        f"- {claim.text}" if claim.proofs else f"- {claim.text} (not checked)" for claim in claims
+    )
