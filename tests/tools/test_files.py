@@ -18,11 +18,11 @@ from daiku.domain.tools import ToolCall, ToolResult
 from daiku.prompts import describe_tool
 from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.disk import DiskWorkspace
-from daiku.tools.files import FILE_TOOLS
+from daiku.tools.files import file_tools
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Preview, ToolContext
 
-REGISTRY = ToolRegistry(FILE_TOOLS, describe_tool)
+REGISTRY = ToolRegistry(file_tools(), describe_tool)
 
 
 @dataclass

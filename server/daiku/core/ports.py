@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,12 +60,26 @@ class Workspace(Protocol):
 class Checkpoints(Protocol):
     """The files as they were before an edit, kept by content; survives restarts."""
 
-    async def take(self, session: str, run: str, paths: Sequence[str]) -> str:
-        """Keep the present bytes of `paths` (absent ones too); the checkpoint's id."""
+    @property
+    def changing(self) -> asyncio.Lock:
+        """Held from looking at files until their change is on record, by whoever changes them."""
+        ...
+
+    async def take(self, session: str, run: str, paths: Sequence[str], patch: Patch | None = None) -> str:
+        """Keep the present bytes of `paths` (absent ones too), and what `patch` is to make of them; the
+        checkpoint's id."""
+        ...
+
+    async def settle(self, checkpoint_id: str, patch: Patch) -> None:
+        """Note what the edit really came to, where the editor changed it further (its formatter)."""
         ...
 
     async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
         """Bring back every file of it and of the session's later checkpoints. Raises UsageError."""
+        ...
+
+    def swept(self) -> int:
+        """How many old checkpoints had to go since this was asked last."""
         ...
 
 
@@ -75,6 +90,8 @@ class Diagnostic:
     severity: Literal["error", "warning", "info", "hint"]
     message: str
     source: str = ""
+    cell: int | None = None
+    """In a notebook: the cell's number, from 1; `range` then counts the lines of the notebook's text form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +104,11 @@ class Editor(Protocol):
     """What a connected editor can tell beyond files; absent in a terminal."""
 
     async def diagnostics(self, path: str | None) -> tuple[Diagnostic, ...]: ...
+
+    async def settled(self, paths: Sequence[str]) -> tuple[Diagnostic, ...]:
+        """The problems of `paths`, waited for (bounded) until they are about the present texts, and the
+        errors of all other files. Raises DaikuError where the editor cannot tell."""
+        ...
 
     async def definition(self, path: str, position: Position) -> tuple[Location, ...]: ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from daiku.core.diff import line_ops
+from daiku.core.align import line_ops
 from daiku.domain.runs import Range
 from daiku.lsp.positions import Encoding, line_starts, range_of
 

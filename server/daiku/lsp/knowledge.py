@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from daiku.api import EditorDiagnosticsResult, EditorLocationsResult
+from daiku.api import EditorDiagnostic, EditorDiagnosticsResult, EditorLocationsResult
+from daiku.core.notebooks import first_lines, is_notebook, parse, text_of
 from daiku.core.ports import Diagnostic, Location, Workspace
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.runs import Position, Range
 from daiku.lsp.documents import Documents, to_uri
 from daiku.lsp.opening import Json, to_path
-from daiku.lsp.positions import line_starts, offset_of, position_of
+from daiku.lsp.positions import Encoding, line_starts, offset_of, position_of
 from daiku.lsp.wire import Protocol, Refused
 
 Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class Seen(NamedTuple):
+    """A text as a model reads it; `cells`: where each cell of a notebook begins."""
+
+    text: str
+    starts: list[int]
+    cells: tuple[int, ...] = ()
 
 
 class ClientEditor:
@@ -29,14 +39,30 @@ class ClientEditor:
 
     async def diagnostics(self, path: str | None) -> tuple[Diagnostic, ...]:
         params = {} if path is None else {"uri": self._uri(path)}
+        return await self._problems(params)
+
+    async def settled(self, paths: Sequence[str]) -> tuple[Diagnostic, ...]:
+        return await self._problems({"settle": [self._uri(path) for path in paths]})
+
+    async def _problems(self, params: Json) -> tuple[Diagnostic, ...]:
         answer = await self._ask("daiku/editor/diagnostics", params, EditorDiagnosticsResult)
-        found: list[Diagnostic] = []
-        for item in answer.diagnostics:
-            place = self._named(item.uri)
-            if place is not None:
-                span = await self._characters(place, item.range)
-                found.append(Diagnostic(place, span, item.severity, item.message, item.source))
-        return tuple(found)
+        named = ((self._named(item.uri), item) for item in answer.diagnostics)
+        here = [(place, item) for place, item in named if place is not None]
+        texts = {place: await self._seen(place) for place in {place for place, _ in here}}
+        return tuple(_diagnostic(place, item, texts[place], self._documents.encoding) for place, item in here)
+
+    async def _seen(self, path: str) -> Seen | None:
+        """A file's text with its line starts; of a notebook its cells'. None where it cannot be read."""
+        try:
+            text = (await self._workspace.read(path)).text
+        except DaikuError:
+            return None
+        notebook = parse(text) if is_notebook(path) else None
+        if notebook is None:
+            return Seen(text, line_starts(text))
+        cells = tuple(placed.cell for placed in notebook.cells)
+        text = text_of(cells)
+        return Seen(text, line_starts(text), first_lines(cells))
 
     async def definition(self, path: str, position: Position) -> tuple[Location, ...]:
         return await self._places("daiku/editor/definition", path, position)
@@ -56,27 +82,10 @@ class ClientEditor:
         params = {"uri": self._uri(path), "position": units.model_dump()}
         answer = await self._ask(method, params, EditorLocationsResult)
         named = [(self._named(item.uri), item.range) for item in answer.locations]
+        here = [(place, span) for place, span in named if place is not None]
+        texts = {place: await self._seen(place) for place in {place for place, _ in here}}
         return tuple(
-            [
-                Location(place, await self._characters(place, span))
-                for place, span in named
-                if place is not None
-            ]
-        )
-
-    async def _characters(self, path: str, span: Range) -> Range:
-        """A range in the editor's units as one in characters."""
-        encoding = self._documents.encoding
-        if encoding == "utf-32":
-            return span
-        try:
-            text = (await self._workspace.read(path)).text
-        except DaikuError:
-            return span
-        starts = line_starts(text)
-        start, end = (offset_of(text, starts, p, encoding) for p in (span.start, span.end))
-        return Range(
-            start=position_of(text, starts, start, "utf-32"), end=position_of(text, starts, end, "utf-32")
+            Location(place, _characters(span, texts[place], self._documents.encoding)) for place, span in here
         )
 
     def _uri(self, path: str) -> str:
@@ -100,3 +109,28 @@ class ClientEditor:
         except (Refused, ValidationError) as error:
             why = error.message if isinstance(error, Refused) else "its answer has a wrong form"
             raise UsageError(Failure(kind="tool", message=f"The editor could not tell: {why}.")) from None
+
+
+def _diagnostic(path: str, item: EditorDiagnostic, seen: Seen | None, encoding: Encoding) -> Diagnostic:
+    span = item.range
+    if item.cell is not None and seen is not None and 0 < item.cell <= len(seen.cells):
+        span = _moved(span, seen.cells[item.cell - 1])
+    characters = _characters(span, seen, encoding)
+    return Diagnostic(path, characters, item.severity, item.message, item.source, item.cell)
+
+
+def _moved(span: Range, lines: int) -> Range:
+    start, end = (p.model_copy(update={"line": p.line + lines}) for p in (span.start, span.end))
+    return Range(start=start, end=end)
+
+
+def _characters(span: Range, seen: Seen | None, encoding: Encoding) -> Range:
+    """A range in the editor's units as one in characters."""
+    if encoding == "utf-32" or seen is None:
+        return span
+    text, starts = seen.text, seen.starts
+    start, end = (
+        position_of(text, starts, offset_of(text, starts, p, encoding), "utf-32")
+        for p in (span.start, span.end)
+    )
+    return Range(start=start, end=end)

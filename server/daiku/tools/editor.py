@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import Field, JsonValue
 
-from daiku.core.ports import Diagnostic, Editor, Location
+from daiku.core.diagnostics import counted, problem_line, worst_first
+from daiku.core.ports import Editor, Location
 from daiku.domain.base import JsonObject
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolResult
@@ -36,16 +37,13 @@ async def diagnostics(args: DiagnosticsArgs, context: ToolContext) -> ToolResult
     if context.editor is None:
         return failed(NO_EDITOR)
     found = await context.editor.diagnostics(args.path)
-    order = ("error", "warning", "info", "hint")
-    ranked = sorted(found, key=lambda d: (order.index(d.severity), d.path, d.range.start.line))
+    ranked = worst_first(found)
     where = f" in {args.path}" if args.path else ""
     errors: dict[str, JsonValue] = dict(Counter(d.path for d in ranked if d.severity == "error"))
     data: JsonObject = {"errors": errors}
     if not ranked:
         return ToolResult(ok=True, text=f"No problems{where}.", data=data)
-    counts = {name: sum(d.severity == name for d in ranked) for name in order}
-    head = ", ".join(f"{n} {name}{'s' if n > 1 else ''}" for name, n in counts.items() if n)
-    lines = [f"{head}{where}:", *_limited([_problem(d) for d in ranked])]
+    lines = [f"{counted(ranked)}{where}:", *_limited([problem_line(d) for d in ranked])]
     return ToolResult(ok=True, text="\n".join(lines), data=data)
 
 
@@ -95,12 +93,6 @@ async def _located(found: Sequence[Location], context: ToolContext) -> list[str]
 
 def _line(lines: list[str], number: int) -> str:
     return lines[number].strip()[:200] if number < len(lines) else ""
-
-
-def _problem(found: Diagnostic) -> str:
-    start = found.range.start
-    source = f" [{found.source}]" if found.source else ""
-    return f"{found.path}:{start.line + 1}:{start.character + 1} {found.severity}: {found.message}{source}"
 
 
 def _limited(lines: list[str]) -> list[str]:

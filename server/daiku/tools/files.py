@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from daiku.core.choosing import left_out_text, part_of
 from daiku.core.cut import cut_middle
-from daiku.core.diff import patch_diff
+from daiku.core.diagnostics import Delta
+from daiku.core.diff import patch_diff, stat
 from daiku.core.edits import apply_edits
+from daiku.core.notebooks import shown
 from daiku.core.patch import build_patch, parse_patch, paths_of
 from daiku.core.refusal import Refusal
 from daiku.domain.errors import DaikuError, StaleVersionError
-from daiku.domain.events import Checkpointed, Edited
+from daiku.domain.events import Checkpointed, Edited, Notice
 from daiku.domain.patches import FileChange, FileStat, Patch, SearchReplace
 from daiku.domain.tools import ToolResult
+from daiku.tools.notebooks import as_written, editable
 from daiku.tools.paths import refuse
 from daiku.tools.reading import READING_TOOLS, visible
+from daiku.tools.standing import difference, problems, standing, told
+from daiku.tools.syntax import Offered
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
 TRIES = 3
@@ -58,7 +65,7 @@ async def _text(path: str, context: ToolContext) -> str | None:
     visible(context, path)
     if not await context.workspace.exists(path):
         return None
-    return (await context.workspace.read(path)).text
+    return editable(path, (await context.workspace.read(path)).text)
 
 
 def _name(path: str, context: ToolContext) -> str:
@@ -138,34 +145,88 @@ async def _delete(args: DeleteArgs, context: ToolContext) -> Patch | Refusal:
 
 
 async def carry_out(
-    label: str, build: Callable[[], Awaitable[Patch | Refusal]], context: ToolContext
+    label: str,
+    build: Callable[[], Awaitable[Patch | Refusal]],
+    context: ToolContext,
+    offered: Offered | None = None,
 ) -> ToolResult:
     """Build the patch, keep the files as they are, change them, tell of it. A file that moved on under
     the edit is read again, and the edit made anew for what it is now."""
     stale = ""
     for _ in range(TRIES):
-        patch = await build()
-        if isinstance(patch, Refusal):
-            return failed(patch.text)
-        touched = [path for change in patch.files for path in (change.path, change.to) if path]
-        checkpoint = await context.checkpoints.take(context.session, context.run, touched)
         try:
-            stats = await context.workspace.apply(patch, label)
+            patch = await _offer(build, context, offered)
+            if isinstance(patch, Refusal):
+                return failed(patch.text)
+            if context.wanted is None:
+                return await _apply(label, patch, context)
+            part = part_of(patch, context.wanted)
+            if isinstance(part, Refusal):
+                return failed(part.text)
+            done = await _apply(label, part.patch, context)
+            told_of = (done.text, left_out_text(part, context.wanted))
+            return done.model_copy(update={"text": "\n\n".join(text for text in told_of if text)})
         except StaleVersionError as error:
             stale = error.failure.message
-            continue
-        context.emit(Checkpointed(checkpoint_id=checkpoint, files=tuple(touched)))
-        diff = await asyncio.to_thread(patch_diff, patch)
-        context.emit(
-            Edited(
-                files=stats,
-                checkpoint_id=checkpoint,
-                call_id=context.call_id,
-                diff=cut_middle(diff, _STORED_DIFF),
-            )
-        )
-        return ToolResult(ok=True, text=_summary(stats, diff), data=_data(stats, checkpoint))
     return failed(f"{stale} It changed each of {TRIES} times: read it again, then edit.")
+
+
+async def _offer(
+    build: Callable[[], Awaitable[Patch | Refusal]], context: ToolContext, offered: Offered | None
+) -> Patch | Refusal:
+    """The patch, unless it breaks a file that parsed. Raises StaleVersionError."""
+    built = await build()
+    patch = built if isinstance(built, Refusal) else await as_written(built, context)
+    if isinstance(patch, Refusal) or offered is None:
+        return patch
+    objection = await asyncio.to_thread(offered.objection, patch, context.session)
+    return Refusal(objection) if objection else patch
+
+
+async def _apply(label: str, patch: Patch, context: ToolContext) -> ToolResult:
+    before = await problems(patch, context, before=True)
+    async with context.checkpoints.changing:
+        made = await _change(label, patch, context)
+    after = None if before is None else await problems(patch, context, before=False)
+    change = await asyncio.to_thread(difference, before, after, made.seen)
+    text = "\n".join(part for part in (_summary(made.stats, made.diff), told(made.further, change)) if part)
+    return ToolResult(ok=True, text=text, data=_data(made.stats, made.checkpoint, change))
+
+
+class _Made(NamedTuple):
+    """An edit that was made: as a person and a model see it, and what the editor changed beyond it."""
+
+    seen: Patch
+    diff: str
+    stats: tuple[FileStat, ...]
+    further: Patch
+    checkpoint: str
+
+
+async def _change(label: str, patch: Patch, context: ToolContext) -> _Made:
+    touched = [path for change in patch.files for path in (change.path, change.to) if path]
+    checkpoint = await context.checkpoints.take(context.session, context.run, touched, patch)
+    await context.workspace.apply(patch, label)
+    context.emit(Checkpointed(checkpoint_id=checkpoint, files=tuple(touched)))
+    if gone := context.checkpoints.swept():
+        context.emit(
+            Notice(level="info", text=f"{gone} old checkpoints went: there is no more room for them.")
+        )
+    stands = await standing(patch, context)
+    if stands.further.files:
+        await context.checkpoints.settle(checkpoint, stands.patch)
+    seen = Patch(files=tuple(shown(change) for change in stands.patch.files))
+    diff = await asyncio.to_thread(patch_diff, seen)
+    stats = tuple(stat(change) for change in seen.files)
+    context.emit(
+        Edited(
+            files=stats,
+            checkpoint_id=checkpoint,
+            call_id=context.call_id,
+            diff=cut_middle(diff, _STORED_DIFF),
+        )
+    )
+    return _Made(seen, diff, stats, stands.further, checkpoint)
 
 
 def _summary(stats: tuple[FileStat, ...], diff: str) -> str:
@@ -176,30 +237,39 @@ def _summary(stats: tuple[FileStat, ...], diff: str) -> str:
     return "\n".join([*lines, shown]).rstrip()
 
 
-def _data(stats: tuple[FileStat, ...], checkpoint: str) -> dict[str, Any]:
-    return {"files": [s.model_dump(by_alias=True) for s in stats], "checkpointId": checkpoint}
+def _data(stats: tuple[FileStat, ...], checkpoint: str, change: Delta | None) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "files": [s.model_dump(by_alias=True) for s in stats],
+        "checkpointId": checkpoint,
+    }
+    if change is not None:
+        counts = Counter(found.severity for found in change.new)
+        data["problems"] = {"new": dict(counts), "fixed": change.fixed}
+    return data
 
 
-def _changing(name: str, args: type[Args], label: str, build: Build) -> Tool:
+def _changing(name: str, args: type[Args], label: str, build: Build, offered: Offered) -> Tool:
     async def run(values: Any, context: ToolContext) -> ToolResult:
-        return await carry_out(label, lambda: build(values, context), context)
+        return await carry_out(label, lambda: build(values, context), context, offered)
 
     async def preview(values: Any, context: ToolContext) -> Preview | ToolResult:
-        patch = await build(values, context)
+        patch = await _offer(lambda: build(values, context), context, offered)
         if isinstance(patch, Refusal):
             return failed(patch.text)
-        return Preview(
-            text=await asyncio.to_thread(patch_diff, patch), remember="edits of files in this workspace"
-        )
+        diff = await asyncio.to_thread(lambda: patch_diff(Patch(files=tuple(map(shown, patch.files)))))
+        return Preview(text=diff, remember="edits of files in this workspace")
 
     return Tool(name, "edit", args, run, preview=preview, timeout=120)
 
 
-CHANGING_TOOLS = (
-    _changing("files/write", WriteArgs, "Write a file", _write),
-    _changing("files/edit", EditArgs, "Edit a file", _edit),
-    _changing("files/patch", PatchArgs, "Apply a patch", _patch),
-    _changing("files/move", MoveArgs, "Move a file", _move),
-    _changing("files/delete", DeleteArgs, "Delete a file", _delete),
-)
-FILE_TOOLS = (*READING_TOOLS, *CHANGING_TOOLS)
+def file_tools() -> tuple[Tool, ...]:
+    """The tools of files, with a memory of their own for what was refused once."""
+    offered = Offered()
+    return (
+        *READING_TOOLS,
+        _changing("files/write", WriteArgs, "Write a file", _write, offered),
+        _changing("files/edit", EditArgs, "Edit a file", _edit, offered),
+        _changing("files/patch", PatchArgs, "Apply a patch", _patch, offered),
+        _changing("files/move", MoveArgs, "Move a file", _move, offered),
+        _changing("files/delete", DeleteArgs, "Delete a file", _delete, offered),
+    )

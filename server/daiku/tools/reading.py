@@ -15,6 +15,7 @@ from daiku.core.cut import OUTPUT_LIMIT
 from daiku.core.toolnames import nearest
 from daiku.domain.tools import ToolImage, ToolResult
 from daiku.tools.diskio import read_bytes
+from daiku.tools.notebooks import editable
 from daiku.tools.paths import refuse
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 from daiku.tools.walk import files, walk
@@ -67,7 +68,7 @@ async def read(args: ReadArgs, context: ToolContext) -> ToolResult:
     if (kind := _IMAGES.get(real.suffix.lower())) is not None:
         return await asyncio.to_thread(_picture, context, real, *kind)
     found = await context.workspace.read(args.path)
-    lines = found.text.split("\n")
+    lines = editable(found.path, found.text).split("\n")
     if lines[-1] == "":
         lines.pop()
     if not lines:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from daiku.tools.ask import ASK_TOOLS
 from daiku.tools.editor import EDITOR_TOOLS
-from daiku.tools.files import FILE_TOOLS
+from daiku.tools.files import file_tools
 from daiku.tools.git import GIT_TOOLS
 from daiku.tools.handoff import HANDOFF_TOOLS
 from daiku.tools.plan import PLAN_TOOLS
@@ -22,7 +22,7 @@ def builtin_tools(home: Path | None = None, *, editor: bool = False) -> tuple[To
     kept for a while below `home`, without one in memory only. `editor`: one is connected."""
     web = Web(cache=Cache(home / "web" if home else None))
     return (
-        *FILE_TOOLS,
+        *file_tools(),
         *SEARCH_TOOLS,
         *(EDITOR_TOOLS if editor else ()),
         *shell_tools(),

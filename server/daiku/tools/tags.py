@@ -129,6 +129,12 @@ def _grammar(module: str, function: str) -> _Grammar | None:
         return None
 
 
+def parser_for(suffix: str) -> Parser | None:
+    """A parser of its own for sources with this suffix (lower case, with its dot); None without a grammar."""
+    grammar = _grammar(*_GRAMMARS[suffix]) if suffix in _GRAMMARS else None
+    return None if grammar is None else type(grammar.parser)(grammar.parser.language)
+
+
 class TagIndex:
     """Tags of files, remembered until the file changes; safe for threads."""
 
