@@ -120,15 +120,15 @@ def test_the_last_words_are_the_sources_and_the_question() -> None:
         ok=True,
         text="**a**\n- [1] [A](https://a/)\n\n---\n\nlong page",
     )
-    closing = RESEARCH.close((*ASKED, spoke, found))
+    closing = RESEARCH.go_on((*ASKED, spoke, found))
     assert closing is not None
     assert closing.text == "**a**\n- [1] [A](https://a/)\n\nWhich one?"
     refused = found.model_copy(update={"ok": False, "text": "The person rejected this call."})
-    told = RESEARCH.close((*ASKED, spoke, refused))
+    told = RESEARCH.go_on((*ASKED, spoke, refused))
     assert told is not None
     assert told.text.startswith("Nothing was looked up: The person rejected")
-    assert RESEARCH.close((*ASKED, spoke, found, UserMessage(text="Wait."))) is None
-    assert RESEARCH.close(ASKED) is None
+    assert RESEARCH.go_on((*ASKED, spoke, found, UserMessage(text="Wait."))) is None
+    assert RESEARCH.go_on(ASKED) is None
 
 
 # -- asking again --------------------------------------------------------------------------

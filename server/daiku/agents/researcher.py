@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Any, cast
 
 from pydantic import JsonValue
 
-from daiku.agents.role import Role
+from daiku.agents.role import Role, since_asked
 from daiku.core.parse import Unreadable, read_json
 from daiku.core.planning import checklist
 from daiku.core.replies import MAX_QUERIES, QueriesReply, read_queries
@@ -16,7 +15,7 @@ from daiku.core.research import distinct, keywords, queries_of, sources_of
 from daiku.core.state import State
 from daiku.domain.base import Frozen
 from daiku.domain.handovers import Brief, Findings
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.plans import Plan
 from daiku.domain.tools import ToolCall
 from daiku.prompts import render
@@ -64,7 +63,7 @@ def read(
 ) -> AssistantMessage | Unreadable:
     """The reply with the call that looks its queries up. Searches that the model makes itself count
     towards the three."""
-    here = _since_asked(messages)
+    here = since_asked(messages)
     asked = distinct(query for m in here if isinstance(m, AssistantMessage) for query in queries_of(m))
     if message.calls:
         return _within_three(message, asked)
@@ -88,10 +87,10 @@ def read(
     )
 
 
-def close(messages: tuple[Message, ...]) -> AssistantMessage | None:
+def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
     """What was found, once the queries of a reply were looked up: sources by query, then the question
     to the person."""
-    here = _since_asked(messages)
+    here = since_asked(messages)
     answer = here[-1] if here else None
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
     if not isinstance(answer, ToolMessage) or spoke is None or "daiku" not in spoke.opaque:
@@ -148,12 +147,4 @@ def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> Assistan
     )
 
 
-def _since_asked(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages after the person's last word."""
-    for back, message in enumerate(reversed(messages)):
-        if isinstance(message, UserMessage):
-            return messages[len(messages) - back :]
-    return messages
-
-
-RESEARCH = Role(read, close)
+RESEARCH = Role(read, go_on)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from daiku.core.attempts import ATTEMPTS, WAIT
+from daiku.core.codecs import FormatProblem, TextProtocol, decode, encode
 from daiku.core.parse import Unreadable
-from daiku.domain.errors import Failure, LLMRequestError
+from daiku.domain.errors import DaikuError, Failure, LLMRequestError
 from daiku.domain.messages import (
     AssistantMessage,
     Message,
@@ -18,6 +19,7 @@ from daiku.domain.messages import (
     Reply,
     Restarted,
     TextDelta,
+    ToolMessage,
     Usage,
     UserMessage,
 )
@@ -28,12 +30,30 @@ class Role:
     """Both are functions of the conversation alone, so that a resumed run goes on where it was.
 
     `read` gives the reply as it counts, with the calls that carry it out, or what is wrong with it;
-    the flag says that the reply was cut off. `close` gives the role's last words where no model
-    needs to be asked for them.
+    the flag says that the reply was cut off. `go_on` gives what the role says or does next where no
+    model needs to be asked for it: its last words, the next of its commands, or how it failed. `remind`
+    gives what the model is told once more with this request only; empty for nothing.
     """
 
     read: Callable[[AssistantMessage, tuple[Message, ...], bool], AssistantMessage | Unreadable]
-    close: Callable[[tuple[Message, ...]], AssistantMessage | None]
+    go_on: Callable[[tuple[Message, ...]], AssistantMessage | Failed | None]
+    remind: Callable[[tuple[Message, ...]], str] = lambda _: ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The role ends without success: its last words, and why."""
+
+    text: str
+    failure: Failure
+
+
+def since_asked(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages after the person's last word: what the role did about it."""
+    for back, message in enumerate(reversed(messages)):
+        if isinstance(message, UserMessage):
+            return messages[len(messages) - back :]
+    return messages
 
 
 async def in_role(
@@ -41,15 +61,24 @@ async def in_role(
     request: ModelRequest,
     ask: Callable[[ModelRequest], AsyncIterator[ModelEvent]],
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    *,
+    protocol: TextProtocol | None = None,
 ) -> AsyncGenerator[ModelEvent]:
     """As a model's stream, with at most five replies two seconds apart, each told what was wrong with
-    the one before (R0.96–R0.101). Raises LLMRequestError of kind "format" after the last."""
-    closing = role.close(request.messages)
-    if closing is not None:
-        yield TextDelta(closing.text)
-        yield Reply(closing, Usage(), "stop")
+    the one before (R0.96–R0.101). With a text protocol tools can be asked for in its form as well as
+    in the role's own. Raises DaikuError where the role failed, LLMRequestError of kind "format" after the
+    last reply."""
+    own = role.go_on(request.messages)
+    if isinstance(own, Failed):
+        yield TextDelta(own.text)  # what was shown stays on record, whatever comes now
+        raise DaikuError(own.failure)
+    if own is not None:
+        if own.text:
+            yield TextDelta(own.text)
+        yield Reply(own, Usage(), "tool_calls" if own.calls else "stop")
         return
-    usage, asked, problem = Usage(), request, ""
+    usage, problem = Usage(), ""
+    written = asked = _written(role, request, protocol)
     for attempt in range(1, ATTEMPTS + 1):
         reply: Reply | None = None
         pieces = cast("AsyncGenerator[ModelEvent]", ask(asked))
@@ -66,7 +95,7 @@ async def in_role(
             await pieces.aclose()
         assert reply is not None, "a stream ends with a Reply or raises"
         usage = usage.plus(reply.usage)
-        read = role.read(reply.message, request.messages, reply.finish == "length")
+        read = _read(role, reply, request.messages, protocol)
         if isinstance(read, AssistantMessage):
             if read.text:
                 yield TextDelta(read.text)
@@ -79,7 +108,7 @@ async def in_role(
             told = UserMessage(
                 text=f"Your reply could not be used: {problem}. Answer again, in the form that was asked for."
             )
-            asked = replace(asked, messages=(*request.messages, reply.message, told))
+            asked = replace(written, messages=(*written.messages, reply.message, told))
     raise LLMRequestError(
         Failure(
             kind="format",
@@ -87,3 +116,27 @@ async def in_role(
             hint="Try again, or choose another model.",
         )
     )
+
+
+def _written(role: Role, request: ModelRequest, protocol: TextProtocol | None) -> ModelRequest:
+    """The request as the model gets it; what it is reminded of is in no later request."""
+    if reminder := role.remind(request.messages):
+        request = replace(request, messages=(*request.messages, UserMessage(text=reminder)))
+    return request if protocol is None else encode(request, protocol)
+
+
+def _read(
+    role: Role, reply: Reply, messages: tuple[Message, ...], protocol: TextProtocol | None
+) -> AssistantMessage | Unreadable:
+    """The reply in the role's form, else in the text protocol's. Prose that the role would take may hold
+    a call in the protocol's form: then that counts."""
+    message, cut = reply.message, reply.finish == "length"
+    read = role.read(message, messages, cut)
+    if protocol is None or (isinstance(read, AssistantMessage) and read.calls):
+        return read
+    known = {m.call_id: m.text for m in messages if isinstance(m, ToolMessage)}
+    decoded = decode(message, protocol, finish=reply.finish, known=known)
+    if isinstance(decoded, FormatProblem) or (decoded.text == message.text and not decoded.calls):
+        return read
+    again = role.read(decoded, messages, cut)
+    return again if isinstance(again, AssistantMessage) else read
