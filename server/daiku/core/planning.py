@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.plans import Plan, PlanStatus, Step, WorkStatus
@@ -100,6 +100,19 @@ def checklist(plan: Plan) -> str:
             lines.append(f"  {step.description}")
     done, total = plan.progress()
     return "\n".join([*lines, "", f"Progress: {done} of {total} steps, plan is {plan.status}."])
+
+
+def progress_note(plans: Sequence[Plan]) -> str:
+    """How the open plans stand, a line each, as the model is told beside what it is working on (R4.36)."""
+    return "\n".join(_progress(plan) for plan in plans if plan.status not in ("completed", "failed"))
+
+
+def _progress(plan: Plan) -> str:
+    done, total = plan.progress()
+    line = f"Plan “{plan.name}” ({plan.plan_id}): {done} of {total} steps completed, it is {plan.status}."
+    step = next((s for s in plan.steps if s.status == "in_progress"), None)
+    step = step or next((s for s in plan.steps if s.status != "completed"), None)
+    return line if step is None else f"{line} Now: “{step.name}” ({step.step_id}, {step.status})."
 
 
 def _wrong(message: str) -> ToolValidationError:

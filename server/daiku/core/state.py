@@ -8,6 +8,7 @@ from typing import NamedTuple, Never, TypeVar, assert_never
 
 from daiku.core.context import is_rules, render_prompt, rules_message, summary_message, undone_note
 from daiku.core.evidence import Done, did_begin, did_edit, did_hand_over, did_keep, did_respond
+from daiku.core.planning import progress_note
 from daiku.core.refs import filled
 from daiku.core.repetition import Trail, closed, edited, replied, responded, told
 from daiku.core.research import gather
@@ -58,6 +59,7 @@ CHECKER = "daiku"
 """The agent of what a run is told when it cannot end like this."""
 PERSON = "user"
 """The agent of what a person says while a run is under way."""
+PROGRESS = "How the plans stand now:\n"
 NOT_RUN = "The run ended before this was carried out."
 
 
@@ -71,6 +73,7 @@ class State(NamedTuple):
     that the run was handed instead of a model. `trail` shows whether it goes round in circles. `done`
     is what it really did, its nested runs included; `research` what it found on the web; `handoffs` are those that are under way (by call)
     and `returned` those that came back, in order; `nested_rounds` are the turns of the latter.
+    `progress` is what the model was last told of how the plans stand.
     `objections` counts how often the run was told that it cannot end like this. `limits` are what
     bounds this run, `asked_limits` what was asked for: its nested runs get these.
     """
@@ -106,6 +109,7 @@ class State(NamedTuple):
     trail: Trail = Trail()
     tainted: bool = False
     plans: tuple[Plan, ...] = ()
+    progress: str = ""
     rules: Mapping[str, RulesText] = NOTHING
     failure: ErrorHappened | None = None
     finished: RunFinished | None = None
@@ -180,7 +184,9 @@ def _with_plan(plans: tuple[Plan, ...], plan: Plan) -> tuple[Plan, ...]:
 
 
 def _begun(state: State, event: RunStarted) -> State:
-    asked = UserMessage(text=render_prompt(event.prompt, event.context), images=event.images)
+    progress = progress_note(state.plans)
+    said = render_prompt(event.prompt, event.context)
+    asked = UserMessage(text=f"{said}\n\n{PROGRESS}{progress}" if progress else said, images=event.images)
     settled = _settled(state)
     return State(
         started_run=True,
@@ -195,6 +201,7 @@ def _begun(state: State, event: RunStarted) -> State:
         plans=state.plans
         if event.brief is None or event.brief.plan is None
         else _with_plan(state.plans, event.brief.plan),
+        progress=progress,
         rules=state.rules,
         tainted=state.tainted or event.tainted,
         context_tokens=state.context_tokens,
@@ -231,12 +238,15 @@ def _said(state: State, event: MessageSaid) -> State:
 
 def _responded(state: State, event: ToolResponded) -> State:
     went_well, trail = _judged(state, event)
-    note = told(trail, state.limits.max_repeats) if not trail.current else ""
+    last = not trail.current
+    note = told(trail, state.limits.max_repeats) if last else ""
+    progress = progress_note(state.plans) if last else state.progress
+    news = f"{PROGRESS}{progress}" if progress and progress != state.progress else ""
     message = ToolMessage(
         call_id=event.id,
         tool=event.tool,
         ok=event.ok,
-        text=f"{event.result}\n\n{note}" if note else event.result,
+        text="\n\n".join(part for part in (event.result, news, note) if part),
         images=tuple(Image(media_type=i.media_type, data=i.data) for i in event.images),
         untrusted=event.untrusted,
     )
@@ -245,9 +255,12 @@ def _responded(state: State, event: ToolResponded) -> State:
         for call in state.pending
         if call.id != event.id
     )
+    given = tuple(filled(call, event.id, event.result, event.data) for call in state.given)
     went_well = state.went_well or went_well
     messages = (*state.messages, message)
     return state._replace(
+        given=given if event.ok else state.given,
+        progress=progress,
         messages=messages if pending else (*messages, *state.held),
         held=state.held if pending else (),
         pending=pending,
