@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from daiku.agents.coder import code_request, edits_made
-from daiku.agents.planner import plan_made, plan_request
+from daiku.agents.planner import PLAN, plan_made, plan_request
 from daiku.agents.reporter import report_made, report_request
 from daiku.agents.researcher import RESEARCH, find_request, findings
 from daiku.agents.role import Role
@@ -39,15 +39,17 @@ class Agent:
     (R1.33), and `extra_cfg` kept whole for whoever wires something of
     their own.
 
-    As a stage of work: `request` is what it is told for a Brief, `hand_back` what its finished run
+    As a stage of work: `brief` is what it gives to a stage of its own (for a state, an agent and a
+    request), `request` is what it is told for a Brief, `hand_back` what its finished run
     hands over, read from the state, or why there is nothing fit to be handed over. With `drive` it
-    has no model of its own: its next reply is worked out from the state. All three are pure."""
+    has no model of its own: its next reply is worked out from the state. All four are pure."""
 
     name: str
     prompt: str
     tools: tuple[str, ...] = ("*",)
     role: Role | None = None
     on_handoff_return: Callable[[str], str] = str
+    brief: Callable[[State, str, str], Brief] | None = None
     request: Callable[[Brief], str] | None = None
     hand_back: Callable[[State], Handover | Unreadable] | None = None
     drive: Callable[[State], Reply] | None = None
@@ -68,6 +70,7 @@ PLANNER = Agent(
     name="planner",
     prompt="agents/planner",
     tools=(*LOOKING, "plan/propose", "user/ask"),
+    role=PLAN,
     request=plan_request,
     hand_back=plan_made,
 )

@@ -34,7 +34,7 @@ def code_request(brief: Brief) -> str:
             search_results=tuple((query, fenced(result)) for query, result in found.items()),
             happened=happened(brief),
         ),
-    )
+    ).strip()
 
 
 def edits_made(state: State) -> EditsMade | Unreadable:

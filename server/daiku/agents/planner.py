@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from pydantic import JsonValue
+
+from daiku.agents.role import Role, since_asked
 from daiku.agents.telling import happened
 from daiku.core.parse import Unreadable
 from daiku.core.planning import checklist
+from daiku.core.replies import PlanReply, like_a_machine, planned_step, read_plan
 from daiku.core.state import State
-from daiku.domain.base import Frozen
+from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.handovers import Brief, PlanMade
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage
+from daiku.domain.tools import ToolCall
 from daiku.prompts import render
+
+LIKE_A_MACHINE = 'the reply must sound like a person and not begin with "As an AI"'
 
 
 class PlanVariables(Frozen):
@@ -28,7 +36,7 @@ def plan_request(brief: Brief) -> str:
             plan=checklist(brief.plan) if brief.plan is not None else "",
             happened=happened(brief),
         ),
-    )
+    ).strip()
 
 
 def plan_made(state: State) -> PlanMade | Unreadable:
@@ -40,3 +48,64 @@ def plan_made(state: State) -> PlanMade | Unreadable:
     if given is not None and newest.plan_id == given.plan_id and newest.steps == given.steps:
         return Unreadable("no new plan was proposed")
     return PlanMade(plan=newest)
+
+
+def read(
+    message: AssistantMessage, messages: tuple[Message, ...], cut: bool
+) -> AssistantMessage | Unreadable:
+    """The reply with the call that proposes its plan. Words alone are taken once a plan was proposed."""
+    if message.calls:
+        return message
+    if _proposed(messages) and message.text.strip():
+        return Unreadable(LIKE_A_MACHINE) if like_a_machine(message.text) else message
+    if cut:
+        return Unreadable("the plan is cut off: make it shorter")
+    reply = read_plan(message.text)
+    if isinstance(reply, Unreadable):
+        return reply
+    told: dict[str, JsonValue] = {"summary": reply.summary}
+    return AssistantMessage(
+        text=reply.reply,
+        thinking=message.thinking,
+        calls=(ToolCall(tool="plan/propose", args=proposal(reply)),),
+        opaque={"daiku": told},
+    )
+
+
+def proposal(reply: PlanReply) -> JsonObject:
+    """The arguments of plan/propose: every step waits for the one before where it does not say more."""
+    steps: list[JsonValue] = []
+    for number, text in enumerate(reply.plans, 1):
+        step = planned_step(text)
+        after = step.depends_on if step.depends_on is not None else (str(number - 1),) if number > 1 else ()
+        steps.append(
+            {
+                "name": step.name,
+                "description": step.description,
+                "depends_on": list(after),
+                "acceptance": list(step.acceptance),
+            }
+        )
+    return {"goal": reply.focus, "name": reply.project, "summary": reply.summary, "steps": steps}
+
+
+def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
+    """The plan's summary, once it stands."""
+    here = since_asked(messages)
+    answer = here[-1] if here else None
+    spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
+    if not isinstance(answer, ToolMessage) or not answer.ok or spoke is None:
+        return None
+    told = spoke.opaque.get("daiku")
+    if not isinstance(told, dict) or "summary" not in told:
+        return None
+    return AssistantMessage(text=str(told["summary"]))
+
+
+def _proposed(messages: tuple[Message, ...]) -> bool:
+    return any(
+        isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.ok for m in since_asked(messages)
+    )
+
+
+PLAN = Role(read, go_on)

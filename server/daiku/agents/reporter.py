@@ -36,7 +36,7 @@ def report_request(brief: Brief) -> str:
             happened=happened(brief),
             proofs=tuple((proof.ref, sentence(proof)) for proof in proofs_of(brief)),
         ),
-    )
+    ).strip()
 
 
 def report_made(state: State) -> ReportMade | Unreadable:

@@ -34,7 +34,7 @@ def run_request(brief: Brief) -> str:
             step=step_line(brief.plan, brief.step_id),
             system_os=f"{platform.system()} {platform.machine()}",
         ),
-    )
+    ).strip()
 
 
 def commands_run(state: State) -> CommandsRun | Unreadable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pydantic import AliasChoices, Field, JsonValue, TypeAdapter, field_validator, model_validator
@@ -26,15 +27,88 @@ class PlanReply(Frozen):
     @field_validator("reply")
     @classmethod
     def _human(cls, value: str) -> str:
-        if re.match(r"\W*as an ai\b", value, re.IGNORECASE):
+        if like_a_machine(value):
             raise ValueError('must sound like a person and not begin with "As an AI"')
         return value
 
     @field_validator("plans", mode="before")
     @classmethod
     def _numbered(cls, value: Any) -> Any:
-        """Steps may come as `{"1": "…", "2": "…"}`."""
-        return tuple(value.values()) if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # JSON from a model
+        """Steps may come as `{"1": "…", "2": "…"}`, and each as an object with its checks."""
+        steps: Any = value.values() if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]  # JSON from a model
+        if not isinstance(steps, Iterable) or isinstance(steps, str):
+            return value  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+        return tuple(_step_text(step) for step in steps)  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+
+
+def like_a_machine(text: str) -> bool:
+    """Whether a reply begins as no person would (R0.31, C0.15)."""
+    return re.match(r"\W*as an ai\b", text, re.IGNORECASE) is not None
+
+
+def _step_text(step: Any) -> Any:
+    """A step that came as an object, as the lines that it would have been."""
+    if not isinstance(step, dict):
+        return step
+    found: dict[str, Any] = step  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+    name = next((found[key] for key in ("step", "name", "title", "action") if found.get(key)), "")
+    checks, after = found.get("acceptance") or found.get("check") or (), found.get("depends_on")
+    lines = [str(name), str(found.get("description") or "")]
+    lines += [f"Check: {check}" for check in ([checks] if isinstance(checks, str) else checks)]
+    if isinstance(after, list):
+        names: list[Any] = after
+        lines.append("Depends on: " + (", ".join(str(each) for each in names) or "none"))
+    return "\n".join(line for line in lines if line)
+
+
+class PlannedStep(Frozen):
+    """A step of the planner's reply: `depends_on` None is what the form leaves open, the step before."""
+
+    name: str
+    description: str = ""
+    acceptance: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] | None = None
+
+
+_CHECK = re.compile(
+    r"^[\s*_-]*(?:check|checks|acceptance|verify|verification|検証|確認)[*_\s]*[:：][*_\s]*(.*)$",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(r"^[\s*_-]*(?:depends on|after|依存)[*_\s]*[:：][*_\s]*(.*)$", re.IGNORECASE)
+_NO_STEP = re.compile(r"\W*(?:none|nothing|no|なし|-)?\W*", re.IGNORECASE)
+
+
+def planned_step(text: str) -> PlannedStep:
+    """The parts of one step of a plan: its first line names it, `Check:` and `Depends on:` lines are read."""
+    first, *rest = text.strip().splitlines() or [""]
+    about: list[str] = []
+    checks: list[str] = []
+    after: tuple[str, ...] | None = None
+    for line in rest:
+        if found := _CHECK.match(line):
+            checks += [check] if (check := _unquoted(found[1])) else []
+        elif found := _AFTER.match(line):
+            after = () if _NO_STEP.fullmatch(found[1]) else tuple(_step_names(found[1]))
+        else:
+            about.append(line)
+    return PlannedStep(
+        name=first.strip("* "), description="\n".join(about), acceptance=tuple(checks), depends_on=after
+    )
+
+
+def _unquoted(check: str) -> str:
+    """The command without the marks of inline code around it."""
+    check = check.strip().strip("*").strip()
+    inner = re.fullmatch(r"(`+)\s?(.*?)\s?\1\.?", check)
+    return inner[2] if inner else check
+
+
+def _step_names(text: str) -> Iterator[str]:
+    """What `Depends on:` names: numbers, with or without the word before them."""
+    for part in re.split(r"[,;、]|\band\b", text):
+        name = re.sub(r"^(?:steps?|ステップ)\s*(?=\d)", "", part.strip(" .`"), flags=re.IGNORECASE)
+        if name:
+            yield name
 
 
 class QueriesReply(Frozen):
