@@ -83,13 +83,14 @@ def filled(call: ToolCall, answered: str, text: str, data: JsonObject | None) ->
     return call.model_copy(update={"args": args})
 
 
-def why_not_run(call: ToolCall, messages: Sequence[Message]) -> str:
+def why_not_run(call: ToolCall, messages: Sequence[Message], given: Sequence[ToolCall] = ()) -> str:
     """Why `call`, the next of its reply, must not run: a reference of it or of an earlier action of
-    the list could not be resolved (C4.8). Empty when nothing is against it."""
+    the list could not be resolved (C4.8); `given` is a list that is worked over several replies.
+    Empty when nothing is against it."""
     answers: list[ToolMessage] = []
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):
-            own = {c.id for c in message.calls}
+            own = {c.id for c in (*message.calls, *given)}
             for target in refs(call.args):
                 if target.partition(".")[0] in own:
                     return f'{NOT_RUN}"$ref": "{target}" cannot be resolved: there is no such result.'
