@@ -823,7 +823,7 @@ export interface Session {
 
 export interface SessionExportParams {
   sessionId: string;
-  format?: "markdown" | "json" | "jsonl";
+  format?: "markdown" | "json" | "jsonl" | "trace";
 }
 
 export interface SessionForkParams {

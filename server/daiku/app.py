@@ -19,6 +19,7 @@ from daiku.domain.tools import ToolSpec
 from daiku.llm.model import Models, ProviderModels
 from daiku.prompts import describe_tool, prompts_folder
 from daiku.runs import Runs, Wiring
+from daiku.runs.review import Reviews
 from daiku.settings import secrets_of
 from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.mcp import Place, Servers
@@ -48,6 +49,7 @@ class App:
     registry: ToolRegistry
     llm: Models
     servers: Servers
+    reviews: Reviews
 
     async def models(self) -> tuple[ProviderModels, ...]:
         """What every provider offers; one that cannot be reached comes with why."""
@@ -81,7 +83,7 @@ def build(
     redact = redactor(secrets_of(config, os.environ))
     journal = Journal(home / DATABASE, redact)
     grants = GrantStore(home / DATABASE)
-    checkpoints = CheckpointStore(home / "checkpoints", workspace)
+    checkpoints = CheckpointStore(home / "checkpoints", workspace, open_sessions=journal.open_sessions)
     registry = ToolRegistry(builtin_tools(home, editor=editor is not None), describe_tool, redact=redact)
     plugins = load_plugins()
     registry.add(tool for tool in plugins.tools if tool.name not in registry.names)
@@ -116,7 +118,9 @@ def build(
         words=translator(locale),
         trusted=trusted,
     )
-    return App(config, workspace, Runs(wiring), journal, grants, checkpoints, registry, llm, servers)
+    runs = Runs(wiring)
+    reviews = Reviews(runs, checkpoints)
+    return App(config, workspace, runs, journal, grants, checkpoints, registry, llm, servers, reviews)
 
 
 def _why_no_servers(config: Config, trusted: bool) -> str:

@@ -86,7 +86,9 @@ def test_typing_beside_the_edits_survives_every_decision(plan: list[int], data: 
     """0: left alone, 1: edited by Daiku, 2: typed over by the person, 3: a line is added by the person after it.
     A line that nobody touches stands between each."""
     before = [x for i in range(len(plan)) for x in (f"line {i}\n", f"between {i}\n")]
-    daiku = ["" if k == 1 and i % 2 else f"daiku {i}\n" if k == 1 else f"line {i}\n" for i, k in enumerate(plan)]
+    daiku = [
+        "" if k == 1 and i % 2 else f"daiku {i}\n" if k == 1 else f"line {i}\n" for i, k in enumerate(plan)
+    ]
 
     def whole(middle: list[str]) -> str:
         return "".join(x for i, line in enumerate(middle) for x in (line, f"between {i}\n"))
@@ -115,7 +117,9 @@ def test_typing_beside_the_edits_survives_every_decision(plan: list[int], data: 
 
 
 @given(texts, texts, texts)
-def test_what_the_person_types_within_an_edit_is_marked_and_not_undone_unasked(a: str, b: str, c: str) -> None:
+def test_what_the_person_types_within_an_edit_is_marked_and_not_undone_unasked(
+    a: str, b: str, c: str
+) -> None:
     review = typed(changed(a, b), c)
     consistent(review)
     if not review.spans:

@@ -20,7 +20,8 @@ from daiku.cli.options import RunOptions, run_options
 from daiku.cli.run import last_session, workspace_key
 from daiku.cli.sessions import session_line
 from daiku.cli.term import for_people, safe, somebody_there, terminal
-from daiku.cli.texts import say, told
+from daiku.cli.texts import say
+from daiku.cli.toollines import stays_lines, told
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Mode, RunResult
 from daiku.runs import Listener, RunRequest
@@ -145,8 +146,10 @@ def _undo(runner: asyncio.Runner, app: App, session: str | None) -> None:
     if session is None:
         _say(say("chat.nothing_to_undo"))
         return
-    files = runner.run(app.checkpoints.undo(session))
-    _say(say("chat.undone", files=", ".join(safe(f.path) for f in files) or "-"))
+    brought = runner.run(app.reviews.undo(session))
+    _say(say("chat.undone", files=", ".join(safe(f.path) for f in brought.files) or "-"))
+    for line in stays_lines(brought.cannot_undo):
+        _say(line)
 
 
 def _model_name(app: App, name: str) -> str:

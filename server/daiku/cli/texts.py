@@ -145,6 +145,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "review.accept": ("✓ accepted: {path}", "✓ 承認: {path}"),
     "review.reject": ("↶ rejected and undone: {path}", "↶ 却下して元に戻しました: {path}"),
     "restored": ("↶ restored: {files}", "↶ 復元しました: {files}"),
+    "stays": ("Not undone, because it ran since then:", "その後に実行されたため、元に戻せないもの:"),
+    "stays.code": ("exit code {code}", "終了コード {code}"),
     "replay.same": ("{events} events, no difference.", "{events} 件のイベント、違いはありません。"),
     "replay.differs": ("The first difference is at seq {seq}:", "最初の違いは seq {seq} です:"),
     "recorded": ("recorded", "記録"),

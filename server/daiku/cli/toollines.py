@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from daiku.cli.diffs import coloured_diff
@@ -12,6 +12,7 @@ from daiku.cli.texts import say
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Edited, Restored, Reviewed, ToolCalled, ToolResponded
 from daiku.domain.patches import FileStat
+from daiku.domain.review import Irrevocable
 
 OUTPUT_LINES = 12
 """Lines of a tool's live output that are shown before the rest is only counted."""
@@ -185,3 +186,14 @@ def decided_text(event: Reviewed | Restored) -> str:
             return say(f"review.{decision}", path=path)
         case Restored(files=files):
             return say("restored", files=", ".join(file.path for file in files))
+
+
+def stays_lines(stays: Sequence[Irrevocable]) -> list[str]:
+    """What bringing files back did not undo, a line each under a line that says so."""
+    if not stays:
+        return []
+    lines = [say("stays")]
+    for each in stays:
+        code = "" if each.exit_code is None else f"  ({say('stays.code', code=each.exit_code)})"
+        lines.append(f"  {safe(each.command)}{code}")
+    return lines

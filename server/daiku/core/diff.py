@@ -17,7 +17,7 @@ def split_lines(text: str) -> list[str]:
     return [*lines, parts[-1]] if parts[-1] else lines
 
 
-def _groups(ops: Sequence[LineOp]) -> Iterator[list[LineOp]]:
+def hunk_groups(ops: Sequence[LineOp]) -> Iterator[list[LineOp]]:
     """Changes with `CONTEXT` equal lines around them; those near one another together."""
     group: list[LineOp] = []
     for index, (op, i, j, k, m) in enumerate(ops):
@@ -69,7 +69,7 @@ def unified_diff(change: FileChange) -> str:
             f"rename from {change.path}\n",
             f"rename to {target}\n",
         )
-    hunks = [line for group in _groups(line_ops(old, new)) for line in _hunk(group, old, new)]
+    hunks = [line for group in hunk_groups(line_ops(old, new)) for line in _hunk(group, old, new)]
     if not hunks:
         return "".join(lines) or _empty_file(change)
     from_name = "/dev/null" if change.old is None else f"a/{change.path}"

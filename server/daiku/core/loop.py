@@ -8,6 +8,7 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Protocol, assert_never
 
+from daiku.core.choosing import choices
 from daiku.core.context import fitting, keep_from
 from daiku.core.decide import (
     Answered,
@@ -17,13 +18,14 @@ from daiku.core.decide import (
     Command,
     Compact,
     Finish,
+    Object,
     Refuse,
     Rules,
     RunTools,
     decide,
 )
 from daiku.core.repetition import told
-from daiku.core.state import Recorder, State, apply
+from daiku.core.state import CHECKER, Recorder, State, apply
 from daiku.domain.base import long_id
 from daiku.domain.errors import ContextOverflowError, DaikuError, Failure
 from daiku.domain.events import (
@@ -114,6 +116,8 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
             await _run_tools(calls, record, ports)
         case Refuse(call, why):
             _respond(call, ToolResult(ok=False, text=why), record)
+        case Object(why):
+            record(MessageSaid(role="user", text=why, agent=CHECKER))
         case Finish(status, failure):
             _finish(status, failure, record)
         case _:
@@ -237,6 +241,7 @@ async def _ask_approval(
             why=why,
             call_id=call.id,
             remember=remember,
+            hunks=choices(call.tool, text),
         )
         record(asked)
     given = await ports.approval(asked)
@@ -261,7 +266,7 @@ async def _ask_person(call: ToolCall, asked: InputAsked | None, record: Recorder
 
 async def _run_tools(calls: tuple[ToolCall, ...], record: Recorder, ports: Ports) -> None:
     """Side by side, but answered in their order: the same work gives the same journal."""
-    record(*(_called(call) for call in calls))
+    record(*(_called(call) for call in calls if call.id not in record.state.started))
     if len(calls) == 1:
         _answer(await _run_tool(calls[0], record, ports), record)
         return

@@ -216,9 +216,7 @@ def _beside(review: FileReview, changes: Sequence[_Change]) -> FileReview | None
     spans: list[Span] = []
     for s in review.spans:
         d = sum(c.grown for c in changes if _precedes(c, s))
-        spans.append(
-            s._replace(old=s.old + d, old_end=s.old_end + d, new=s.new + d, new_end=s.new_end + d)
-        )
+        spans.append(s._replace(old=s.old + d, old_end=s.old_end + d, new=s.new + d, new_end=s.new_end + d))
     return replace(
         review,
         base="".join(base),
@@ -275,9 +273,7 @@ def _composed(
         c, d = group.start + to_after, group.end + to_after + in_changes
         to_base, to_after = to_base + in_spans, to_after + in_changes
         if not group.changes:
-            found += (
-                s._replace(new=s.new + to_after, new_end=s.new_end + to_after) for s in group.spans
-            )
+            found += (s._replace(new=s.new + to_after, new_end=s.new_end + to_after) for s in group.spans)
             continue
         name = group.spans[0].birth if group.spans else f"{birth}.{number}"
         number += 1

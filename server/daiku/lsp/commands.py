@@ -16,6 +16,7 @@ from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import RunStarted
 from daiku.domain.runs import ApprovalMode, ContextItem, Mode, Range
 from daiku.lsp.actiontexts import ActionTexts, action_texts
+from daiku.lsp.changes import restored
 from daiku.lsp.commitmessage import write_commit_message
 from daiku.lsp.connection import INFO, Connection
 from daiku.lsp.jsontext import MessageId, model_json
@@ -138,7 +139,7 @@ async def undo(c: Connection, args: CommandArgs, _: Tokens) -> BaseModel:
     session = args.session_id or _newest(
         c, [s.session_id for s in app.journal.list_sessions("", 1, c.workspace_key)]
     )
-    return api.RestoreResult(files=await app.checkpoints.undo(session))
+    return restored(await app.reviews.undo(session))
 
 
 async def stop(c: Connection, args: CommandArgs, _: Tokens) -> None:

@@ -12,6 +12,7 @@ from daiku.agents.agent import AGENTS
 from daiku.core.words.events import localised_failure
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Checkpointed
+from daiku.lsp.changes import changes_decide, changes_list, changes_original, checkpoint_restore
 from daiku.lsp.connection import Connection
 from daiku.lsp.jsontext import model_json
 from daiku.lsp.opening import Json
@@ -36,7 +37,7 @@ async def steer(c: Connection, p: api.SteerParams) -> None:
 
 
 async def approve(c: Connection, p: api.ApproveParams) -> None:
-    await (await c.app()).runs.approve(p.run_id, p.approval_id, p.decision, p.feedback)
+    await (await c.app()).runs.approve(p.run_id, p.approval_id, p.decision, p.feedback, p.hunks)
 
 
 async def answer(c: Connection, p: api.AnswerParams) -> None:
@@ -110,10 +111,6 @@ async def checkpoint_list(c: Connection, p: api.SessionRef) -> BaseModel:
     )
 
 
-async def checkpoint_restore(c: Connection, p: api.CheckpointRef) -> BaseModel:
-    return api.RestoreResult(files=await (await c.app()).checkpoints.restore(p.checkpoint_id))
-
-
 async def models(c: Connection, _: api.Nothing) -> BaseModel:
     app = await c.app()
     offered = await app.models()
@@ -173,6 +170,9 @@ METHODS: dict[str, Method] = {
     "daiku/plan/approve": plan_approve,
     "daiku/checkpoint/list": checkpoint_list,
     "daiku/checkpoint/restore": checkpoint_restore,
+    "daiku/changes/list": changes_list,
+    "daiku/changes/decide": changes_decide,
+    "daiku/changes/original": changes_original,
     "daiku/models": models,
     "daiku/tools": tools,
     "daiku/agents": agents,

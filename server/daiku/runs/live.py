@@ -12,14 +12,16 @@ from daiku.agents.agent import Agent
 from daiku.agents.coordinator import summary_order, system_prompt
 from daiku.agents.role import Role, in_role
 from daiku.core.budget import opened
+from daiku.core.choosing import wanted_of
 from daiku.core.context import transcript
 from daiku.core.decide import Rules
 from daiku.core.guard import Verdict, remembered, verdict
+from daiku.core.parse import Unreadable
 from daiku.core.prefix import first_divergence
 from daiku.core.state import Recorder, State
 from daiku.core.words.events import localised
 from daiku.domain.base import long_id
-from daiku.domain.errors import Failure
+from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import (
     ApprovalAsked,
     ApprovalGiven,
@@ -29,6 +31,7 @@ from daiku.domain.events import (
     InputGiven,
     Notice,
 )
+from daiku.domain.handovers import Brief
 from daiku.domain.messages import (
     Message,
     ModelEvent,
@@ -44,8 +47,10 @@ from daiku.runs.consenting import CONSENT, Settling, wants_servers
 from daiku.runs.given import next_given
 from daiku.runs.purse import Metered, Purse
 from daiku.runs.ruling import Ruling
+from daiku.runs.waiting import Waits, still_asked
 from daiku.runs.wiring import Wiring
-from daiku.tools.tool import ToolContext
+from daiku.tools.registry import ToolRegistry
+from daiku.tools.tool import TaskWork, ToolContext
 from daiku.trace.export import Tracing
 
 log = logging.getLogger(__name__)
@@ -56,10 +61,6 @@ NOBODY = "Nobody is there to approve this."
 NOBODY_ANSWERS = "Nobody is there to answer. Decide yourself and say what you assumed."
 RESULT_SHARE = 2000
 """Characters of one result that the model is shown for a summary."""
-
-
-class Paused(Exception):  # control flow of one module: a wait was given up for a pause
-    """Ends a wait for a person because the run is to pause."""
 
 
 class LiveRun:
@@ -91,11 +92,12 @@ class LiveRun:
         self.parent: str | None = None
         self.depth = 0
         self.known: dict[str, LiveRun] = {}
-        self.hand_over: Callable[[LiveRun, str, str], Awaitable[str]] | None = None
+        self.hand_over: Callable[[LiveRun, str, str, str], Awaitable[ToolResult]] | None = None
+        self.task_work: Callable[[LiveRun, str], TaskWork] | None = None
         self._sent: ModelRequest | None = None
         self._pausing = False
-        self._approvals: dict[str, asyncio.Future[ApprovalGiven]] = {}
-        self._inputs: dict[str, asyncio.Future[InputGiven]] = {}
+        self._approvals = Waits[ApprovalGiven]()
+        self._inputs = Waits[InputGiven]()
 
     def _write(self, events: tuple[Event, ...]) -> list[Event]:
         # Here, so that what is on record is what was shown; what the model reads is in other events.
@@ -111,10 +113,13 @@ class LiveRun:
     def prepare(self) -> None:
         """Resolve model, prompt and tools from the state's mode and model. Raises DaikuError."""
         state, wiring = self.record.state, self._wiring
-        self.purse = self._purse or Purse(opened(state.limits, state.usage, state.rounds))
-        self._model = None if state.given else Metered(wiring.model(state.model), self.purse, self._warn)
+        self.purse = self._purse or Purse(
+            opened(state.limits, state.usage, state.rounds + state.nested_rounds)
+        )
+        self._drive = next_given if state.given else self._agent.drive
+        self._model = None if self._drive else Metered(wiring.model(state.model), self.purse, self._warn)
         servers = wiring.servers
-        wanted = servers and not state.given and wants_servers(servers, self._agent, state.mode)
+        wanted = servers and not self._drive and wants_servers(servers, self._agent, state.mode)
         self._settle = (
             Settling(servers, self.record, self.approvals, self.approval) if servers and wanted else None
         )
@@ -126,23 +131,44 @@ class LiveRun:
             verdict=self._verdict,
             compact_at=int(self._model.context * COMPACT_SHARE) if self._model else 0,
             tokens=self._tokens,
+            objection=self._objection,
         )
 
-    def child(self, agent: Agent) -> LiveRun:
+    def _objection(self, state: State) -> str:
+        """Why what a stage of work hands back cannot be passed on."""
+        if self.parent is None or self._agent.hand_back is None:
+            return ""
+        found = self._agent.hand_back(state)
+        return found.problem if isinstance(found, Unreadable) else ""
+
+    def brief(self, agent: str, request: str) -> Brief:
+        """What a nested run of `agent` is given."""
+        make = self._agent.brief
+        return Brief(request=request) if make is None else make(self.record.state, agent, request)
+
+    @property
+    def registry(self) -> ToolRegistry:
+        return self._wiring.registry
+
+    def past(self) -> list[Chunk]:
+        """What the journal holds of this session."""
+        return self._wiring.journal.chunks(self.session)
+
+    def child(self, agent: Agent, run: str, state: State) -> LiveRun:
         """A nested run of `agent` in the same session: same listener, approvals, budget and trace."""
         nested = LiveRun(
             self._wiring,
             agent,
-            long_id("run"),
+            run,
             self.session,
-            State(),
+            state,
             self._listen,
             self.approvals,
             purse=self.purse,
         )
         nested.parent, nested.depth = self.run, self.depth + 1
         nested.known, nested.tracing = self.known, self.tracing
-        nested.hand_over = self.hand_over
+        nested.hand_over, nested.task_work = self.hand_over, self.task_work
         return nested
 
     def _warn(self, text: str) -> None:
@@ -184,7 +210,10 @@ class LiveRun:
         )
         self._note_divergence(request)
         if self._model is None:
-            yield next_given(state)
+            if self.purse.refused is not None:  # no stage of the work could ask its model either
+                raise DaikuError(self.purse.refused)
+            assert self._drive is not None, "a run without a model is driven"
+            yield self._drive(state)
             return
         self.purse.turn()
         role = self._agent.role
@@ -204,9 +233,9 @@ class LiveRun:
             async for piece in model.stream(asked):
                 yield self._canonical(piece) if isinstance(piece, Reply) else piece
 
-        if model.tool_protocol != "native":  # one form of reply is enough for a model
-            request = replace(request, tools=())
-        return in_role(role, request, ask)
+        if model.tool_protocol == "native":
+            return in_role(role, request, ask)
+        return in_role(role, request, ask, protocol=model.tool_protocol)
 
     def _canonical(self, reply: Reply) -> Reply:
         calls = reply.message.calls
@@ -250,8 +279,12 @@ class LiveRun:
             emit=record,
             editor=wiring.editor,
             plans=lambda: record.state.plans,
+            done=lambda: record.state.done,
+            replans=lambda: None if record.state.brief is None else record.state.brief.plan,
+            wanted=wanted_of(record.state.approvals.get(call.id), record.state.decisions),
             ask=None if self.approvals == "none" else partial(self._ask, call),
-            hand_over=partial(self.hand_over, self) if self.hand_over is not None else None,
+            hand_over=partial(self.hand_over, self, call.id) if self.hand_over is not None else None,
+            tasks=self.task_work(self, call.id) if self.task_work is not None else None,
         )
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
@@ -279,11 +312,13 @@ class LiveRun:
         return self._pausing
 
     def pause(self) -> None:
-        """Stop at the next boundary; waits for a person end at once."""
+        """Stop at the next boundary, nested runs too; waits for a person end at once."""
         self._pausing = True
-        for future in (*self._approvals.values(), *self._inputs.values()):
-            if not future.done():
-                future.set_exception(Paused())
+        self._approvals.pause()
+        self._inputs.pause()
+        for nested in tuple(self.known.values()):
+            if nested.parent == self.run:
+                nested.pause()
 
     def abandon(self) -> None:
         """Stop now without ending the run on record; it can be resumed as interrupted."""
@@ -294,22 +329,12 @@ class LiveRun:
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
         if self.approvals == "none":
             return ApprovalGiven(approval_id=asked.approval_id, decision="reject_once", feedback=NOBODY)
-        future = asyncio.get_running_loop().create_future()
-        self._approvals[asked.approval_id] = future
-        try:
-            return await future
-        finally:
-            del self._approvals[asked.approval_id]
+        return await self._approvals.answer(asked.approval_id)
 
     async def answer(self, asked: InputAsked) -> InputGiven:
         if self.approvals == "none":
             return InputGiven(input_id=asked.input_id, text=NOBODY_ANSWERS)
-        future = asyncio.get_running_loop().create_future()
-        self._inputs[asked.input_id] = future
-        try:
-            return await future
-        finally:
-            del self._inputs[asked.input_id]
+        return await self._inputs.answer(asked.input_id)
 
     async def _ask(self, call: ToolCall, question: str, choices: tuple[str, ...]) -> str:
         """A tool's own question in the middle of its call (a server's form)."""
@@ -328,14 +353,10 @@ class LiveRun:
         if isinstance(event, ApprovalGiven):
             self._remember(event)
             self.record(event)
-            future = self._approvals.get(event.approval_id)
-            if future is not None and not future.done():
-                future.set_result(event)
+            self._approvals.give(event.approval_id, event)
             return
         self.record(event)
-        waiting = self._inputs.get(event.input_id)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(event)
+        self._inputs.give(event.input_id, event)
 
     def _remember(self, event: ApprovalGiven) -> None:
         if event.decision not in ("allow_always", "reject_always"):
@@ -350,25 +371,8 @@ class LiveRun:
 
     def show_again(self) -> None:
         """Show what still waits for the person once more, as it was journaled (after a restart)."""
-        state = self.record.state
-        open_ids = {call.id for call in state.pending}
-        asked = {
-            a.approval_id
-            for a in state.approvals.values()
-            if a.call_id in open_ids or a.call_id.startswith(CONSENT)
-        }
-        asked -= set(state.decisions)
-        inputs = {i.input_id for i in state.inputs.values() if i.call_id in open_ids}
-        inputs -= set(state.answers)
-        if not asked and not inputs:
-            return
-        for chunk in self._wiring.journal.chunks(self.session):
-            event = chunk.event
-            waits = (isinstance(event, ApprovalAsked) and event.approval_id in asked) or (
-                isinstance(event, InputAsked) and event.input_id in inputs
-            )
-            if waits:
-                self._listen(chunk)
+        for chunk in still_asked(self.record.state, self.past() if self.record.state.pending else ()):
+            self._listen(chunk)
 
     # -- the end --------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from daiku.agents.agent import find_agent
 from daiku.core import loop
+from daiku.core.choosing import unfit
 from daiku.core.state import State, fold
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError, Failure, UsageError
@@ -16,6 +17,7 @@ from daiku.domain.events import (
     ApprovalDecision,
     ApprovalGiven,
     Chunk,
+    Event,
     InputGiven,
     MessageSaid,
     PlanChanged,
@@ -35,7 +37,9 @@ from daiku.domain.tools import ToolCall
 from daiku.runs.ending import end, time_is_up, unexpected
 from daiku.runs.handoff import hand_over
 from daiku.runs.history import events_of, last_start
-from daiku.runs.live import LiveRun, Paused
+from daiku.runs.live import LiveRun
+from daiku.runs.taskloop import TaskWork
+from daiku.runs.waiting import Paused
 from daiku.runs.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -103,6 +107,7 @@ class Runs:
                     context=request.context,
                     images=request.images,
                     calls=request.calls,
+                    driven=bool(request.calls) or agent.drive is not None,
                 )
             )
             return await self._drive(live)
@@ -137,7 +142,7 @@ class Runs:
     async def _drive(self, live: LiveRun, *, again: bool = False) -> RunResult:
         """Run the loop as a task of its own, and see to it that the run ends in one status."""
         self._live[live.run] = live
-        live.known, live.hand_over = self._live, hand_over
+        live.known, live.hand_over, live.task_work = self._live, hand_over, TaskWork
         live.task = asyncio.create_task(self._loop(live, again=again))
         try:
             await asyncio.wait({live.task})
@@ -255,15 +260,19 @@ class Runs:
         approval_id: str,
         decision: ApprovalDecision,
         feedback: str | None = None,
+        hunks: tuple[int, ...] | None = None,
     ) -> None:
         """Answer an approval; also of a run that is not under way: it will find the answer."""
-        given = ApprovalGiven(approval_id=approval_id, decision=decision, feedback=feedback)
+        given = ApprovalGiven(approval_id=approval_id, decision=decision, feedback=feedback, hunks=hunks)
         with _Access(self, self._asking(run, approval_id)) as live:
             asked = {a.approval_id for a in live.record.state.approvals.values()}
             if approval_id not in asked:
                 raise _usage(f"There is no approval {approval_id!r} in {run}.", "", "not_found")
             if approval_id in live.record.state.decisions:
                 raise _usage(f"Approval {approval_id} was answered already.", "")
+            wrong = unfit(next(a for a in live.record.state.approvals.values() if a.approval_id == approval_id), given)
+            if wrong:
+                raise _usage(wrong, "Nothing was decided: the approval is still open.")
             live.given(given)
 
     async def answer(self, run: str, input_id: str, text: str) -> None:
@@ -279,16 +288,30 @@ class Runs:
     async def change_plan(self, plan: Plan) -> Plan:
         """Record the person's change of a plan; a run under way sees it. Raises UsageError."""
         session, run = self.wiring.journal.session_of_plan(plan.plan_id)
+        await self.note(session, PlanChanged(plan=plan), run=run)
+        return plan
+
+    def last_run(self, session: str) -> str:
+        """The session's last run that the person started. Raises UsageError where there is none."""
+        chunks = self.wiring.journal.chunks(session)
+        starts = [c for c in chunks if isinstance(c.event, RunStarted) and c.parent is None]
+        if not starts:
+            raise _usage("Nothing was done in this conversation yet.", "", "not_found")
+        return starts[-1].run
+
+    async def note(self, session: str, *events: Event, run: str = "") -> None:
+        """Record what the person did besides talking; a run under way sees it. `run`: that it belongs to,
+        where none is under way. Raises UsageError: a run of another process is."""
         live = next((each for each in self._live.values() if each.session == session), None)
         if live is not None:
-            live.record(PlanChanged(plan=plan))
-            return plan
+            live.record(*events)
+            return
         lock = self.wiring.journal.lock(session)
         try:
-            self.wiring.journal.writer(session).write(run, None, "user", (PlanChanged(plan=plan),))
+            of = run or self.last_run(session)
+            self.wiring.journal.writer(session).write(of, None, "user", events)
         finally:
             lock.release()
-        return plan
 
     def running(self) -> tuple[str, ...]:
         """The runs under way in this process, oldest first."""

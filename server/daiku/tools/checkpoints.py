@@ -3,46 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-import os
-import zlib
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-
-from pydantic import ValidationError
+from typing import NamedTuple
 
 from daiku.core.ports import Workspace
-from daiku.domain.base import Frozen, long_id
-from daiku.domain.errors import DaikuError, Failure, UsageError
+from daiku.core.review import Blob, Content, FileReview, Span
+from daiku.domain.base import long_id
+from daiku.domain.errors import DaikuError
 from daiku.domain.patches import FileChange, FileStat, Patch
 from daiku.tools.diskio import make_folders, read_bytes, remove_file, replace_file
 from daiku.tools.encodings import decode, encode
+from daiku.tools.keeping import (
+    Checkpoint,
+    CheckpointKind,
+    Contents,
+    Kept,
+    Records,
+    Stance,
+    Sweeping,
+    unusable,
+)
+from daiku.tools.paths import locate, root_of
 
 QUOTA = 1_000_000_000
 """Bytes of kept contents; above it the oldest checkpoints go until 80 % are left."""
 _LARGEST = 100_000_000
 
 
-class Kept(Frozen):
-    """One file as it was: `content` names the stored bytes, None where there was no file."""
+class Returned(NamedTuple):
+    """What bringing files back did: the files, and the checkpoint that was taken before it."""
 
-    path: str
-    content: str | None
-
-
-class Checkpoint(Frozen):
-    """What was kept before one edit. `number` rises by one within a session; `restored` says that it
-    was brought back, so that the next undo goes further into the past."""
-
-    id: str
-    session: str
-    run: str
-    number: int
-    roots: tuple[str, ...]
-    files: tuple[Kept, ...]
-    restored: bool = False
+    files: tuple[FileStat, ...]
+    redo: str
 
 
 class CheckpointStore:
@@ -52,20 +45,142 @@ class CheckpointStore:
     leaves what was there before or what is there after.
     """
 
-    def __init__(self, folder: Path, workspace: Workspace, *, quota: int = QUOTA) -> None:
-        self._contents = folder / "contents"
-        self._records = folder / "records"
+    def __init__(
+        self,
+        folder: Path,
+        workspace: Workspace,
+        *,
+        quota: int = QUOTA,
+        open_sessions: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        """`open_sessions`: those whose checkpoints go last, because work in them is not over."""
+        self._contents = Contents(folder / "contents")
+        self._records = Records(folder / "records")
         self._workspace = workspace
-        self._quota = quota
-        self._size: int | None = None
+        self._sweeping = Sweeping(self._contents, self._records, quota, open_sessions)
         self._lock = asyncio.Lock()
+        self._changing = asyncio.Lock()
 
-    async def take(self, session: str, run: str, paths: Sequence[str]) -> str:
+    @property
+    def changing(self) -> asyncio.Lock:
+        return self._changing
+
+    def swept(self) -> int:
+        return self._sweeping.said()
+
+    async def take(self, session: str, run: str, paths: Sequence[str], patch: Patch | None = None) -> str:
         """Keep `paths` as they are now, unsaved text first. Raises ToolValidationError for a path outside,
         OSError where the disk is full."""
         async with self._lock:
-            kept = [Kept(path=path, content=await self._keep(path)) for path in dict.fromkeys(paths)]
-            return await asyncio.to_thread(self._record, session, run, tuple(kept))
+            found = [Kept(path=path, content=await self._keep(path)) for path in dict.fromkeys(paths)]
+            return await asyncio.to_thread(self._add, session, run, found, patch)
+
+    async def settle(self, checkpoint_id: str, patch: Patch) -> None:
+        async with self._lock:
+            checkpoint = self.get(checkpoint_id)
+            if checkpoint is not None:
+                made = checkpoint.model_copy(update={"files": self._with_after(checkpoint.files, patch)})
+                await asyncio.to_thread(self._records.write, made)
+
+    async def keep(
+        self,
+        session: str,
+        run: str,
+        files: Mapping[str, tuple[Content, Content]],
+        stances: Mapping[str, FileReview],
+    ) -> str:
+        """A checkpoint before a person's decision: `files` are before and after, `stances` how the review
+        stands then."""
+        async with self._lock:
+            kept = tuple(
+                Kept(path=path, content=self.name_of(before), after=self.name_of(after), known=True)
+                for path, (before, after) in files.items()
+            )
+            stood = tuple(self._stance(path, review) for path, review in stances.items())
+            made = self._new(session, run, kept, kind="review", stances=stood)
+            await asyncio.to_thread(self._record, made)
+            return made.id
+
+    async def stand(self, checkpoint_id: str, stances: Mapping[str, FileReview]) -> None:
+        """Note how the review of files stands after they were brought back."""
+        async with self._lock:
+            checkpoint = self.get(checkpoint_id)
+            if checkpoint is not None:
+                stood = tuple(self._stance(path, review) for path, review in stances.items())
+                self._records.write(checkpoint.model_copy(update={"stances": stood}))
+
+    def get(self, checkpoint_id: str) -> Checkpoint | None:
+        """The checkpoint; None where it is not there (any more)."""
+        return self._records.get(checkpoint_id)
+
+    def need(self, checkpoint_id: str) -> Checkpoint:
+        """The checkpoint. Raises UsageError (not_found)."""
+        found = self.get(checkpoint_id)
+        if found is None:
+            raise unusable(
+                "not_found",
+                f"There is no checkpoint {checkpoint_id}.",
+                "It may be too old: the oldest go first.",
+            )
+        return found
+
+    async def put_back(self, path: str, content: Blob) -> None:
+        """Write kept bytes that are no text. Raises DaikuError."""
+        data = await asyncio.to_thread(self._contents.load, content.name)
+        await asyncio.to_thread(self._put_bytes, path, data)
+
+    def content(self, name: str | None) -> Content:
+        """The kept content of that name, as text where it is text. Raises UsageError: damaged or gone."""
+        if name is None:
+            return None
+        text = decode(self._contents.load(name))
+        return Blob(name) if text is None else text.text
+
+    def name_of(self, content: Content) -> str | None:
+        """Keep a text; the name of what is kept already."""
+        match content:
+            case None:
+                return None
+            case Blob(name):
+                return name
+            case str():
+                return self._contents.store(content.encode("utf-8", "surrogatepass"))
+
+    def review_of(self, stance: Stance) -> FileReview:
+        """What `stances` noted. Raises UsageError where its content is gone."""
+        spans = tuple(Span(*span) for span in stance.spans)
+        return FileReview(self.content(stance.base), self.content(stance.now), spans, stance.origin)
+
+    def _stance(self, path: str, review: FileReview) -> Stance:
+        return Stance(
+            path=path,
+            base=self.name_of(review.base),
+            now=self.name_of(review.now),
+            spans=tuple(tuple(span) for span in review.spans),
+            origin=review.origin,
+        )
+
+    async def present(self, path: str) -> Content:
+        """What the file holds now, unsaved text first; bytes that are no text are kept and named."""
+        if not await self._workspace.exists(path):
+            return None
+        try:
+            return (await self._workspace.read(path)).text
+        except DaikuError:
+            name = await self._keep(path)
+            return None if name is None else Blob(name)
+
+    def placed(self, checkpoint: Checkpoint, path: str) -> str:
+        """How `path` of a checkpoint is called now, also where folders were added to the workspace since.
+        Raises UsageError where it is not in the workspace."""
+        roots = tuple(Path(root) for root in checkpoint.roots)
+        if roots == self._workspace.roots:
+            return path
+        real = locate(roots, path)
+        if root_of(self._workspace.roots, real) is None:
+            where = ", ".join(checkpoint.roots)
+            raise unusable("usage", f"Checkpoint {checkpoint.id} belongs to {where}.", "Open that folder.")
+        return self._workspace.relative(real)
 
     async def _keep(self, path: str) -> str | None:
         real = self._workspace.locate(path)
@@ -76,106 +191,128 @@ class CheckpointStore:
             data = encode(found.text, found.encoding, bom=found.bom)
         except (DaikuError, UnicodeEncodeError):  # binary, or too large to be read as text
             data = await asyncio.to_thread(read_bytes, self._workspace.roots, real, path, _LARGEST)
-        return await asyncio.to_thread(self._store, data)
+        return await asyncio.to_thread(self._contents.store, data)
 
-    def _store(self, data: bytes) -> str:
-        name = hashlib.sha256(data).hexdigest()
-        place = self._content(name)
-        if not place.exists():
-            packed = zlib.compress(data, 1)
-            _write(place, packed)
-            if self._size is not None:
-                self._size += len(packed)
-        return name
+    def _add(self, session: str, run: str, found: Sequence[Kept], patch: Patch | None) -> str:
+        made = self._new(session, run, tuple(found) if patch is None else self._with_after(found, patch))
+        self._record(made)
+        return made.id
 
-    def _content(self, name: str) -> Path:
-        return self._contents / name[:2] / name[2:]
+    def _with_after(self, found: Sequence[Kept], patch: Patch) -> tuple[Kept, ...]:
+        after: dict[str, tuple[str | None, str | None]] = {}
+        for change in patch.files:
+            moved = change.kind == "rename" and change.to is not None
+            kept = next((k.content for k in found if k.path == change.path), None)
+            made = kept if moved and change.new is None else self.name_of(change.new)
+            after[change.path] = (None if moved else made, None)
+            if moved and change.to is not None:
+                after[change.to] = (made, change.path)
+        return tuple(
+            k.model_copy(update={"after": after[k.path][0], "known": True, "origin": after[k.path][1]})
+            if k.path in after
+            else k
+            for k in found
+        )
 
-    def _record(self, session: str, run: str, files: tuple[Kept, ...]) -> str:
-        folder = self._records / _safe(session)
-        numbers = [int(path.name.partition("-")[0]) for path in _listed(folder)]
-        checkpoint = Checkpoint(
+    def _new(
+        self,
+        session: str,
+        run: str,
+        files: tuple[Kept, ...],
+        kind: CheckpointKind = "edit",
+        stances: tuple[Stance, ...] = (),
+        undid: tuple[str, ...] = (),
+    ) -> Checkpoint:
+        return Checkpoint(
             id=long_id("checkpoint"),
             session=session,
             run=run,
-            number=max(numbers, default=0) + 1,
+            number=self._records.next_number(session),
             roots=tuple(str(root) for root in self._workspace.roots),
             files=files,
+            kind=kind,
+            stances=stances,
+            undid=undid,
         )
-        _write(folder / f"{checkpoint.number:08}-{checkpoint.id}.json", checkpoint.model_dump_json().encode())
-        self._stay_within_quota()
-        return checkpoint.id
+
+    def _record(self, checkpoint: Checkpoint) -> None:
+        self._records.write(checkpoint)
+        self._sweeping()
 
     def list(self, session: str) -> tuple[Checkpoint, ...]:
         """The session's checkpoints, oldest first; unreadable ones are left out."""
-        found = (_read(path) for path in _listed(self._records / _safe(session)))
-        return tuple(checkpoint for checkpoint in found if checkpoint is not None)
+        return self._records.of(session)
+
+    def last_edits(self, session: str) -> str:
+        """The checkpoint to go back to so that the last run with edits that stand is undone; once more,
+        and it is the run before it. Raises UsageError where nothing is left to undo."""
+        standing = [c for c in self.list(session) if not c.restored and c.kind == "edit"]
+        if not standing:
+            raise unusable("not_found", "There is nothing to undo in this conversation.", "")
+        return next(c.id for c in standing if c.run == standing[-1].run)
 
     async def undo(self, session: str) -> tuple[FileStat, ...]:
-        """Bring back all that the last run with edits changed; again, and the run before it is undone.
-        Raises UsageError where nothing is left to undo."""
-        standing = [c for c in self.list(session) if not c.restored]
-        if not standing:
-            raise _unusable("not_found", "There is nothing to undo in this conversation.", "")
-        return await self.restore(next(c.id for c in standing if c.run == standing[-1].run))
+        """Bring back all that the last run with edits changed. Raises UsageError where there is nothing."""
+        return await self.restore(self.last_edits(session))
 
     async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
+        return (await self.bring_back(checkpoint_id)).files
+
+    async def bring_back(self, checkpoint_id: str) -> Returned:
         """Bring back what this checkpoint and the session's later ones kept, each file as the earliest of
-        them has it: whole or not at all for texts. Raises UsageError where that cannot be."""
+        them has it: whole or not at all for texts. A checkpoint of its own is taken first, so that this can
+        be undone in its turn. Raises UsageError where that cannot be."""
         async with self._lock:
-            wanted = await asyncio.to_thread(self._since, checkpoint_id)
+            first, wanted = await asyncio.to_thread(self._since, checkpoint_id)
+            before = [Kept(path=path, content=await self._keep(path)) for path in wanted]
             changes: list[FileChange] = []
-            bytes_to_write: list[tuple[str, bytes | None]] = []
+            in_bytes: dict[str, bytes | None] = {}
             for path, content in wanted.items():
-                before = await asyncio.to_thread(self._load, content) if content else None
-                change = await self._change(path, before)
+                data = await asyncio.to_thread(self._contents.load, content) if content else None
+                change = await self._change(path, data)
                 if isinstance(change, FileChange):
                     changes.append(change)
                 elif change:
-                    bytes_to_write.append((path, before))
+                    in_bytes[path] = data
+            redo = self._begin_return(first, before, wanted)
             stats = await self._workspace.apply(Patch(files=tuple(changes)), "restore") if changes else ()
-            for path, data in bytes_to_write:
+            for path, data in in_bytes.items():
                 await asyncio.to_thread(self._put_bytes, path, data)
-            self._mark_restored(checkpoint_id)
-            return (*stats, *(FileStat(path=path, kind="edit") for path, _ in bytes_to_write))
+            self._mark(first, redo)
+            kinds: list[FileStat] = [
+                FileStat(path=path, kind="edit" if data is not None else "delete")
+                for path, data in in_bytes.items()
+            ]
+            return Returned((*stats, *kinds), redo.id)
 
-    def _mark_restored(self, checkpoint_id: str) -> None:
-        place = next(iter(self._records.glob(f"*/*-{_safe(checkpoint_id)}.json")), None)
-        for path in _listed(place.parent) if place else ():
-            checkpoint = _read(path) if place is not None and path.name >= place.name else None
-            if checkpoint is not None and not checkpoint.restored:
-                _write(path, checkpoint.model_copy(update={"restored": True}).model_dump_json().encode())
+    def _begin_return(
+        self, first: Checkpoint, before: Sequence[Kept], wanted: Mapping[str, str | None]
+    ) -> Checkpoint:
+        later = [c for c in self.list(first.session) if c.number >= first.number]
+        kept = tuple(k.model_copy(update={"after": wanted[k.path], "known": True}) for k in before)
+        undid = tuple(c.id for c in later if c.kind == "edit" and not c.restored)
+        redo = self._new(first.session, first.run, kept, kind="restore", undid=undid)
+        self._record(redo)
+        return redo
 
-    def _since(self, checkpoint_id: str) -> dict[str, str | None]:
-        place = next(iter(self._records.glob(f"*/*-{_safe(checkpoint_id)}.json")), None)
-        first = _read(place) if place else None
-        if first is None:
-            raise _unusable(
-                "not_found",
-                f"There is no checkpoint {checkpoint_id}.",
-                "It may be too old: the oldest go first.",
-            )
-        if first.roots != tuple(str(root) for root in self._workspace.roots):
-            raise _unusable(
-                "usage",
-                f"Checkpoint {checkpoint_id} belongs to {', '.join(first.roots)}.",
-                "Open that folder.",
-            )
+    def _mark(self, first: Checkpoint, redo: Checkpoint) -> None:
+        """The edits since `first` no longer stand; those that a return since then had undone do again where
+        that is what was undone now."""
+        stand = set(first.undid) if first.kind == "restore" else set[str]()
+        for c in self.list(first.session):
+            if c.id in stand and c.restored:
+                self._records.write(c.model_copy(update={"restored": False}))
+            elif c.id in redo.undid:
+                self._records.write(c.model_copy(update={"restored": True}))
+
+    def _since(self, checkpoint_id: str) -> tuple[Checkpoint, dict[str, str | None]]:
+        first = self.need(checkpoint_id)
         wanted: dict[str, str | None] = {}
         for checkpoint in self.list(first.session):
             if checkpoint.number >= first.number:
                 for kept in checkpoint.files:
-                    wanted.setdefault(kept.path, kept.content)
-        return wanted
-
-    def _load(self, content: str) -> bytes:
-        try:
-            data = zlib.decompress(self._content(content).read_bytes())
-        except (OSError, zlib.error):
-            data = b""
-        if hashlib.sha256(data).hexdigest() != content:
-            raise _unusable("usage", "The checkpoint's contents are damaged or gone.", "Nothing was changed.")
-        return data
+                    wanted.setdefault(self.placed(checkpoint, kept.path), kept.content)
+        return first, wanted
 
     async def _change(self, path: str, before: bytes | None) -> FileChange | bool:
         """The change that brings `path` back; True where it must be done in bytes, False where nothing is."""
@@ -207,63 +344,6 @@ class CheckpointStore:
         make_folders(roots, real.parent, path)
         replace_file(roots, real, data, path)
 
-    def _stay_within_quota(self) -> None:
-        if self._size is None:
-            self._size = sum(path.stat().st_size for path in self._contents.glob("*/*"))
-        if self._size <= self._quota:
-            return
-        records = sorted(self._records.glob("*/*.json"), key=lambda path: path.stat().st_mtime_ns)
-        kept = {path: _read(path) for path in records}
-        while len(kept) > 1 and self._size > self._quota * 0.8:
-            oldest = next(iter(kept))
-            gone = _contents_of([kept.pop(oldest)]) - _contents_of(kept.values())
-            oldest.unlink(missing_ok=True)
-            for content in gone:
-                with suppress(OSError):
-                    self._size -= self._content(content).stat().st_size
-                    self._content(content).unlink()
-
-
-def _contents_of(checkpoints: Iterable[Checkpoint | None]) -> set[str]:
-    return {kept.content for c in checkpoints if c for kept in c.files if kept.content}
-
 
 def _plain(encoding: str, bom: bool) -> bool:  # the two halves of an encoding
     return encoding == "utf-8" and not bom
-
-
-def _unusable(kind: str, message: str, hint: str) -> UsageError:
-    return UsageError(Failure.model_validate({"kind": kind, "message": message, "hint": hint}))
-
-
-def _safe(name: str) -> str:
-    """A session's or checkpoint's id as a file name; ids of ours are unchanged."""
-    plain = "".join(c if c.isalnum() or c in "-_" else "_" for c in name)[:80]
-    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-
-
-def _listed(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*-*.json"))
-
-
-def _read(path: Path) -> Checkpoint | None:
-    try:
-        return Checkpoint.model_validate(json.loads(path.read_bytes()))
-    except (OSError, ValueError, ValidationError):
-        return None
-
-
-def _private_folder(folder: Path) -> None:
-    """Make a folder with those above it for this user alone; `mkdir(parents=True)` leaves those open."""
-    if not folder.is_dir():
-        _private_folder(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
-
-
-def _write(path: Path, data: bytes) -> None:
-    _private_folder(path.parent)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(fd, "wb") as out:
-        out.write(data)
-    temporary.replace(path)

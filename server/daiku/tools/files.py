@@ -213,7 +213,7 @@ async def _change(label: str, patch: Patch, context: ToolContext) -> _Made:
             Notice(level="info", text=f"{gone} old checkpoints went: there is no more room for them.")
         )
     stands = await standing(patch, context)
-    if stands.further.files:
+    if stands.patch != patch:
         await context.checkpoints.settle(checkpoint, stands.patch)
     seen = Patch(files=tuple(shown(change) for change in stands.patch.files))
     diff = await asyncio.to_thread(patch_diff, seen)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from daiku.core.choosing import Wanted
+from daiku.core.evidence import Done
 from daiku.core.ports import Checkpoints, Editor, Workspace
 from daiku.domain.base import JsonObject
 from daiku.domain.config import Config
@@ -36,6 +38,18 @@ Ask = Callable[[str, tuple[str, ...]], Awaitable[str]]
 """Puts a question (with choices, or none) to the person in the middle of a call; their answer."""
 
 
+def _no_plan() -> Plan | None:
+    return None
+
+
+class TaskWork(Protocol):
+    """What may be done with the tasks of a step, by nested runs."""
+
+    async def generate(self, step_id: str) -> ToolResult: ...
+
+    async def run(self, step_id: str, task_list: tuple[JsonObject, ...]) -> ToolResult: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """All that a call may touch. `emit` adds an event to the run (tool_output, plan, edit, …)."""
@@ -49,8 +63,15 @@ class ToolContext:
     emit: Callable[[Event], None]
     editor: Editor | None = None
     plans: Callable[[], tuple[Plan, ...]] = tuple
-    hand_over: Callable[[str, str], Awaitable[str]] | None = None
+    done: Callable[[], Done] = Done
+    """What the run really did so far, and the proofs that still hold."""
+    replans: Callable[[], Plan | None] = _no_plan
+    """The plan that this run is to make anew, finished steps kept."""
+    hand_over: Callable[[str, str], Awaitable[ToolResult]] | None = None
+    tasks: TaskWork | None = None
     extras: dict[str, Any] = field(default_factory=dict[str, Any])  # plug-ins' own wiring (R1.20)
+    wanted: Wanted | None = None
+    """Of the edit that was shown, the person wants only this; None: all of it."""
     ask: Ask | None = None
     """None where nobody is there to be asked."""
 
@@ -70,7 +91,7 @@ class Tool:
 
     `args` is validated before the call (R1.37), in pydantic's lax mode. `preview` computes what an
     approval shows, or a failing ToolResult when the call cannot work at all. `timeout` in seconds,
-    0 for tools that bound themselves.
+    0 for tools that bound themselves. `resumes`: run again after a restart, the call goes on where it was.
 
     A tool that is only known at run time (MCP) has `AnyArgs`, its arguments' JSON Schema in `schema`
     and its words for the model in `description`; else they come from `args` and `prompts/tools`.
@@ -83,6 +104,7 @@ class Tool:
     parallel: bool = False
     preview: Callable[[Any, ToolContext], Awaitable[Preview | ToolResult]] | None = None
     timeout: float = 0
+    resumes: bool = False
     schema: JsonObject | None = None
     description: str = ""
 

@@ -82,6 +82,11 @@ class Journal:
         )
         return [self._session(row) for row in rows.fetchall()]
 
+    def open_sessions(self) -> set[str]:
+        """Those whose last run is not over, because it is under way, paused or was interrupted."""
+        rows = self._db.execute("SELECT id FROM sessions WHERE status IN ('running', 'paused', 'interrupted')")
+        return {row[0] for row in rows}
+
     def rename_session(self, session: str, title: str) -> Session:
         self._db.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session))
         return self.get_session(session)

@@ -1,0 +1,233 @@
+"""What a session changed, the person's decisions on it, and bringing files back: all on record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from daiku.core.review import Blob, Content, FileReview, Hunk, decided, hunks_of, typed
+from daiku.domain.errors import Failure, StaleVersionError
+from daiku.domain.events import Event, Restored, Reviewed
+from daiku.domain.patches import FileChange, FileStat, Patch
+from daiku.domain.review import Irrevocable, ReviewDecision
+from daiku.domain.tools import Effect
+from daiku.runs.leftover import irrevocable
+from daiku.runs.reviewing import Standing, follow
+from daiku.runs.runs import Runs
+from daiku.tools.checkpoints import CheckpointStore
+
+REMEMBERED = 8
+"""Sessions whose fold is kept, so that a list reads only what is new."""
+_SHOWN = 40
+"""Lines of what is there now that a refusal shows."""
+
+
+class Brought(NamedTuple):
+    """Files that were brought back, what that cannot undo, and the checkpoint to go back again."""
+
+    files: tuple[FileStat, ...]
+    cannot_undo: tuple[Irrevocable, ...]
+    redo: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """One file's part of a decision."""
+
+    path: str
+    before: FileReview
+    after: FileReview
+    hunks: int
+
+
+class Reviews:
+    """Reviews of one workspace's sessions. Methods raise DaikuError for what we expect."""
+
+    def __init__(self, runs: Runs, store: CheckpointStore) -> None:
+        self._runs = runs
+        self._store = store
+        self._workspace = runs.wiring.workspace
+        self._journal = runs.wiring.journal
+        self._known: dict[str, Standing] = {}
+
+    async def changes(self, session: str) -> dict[str, FileReview]:
+        """The files with something to decide on, against the texts as they stand now."""
+        found: dict[str, FileReview] = {}
+        for path, review in sorted(self._standing(session).files.items()):
+            present = typed(review, await self._store.present(path)) if review.open else review
+            if present.open:
+                found[path] = present
+        return found
+
+    async def original(self, session: str, path: str) -> str | None:
+        """The text of a file without what is open; None where there was none, or no text."""
+        review = (await self.changes(session)).get(path)
+        content = await self._store.present(path) if review is None else review.base
+        return content if isinstance(content, str) else None
+
+    async def decide(
+        self, session: str, decision: ReviewDecision, path: str | None, hunk_ids: Sequence[str] | None
+    ) -> str | None:
+        """Accept or reject; what is rejected is undone at once. The checkpoint that brings it back.
+        Raises StaleVersionError where a hunk is not (or no longer) as it was shown."""
+        async with self._store.changing:
+            reviews = await self.changes(session)
+            if path is not None and path not in reviews:
+                raise _stale(f"Nothing of {path} is left to decide on.", "")
+            chosen = reviews if path is None else {path: reviews[path]}
+            if hunk_ids is not None:
+                chosen = _with_hunks(chosen, hunk_ids)
+            made = [_decided(name, review, decision, hunk_ids) for name, review in chosen.items()]
+            made = [each for each in made if each.after != each.before]
+            if not made:
+                return None if path is None and not reviews else _nothing_left(chosen)
+            return await self._carry_out(session, decision, made)
+
+    async def _carry_out(self, session: str, decision: ReviewDecision, made: Sequence[_Decision]) -> str:
+        run = self._runs.last_run(session)
+        checkpoint = await self._store.keep(session, run, _contents(made), _stances(made))
+        if decision == "reject":
+            await self._undo(made)
+        events: list[Event] = [
+            Reviewed(decision=decision, path=each.path, hunks=each.hunks, checkpoint_id=checkpoint)
+            for each in made
+        ]
+        await self._runs.note(session, *events)
+        return checkpoint
+
+    async def _undo(self, made: Sequence[_Decision]) -> None:
+        changes = [change for each in made if (change := _change(each)) is not None]
+        if changes:
+            await self._workspace.apply(Patch(files=tuple(changes)), "Reject changes")
+        for each in made:
+            if isinstance(each.after.now, Blob) and each.before.now is None:
+                await self._store.put_back(each.path, each.after.now)
+
+    async def restore(self, checkpoint_id: str) -> Brought:
+        """Bring back the files of a checkpoint and of the session's later ones, on record."""
+        checkpoint = self._store.need(checkpoint_id)
+        session = checkpoint.session
+        async with self._store.changing:
+            stances = self._standing(session).since(checkpoint_id)
+            stays = irrevocable(self._journal.chunks(session), checkpoint_id, self._effect)
+            returned = await self._store.bring_back(checkpoint_id)
+            if stances:
+                await self._store.stand(returned.redo, stances)
+            await self._runs.note(
+                session,
+                Restored(
+                    checkpoint_id=checkpoint_id, files=returned.files, cannot_undo=stays, redo=returned.redo
+                ),
+            )
+        return Brought(returned.files, stays, returned.redo)
+
+    async def undo(self, session: str) -> Brought:
+        """Bring back all that the last run with edits that stand changed. Raises UsageError."""
+        return await self.restore(self._store.last_edits(session))
+
+    def _effect(self, tool: str) -> Effect | None:
+        spec = self._runs.wiring.registry.spec(tool)
+        return None if spec is None else spec.effect
+
+    def _standing(self, session: str) -> Standing:
+        standing = self._known.pop(session, None) or Standing()
+        for chunk in self._journal.chunks(session, standing.seq):
+            follow(standing, chunk, self._store)
+        self._known[session] = standing
+        while len(self._known) > REMEMBERED:
+            del self._known[next(iter(self._known))]
+        return standing
+
+
+def _with_hunks(reviews: Mapping[str, FileReview], ids: Sequence[str]) -> dict[str, FileReview]:
+    """The files that the hunks are of. Raises StaleVersionError with what is there instead."""
+    chosen = {
+        path: review for path, review in reviews.items() if any(hunk.id in ids for hunk in hunks_of(review))
+    }
+    known = {hunk.id for review in chosen.values() for hunk in hunks_of(review)}
+    if gone := [each for each in ids if each not in known]:
+        what = "This change is" if len(gone) == 1 else f"{len(gone)} of these changes are"
+        raise _stale(f"{what} no longer as shown: decided on already, or changed since.", _present(reviews))
+    return chosen
+
+
+def _decided(path: str, review: FileReview, decision: ReviewDecision, ids: Sequence[str] | None) -> _Decision:
+    hunks = hunks_of(review)
+    if decision == "reject" and ids is None and any(hunk.span.touched for hunk in hunks):
+        ids = [
+            hunk.id for hunk in hunks if not hunk.span.touched
+        ]  # the person's own lines are not undone unasked
+    after = decided(review, decision == "accept", ids)
+    count = len(hunks) if ids is None else sum(hunk.id in ids for hunk in hunks)
+    return _Decision(path, review, after, count)
+
+
+def _nothing_left(reviews: Mapping[str, FileReview]) -> str:
+    """Raises StaleVersionError: what is left holds lines of the person's."""
+    raise _stale("You changed these lines yourself since: they are not undone unasked.", _present(reviews))
+
+
+def _present(reviews: Mapping[str, FileReview]) -> str:
+    lines = [
+        line
+        for path, review in reviews.items()
+        for hunk in hunks_of(review)
+        for line in (f"{path}:{hunk.span.new + 1}\n", *changed_lines(hunk))
+    ]
+    return "".join([*lines[:_SHOWN], *(["…\n"] if len(lines) > _SHOWN else [])])
+
+
+def changed_lines(hunk: Hunk) -> tuple[str, ...]:
+    """The lines of a hunk with `-` and `+` before them, as git shows them."""
+    marked = [(mark, line) for mark, lines in (("-", hunk.old), ("+", hunk.new)) for line in lines]
+    return tuple(
+        f"{mark}{line}" if line.endswith("\n") else f"{mark}{line}\n\\ No newline at end of file\n"
+        for mark, line in marked
+    )
+
+
+def _contents(made: Sequence[_Decision]) -> dict[str, tuple[Content, Content]]:
+    found: dict[str, tuple[Content, Content]] = {}
+    for each in made:
+        back = _goes_back(each)
+        found[each.path] = (each.before.now, None if back else each.after.now)
+        if back is not None:
+            found[back] = (None, each.after.now)
+    return found
+
+
+def _stances(made: Sequence[_Decision]) -> dict[str, FileReview]:
+    found: dict[str, FileReview] = {}
+    for each in made:
+        back = _goes_back(each)
+        found[each.path] = FileReview(None, None) if back else each.after
+        if back is not None:
+            found[back] = FileReview(each.after.now, each.after.now)
+    return found
+
+
+def _goes_back(each: _Decision) -> str | None:
+    """The old name, where a renamed file was rejected as a whole."""
+    rejected = each.after.now == each.before.base and each.after.origin is None
+    return each.before.origin if rejected and each.after.base == each.before.base else None
+
+
+def _change(each: _Decision) -> FileChange | None:
+    old, new = each.before.now, each.after.now
+    if (back := _goes_back(each)) is not None:
+        texts = (old, new) if isinstance(old, str) and isinstance(new, str) else (None, None)
+        return FileChange(path=each.path, kind="rename", old=texts[0], new=texts[1], to=back)
+    if isinstance(new, Blob) or old == new:
+        return None
+    if old is None:
+        return FileChange(path=each.path, kind="create", new=new)
+    before = old if isinstance(old, str) else None
+    if new is None:
+        return FileChange(path=each.path, kind="delete", old=before)
+    return FileChange(path=each.path, kind="edit", old=before, new=new)
+
+
+def _stale(message: str, now: str) -> StaleVersionError:
+    hint = f"What is there now:\n{now}" if now else "List the changes again."
+    return StaleVersionError(Failure(kind="stale", message=message, hint=hint))

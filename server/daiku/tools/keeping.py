@@ -1,0 +1,243 @@
+"""Where checkpoints lie: contents by their hash, one small record each; the oldest go when it is too much."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from daiku.domain.base import Frozen
+from daiku.domain.errors import Failure, UsageError
+
+MAX_AGE = 30 * 24 * 3600.0
+"""Seconds after which a checkpoint goes, unless work in its session is not over."""
+DAILY = 24 * 3600.0
+LEFT = 0.8
+"""The share of the quota that is left when the oldest had to go."""
+
+CheckpointKind = Literal["edit", "review", "restore"]
+
+
+class Kept(Frozen):
+    """One file as it was: `content` names the stored bytes, None where there was no file. With `known`,
+    `after` is what the edit was to make of it, and `origin` its name before where it was moved."""
+
+    path: str
+    content: str | None
+    after: str | None = None
+    known: bool = False
+    origin: str | None = None
+
+
+class Stance(Frozen):
+    """How the review of one file stood after a decision: its two texts by content, the lines between."""
+
+    path: str
+    base: str | None = None
+    now: str | None = None
+    spans: tuple[tuple[int, int, int, int, str, bool], ...] = ()
+    origin: str | None = None
+
+
+class Checkpoint(Frozen):
+    """What was kept before one edit. `number` rises by one within a session; `restored` says that it
+    was brought back, so that the next undo goes further into the past.
+
+    A `review` was taken before a person's decision, a `restore` before files were brought back (`undid`:
+    the checkpoints that this marked).
+    """
+
+    id: str
+    session: str
+    run: str
+    number: int
+    roots: tuple[str, ...]
+    files: tuple[Kept, ...]
+    restored: bool = False
+    kind: CheckpointKind = "edit"
+    stances: tuple[Stance, ...] = ()
+    undid: tuple[str, ...] = ()
+
+
+class Contents:
+    """Bytes by their SHA-256, compressed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._size: int | None = None
+
+    def store(self, data: bytes) -> str:
+        """Keep `data`; its name. Raises OSError."""
+        name = hashlib.sha256(data).hexdigest()
+        place = self._place(name)
+        if not place.exists():
+            packed = zlib.compress(data, 1)
+            _write(place, packed)
+            if self._size is not None:
+                self._size += len(packed)
+        return name
+
+    def load(self, name: str) -> bytes:
+        """Raises UsageError: damaged or gone."""
+        try:
+            data = zlib.decompress(self._place(name).read_bytes())
+        except (OSError, zlib.error):
+            data = b""
+        if hashlib.sha256(data).hexdigest() != name:
+            raise unusable("usage", "The checkpoint's contents are damaged or gone.", "Nothing was changed.")
+        return data
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk; counted once."""
+        if self._size is None:
+            self._size = sum(path.stat().st_size for path in self._folder.glob("*/*"))
+        return self._size
+
+    def drop(self, names: Iterable[str]) -> None:
+        for name in names:
+            with suppress(OSError):
+                size = self._place(name).stat().st_size
+                self._place(name).unlink()
+                self._size = self.size - size
+
+    def _place(self, name: str) -> Path:
+        return self._folder / name[:2] / name[2:]
+
+
+class Records:
+    """The checkpoints of all sessions, one file each in a folder by session."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._places: dict[str, Path] = {}
+
+    def next_number(self, session: str) -> int:
+        numbers = [int(path.name.partition("-")[0]) for path in _listed(self._of(session))]
+        return max(numbers, default=0) + 1
+
+    def write(self, checkpoint: Checkpoint) -> None:
+        """Keep it, in place of what was there by its id. Raises OSError."""
+        place = self._of(checkpoint.session) / f"{checkpoint.number:08}-{checkpoint.id}.json"
+        _write(place, checkpoint.model_dump_json(exclude_defaults=True).encode())
+        self._places[checkpoint.id] = place
+
+    def get(self, checkpoint_id: str) -> Checkpoint | None:
+        place = self._places.get(checkpoint_id)
+        if place is None:
+            place = next(iter(self._folder.glob(f"*/*-{_safe(checkpoint_id)}.json")), None)
+        if place is None:
+            return None
+        self._places[checkpoint_id] = place
+        return _read(place)
+
+    def of(self, session: str) -> tuple[Checkpoint, ...]:
+        """Those of a session, oldest first; unreadable ones are left out."""
+        found = (_read(path) for path in _listed(self._of(session)))
+        return tuple(checkpoint for checkpoint in found if checkpoint is not None)
+
+    def all(self) -> dict[Path, Checkpoint | None]:
+        """Every checkpoint by its file, oldest first."""
+        places = sorted(self._folder.glob("*/*.json"), key=lambda path: path.stat().st_mtime_ns)
+        return {place: _read(place) for place in places}
+
+    def _of(self, session: str) -> Path:
+        return self._folder / _safe(session)
+
+
+class Sweeping:
+    """Called after each checkpoint: lets the oldest go where there are too many bytes or they are too old;
+    those of open sessions last, and never for their age."""
+
+    def __init__(
+        self,
+        contents: Contents,
+        records: Records,
+        quota: int,
+        open_sessions: Callable[[], Collection[str]],
+    ) -> None:
+        self._contents, self._records, self._quota = contents, records, quota
+        self._open_sessions = open_sessions
+        self._looked = float("-inf")
+        self._gone = 0
+
+    def __call__(self) -> None:
+        full = self._contents.size > self._quota
+        if not full and time.monotonic() - self._looked < DAILY:
+            return
+        self._looked = time.monotonic()
+        opened = set(self._open_sessions())
+        kept = self._records.all()
+        newest = next(reversed(kept), None)
+        goes_last = {p: c for p, c in kept.items() if c is not None and c.session in opened}
+        for place in [*(p for p in kept if p not in goes_last), *goes_last]:
+            too_old = place not in goes_last and time.time() - place.stat().st_mtime > MAX_AGE
+            full = full and self._contents.size > self._quota * LEFT
+            if place != newest and (full or too_old):
+                self._drop(place, kept)
+
+    def _drop(self, place: Path, kept: dict[Path, Checkpoint | None]) -> None:
+        gone = _contents_of([kept.pop(place)]) - _contents_of(kept.values())
+        place.unlink(missing_ok=True)
+        self._contents.drop(gone)
+        self._gone += 1
+
+    def said(self) -> int:
+        """How many went since this was asked last."""
+        gone, self._gone = self._gone, 0
+        return gone
+
+
+def unusable(kind: str, message: str, hint: str) -> UsageError:
+    """Why a checkpoint cannot be used."""
+    return UsageError(Failure.model_validate({"kind": kind, "message": message, "hint": hint}))
+
+
+def _contents_of(checkpoints: Iterable[Checkpoint | None]) -> set[str]:
+    found: set[str | None] = set()
+    for checkpoint in checkpoints:
+        if checkpoint is not None:
+            found |= {name for kept in checkpoint.files for name in (kept.content, kept.after)}
+            found |= {name for stance in checkpoint.stances for name in (stance.base, stance.now)}
+    return {name for name in found if name}
+
+
+def _safe(name: str) -> str:
+    """A session's or checkpoint's id as a file name; ids of ours are unchanged."""
+    plain = "".join(c if c.isalnum() or c in "-_" else "_" for c in name)[:80]
+    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _listed(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*-*.json"))
+
+
+def _read(path: Path) -> Checkpoint | None:
+    try:
+        return Checkpoint.model_validate(json.loads(path.read_bytes()))
+    except (OSError, ValueError, ValidationError):
+        return None
+
+
+def _private_folder(folder: Path) -> None:
+    """Make a folder with those above it for this user alone; `mkdir(parents=True)` leaves those open."""
+    if not folder.is_dir():
+        _private_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _write(path: Path, data: bytes) -> None:
+    _private_folder(path.parent)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "wb") as out:
+        out.write(data)
+    temporary.replace(path)
