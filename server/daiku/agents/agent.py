@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any
 
-from daiku.agents.coder import code_request, edits_made
+from daiku.agents.coder import CODE, code_request, edits_made
 from daiku.agents.planner import PLAN, plan_made, plan_request
 from daiku.agents.reporter import report_made, report_request
 from daiku.agents.researcher import RESEARCH, find_request, findings
@@ -86,6 +86,7 @@ CODER = Agent(
     name="coder",
     prompt="agents/coder",
     tools=(*LOOKING, "files/*", "user/ask"),
+    role=CODE,
     request=code_request,
     hand_back=edits_made,
 )

@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from daiku.agents.role import Role, since_asked
 from daiku.agents.telling import fenced, happened, step_line
+from daiku.core.applypatch import is_apply_patch
+from daiku.core.blocks import has_blocks
+from daiku.core.cut import cut_middle
+from daiku.core.diagnostics import NEW_PROBLEMS
+from daiku.core.fileblocks import parse_file_blocks
 from daiku.core.parse import Unreadable
+from daiku.core.patch import parse_patch, paths_of
 from daiku.core.planning import checklist
+from daiku.core.refusal import Refusal
 from daiku.core.research import by_query
 from daiku.core.state import State
+from daiku.core.udiff import is_udiff
 from daiku.domain.base import Frozen
 from daiku.domain.handovers import Brief, EditsMade
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage
+from daiku.domain.tools import ToolCall
 from daiku.prompts import render
+
+CHANGING = ("files/write", "files/edit", "files/patch", "files/move", "files/delete")
+MAX_NOTES = 4000
+MADE = "The changes are made."
+CUT_OFF = "the reply is cut off: write fewer files at once, and go on where it ended"
+NO_FORM = (
+    "there is no file in it: give whole files as ``File: `path`:`` followed by a fenced code block, a "
+    "unified diff or SEARCH/REPLACE blocks, or `No change: <why>`"
+)
+_NO_CHANGE = re.compile(r"\W*no changes?\b\W*:", re.IGNORECASE)
+_FIRST_BLOCK = re.compile(
+    r"^(?:~~~|```|[#>*\s]*File:|(?:<{3,}|-{3,}) SEARCH|diff --git |--- |\*\*\* )",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 class CodeVariables(Frozen):
@@ -39,4 +69,101 @@ def code_request(brief: Brief) -> str:
 
 def edits_made(state: State) -> EditsMade | Unreadable:
     """The files that were really changed; none is valid too, the notes then say why."""
-    return EditsMade(files=state.done.files, checkpoints=state.done.checkpoints, notes=state.text)
+    said = (m.text for m in since_asked(state.messages) if isinstance(m, AssistantMessage))
+    notes = "\n\n".join(text for text in said if text and text != MADE)
+    return EditsMade(
+        files=state.done.files,
+        checkpoints=state.done.checkpoints,
+        notes=cut_middle(notes, MAX_NOTES),
+    )
+
+
+def read(
+    message: AssistantMessage, messages: tuple[Message, ...], cut: bool
+) -> AssistantMessage | Unreadable:
+    """The reply with the calls that make its changes. Words alone are taken once something was changed,
+    or when they say that nothing has to be."""
+    if message.calls:
+        return message
+    found = changes_in(message.text, cut=cut)
+    if isinstance(found, Changes):
+        told: dict[str, JsonValue] = {"whole": not found.unfinished}
+        return AssistantMessage(
+            text=found.said, thinking=message.thinking, calls=found.calls, opaque={"daiku": told}
+        )
+    if message.text.strip() and (_NO_CHANGE.match(message.text) or _changed(messages)):
+        return message
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a reply asks for: calls of the tools that change files, and what is said beside them."""
+
+    calls: tuple[ToolCall, ...]
+    said: str
+    unfinished: bool = False
+
+
+def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
+    """The changes in a text: `File:` blocks as one files/write each, patches in any form as files/patch.
+
+    Of a reply that was cut off the whole files count, and the rest is asked for.
+    """
+    blocks = parse_file_blocks(text)
+    whole = {path: content for path, content in blocks.files.items() if not _is_patch(path, content)}
+    patch = blocks.rest if len(whole) == len(blocks.files) else text
+    if not any(holds(patch) for holds in (has_blocks, is_apply_patch, is_udiff)):
+        patch = ""
+    calls = [
+        ToolCall(tool="files/write", args={"path": path, "content": content})
+        for path, content in whole.items()
+    ]
+    names = list(whole)
+    if patch and not cut:
+        intents = parse_patch(patch)
+        if isinstance(intents, Refusal):
+            return Unreadable(intents.text)
+        calls.append(ToolCall(tool="files/patch", args={"patch": patch}))
+        names += paths_of(intents)
+    if not calls:
+        return Unreadable(CUT_OFF if cut else "; ".join(blocks.warnings) or NO_FORM)
+    notes = (*blocks.warnings, *((CUT_OFF,) if cut else ()))
+    said = (_prose(text), "\n".join(f"- `{name}`" for name in names), *(f"Note: {note}" for note in notes))
+    return Changes(tuple(calls), "\n\n".join(part for part in said if part), bool(cut or blocks.unclosed))
+
+
+def _is_patch(path: str, content: str) -> bool:
+    """Whether what stands in a `File:` block is a change of the file rather than the file."""
+    first = content.lstrip().split("\n", 1)[0]
+    if path.endswith((".patch", ".diff")):
+        return False
+    return has_blocks(first) or is_apply_patch(first) or first.startswith(("diff --git ", "--- "))
+
+
+def _prose(text: str) -> str:
+    """What the reply says before its first block."""
+    return _FIRST_BLOCK.split(text, maxsplit=1)[0].strip()
+
+
+def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
+    """The coder's last words where all that its form asked for was done, and nothing got worse by it."""
+    here = since_asked(messages)
+    spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
+    told = spoke.opaque.get("daiku") if spoke is not None else None
+    if spoke is None or not isinstance(told, dict) or told.get("whole") is not True:
+        return None
+    ids = {call.id for call in spoke.calls}
+    answers = [m for m in here if isinstance(m, ToolMessage) and m.call_id in ids]
+    if len(answers) != len(ids) or here[-1] is spoke:
+        return None
+    if not all(m.ok and NEW_PROBLEMS not in m.text for m in answers):
+        return None
+    return AssistantMessage(text=MADE)
+
+
+def _changed(messages: tuple[Message, ...]) -> bool:
+    return any(isinstance(m, ToolMessage) and m.tool in CHANGING and m.ok for m in since_asked(messages))
+
+
+CODE = Role(read, go_on)

@@ -17,6 +17,9 @@ SHOWN = 20
 LONGEST = 500
 """Characters of one problem's message."""
 
+NEW_PROBLEMS = "New problems in the editor"
+"""How an answer begins that tells of them."""
+
 _ORDER = ("error", "warning", "info", "hint")
 _NUMBER = re.compile(r"\d+")
 _END = re.compile(r"\r\n|\n|\r")
@@ -159,7 +162,7 @@ def delta_text(change: Delta) -> str:
     fixed = f"{change.fixed} fixed" if change.fixed else ""
     if not change.new:
         return f"Problems in the editor: {fixed}, none new." if fixed else ""
-    head = f"New problems in the editor since this edit ({counted(change.new)}{fixed and f'; {fixed}'}):"
+    head = f"{NEW_PROBLEMS} since this edit ({counted(change.new)}{fixed and f'; {fixed}'}):"
     lines = [problem_line(d) for d in change.new[:SHOWN]]
     more = len(change.new) - SHOWN
     return "\n".join([head, *lines, *([f"… and {more} more"] if more > 0 else [])])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _HEADING = re.compile(
@@ -14,39 +14,58 @@ _FENCE = re.compile(r"(\s*)(`{3,}|~{4,})(.*)")
 
 @dataclass(frozen=True, slots=True)
 class FileBlocks:
-    """Path to whole content, in order of appearance, and what was odd about the reply."""
+    """Path to whole content, in order of appearance, and what was odd about the reply. `unclosed` is the
+    path of a block that never ends, `rest` what stands outside the blocks."""
 
     files: dict[str, str]
     warnings: tuple[str, ...] = ()
+    unclosed: str = ""
+    rest: str = ""
 
 
 def parse_file_blocks(text: str) -> FileBlocks:
     """All `File:` blocks of `text`. What stands outside a `~~~` wrapper is ignored where there is one; a
     path that comes twice has its last content. A fence that is never closed is not taken."""
-    lines = _unwrapped([line.removesuffix("\r") for line in text.split("\n")])
+    whole = [line.removesuffix("\r") for line in text.split("\n")]
+    start, stop = _wrapped(whole)
+    lines = whole[start:stop]
     files: dict[str, str] = {}
     warnings: list[str] = []
-    index = 0
+    unclosed, rest, index = "", whole[: max(0, start - 1)], 0
     while index < len(lines):
         path = _path(lines[index])
         fence = _fence_after(lines, index + 1) if path else None
         if not path or fence is None:
+            rest.append(lines[index])
             index += 1
             continue
         end = _closing(lines, fence)
         if end is None:
             warnings.append(f"{path}: its code fence is never closed; the reply may be cut off")
+            unclosed = path
             break
         if path in files:
             warnings.append(f"{path}: given twice, the last one counts")
             del files[path]
         files[path] = "".join(f"{line}\n" for line in lines[fence + 1 : end])
         index = end + 1
-    return FileBlocks(files, tuple(warnings))
+    return FileBlocks(files, tuple(warnings), unclosed, "\n".join([*rest, *whole[stop + 1 :]]))
 
 
-def _unwrapped(lines: Sequence[str]) -> Sequence[str]:
-    """The lines between the first and the last `~~~` that stand outside code fences."""
+def render_file_blocks(files: Iterable[tuple[str, str]]) -> str:
+    """`File:` blocks of (path, content), as `parse_file_blocks` reads them back; fences fit the content."""
+    return "\n\n".join(_block(path, content) for path, content in files)
+
+
+def _block(path: str, content: str) -> str:
+    longest = max((len(run) for run in re.findall(r"`{3,}", content)), default=2)
+    fence = "`" * (longest + 1)
+    tag = path.rpartition("/")[2].rpartition(".")[2] if "." in path.rpartition("/")[2] else ""
+    return f"File: `{path}`:\n{fence}{tag}\n{content}{'' if content.endswith(chr(10)) else chr(10)}{fence}"
+
+
+def _wrapped(lines: Sequence[str]) -> tuple[int, int]:
+    """From where to where the lines are that stand between the first and the last `~~~` outside code fences."""
     marks: list[int] = []
     index = 0
     while index < len(lines):
@@ -57,8 +76,8 @@ def _unwrapped(lines: Sequence[str]) -> Sequence[str]:
             index = end if end is not None else index
         index += 1
     if len(marks) < 2:
-        return lines[marks[0] + 1 :] if marks else lines
-    return lines[marks[0] + 1 : marks[-1]]
+        return marks[0] + 1 if marks else 0, len(lines)
+    return marks[0] + 1, marks[-1]
 
 
 def _path(line: str) -> str:
