@@ -6,6 +6,7 @@ import type * as vscode from "vscode";
 import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions } from "vscode-languageclient/node";
 import { answerQueries } from "./editorQueries";
 import { lendModels } from "./languageModel";
+import type { Alive } from "./pure/life";
 import { serverSettings } from "./settings";
 
 export interface Command {
@@ -14,24 +15,28 @@ export interface Command {
   cwd: string;
 }
 
-/** A server that runs. */
-export interface Running {
-  client: LanguageClient;
+/** A server that runs. Asked to end and not doing so, it is killed. */
+export interface Running extends Alive<LanguageClient> {
   pid: number | undefined;
-  /** Asks it to end; one that does not is killed. */
-  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  log: vscode.LogOutputChannel;
+  /** It has ended by itself. */
+  crashed: () => void;
+  /** Ends a start that takes too long for those who wait. */
+  signal: AbortSignal;
 }
 
 const STOP_MS = 5000;
 /** Of what a server writes to stderr, so much is kept to say why it ended. */
 const MOST_SAID = 4000;
 
-/** Starts the server and answers with its client once it is initialized. `crashed`: it has ended by itself. */
+/** Starts the server and answers with its client once it is initialized. */
 export async function startClient(
   command: Command,
   initialization: object,
-  log: vscode.LogOutputChannel,
-  crashed: () => void,
+  { log, crashed, signal }: StartOptions,
 ): Promise<Running> {
   let said = "";
   let child: ChildProcess | undefined;
@@ -48,19 +53,24 @@ export async function startClient(
   const client = new LanguageClient("daiku", "Daiku", launch, clientOptions(log, initialization, crashed));
   lendModels(client);
   answerQueries(client);
+  const giveUp = () => child?.kill("SIGKILL");
   try {
+    signal.throwIfAborted();
+    signal.addEventListener("abort", giveUp);
     await client.start();
   } catch (error) {
     child?.kill("SIGKILL");
     await client.dispose().catch(() => undefined);
     throw said.trim() ? new Error(said.trim().split("\n").at(-1)) : error;
+  } finally {
+    signal.removeEventListener("abort", giveUp);
   }
   const stop = async () => {
     if (client.needsStop()) await client.stop(STOP_MS).catch((error: unknown) => log.warn(`stopping: ${error}`));
     await client.dispose().catch(() => undefined);
     if (child && child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
   };
-  return { client, pid: child?.pid, stop };
+  return { client, pid: child?.pid, running: () => client.isRunning(), stop };
 }
 
 function clientOptions(
@@ -69,7 +79,7 @@ function clientOptions(
   crashed: () => void,
 ): LanguageClientOptions {
   return {
-    documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
+    documentSelector: [{ scheme: "file" }, { scheme: "untitled" }, { scheme: "vscode-notebook-cell" }],
     initializationOptions: initialization,
     outputChannel: log,
     initializationFailedHandler: (error) => {

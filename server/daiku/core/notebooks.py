@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from daiku.core.align import line_ops
 from daiku.core.notebookjson import Layout, elements, layout_of, members, written_cell, written_source
 from daiku.core.refusal import Refusal
 from daiku.domain.patches import FileChange
@@ -263,6 +264,29 @@ def _fresh_id(index: int, source: str, taken: set[str]) -> str:
             break
     taken.add(made)
     return made
+
+
+def matched(former: Sequence[Cell], cells: Sequence[Cell]) -> list[Cell]:
+    """`cells` with the number (from 1) of the former cell that each was: by id, else by its text and place."""
+    by_id = {cell.id: number for number, cell in enumerate(former, 1) if cell.id}
+    numbers: dict[int, int] = {}
+    for index, cell in enumerate(cells):
+        if (number := by_id.pop(cell.id, None)) is not None:
+            numbers[index] = number
+    taken = set(numbers.values())
+    old = [n for n in range(1, len(former) + 1) if n not in taken]
+    named = any(cell.id for cell in former)
+    new = [i for i in range(len(cells)) if i not in numbers and not (named and cells[i].id)]
+    keys = [_likeness(former[n - 1]) for n in old], [_likeness(cells[i]) for i in new]
+    for kind, a, b, c, d in line_ops(*keys):
+        if kind == "equal" or (kind == "replace" and not named):
+            pairs = zip(old[a:b], new[c:d], strict=False)
+            numbers.update((i, n) for n, i in pairs if former[n - 1].kind == cells[i].kind)
+    return [replace(cell, number=numbers.get(index)) for index, cell in enumerate(cells)]
+
+
+def _likeness(cell: Cell) -> str:
+    return f"{cell.kind}\0{cell.source}"
 
 
 # ---- as people and models see a change

@@ -8,10 +8,12 @@ import logging
 from pathlib import Path
 
 from daiku.core.diff import stat
+from daiku.core.notebooks import is_notebook
 from daiku.core.ports import TextFile, Workspace
 from daiku.domain.errors import DaikuError, Failure, StaleVersionError
 from daiku.domain.patches import FileChange, FileStat, Patch
 from daiku.lsp.documents import Document, Documents
+from daiku.lsp.notebooks import OpenNotebook, edit_notebook, open_notebook
 from daiku.lsp.opening import Json, Offer
 from daiku.lsp.wire import Protocol, Refused
 from daiku.lsp.workspace_edit import Target, apply_params, fits
@@ -51,8 +53,18 @@ class EditorWorkspace:
         place = self.locate(path)
         document = self._documents.at(place)
         if document is None:
-            return await self.disk.read(path)
+            return await self._notebook_or_file(path, place)
         return TextFile(self.relative(place), document.shown, version=document.version)
+
+    async def _notebook_or_file(self, path: str, place: Path) -> TextFile:
+        file = await self.disk.read(path)
+        notebook = await self._notebook(path, place, file.text)
+        return file if notebook is None else TextFile(file.path, notebook.raw, file.encoding, file.bom)
+
+    async def _notebook(self, path: str, place: Path, on_disk: str) -> OpenNotebook | None:
+        if not self._offer.editor or not is_notebook(path):
+            return None
+        return await open_notebook(self._protocol, place, on_disk)
 
     async def exists(self, path: str) -> bool:
         return self._documents.at(self.locate(path)) is not None or await self.disk.exists(path)
@@ -61,10 +73,14 @@ class EditorWorkspace:
         """All of `patch` as one applyEdit; what the client cannot do is done on the disk."""
         async with self._one_at_a_time:
             targets = [await self._target(change) for change in patch.files]
-            through = [t for t in targets if fits(t, self._offer)]
-            rest = [t for t in targets if not fits(t, self._offer)]
+            plain = [t for t in targets if t.notebook is None]
+            through = [t for t in plain if fits(t, self._offer)]
+            rest = [t for t in plain if not fits(t, self._offer)]
             for target in rest:
                 _refuse_unsaved(target, await self._disk_text(target.change.path))
+            for target in targets:
+                if target.notebook is not None:
+                    await self._edit_notebook(target.change, target.notebook)
             if through:
                 clean = await self._clean(through)
                 await self._send(through, label)
@@ -88,8 +104,12 @@ class EditorWorkspace:
                 raise _stale(change.path, "it exists already")
             return Target(change, place, to)
         file = await self.disk.read(change.path)
-        if file.text != change.old:
-            raise _stale(change.path, "it was changed on disk meanwhile")
+        notebook = await self._notebook(change.path, place, file.text) if change.kind == "edit" else None
+        if (notebook.raw if notebook is not None else file.text) != change.old:
+            where = "on disk" if notebook is None else "in the editor"
+            raise _stale(change.path, f"it was changed {where} meanwhile")
+        if notebook is not None:
+            return Target(change, place, to, notebook=notebook)
         return Target(change, place, to, plain=file.encoding.lower() in ("utf-8", "ascii") and not file.bom)
 
     async def _disk_text(self, path: str) -> str | None:
@@ -107,6 +127,13 @@ class EditorWorkspace:
         }
 
     # ---- the edit
+
+    async def _edit_notebook(self, change: FileChange, notebook: OpenNotebook) -> None:
+        why_not = await edit_notebook(self._protocol, notebook, change.new or "")
+        if why_not:
+            raise _stale(change.path, why_not)
+        if not notebook.dirty:
+            await self._save_uris([notebook.uri])
 
     async def _send(self, targets: list[Target], label: str) -> None:
         first = targets[0].change.path
@@ -149,8 +176,10 @@ class EditorWorkspace:
 
     async def _save(self, targets: list[Target]) -> None:
         uris = [t.uri for t in targets if t.change.kind in ("edit", "create")]
-        if not uris:
-            return
+        if uris:
+            await self._save_uris(uris)
+
+    async def _save_uris(self, uris: list[str]) -> None:
         try:
             await self._protocol.ask("daiku/editor/save", {"uris": uris})
         except Refused as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from daiku.domain.patches import FileChange
 from daiku.lsp.documents import Document, to_uri
 from daiku.lsp.edits import text_edits
+from daiku.lsp.notebooks import OpenNotebook
 from daiku.lsp.opening import Json, Offer
 from daiku.lsp.positions import Encoding
 
@@ -22,6 +23,7 @@ class Target:
     path: Path
     to: Path | None = None
     document: Document | None = None
+    notebook: OpenNotebook | None = None
     plain: bool = True
     """The file is UTF-8 without a mark (or does not exist): the editor will read it as we do."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from daiku.core.cut import cut_middle
 from daiku.core.diagnostics import Delta, delta, delta_text
 from daiku.core.diff import patch_diff
+from daiku.core.notebooks import as_text, is_notebook, shown
 from daiku.core.ports import Diagnostic
 from daiku.domain.errors import DaikuError
 from daiku.domain.patches import FileChange, Patch
@@ -39,8 +40,10 @@ async def standing(patch: Patch, context: ToolContext) -> Standing:
             now.append(change)
             continue
         now.append(change.model_copy(update={"new": text}))
+        if is_notebook(change.path) and as_text(text) == as_text(change.new or ""):
+            continue  # the editor writes the JSON in its own way
         further.append(FileChange(path=change.to or change.path, kind="edit", old=change.new, new=text))
-    return Standing(Patch(files=tuple(now)), Patch(files=tuple(further)))
+    return Standing(Patch(files=tuple(now)), Patch(files=tuple(shown(change) for change in further)))
 
 
 async def _text(path: str, context: ToolContext) -> str | None:
