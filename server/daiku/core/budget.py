@@ -113,6 +113,15 @@ def settled(budget: Budget, hold: Hold, usage: Usage | None) -> Budget:
     )
 
 
+def settled_before(budget: Budget, usage: Usage, rounds: int) -> Budget:
+    """The budget with what was used before it was opened, besides what it was opened with."""
+    return budget._replace(
+        tokens=budget.tokens + usage.prompt_tokens + usage.completion_tokens,
+        cost=budget.cost + (usage.cost or 0.0),
+        rounds=budget.rounds + rounds,
+    )
+
+
 def _short(name: str, what: str, setting: str) -> Failure:
     return Failure(
         kind="limit",

@@ -23,6 +23,14 @@ INTERRUPTED = (
 )
 
 
+OBJECTIONS = 2
+"""How often a run is told that it cannot end like this; after that it has failed."""
+
+
+def _no_objection(_: State) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What `decide` may consult: the tools on offer, the guard, the size at which to compact (tokens, 0 never)."""
@@ -33,6 +41,8 @@ class Rules:
     compact_at: int = 0
     tokens: Callable[[Sequence[Message]], int] = rough_tokens
     """About how many tokens a request with these messages takes."""
+    objection: Callable[[State], str] = _no_objection
+    """What is wrong with ending now, as the model is to be told; empty where nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,13 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True)
+class Object:
+    """Tell the model why its work cannot be taken like this."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """End the run; with `failure` where a limit or an error ended it."""
 
@@ -93,7 +110,9 @@ class Finish:
     failure: Failure | None = None
 
 
-Command: TypeAlias = AskModel | Compact | AskApproval | AskPerson | Answered | RunTools | Refuse | Finish
+Command: TypeAlias = (
+    AskModel | Compact | AskApproval | AskPerson | Answered | RunTools | Refuse | Object | Finish
+)
 
 
 def decide(state: State, rules: Rules) -> Command:
@@ -107,7 +126,7 @@ def decide(state: State, rules: Rules) -> Command:
         return Finish("limit", over)
     last = state.messages[-1] if state.messages else None
     if isinstance(last, AssistantMessage) and not last.calls:
-        return Finish("completed")
+        return _end(state, rules)
     circles = stopped(state.trail, state.limits.max_repeats)
     if circles is not None:
         return Finish("limit", circles)
@@ -118,13 +137,23 @@ def decide(state: State, rules: Rules) -> Command:
     return AskModel()
 
 
+def _end(state: State, rules: Rules) -> Command:
+    """The model has said its last word; what it hands over has to be of use."""
+    why = rules.objection(state)
+    if not why:
+        return Finish("completed")
+    if state.objections < OBJECTIONS and not 0 < state.limits.max_rounds <= state.rounds:
+        return Object(why)
+    return Finish("failed", Failure(kind="format", message=f"What came of it cannot be used: {why}"))
+
+
 def _next_call(state: State, rules: Rules) -> Command:
     call = state.pending[0]
-    if call.id in state.started:
-        return Refuse(call, INTERRUPTED)
-    if why := why_not_run(call, state.messages):
-        return Refuse(call, why)
     spec = rules.spec(call.tool)
+    if call.id in state.started:
+        return RunTools((call,)) if spec is not None and spec.resumes else Refuse(call, INTERRUPTED)
+    if why := why_not_run(call, state.messages, state.given):
+        return Refuse(call, why)
     if spec is None or call.malformed is not None:
         return RunTools((call,))
     if spec.effect == "ask":

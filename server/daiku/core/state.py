@@ -367,15 +367,19 @@ def _ended(state: State, event: RunFinished) -> State:
 
 
 class Recorder:
-    """The one place where a live run's state moves: `write` (journal, then show), then `apply`."""
+    """The one place where a live run's state moves: `write` (journal, then show), then `apply`, then
+    `after` where somebody wants to know."""
 
-    __slots__ = ("_write", "state")
+    __slots__ = ("_write", "after", "state")
 
     def __init__(self, state: State, write: Callable[[tuple[Event, ...]], Iterable[Event]]) -> None:
         self.state = state
+        self.after: Callable[[], None] | None = None
         self._write = write
 
     def __call__(self, *events: Event) -> None:
         """Record `events` as one write; what was written (redacted) is what counts."""
         for event in self._write(events):
             self.state = apply(self.state, event)
+        if self.after is not None:
+            self.after()

@@ -25,8 +25,9 @@ from daiku.domain.tools import ToolCall, ToolImage
 
 class RunStarted(Wire):
     """First event of a run. `prompt` is what the person said; `images` and `context` what came along.
-    With `calls` the run carries these out, one by one, and asks no model. `brief` is what a stage of
-    work was given; `tainted`: text from outside is in it."""
+    With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are
+    worked out, not asked of a model; what bounds a model's rounds does not bound them. `brief` is what
+    a stage of work was given; `tainted`: text from outside is in it."""
 
     type: ClassVar[str] = "run_started"
     prompt: str
@@ -36,6 +37,7 @@ class RunStarted(Wire):
     context: tuple[ContextItem, ...] = ()
     images: tuple[Image, ...] = ()
     calls: tuple[ToolCall, ...] = ()
+    driven: bool = False
     brief: Brief | None = None
     tainted: bool = False
 
@@ -69,8 +71,8 @@ class HandoffStart(Wire):
 
 
 class HandoffEnd(Wire):
-    """A nested run came back: its words, what it hands over (None: it has nothing of a kind to hand
-    over, or what it had could not be used: then `problem` says why), what it did and what it used."""
+    """A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or
+    nothing that could be used), what it did and what it used. `problem` says why it is of no use."""
 
     type: ClassVar[str] = "handoff_end"
     source: str = Field(alias="from")
@@ -78,6 +80,7 @@ class HandoffEnd(Wire):
     result: str
     run: str = ""
     call_id: str = ""
+    status: TerminalStatus = "completed"
     handover: Handover | None = None
     problem: str = ""
     deeds: Deeds | None = None

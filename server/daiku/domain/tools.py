@@ -62,3 +62,5 @@ class ToolSpec(Frozen):
     effect: Effect
     parallel: bool = False
     """True where calls of one reply may run side by side (read-only and independent)."""
+    resumes: bool = False
+    """True where a call that was cut short by a restart goes on where it was when it is run again."""

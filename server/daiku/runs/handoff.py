@@ -1,26 +1,79 @@
-"""A nested run: another agent works on a request, and its answer comes back as the call's result."""
+"""A nested run: another agent works on a brief, and what it hands back is checked before it counts."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from daiku.agents.agent import find_agent
+from daiku.agents.agent import Agent, find_agent
 from daiku.core import loop
+from daiku.core.evidence import deeds_of
+from daiku.core.parse import Unreadable
+from daiku.core.state import State, fold
+from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError, Failure, HandoffDepthExceeded
 from daiku.domain.events import HandoffEnd, HandoffStart, RunStarted
+from daiku.domain.handovers import Brief, Handover
+from daiku.domain.tools import ToolCall, ToolResult
 from daiku.runs.ending import end
 from daiku.runs.live import LiveRun
+from daiku.runs.waiting import Paused
 
 MAX_DEPTH = 3
 """Nested handoffs that are allowed; the fourth is refused (R1.31, C1.4)."""
 
 
-async def hand_over(parent: LiveRun, name: str, request: str) -> str:
-    """What agent `name` answers to `request`, after `on_handoff_return` (R1.32, R1.33). Its chunks carry
-    its own name and run and the parent's run as `parent`; it draws on the same budget and approvals.
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A nested run as it is wanted: who, what is said to them, what they are given. With `calls` it
+    carries these out and asks no model. `after` hears of every step that it takes."""
 
-    Raises HandoffDepthExceeded, UsageError (no such agent).
+    agent: Agent
+    request: str
+    brief: Brief
+    calls: tuple[ToolCall, ...] = ()
+    after: Callable[[LiveRun], None] | None = None
+
+
+async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> ToolResult:
+    """What agent `name` answers to `request`, after `on_handoff_return` (R1.32, R1.33).
+
+    Raises HandoffDepthExceeded, UsageError (no such agent), Paused.
     """
+    agent = find_agent(name)
+    brief = parent.brief(agent.name, request)
+    back = await nest(parent, call, Nested(agent, request, brief))
+    return ToolResult(
+        ok=back.status == "completed" and not back.problem,
+        text=back.result or back.problem,
+        untrusted=back.tainted,
+    )
+
+
+async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
+    """How the nested run of `parent` for `call` ended. Its chunks carry its own agent and run and the
+    parent's run as `parent`; it draws on the same budget and approvals. Run again for the same `call`
+    after a restart it goes on with the nested run where that was.
+
+    Raises HandoffDepthExceeded, Paused.
+    """
+    state = parent.record.state
+    back = next((b for b in state.returned if b.call_id == call), None)
+    if back is not None:
+        return back
+    begun = state.handoffs.get(call)
+    child = _begin(parent, call, work) if begun is None else _reopen(parent, begun, work)
+    if (after := work.after) is not None:
+        child.record.after = lambda: after(child)
+        after(child)
+    await _work(parent, child)
+    back = _come_back(parent, child, call, work.agent)
+    parent.record(back)
+    return back
+
+
+def _begin(parent: LiveRun, call: str, work: Nested) -> LiveRun:
     if parent.depth >= MAX_DEPTH:
         raise HandoffDepthExceeded(
             Failure(
@@ -29,25 +82,83 @@ async def hand_over(parent: LiveRun, name: str, request: str) -> str:
                 hint="Do this part yourself.",
             )
         )
-    agent = find_agent(name)
-    state = parent.record.state
-    between = {"from": parent.agent, "to": agent.name}
-    parent.record(HandoffStart.model_validate({**between, "request": request}))
-    child = parent.child(agent)
-    child.record(RunStarted(prompt=request, mode=state.mode, model=state.model, limits=state.limits))
+    child = parent.child(work.agent, long_id("run"), State())
+    between = {"from": parent.agent, "to": work.agent.name, "run": child.run, "call_id": call}
+    parent.record(HandoffStart.model_validate({**between, "request": work.request}))
+    _start(parent, child, work)
+    return child
+
+
+def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
+    state, agent = parent.record.state, work.agent
+    child.record(
+        RunStarted(
+            prompt=agent.request(work.brief) if agent.request is not None else work.request,
+            mode=state.mode,
+            model=state.model,
+            limits=state.asked_limits,
+            calls=work.calls,
+            driven=bool(work.calls) or agent.drive is not None,
+            brief=work.brief,
+            tainted=state.tainted,
+        )
+    )
+
+
+def _reopen(parent: LiveRun, begun: HandoffStart, work: Nested) -> LiveRun:
+    """The nested run as far as it got before the restart; what it used counts again."""
+    state = fold(chunk.event for chunk in parent.past() if chunk.run == begun.run)
+    child = parent.child(work.agent, begun.run, state)
+    if not state.started_run:
+        _start(parent, child, work)
+    parent.purse.used_before(state.usage, state.rounds + state.nested_rounds)
+    return child
+
+
+async def _work(parent: LiveRun, child: LiveRun) -> None:
     parent.known[child.run] = child
     try:
         child.prepare()
+        child.show_again()
         await loop.run(child.record, child)
     except asyncio.CancelledError:
-        end(child, "cancelled", None)
+        if not child.abandoned:
+            end(child, "cancelled", None)
         raise
     except DaikuError as error:
         end(child, "failed", error.failure)
     finally:
         del parent.known[child.run]
-    outcome = child.result()
-    answer = outcome.text or (outcome.error.message if outcome.error is not None else "")
-    answer = agent.on_handoff_return(answer)
-    parent.record(HandoffEnd.model_validate({**between, "result": answer}))
-    return answer
+    if child.record.state.finished is None:
+        raise Paused
+
+
+def _come_back(parent: LiveRun, child: LiveRun, call: str, agent: Agent) -> HandoffEnd:
+    """How the nested run ended and what it did, as its parent takes it."""
+    state, outcome = child.record.state, child.result()
+    handover, problem = _handed(agent, state)
+    if outcome.error is not None:
+        problem = outcome.error.message
+    answer = outcome.text or problem
+    return HandoffEnd.model_validate(
+        {
+            "from": parent.agent,
+            "to": agent.name,
+            "result": agent.on_handoff_return(answer),
+            "run": child.run,
+            "call_id": call,
+            "status": outcome.status,
+            "handover": handover,
+            "problem": problem,
+            "deeds": deeds_of(state.done),
+            "usage": state.usage,
+            "rounds": state.rounds + state.nested_rounds,
+            "tainted": state.tainted,
+        }
+    )
+
+
+def _handed(agent: Agent, state: State) -> tuple[Handover | None, str]:
+    """What the run hands over, or why that is of no use."""
+    found = None if agent.hand_back is None else agent.hand_back(state)
+    return (None, found.problem) if isinstance(found, Unreadable) else (found, "")

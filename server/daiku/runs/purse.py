@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from daiku.core.budget import Budget, Quote, reserve, rounds_used_up, settled
+from daiku.core.budget import Budget, Quote, reserve, rounds_used_up, settled, settled_before
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelEvent, ModelRequest, Reply, Usage
@@ -28,6 +28,8 @@ class Purse:
     """The present budget. A child run is given its parent's purse, so that both draw on one."""
 
     budget: Budget
+    refused: Failure | None = None
+    """Why a call was last not within what is left."""
 
     @contextmanager
     def spend(self, quote: Quote) -> Generator[Spending]:
@@ -35,6 +37,7 @@ class Purse:
         kind limit where it is not within what is left: then the call must not be made."""
         found = reserve(self.budget, quote)
         if isinstance(found, Failure):
+            self.refused = found
             raise DaikuError(found)
         self.budget, hold = found
         spending = Spending(hold.max_output)
@@ -42,6 +45,10 @@ class Purse:
             yield spending
         finally:
             self.budget = settled(self.budget, hold, spending.usage)
+
+    def used_before(self, usage: Usage, rounds: int) -> None:
+        """Count what a nested run used before a restart; its parent's record does not hold it yet."""
+        self.budget = settled_before(self.budget, usage, rounds)
 
     def turn(self) -> None:
         """Before a turn: raises DaikuError where the tree of runs has used up its rounds."""

@@ -106,7 +106,17 @@ async def _play(recorded: _Recorded, state: State) -> State:
 
 ANY_LANGUAGE = translator("ja")
 """A record in English and one in Japanese say the same: both are compared in Japanese."""
-OUTSIDE = (PlanChanged, Edited, Checkpointed, Notice, BulletChanged, HandoffStart, HandoffEnd, Reviewed, Restored)
+OUTSIDE = (
+    PlanChanged,
+    Edited,
+    Checkpointed,
+    Notice,
+    BulletChanged,
+    HandoffStart,
+    HandoffEnd,
+    Reviewed,
+    Restored,
+)
 """What tools and edges add; the loop does not decide it."""
 
 

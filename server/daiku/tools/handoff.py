@@ -12,10 +12,10 @@ class HandoffArgs(Args):
 
 
 async def handoff(args: HandoffArgs, context: ToolContext) -> ToolResult:
-    """The other agent's answer."""
+    """The other agent's answer; not ok where it failed or handed over nothing of use."""
     if context.hand_over is None:
         return failed("There is nobody to hand over to here.")
-    return ToolResult(ok=True, text=await context.hand_over(args.agent, args.request))
+    return await context.hand_over(args.agent, args.request)
 
 
-HANDOFF_TOOLS = (Tool("agent/handoff", "none", HandoffArgs, handoff),)
+HANDOFF_TOOLS = (Tool("agent/handoff", "none", HandoffArgs, handoff, resumes=True),)

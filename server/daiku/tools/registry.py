@@ -116,6 +116,7 @@ class ToolRegistry:
             parameters=json.loads(self._load(tool.name).schema_json),
             effect=tool.effect,
             parallel=tool.parallel,
+            resumes=tool.resumes,
         )
 
     def get_prompt_stub(self) -> str:

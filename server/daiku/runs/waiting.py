@@ -1,0 +1,61 @@
+"""What a run waits for: the person's answers, given up for a pause; and which questions are still open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from daiku.core.state import State
+from daiku.domain.events import ApprovalAsked, Chunk, InputAsked
+from daiku.runs.consenting import CONSENT
+
+T = TypeVar("T")
+
+
+class Paused(BaseException):  # control flow: no place that catches what goes wrong may catch this
+    """Ends a wait for a person, and the calls around it, because the run is to pause."""
+
+
+@dataclass(slots=True)
+class Waits(Generic[T]):
+    """Questions by their ids, each with its answer to come."""
+
+    _open: dict[str, asyncio.Future[T]] = field(default_factory=dict[str, "asyncio.Future[T]"])
+
+    async def answer(self, key: str) -> T:
+        """The answer to question `key`. Raises Paused."""
+        future = self._open[key] = asyncio.get_running_loop().create_future()
+        try:
+            return await future
+        finally:
+            del self._open[key]
+
+    def give(self, key: str, answer: T) -> None:
+        """Let the one go on who waits for `key`, if anyone does."""
+        future = self._open.get(key)
+        if future is not None and not future.done():
+            future.set_result(answer)
+
+    def pause(self) -> None:
+        """End every wait."""
+        for future in self._open.values():
+            if not future.done():
+                future.set_exception(Paused())
+
+
+def still_asked(state: State, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """Of a run's `chunks` those that ask what the person has not answered yet."""
+    open_ids = {call.id for call in state.pending}
+    for chunk in chunks:
+        match chunk.event:
+            case ApprovalAsked(approval_id=key, call_id=call) if key not in state.decisions:
+                wanted = state.approvals.get(call)
+                if (call in open_ids or call.startswith(CONSENT)) and wanted == chunk.event:
+                    yield chunk
+            case InputAsked(input_id=key, call_id=call) if key not in state.answers:
+                if call in open_ids:
+                    yield chunk
+            case _:
+                pass
