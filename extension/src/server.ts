@@ -6,12 +6,13 @@ import type { LanguageClient } from "vscode-languageclient/node";
 import type { Command, Running } from "./client";
 import { ensureEnvironment, SetupError } from "./environment";
 import { t } from "./l10n";
+import { createLife, type LifeEvent } from "./pure/life";
 import type { ServerState } from "./pure/panel";
 import { initializationOptions } from "./settings";
 import { ownSetting } from "./vscodeapi";
 
 export interface Server {
-  /** The running client; starts the server where it does not run. Rejects when it cannot be started. */
+  /** The running client; starts the server where it does not run, shares what comes of a restart under way. */
   client(): Promise<LanguageClient>;
   /** The client, if the server runs. */
   running(): LanguageClient | undefined;
@@ -23,21 +24,9 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** Pauses before a crashed server is started again; after the last one a person has to ask for it. */
-const PAUSES_MS = [0, 500, 2000, 5000, 10_000];
-/** A server that lived so long starts the count of crashes anew. */
-const HEALTHY_MS = 60_000;
-
 export function createServer(context: vscode.ExtensionContext, log: vscode.LogOutputChannel): Server {
   const changed = new vscode.EventEmitter<ServerState>();
   let state: ServerState = { phase: "off" };
-  let now: Running | undefined;
-  let starting: Promise<LanguageClient> | undefined;
-  let restarting: Promise<void> | undefined;
-  let queued = false;
-  let crashes = 0;
-  let born = 0;
-  let over = false;
   const abort = new AbortController();
   context.subscriptions.push(changed, { dispose: () => abort.abort() });
 
@@ -46,93 +35,40 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
     log.info(`server: ${next.phase}${next.message ? ` (${next.message})` : ""}`);
     changed.fire(next);
   };
-
-  const crashed = () => {
-    // One that ends before it was ready is told by `launch`; to start it again would change nothing.
-    if (over || !now) return;
-    now = undefined;
-    if (Date.now() - born > HEALTHY_MS) crashes = 0;
-    const pause = PAUSES_MS[crashes++];
-    if (pause === undefined) {
+  const launch = async (crashed: () => void, signal: AbortSignal): Promise<Running> => {
+    const command = await serverCommand(context, log, become, abort.signal);
+    become({ phase: "starting" });
+    // Not before: reading the client's library takes longer than everything else at the start.
+    const { startClient } = await import("./client");
+    return startClient(command, await initializationOptions(context.secrets), { log, crashed, signal });
+  };
+  const tell = (event: LifeEvent) => {
+    if (event.kind === "restart") return log.info(`restart: ${event.why}`);
+    if (event.kind === "ready") return become({ phase: "ready" });
+    if (event.kind === "failed") return become(failed(event.error));
+    if (event.kind === "given-up") {
       const message = t("The Daiku server has stopped again and again.");
       return become({ phase: "failed", message, hint: t("The log says why. Then try again.") });
     }
-    log.warn(`server ended by itself; starting it again in ${pause} ms`);
+    log.warn(`server ended by itself; starting it again in ${event.pause} ms`);
     become({ phase: "starting", message: t("The server stopped; starting it again…") });
-    setTimeout(() => {
-      if (!over && !now) void start().catch(() => undefined);
-    }, pause);
   };
-
-  const launch = async (): Promise<LanguageClient> => {
-    try {
-      const command = await serverCommand(context, log, become, abort.signal);
-      become({ phase: "starting" });
-      // Not before: reading the client's library takes longer than everything else at the start.
-      const { startClient } = await import("./client");
-      const made = await startClient(command, await initializationOptions(context.secrets), log, crashed);
-      now = made;
-      born = Date.now();
-      become({ phase: "ready" });
-      return made.client;
-    } catch (error) {
-      become(failed(error));
-      throw error;
-    }
-  };
-
-  const start = (): Promise<LanguageClient> => {
-    if (now?.client.isRunning()) return Promise.resolve(now.client);
-    starting ??= launch().finally(() => {
-      starting = undefined;
-    });
-    return starting;
-  };
-
-  const end = async () => {
-    const former = now;
-    now = undefined;
-    await former?.stop();
-  };
-
-  const restart = (why: string): Promise<void> => {
-    if (restarting) {
-      queued = true;
-      return restarting;
-    }
-    log.info(`restart: ${why}`);
-    crashes = 0;
-    restarting = (async () => {
-      await starting?.catch(() => undefined);
-      await end();
-      await start();
-    })().finally(() => {
-      restarting = undefined;
-      if (!queued) return;
-      queued = false;
-      void restart("asked for again meanwhile").catch(() => undefined);
-    });
-    return restarting;
-  };
+  const life = createLife<LanguageClient, Running>({ launch, tell });
 
   return {
-    client: async () => {
-      await restarting?.catch(() => undefined);
-      return start();
-    },
-    running: () => (now?.client.isRunning() ? now.client : undefined),
+    client: life.client,
+    running: () => life.alive?.client,
     get pid() {
-      return now?.pid;
+      return life.alive?.pid;
     },
     get state() {
       return state;
     },
     onState: changed.event,
-    restart,
+    restart: life.restart,
     stop: async () => {
-      over = true;
       abort.abort();
-      await end();
+      await life.stop();
     },
   };
 }
