@@ -21,10 +21,7 @@ from daiku.domain.messages import ToolMessage
 from daiku.domain.plans import Plan, Step, Task, WorkStatus
 from daiku.domain.tools import ToolCall
 
-OUTSIDE_ENDED = ("completed", "failed")
-MARK = "-"
-"""Between a task's id and what tells one call of it from another."""
-LISTS = ("plan/*", "task/*", "task_loop/*", "agent/*", "user/*")
+OUTSIDE_LISTS = ("plan/*", "task/*", "task_loop/*", "agent/*", "user/*")
 """Tools that are no task: they decide about the work, they are not part of it."""
 RESULT_SHARE = 2000
 """Characters of one task's result that are kept with it, and shown to whoever reports."""

@@ -73,7 +73,11 @@ class TaskWork:
         return ToolResult(
             ok=report.status == "completed",
             text=f"{tasks.report_text(report)}\n\n{_told(place)}",
-            data={"report": report.model_dump(), "step_id": place.step.step_id, "plan_id": place.plan.plan_id},
+            data={
+                "report": report.model_dump(),
+                "step_id": place.step.step_id,
+                "plan_id": place.plan.plan_id,
+            },
             untrusted=back.tainted,
         )
 

@@ -12,6 +12,7 @@ from daiku.tools.handoff import HANDOFF_TOOLS
 from daiku.tools.plan import PLAN_TOOLS
 from daiku.tools.search import SEARCH_TOOLS
 from daiku.tools.shell import shell_tools
+from daiku.tools.task import TASK_TOOLS
 from daiku.tools.tool import Tool
 from daiku.tools.web import Web, web_tools
 from daiku.tools.web.cache import Cache
@@ -29,6 +30,7 @@ def builtin_tools(home: Path | None = None, *, editor: bool = False) -> tuple[To
         *GIT_TOOLS,
         *web_tools(web),
         *PLAN_TOOLS,
+        *TASK_TOOLS,
         *HANDOFF_TOOLS,
         *ASK_TOOLS,
     )

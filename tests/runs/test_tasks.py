@@ -1,0 +1,338 @@
+"""A step's tasks: made, worked through in order, reported on; never twice, and only as far as it goes well."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daiku.domain.events import (
+    ApprovalAsked,
+    Chunk,
+    PlanChanged,
+    ToolCalled,
+    ToolResponded,
+)
+from daiku.domain.plans import Plan, Step
+from daiku.runs import RunRequest
+from daiku.runs.replay import replay
+from tests.runs.playing import Watch, make_app
+
+Json = dict[str, Any]
+DONE = {
+    "status": "completed",
+    "succeeded": 2,
+    "failed": 0,
+    "summary": "Both are there.",
+    "next_action": "Go on.",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    return tmp_path
+
+
+def call(tool: str, **args: Any) -> Json:
+    return {"tool": tool, "args": args}
+
+
+def main(*calls: Json, text: str = "", **more: Any) -> Json:
+    """A reply of the coordinator."""
+    return {"text": text, "calls": list(calls), "agent": "You work inside", **more}
+
+
+def propose(*steps: Json) -> Json:
+    return main(call("plan/propose", goal="A game", steps=list(steps)))
+
+
+def step(name: str, **more: Any) -> Json:
+    return {"name": name, "description": f"Do {name}", **more}
+
+
+def write(path: str, content: str = "x\n") -> Json:
+    return {"operation": "file_ops.write", "args": {"path": path, "content": content}}
+
+
+def shell(command: str) -> Json:
+    return {"operation": "shell/run", "args": {"command": command}}
+
+
+def tasks(*made: Json) -> Json:
+    return {"text": json.dumps({"tasks": list(made)}), "agent": "break one step"}
+
+
+def report(**said: Any) -> Json:
+    return {"text": json.dumps({**DONE, **said}), "agent": "report on tasks"}
+
+
+def plan_of(chunks: Sequence[Chunk]) -> Plan:
+    return [c.event for c in chunks if isinstance(c.event, PlanChanged) and c.parent is None][-1].plan
+
+
+def answer(chunks: Sequence[Chunk], tool: str) -> ToolResponded:
+    return next(
+        c.event for c in reversed(chunks) if isinstance(c.event, ToolResponded) and c.event.tool == tool
+    )
+
+
+def statuses(step: Step) -> list[str]:
+    return [task.status for task in step.task_list]
+
+
+async def test_a_list_is_made_kept_worked_and_reported(folder: Path) -> None:
+    app = make_app(
+        folder,
+        propose(step("Set up"), step("Core", depends_on=["1"])),
+        main(call("plan/approve")),
+        main(call("task_tool.generate_list", step_id="1")),
+        tasks(write("package.json", "{}\n"), shell("cat package.json > copy.json")),
+        main(call("task_loop.run", step_id="1")),
+        report(),
+        main(text="Step 1 is done. Shall I go on?"),
+    )
+    watch = Watch()
+    result = await app.runs.run(RunRequest("go", approvals="all"), watch)
+    assert (result.status, result.text) == ("completed", "Step 1 is done. Shall I go on?"), result
+    assert (folder / "project/copy.json").read_text() == "{}\n"
+    plan = plan_of(watch.chunks)
+    assert [s.status for s in plan.steps] == ["completed", "pending"]
+    assert plan.status == "in_progress"
+    assert [(t.operation, t.status) for t in plan.steps[0].task_list] == [
+        ("files/write", "completed"),
+        ("shell/run", "completed"),
+    ]
+    told = answer(watch.chunks, "task_loop/run")
+    assert told.ok
+    assert json.loads(told.result.partition("\n\n")[0]) == {**DONE, "cause": ""}
+    assert "1 of 2 steps completed" in told.result
+    seen = [statuses(e.plan.steps[0]) for e in (c.event for c in watch.chunks) if isinstance(e, PlanChanged)]
+    assert ["in_progress", "pending"] in seen
+    assert ["completed", "in_progress"] in seen
+    assert (await replay(app.journal.chunks(result.session_id))).difference is None
+    await app.aclose()
+
+
+async def run(folder: Path, *lines: Json, approvals: Any = "all", **more: Any) -> tuple[list[Chunk], str]:
+    """The chunks of a run that plays `lines` to a proposed plan of two steps, and its closing words."""
+    app = make_app(folder, *lines)
+    watch = Watch()
+    result = await app.runs.run(RunRequest("go", approvals=approvals, **more), watch)
+    assert (await replay(app.journal.chunks(result.session_id))).difference is None
+    await app.aclose()
+    assert result.status == "completed", result
+    return watch.chunks, result.text
+
+
+PLAN = propose(step("Set up"), step("Core", depends_on=["1"]))
+APPROVE = main(call("plan/approve"))
+MAKE = main(call("task/generate_list", step_id="1"))
+WORK = main(call("task_loop/run", step_id="1"))
+END = main(text="The end.")
+
+
+async def test_the_first_failure_stops_and_a_second_run_goes_on_where_it_was(folder: Path) -> None:
+    chunks, _ = await run(
+        folder,
+        PLAN,
+        APPROVE,
+        MAKE,
+        tasks(
+            shell("echo one >> log.txt"),
+            shell("echo two >> log.txt; test -f switch || { echo no switch >&2; exit 3; }"),
+            shell("echo three >> log.txt"),
+        ),
+        WORK,
+        report(status="failed", succeeded=1, failed=1, cause="no switch", next_action="Make it."),
+        main(call("files/write", path="switch", content="on\n")),
+        WORK,
+        report(succeeded=3),
+        END,
+    )
+    assert (folder / "project/log.txt").read_text().split() == ["one", "two", "two", "three"]
+    first = next(
+        c.event for c in chunks if isinstance(c.event, ToolResponded) and c.event.tool == "task_loop/run"
+    )
+    assert not first.ok
+    assert json.loads(first.result.partition("\n\n")[0])["cause"] == "no switch"
+    broken = [e.plan.steps[0] for e in (c.event for c in chunks) if isinstance(e, PlanChanged)]
+    assert any(
+        statuses(s) == ["completed", "failed", "pending"] and s.status == "in_progress" for s in broken
+    )
+    failed = next(t for s in broken for t in s.task_list if t.status == "failed")
+    assert "no switch" in (failed.result or "")
+    plan = plan_of(chunks)
+    assert (statuses(plan.steps[0]), plan.steps[0].status) == (["completed"] * 3, "completed")
+
+
+async def test_a_report_that_contradicts_the_log_is_asked_for_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daiku.agents.role.WAIT", 0.0)
+    lie = report(succeeded=2)
+    right = report(status="failed", succeeded=0, failed=1, cause="exit code 3", next_action="Look.")
+    chunks, _ = await run(
+        folder, PLAN, APPROVE, MAKE, tasks(shell("exit 3"), shell("true")), WORK, lie, right, END
+    )
+    told = answer(chunks, "task_loop/run")
+    assert json.loads(told.result.partition("\n\n")[0])["cause"] == "exit code 3"
+    assert any('"status" must be "failed"' in c.data.replace("\\", "") for c in chunks if c.type == "notice")
+
+
+async def test_where_no_model_makes_a_report_there_is_a_plain_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daiku.agents.role.WAIT", 0.0)
+    prose = {"text": "All went well, I think.", "agent": "report on tasks"}
+    chunks, _ = await run(
+        folder, PLAN, APPROVE, MAKE, tasks(shell("true"), shell("echo bad; exit 4")), WORK, *[prose] * 5, END
+    )
+    told = json.loads(answer(chunks, "task_loop/run").result.partition("\n\n")[0])
+    assert (told["status"], told["succeeded"], told["failed"]) == ("failed", 1, 1)
+    assert "shell/run failed" in told["cause"]
+    assert told["next_action"]
+
+
+async def test_a_list_with_an_unknown_operation_is_asked_for_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daiku.agents.role.WAIT", 0.0)
+    chunks, _ = await run(
+        folder,
+        PLAN,
+        MAKE,
+        {"text": "I would make some files.", "agent": "break one step"},
+        tasks({"operation": "file_ops.wriet", "args": {}}),
+        tasks({"operation": "plan_tool.propose", "args": {"goal": "x"}}),
+        tasks({"operation": "file_ops.write_file", "args": {"path": "a.txt"}}),
+        tasks(write("a.txt")),
+        END,
+    )
+    notices = "\n".join(c.data for c in chunks if c.type == "notice")
+    for problem in ("no JSON", "There is no tool", "plan/propose cannot be a task", "content"):
+        assert problem in notices, notices
+    made = answer(chunks, "task/generate_list")
+    assert made.ok
+    assert not (folder / "project/a.txt").exists(), "making a list does nothing yet"
+    assert [t.operation for t in plan_of(chunks).steps[0].task_list] == ["files/write"]
+
+
+async def test_a_task_may_use_what_an_earlier_one_came_to(folder: Path) -> None:
+    first = {"id": "t1", "operation": "shell/run", "args": {"command": "printf 41; exit 0"}}
+    second = {"operation": "files/write", "args": {"path": "a.txt", "content": {"$ref": "t1.data.output"}}}
+    lost = {"operation": "files/write", "args": {"path": "b.txt", "content": {"$ref": "t1.data.nothing"}}}
+    chunks, _ = await run(
+        folder, PLAN, APPROVE, MAKE, tasks(first, second, lost), WORK,
+        report(status="failed", succeeded=2, failed=1, cause="no such result", next_action="x"), END,
+    )  # fmt: skip
+    assert (folder / "project/a.txt").read_text() == "41"
+    assert not (folder / "project/b.txt").exists()
+    assert "cannot be resolved" in (plan_of(chunks).steps[0].task_list[2].result or "")
+
+
+async def test_work_on_a_draft_asks_for_the_plan_first(folder: Path) -> None:
+    app = make_app(folder, PLAN, MAKE, tasks(write("a.txt")), WORK, report(succeeded=1), END)
+    watch = Watch()
+    task = asyncio.create_task(app.runs.run(RunRequest("go"), watch))
+    asked = (await watch.until("approval_asked")).event
+    assert isinstance(asked, ApprovalAsked)
+    assert (asked.kind, asked.tool) == ("plan", "plan/approve")
+    assert "Set up" in asked.preview
+    assert not (folder / "project/a.txt").exists()
+    watch.forget()
+    await app.runs.approve(app.runs.running()[0], asked.approval_id, "allow_once")
+    asked = (await watch.until("approval_asked")).event
+    assert isinstance(asked, ApprovalAsked)
+    assert (asked.kind, asked.tool) == ("edit", "files/write")
+    await app.runs.approve(app.runs.running()[0], asked.approval_id, "allow_once")
+    assert (await task).status == "completed"
+    assert (folder / "project/a.txt").exists()
+    assert plan_of(watch.chunks).status == "in_progress"
+    await app.aclose()
+
+
+async def test_nothing_of_a_draft_runs_where_the_person_says_no_or_nobody_is_there(folder: Path) -> None:
+    chunks, _ = await run(folder, PLAN, MAKE, tasks(write("a.txt")), WORK, END, approvals="none")
+    assert not (folder / "project/a.txt").exists()
+    told = answer(chunks, "task_loop/run")
+    assert "not approved" in told.result
+    plan = plan_of(chunks)
+    assert (plan.status, plan.steps[0].status, statuses(plan.steps[0])) == ("draft", "pending", ["pending"])
+
+
+async def test_a_list_of_ones_own_is_registered_with_the_step_that_is_due(folder: Path) -> None:
+    chunks, _ = await run(
+        folder,
+        PLAN,
+        APPROVE,
+        main(call("task_loop.run", task_list=[write("a.txt"), shell("cat a.txt >> b.txt")])),
+        report(),
+        END,
+    )
+    plan = plan_of(chunks)
+    assert (statuses(plan.steps[0]), plan.steps[0].status) == (["completed", "completed"], "completed")
+    assert (folder / "project/b.txt").read_text() == "x\n"
+
+
+async def test_a_list_without_any_plan_is_registered_too(folder: Path) -> None:
+    chunks, _ = await run(
+        folder, main(call("task_loop.run", task_list=[write("a.txt")])), report(succeeded=1), END
+    )
+    plan = plan_of(chunks)
+    assert (plan.status, plan.goal, statuses(plan.steps[0])) == ("completed", "go", ["completed"])
+
+
+async def test_a_step_is_completed_only_when_its_checks_pass(folder: Path) -> None:
+    plan = propose(step("Set up", acceptance=["grep -q right a.txt"]), step("Core"))
+    chunks, _ = await run(
+        folder,
+        plan,
+        APPROVE,
+        MAKE,
+        tasks(write("a.txt", "wrong\n")),
+        WORK,
+        report(status="failed", succeeded=1, cause="the check failed", next_action="Mend it."),
+        main(call("files/write", path="a.txt", content="right\n")),
+        WORK,
+        report(succeeded=1),
+        END,
+    )
+    answers = [
+        c.event for c in chunks if isinstance(c.event, ToolResponded) and c.event.tool == "task_loop/run"
+    ]
+    assert [a.ok for a in answers] == [False, True]
+    assert "“Set up” is in_progress" in answers[0].result
+    assert plan_of(chunks).steps[0].status == "completed"
+    checks = [c.event for c in chunks if isinstance(c.event, ToolCalled) and c.event.tool == "shell/run"]
+    assert [c.args["command"] for c in checks] == ["grep -q right a.txt"] * 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ([PLAN, APPROVE, WORK], "has no tasks yet"),
+        ([PLAN, APPROVE, main(call("task_loop/run", step_id="2"))], "has to wait for: Set up"),
+        ([PLAN, APPROVE, main(call("task_loop/run", step_id="9"))], "No plan has a step"),
+        ([main(call("task_loop/run"))], "needs `step_id`"),
+        ([main(call("task_loop/run", task_list=[{"operation": "nothing/like_this"}]))], "There is no tool"),
+        ([main(call("task/generate_list", step_id="1"))], "No plan has a step"),
+    ],
+)
+async def test_what_cannot_be_begun_says_why(folder: Path, lines: list[Json], why: str) -> None:
+    chunks, _ = await run(folder, *lines, END)
+    last = [c.event for c in chunks if isinstance(c.event, ToolResponded)][-1]
+    assert not last.ok
+    assert why in last.result
+    assert not [c for c in chunks if c.parent is not None]
+
+
+async def test_in_plan_mode_tasks_are_made_but_not_worked(folder: Path) -> None:
+    chunks, _ = await run(folder, PLAN, MAKE, tasks(write("a.txt")), WORK, END, mode="plan")
+    assert answer(chunks, "task/generate_list").ok
+    assert "act mode" in answer(chunks, "task_loop/run").result
+    assert list((folder / "project").iterdir()) == []
