@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import type { ContextItem } from "./contract.gen";
 import { plain } from "./editorQueries";
 import { t } from "./l10n";
+import { cellOf, placeOf } from "./notebooks";
 import type { Attachment } from "./pure/panel";
 
 const MOST_FILES = 30;
@@ -27,7 +28,12 @@ export const currentEditor = (): vscode.TextEditor | undefined => {
   return editor && !editor.document.isClosed ? editor : undefined;
 };
 
-const named = (uri: vscode.Uri): string => vscode.workspace.asRelativePath(uri);
+/** A file by its path, a cell by its notebook's and its number. */
+function named(uri: vscode.Uri): string {
+  const found = cellOf(uri);
+  const path = vscode.workspace.asRelativePath(found?.notebook ?? uri);
+  return found ? t("{0} (cell {1})", path, found.cell) : path;
+}
 
 export function fileAttachment(uri: vscode.Uri): Attachment {
   const name = named(uri);
@@ -48,7 +54,7 @@ export function selectionAttachment(
   const { document } = editor;
   const item: ContextItem = {
     kind: "selection",
-    uri: document.uri.toString(),
+    uri: placeOf(document.uri),
     range: plain(range),
     text: document.getText(range),
   };
@@ -56,7 +62,7 @@ export function selectionAttachment(
     range.start.line === range.end.line ? `${range.start.line + 1}` : `${range.start.line + 1}–${range.end.line + 1}`;
   return {
     item,
-    label: `${path.posix.basename(document.uri.path)}:${lines}`,
+    label: `${path.posix.basename(named(document.uri))}:${lines}`,
     detail: t("Selection"),
     icon: "selection",
   };

@@ -21,8 +21,7 @@ from daiku.tools.disk import DiskWorkspace
 from daiku.tools.files import file_tools
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Preview, ToolContext
-
-REGISTRY = ToolRegistry(file_tools(), describe_tool)
+from tests.core.test_notebooks import SAMPLE
 
 
 @dataclass
@@ -36,6 +35,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.checkpoints = CheckpointStore(self.home / "checkpoints", self.workspace)
+        self.registry = ToolRegistry(file_tools(), describe_tool)
         self.context = ToolContext(
             session="s",
             run="r",
@@ -47,10 +47,10 @@ class Bench:
         )
 
     async def call(self, tool: str, **args: JsonValue) -> ToolResult:
-        return await REGISTRY.call(ToolCall(tool=tool, args=args), self.context)
+        return await self.registry.call(ToolCall(tool=tool, args=args), self.context)
 
     async def preview(self, tool: str, **args: JsonValue) -> Preview | ToolResult | None:
-        return await REGISTRY.preview(ToolCall(tool=tool, args=args), self.context)
+        return await self.registry.preview(ToolCall(tool=tool, args=args), self.context)
 
     def write(self, path: str, data: str | bytes) -> None:
         place = self.root / path
@@ -70,9 +70,9 @@ def bench(workspace: Path, daiku_home: Path) -> Bench:
 
 
 def test_every_tool_is_described_in_a_few_sentences() -> None:
-    for spec in REGISTRY.specs():
+    for spec in self.registry.specs():
         assert 20 < len(spec.description) < 600, spec.name
-    assert [s.name for s in REGISTRY.specs() if s.effect == "edit"] == [
+    assert [s.name for s in self.registry.specs() if s.effect == "edit"] == [
         f"files/{verb}" for verb in ("write", "edit", "patch", "move", "delete")
     ]
 
@@ -340,3 +340,42 @@ async def test_several_roots_are_listed_by_name(tmp_path: Path, daiku_home: Path
     assert (await bench.call("files/edit", path="two/f", edits=[{"search": "two", "replace": "2"}])).ok
     with pytest.raises(DaikuError):
         await bench.workspace.read("f")
+
+
+async def test_a_whole_file_is_not_written_over_what_somebody_else_changed_since_it_was_seen(
+    bench: Bench,
+) -> None:
+    bench.write("a.txt", "one\ntwo\n")
+    await bench.call("files/read", path="a.txt")
+    bench.write("a.txt", "one\ntyped\ntwo\n")
+    refused = await bench.call("files/write", path="a.txt", content="1\n2\n")
+    assert not refused.ok
+    assert "+typed" in refused.text
+    assert (bench.root / "a.txt").read_text() == "one\ntyped\ntwo\n"
+    assert (await bench.call("files/write", path="a.txt", content="1\ntyped\n2\n")).ok
+    assert (await bench.call("files/write", path="a.txt", content="own text may be replaced\n")).ok
+    bench.write("b.txt", "never seen\n")
+    assert (await bench.call("files/write", path="b.txt", content="new\n")).ok
+    bench.write("b.txt", "other\n")
+    assert not (await bench.call("files/patch", patch="File: b.txt\n```\nwhole\n```\n")).ok
+
+
+async def test_a_notebook_is_read_and_edited_by_its_cells(bench: Bench) -> None:
+    bench.write("n.ipynb", SAMPLE)
+    read = await bench.call("files/read", path="n.ipynb", start_line=4, end_line=6)
+    assert "4 | # %% cell 2 [code python] outputs: stdout 2 lines\n5 | x = 1" in read.text
+    done = await bench.call("files/edit", path="n.ipynb", edits=[{"search": "x = 1", "replace": "x = 7"}])
+    assert "-x = 1\n+x = 7" in done.text
+    assert (bench.root / "n.ipynb").read_text() == SAMPLE.replace("x = 1", "x = 7")
+    twice = await bench.call(
+        "files/edit", path="n.ipynb", edits=[{"search": "# %% cell 2", "replace": "# %% cell 1"}]
+    )
+    assert "Cell 1 stands twice" in twice.text
+    made = await bench.call("files/write", path="new.ipynb", content="# %% cell new [code]\n1 + 1\n")
+    assert made.ok
+    assert '"nbformat": 4' in (bench.root / "new.ipynb").read_text()
+    patch = "--- a/n.ipynb\n+++ b/n.ipynb\n@@ -5,2 +5,2 @@\n-x = 7\n+x = 8\n print(x)\n"
+    assert (await bench.call("files/patch", patch=patch)).ok
+    assert (bench.root / "n.ipynb").read_text() == SAMPLE.replace("x = 1", "x = 8")
+    assert (await bench.call("files/move", path="n.ipynb", to="m.ipynb")).ok
+    assert (bench.root / "m.ipynb").read_text() == SAMPLE.replace("x = 1", "x = 8")

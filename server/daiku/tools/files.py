@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from pydantic import Field
@@ -15,7 +17,7 @@ from daiku.core.diagnostics import Delta
 from daiku.core.diff import patch_diff, stat
 from daiku.core.edits import apply_edits
 from daiku.core.notebooks import shown
-from daiku.core.patch import build_patch, parse_patch, paths_of
+from daiku.core.patch import WholeFile, build_patch, parse_patch, paths_of
 from daiku.core.refusal import Refusal
 from daiku.domain.errors import DaikuError, StaleVersionError
 from daiku.domain.events import Checkpointed, Edited, Notice
@@ -23,7 +25,8 @@ from daiku.domain.patches import FileChange, FileStat, Patch, SearchReplace
 from daiku.domain.tools import ToolResult
 from daiku.tools.notebooks import as_written, editable
 from daiku.tools.paths import refuse
-from daiku.tools.reading import READING_TOOLS, visible
+from daiku.tools.reading import reading_tools, visible
+from daiku.tools.seen import Seen
 from daiku.tools.standing import difference, problems, standing, told
 from daiku.tools.syntax import Offered
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
@@ -57,6 +60,14 @@ class DeleteArgs(Args):
     path: str
 
 
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What these tools remember of each session."""
+
+    offered: Offered
+    seen: Seen
+
+
 Build = Callable[[Any, ToolContext], Awaitable[Patch | Refusal]]
 
 
@@ -72,7 +83,7 @@ def _name(path: str, context: ToolContext) -> str:
     return context.workspace.relative(context.workspace.locate(path))
 
 
-async def _write(args: WriteArgs, context: ToolContext) -> Patch | Refusal:
+async def _write(seen: Seen, args: WriteArgs, context: ToolContext) -> Patch | Refusal:
     name, old = _name(args.path, context), await _text(args.path, context)
     new = args.content
     if old is None:
@@ -81,6 +92,8 @@ async def _write(args: WriteArgs, context: ToolContext) -> Patch | Refusal:
         new = new.replace("\n", "\r\n")
     if new == old:
         return Refusal(f"{name} has this text already: nothing was written.")
+    if objection := seen.objection(context.session, name, old, new):
+        return objection
     return Patch(files=(FileChange(path=name, kind="edit", old=old, new=new),))
 
 
@@ -96,7 +109,7 @@ async def _edit(args: EditArgs, context: ToolContext) -> Patch | Refusal:
     return Patch(files=(FileChange(path=name, kind="edit", old=old, new=new),))
 
 
-async def _patch(args: PatchArgs, context: ToolContext) -> Patch | Refusal:
+async def _patch(seen: Seen, args: PatchArgs, context: ToolContext) -> Patch | Refusal:
     intents = parse_patch(args.patch)
     if isinstance(intents, Refusal):
         return intents
@@ -106,6 +119,10 @@ async def _patch(args: PatchArgs, context: ToolContext) -> Patch | Refusal:
         twice = sorted(path for path in paths if list(names.values()).count(names[path]) > 1)
         return Refusal(f"One file is named in several ways: {', '.join(twice)}.")
     texts = {path: await _text(path, context) for path in paths}
+    for whole in (intent for intent in intents if isinstance(intent, WholeFile)):
+        old, name = texts[whole.path], names[whole.path]
+        if old is not None and (why := seen.objection(context.session, name, old, whole.content)):
+            return why
     built = await asyncio.to_thread(build_patch, intents, texts)
     if isinstance(built, Refusal):
         return built
@@ -148,22 +165,22 @@ async def carry_out(
     label: str,
     build: Callable[[], Awaitable[Patch | Refusal]],
     context: ToolContext,
-    offered: Offered | None = None,
+    desk: Desk,
 ) -> ToolResult:
     """Build the patch, keep the files as they are, change them, tell of it. A file that moved on under
     the edit is read again, and the edit made anew for what it is now."""
     stale = ""
     for _ in range(TRIES):
         try:
-            patch = await _offer(build, context, offered)
+            patch = await _offer(build, context, desk.offered)
             if isinstance(patch, Refusal):
                 return failed(patch.text)
             if context.wanted is None:
-                return await _apply(label, patch, context)
+                return await _apply(label, patch, context, desk.seen)
             part = part_of(patch, context.wanted)
             if isinstance(part, Refusal):
                 return failed(part.text)
-            done = await _apply(label, part.patch, context)
+            done = await _apply(label, part.patch, context, desk.seen)
             told_of = (done.text, left_out_text(part, context.wanted))
             return done.model_copy(update={"text": "\n\n".join(text for text in told_of if text)})
         except StaleVersionError as error:
@@ -172,21 +189,25 @@ async def carry_out(
 
 
 async def _offer(
-    build: Callable[[], Awaitable[Patch | Refusal]], context: ToolContext, offered: Offered | None
+    build: Callable[[], Awaitable[Patch | Refusal]], context: ToolContext, offered: Offered
 ) -> Patch | Refusal:
     """The patch, unless it breaks a file that parsed. Raises StaleVersionError."""
     built = await build()
     patch = built if isinstance(built, Refusal) else await as_written(built, context)
-    if isinstance(patch, Refusal) or offered is None:
+    if isinstance(patch, Refusal):
         return patch
     objection = await asyncio.to_thread(offered.objection, patch, context.session)
     return Refusal(objection) if objection else patch
 
 
-async def _apply(label: str, patch: Patch, context: ToolContext) -> ToolResult:
+async def _apply(label: str, patch: Patch, context: ToolContext, seen: Seen) -> ToolResult:
     before = await problems(patch, context, before=True)
     async with context.checkpoints.changing:
         made = await _change(label, patch, context)
+    for one in made.seen.files:
+        seen.note(context.session, one.path, None)
+        name = one.to or one.path
+        seen.note(context.session, name, editable(name, one.new) if one.new is not None else None)
     after = None if before is None else await problems(patch, context, before=False)
     change = await asyncio.to_thread(difference, before, after, made.seen)
     text = "\n".join(part for part in (_summary(made.stats, made.diff), told(made.further, change)) if part)
@@ -248,12 +269,12 @@ def _data(stats: tuple[FileStat, ...], checkpoint: str, change: Delta | None) ->
     return data
 
 
-def _changing(name: str, args: type[Args], label: str, build: Build, offered: Offered) -> Tool:
+def _changing(name: str, args: type[Args], label: str, build: Build, desk: Desk) -> Tool:
     async def run(values: Any, context: ToolContext) -> ToolResult:
-        return await carry_out(label, lambda: build(values, context), context, offered)
+        return await carry_out(label, lambda: build(values, context), context, desk)
 
     async def preview(values: Any, context: ToolContext) -> Preview | ToolResult:
-        patch = await _offer(lambda: build(values, context), context, offered)
+        patch = await _offer(lambda: build(values, context), context, desk.offered)
         if isinstance(patch, Refusal):
             return failed(patch.text)
         diff = await asyncio.to_thread(lambda: patch_diff(Patch(files=tuple(map(shown, patch.files)))))
@@ -263,13 +284,13 @@ def _changing(name: str, args: type[Args], label: str, build: Build, offered: Of
 
 
 def file_tools() -> tuple[Tool, ...]:
-    """The tools of files, with a memory of their own for what was refused once."""
-    offered = Offered()
+    """The tools of files, with a memory of their own for what was refused once and what was seen."""
+    desk = Desk(Offered(), Seen())
     return (
-        *READING_TOOLS,
-        _changing("files/write", WriteArgs, "Write a file", _write, offered),
-        _changing("files/edit", EditArgs, "Edit a file", _edit, offered),
-        _changing("files/patch", PatchArgs, "Apply a patch", _patch, offered),
-        _changing("files/move", MoveArgs, "Move a file", _move, offered),
-        _changing("files/delete", DeleteArgs, "Delete a file", _delete, offered),
+        *reading_tools(desk.seen),
+        _changing("files/write", WriteArgs, "Write a file", partial(_write, desk.seen), desk),
+        _changing("files/edit", EditArgs, "Edit a file", _edit, desk),
+        _changing("files/patch", PatchArgs, "Apply a patch", partial(_patch, desk.seen), desk),
+        _changing("files/move", MoveArgs, "Move a file", _move, desk),
+        _changing("files/delete", DeleteArgs, "Delete a file", _delete, desk),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from daiku.domain.tools import ToolImage, ToolResult
 from daiku.tools.diskio import read_bytes
 from daiku.tools.notebooks import editable
 from daiku.tools.paths import refuse
+from daiku.tools.seen import Seen
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 from daiku.tools.walk import files, walk
 
@@ -58,7 +60,7 @@ def visible(context: ToolContext, path: str) -> Path:
     return real
 
 
-async def read(args: ReadArgs, context: ToolContext) -> ToolResult:
+async def read(seen: Seen, args: ReadArgs, context: ToolContext) -> ToolResult:
     """A file's lines with their numbers, or a picture."""
     real = visible(context, args.path)
     if not await context.workspace.exists(args.path):
@@ -68,7 +70,9 @@ async def read(args: ReadArgs, context: ToolContext) -> ToolResult:
     if (kind := _IMAGES.get(real.suffix.lower())) is not None:
         return await asyncio.to_thread(_picture, context, real, *kind)
     found = await context.workspace.read(args.path)
-    lines = editable(found.path, found.text).split("\n")
+    text = editable(found.path, found.text)
+    seen.note(context.session, found.path, text)
+    lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
     if not lines:
@@ -153,7 +157,9 @@ def _tree(args: ListArgs, context: ToolContext, starts: Iterable[Path]) -> ToolR
     return ToolResult(ok=True, text="\n".join(lines))
 
 
-READING_TOOLS = (
-    Tool("files/read", "read", ReadArgs, read, parallel=True, timeout=60),
-    Tool("files/list", "read", ListArgs, list_files, parallel=True, timeout=60),
-)
+def reading_tools(seen: Seen) -> tuple[Tool, ...]:
+    """The tools that look; what was read is noted in `seen`."""
+    return (
+        Tool("files/read", "read", ReadArgs, partial(read, seen), parallel=True, timeout=60),
+        Tool("files/list", "read", ListArgs, list_files, parallel=True, timeout=60),
+    )
