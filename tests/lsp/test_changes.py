@@ -110,3 +110,181 @@ async def test_typing_in_the_same_lines_makes_the_hunk_stale_and_shows_what_is_t
             "daiku/changes/original", {"sessionId": session, "path": "a.txt"}
         )
         assert original["text"] == BEFORE.replace("line 9\n", "nine\n")
+
+
+# ---- before: only some hunks of an edit
+
+
+async def test_only_the_chosen_hunks_are_made_and_the_model_is_told_of_the_rest(
+    workspace: Path, script: Script
+) -> None:
+    (workspace / "a.txt").write_text(BEFORE)
+    async with connected(workspace) as server:
+        client = server.client
+        waiting = client.start(
+            "daiku/chat", {"text": "go", "model": script(TWO, {"text": "ok"}), "partialResultToken": "t"}
+        )
+        asked = (
+            await client.until(lambda: [c for c in client.chunks("t") if c["type"] == "approval_asked"])
+        )[0]
+        assert asked["data"]["hunks"] == 2
+        given = {"runId": asked["run"], "approvalId": asked["data"]["approvalId"], "decision": "allow_once"}
+        wrong = await client.refused("daiku/approve", given | {"hunks": [2]})
+        assert "0 to 1" in wrong.message
+        await client.request("daiku/approve", given | {"hunks": [1], "feedback": "LINE 3 stays small"})
+        assert (await waiting)["status"] == "completed"
+        assert (workspace / "a.txt").read_text() == BEFORE.replace("line 15\n", "")
+        (told,) = [c["data"] for c in client.chunks("t") if c["type"] == "tool_response"]
+        assert told["ok"]
+        assert "They said: LINE 3 stays small" in told["result"]
+        assert "+LINE 3" in told["result"]
+        (edit,) = [c["data"] for c in client.chunks("t") if c["type"] == "edit"]
+        assert "LINE 3" not in "".join(line for line in edit["diff"].splitlines() if line.startswith("+"))
+        (file,) = await changes(server, asked["session"])
+        assert [h["text"] for h in file["hunks"]] == ["-line 15\n"]
+
+
+async def test_a_choice_is_refused_where_the_file_changed_since_it_was_shown(
+    workspace: Path, script: Script
+) -> None:
+    (workspace / "a.txt").write_text(BEFORE)
+    async with connected(workspace) as server:
+        client = server.client
+        waiting = client.start(
+            "daiku/chat", {"text": "go", "model": script(TWO, {"text": "ok"}), "partialResultToken": "t"}
+        )
+        asked = (
+            await client.until(lambda: [c for c in client.chunks("t") if c["type"] == "approval_asked"])
+        )[0]
+        (workspace / "a.txt").write_text("mine\n" + BEFORE)
+        given = {"runId": asked["run"], "approvalId": asked["data"]["approvalId"], "decision": "allow_once"}
+        await client.request("daiku/approve", given | {"hunks": [1]})
+        await waiting
+        assert (workspace / "a.txt").read_text() == "mine\n" + BEFORE
+
+
+# ---- files as a whole, and bringing back
+
+
+async def test_made_deleted_and_renamed_files_are_decided_on_as_a_whole(
+    workspace: Path, script: Script
+) -> None:
+    (workspace / "old.txt").write_text(BEFORE)
+    (workspace / "gone.txt").write_bytes(b"kept\r\nas it is")
+    (workspace / "pic.bin").write_bytes(b"\x89PNG\x00\xff")
+    (workspace / "pic2.bin").write_bytes(b"\x89PNG\x00\xfe")
+    before = {p.name: p.read_bytes() for p in workspace.iterdir()}
+    model = script(
+        call("files/write", path="new.txt", content="fresh\n"),
+        call("files/move", path="old.txt", to="sub/new name.txt"),
+        edit_of("sub/new name.txt", ("line 7\n", "seven\n")),
+        call("files/delete", path="gone.txt"),
+        call("files/delete", path="pic.bin"),
+        call("files/move", path="pic2.bin", to="pic3.bin"),
+        {"text": "done"},
+    )
+    async with connected(workspace) as server:
+        session = await worked(server, model)
+        files = {f["path"]: f for f in await changes(server, session)}
+        assert {p: f["kind"] for p, f in files.items()} == {
+            "new.txt": "create",
+            "sub/new name.txt": "rename",
+            "gone.txt": "delete",
+            "pic.bin": "delete",
+            "pic3.bin": "rename",
+        }
+        assert files["sub/new name.txt"]["before"] == "old.txt"
+        assert [h["text"] for h in files["sub/new name.txt"]["hunks"]] == ["-line 7\n+seven\n"]
+        assert files["pic.bin"]["binary"]
+        assert not files["pic.bin"]["hunks"]
+        done = await decide(server, session, "reject")
+        assert done["files"] == []
+        (workspace / "play.jsonl").unlink(missing_ok=True)
+        after = {str(p.relative_to(workspace)): p.read_bytes() for p in workspace.rglob("*") if p.is_file()}
+        assert {n: d for n, d in after.items() if n != "script.jsonl"} == before
+        await server.client.request("daiku/checkpoint/restore", {"checkpointId": done["checkpointId"]})
+        again = {f["path"]: f for f in await changes(server, session)}
+        assert {p: (f["kind"], f["hunks"]) for p, f in again.items()} == {
+            p: (f["kind"], f["hunks"]) for p, f in files.items()
+        }
+
+
+async def test_restoring_lists_what_it_cannot_undo_is_on_record_and_can_be_undone_itself(
+    workspace: Path, script: Script
+) -> None:
+    (workspace / "a.txt").write_text(BEFORE)
+    model = script(
+        call("shell/run", command="true # before"),
+        TWO,
+        call("shell/run", command="touch made.txt"),
+        call("shell/run", command="exit 3"),
+        {"text": "done"},
+    )
+    async with connected(workspace) as server:
+        ask = server.client.request
+        session = await worked(server, model)
+        edited = (workspace / "a.txt").read_text()
+        (point,) = (await ask("daiku/checkpoint/list", {"sessionId": session}))["checkpoints"]
+        done = await ask("daiku/checkpoint/restore", {"checkpointId": point["checkpointId"]})
+        api.RestoreResult.model_validate(done)
+        assert (workspace / "a.txt").read_text() == BEFORE
+        assert [(c["command"], c["exitCode"]) for c in done["cannotUndo"]] == [
+            ("touch made.txt", 0),
+            ("exit 3", 3),
+        ]
+        assert await changes(server, session) == []
+        chunks = (await ask("daiku/session/get", {"sessionId": session}))["chunks"]
+        (record,) = [c["data"] for c in chunks if c["type"] == "restored"]
+        assert record["checkpointId"] == point["checkpointId"]
+        assert [c["command"] for c in record["cannotUndo"]] == ["touch made.txt", "exit 3"]
+        await ask("daiku/checkpoint/restore", {"checkpointId": done["checkpointId"]})
+        assert (workspace / "a.txt").read_text() == edited
+        (file,) = await changes(server, session)
+        assert len(file["hunks"]) == 2
+        await ask(
+            "workspace/executeCommand", {"command": "daiku.undo", "arguments": [{"sessionId": session}]}
+        )
+        assert (workspace / "a.txt").read_text() == BEFORE
+
+
+async def test_what_was_rejected_is_in_the_transcript(workspace: Path, script: Script) -> None:
+    (workspace / "a.txt").write_text(BEFORE)
+    async with connected(workspace) as server:
+        model = script(TWO, {"text": "done"})
+        session = await worked(server, model)
+        await decide(server, session, "reject", path="a.txt")
+        got = await server.client.request(
+            "daiku/session/export", {"sessionId": session, "format": "markdown"}
+        )
+        assert "rejected: a.txt (2)" in got["text"]
+
+
+async def test_a_decision_while_a_run_waits_is_seen_by_it(workspace: Path, script: Script) -> None:
+    (workspace / "a.txt").write_text(BEFORE)
+    model = script(TWO, {"calls": [{"tool": "user/ask", "args": {"question": "Go on?"}}]}, {"text": "I see."})
+    async with connected(workspace) as server:
+        client = server.client
+        waiting = client.start(
+            "daiku/chat", {"text": "go", "model": model, "approvals": "edits", "partialResultToken": "t"}
+        )
+        asked = (await client.until(lambda: [c for c in client.chunks("t") if c["type"] == "input_asked"]))[0]
+        await decide(server, asked["session"], "reject", path="a.txt")
+        assert (workspace / "a.txt").read_text() == BEFORE
+        assert [c["data"]["decision"] for c in client.chunks("t") if c["type"] == "review"] == ["reject"]
+        await client.request(
+            "daiku/answer", {"runId": asked["run"], "inputId": asked["data"]["inputId"], "text": "yes"}
+        )
+        assert (await waiting)["status"] == "completed"
+
+
+async def test_unknown_sessions_files_and_hunks_are_refused(workspace: Path, script: Script) -> None:
+    (workspace / "a.txt").write_text(BEFORE)
+    async with connected(workspace) as server:
+        gone = await server.client.refused("daiku/changes/list", {"sessionId": "ses_no"})
+        assert gone.data["kind"] == "not_found"
+        session = await worked(server, script(TWO, {"text": "done"}))
+        for params in ({"path": "b.txt"}, {"hunkIds": ["nope"]}):
+            error = await server.client.refused(
+                "daiku/changes/decide", {"sessionId": session, "decision": "reject", **params}
+            )
+            assert error.data["kind"] == "stale"

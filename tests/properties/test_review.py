@@ -5,8 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.diff import split_lines
+from daiku.core.choosing import Wanted, part_of, shown_hunks
+from daiku.core.diff import patch_diff, split_lines
+from daiku.core.refusal import Refusal
 from daiku.core.review import FileReview, decided, edited, hunks_of, lines_of, typed
+from daiku.domain.patches import FileChange, Patch
 
 line = st.sampled_from(["a\n", "b\n", "c\n", "\n", "d\r\n", "long line\n"])
 texts = st.builds(
@@ -124,3 +127,34 @@ def test_what_the_person_types_within_an_edit_is_marked_and_not_undone_unasked(
     consistent(review)
     if not review.spans:
         assert review.base == review.now == c
+
+
+@given(st.lists(st.tuples(st.none() | texts, st.none() | texts), min_size=1, max_size=4), st.data())
+def test_the_chosen_hunks_and_those_left_out_make_the_whole_edit(
+    sides: list[tuple[str | None, str | None]], data: st.DataObject
+) -> None:
+    kinds = {(True, False): "create", (False, True): "delete", (False, False): "edit"}
+    patch = Patch(
+        files=tuple(
+            FileChange(path=f"f{i}", kind=kinds[old is None, new is None], old=old, new=new)
+            for i, (old, new) in enumerate(sides)
+            if old != new
+        )
+    )
+    diff = patch_diff(patch)
+    count = len(shown_hunks(diff))
+    assert "".join(p.body for p in shown_hunks(diff)).count("\n") <= diff.count("\n")
+    wanted = tuple(i for i in range(count) if data.draw(st.booleans()))
+    part = part_of(patch, Wanted(diff, wanted))
+    assert not isinstance(part, Refusal)
+    files = {change.path: change.old for change in patch.files}
+    for change in part.patch.files:
+        assert files[change.path] == change.old
+        files[change.path] = change.new
+    assert (files == {c.path: c.new for c in patch.files}) == (len(wanted) == count)
+    for change in part.left_out.files:
+        assert files[change.path] == change.old
+        files[change.path] = change.new
+    assert files == {change.path: change.new for change in patch.files}
+    kept = len(shown_hunks(patch_diff(part.patch))) if part.patch.files else 0
+    assert kept == len(wanted)

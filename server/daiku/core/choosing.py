@@ -61,37 +61,32 @@ def shown_hunks(diff: str) -> tuple[Shown, ...]:
     found: list[Shown] = []
     head: list[str] = []
     body: list[str] = []
+    alone = False  # the head has no part of its own yet
     left_old = left_new = 0
-    for line in split_lines(diff):
-        inside = left_old > 0 or left_new > 0 or line.startswith("\\")
-        if inside and body:
+    for line in [*split_lines(diff), ""]:
+        if body and (left_old > 0 or left_new > 0 or line.startswith("\\")):
             body.append(line)
             left_old -= line.startswith(("-", " "))
             left_new -= line.startswith(("+", " "))
             continue
         if body:
             found.append(Shown("".join(head), "".join(body)))
-            body = []
+            body, alone = [], False
         if line.startswith("@@ "):
             body = [line]
             left_old, left_new = _lengths(line)
-            continue
-        starts = line.startswith("diff --git ") or (line.startswith("--- ") and not _opened(head))
-        if starts and head:
-            if not any(part.head == "".join(head) for part in found):
+        elif not line or line.startswith("diff --git ") or (line.startswith("--- ") and not _of(head, line)):
+            if alone:
                 found.append(Shown("".join(head), ""))
-            head = []
-        head.append(line)
-    if body:
-        found.append(Shown("".join(head), "".join(body)))
-    elif head and not any(part.head == "".join(head) for part in found):
-        found.append(Shown("".join(head), ""))
+            head, alone = [line], True
+        else:
+            head.append(line)
     return tuple(found)
 
 
-def _opened(head: Sequence[str]) -> bool:
-    """True where `---` belongs to the file whose head began with `diff --git`."""
-    return bool(head) and head[0].startswith("diff --git ") and not any(h.startswith("--- ") for h in head)
+def _of(head: Sequence[str], line: str) -> bool:
+    """True where a `---` line belongs to the file whose renaming the head tells."""
+    return len(head) == 3 and line == f"--- a/{head[1].removeprefix('rename from ')}"
 
 
 def _lengths(line: str) -> tuple[int, int]:

@@ -99,6 +99,8 @@ class EditorWorkspace:
             if document.shown != change.old:
                 raise _stale(change.path, "it was changed in the editor meanwhile")
             return Target(change, place, to, document)
+        if change.old is None and change.kind in ("delete", "rename"):
+            return Target(change, place, to, plain=False)  # no text: the disk's business, looked at there
         if change.old is None:
             if await self.disk.exists(change.path):
                 raise _stale(change.path, "it exists already")
