@@ -286,3 +286,57 @@ def test_a_reader_that_goes_away_stops_the_run(workspace: Path, daiku_home: Path
         said = process.stderr.read().decode()
         assert process.wait(LIMIT) == 130
     assert len(said.splitlines()) == 1, said
+
+
+def edit_twice(workspace: Path) -> dict[str, Any]:
+    """A reply that changes the file in two places far apart."""
+    (workspace / "a.txt").write_text("".join(f"line {i}\n" for i in range(1, 21)))
+    edits = [{"search": "line 2\n", "replace": "two\n"}, {"search": "line 18\n", "replace": "eighteen\n"}]
+    return {"calls": [{"tool": "files/edit", "args": {"path": "a.txt", "edits": edits}}]}
+
+
+def test_changes_of_an_edit_are_picked_one_by_one(at_terminal: Open, workspace: Path) -> None:
+    with at_terminal("run", "change it", lines=[edit_twice(workspace), DONE]) as screen:
+        screen.until("[p] pick")
+        screen.type("p")
+        screen.until("Change 1 of 2")
+        screen.until("+two")
+        screen.until("[q] back")
+        screen.type("y")
+        screen.until("Change 2 of 2")
+        screen.until("+eighteen")
+        screen.until("[q] back")
+        screen.type("n")
+        screen.until("1 of 2 changes")
+        screen.until("the others?")
+        screen.type("18 stays\n")
+        screen.until("Finished")
+        assert screen.end() == 0
+    text = (workspace / "a.txt").read_text()
+    assert "two\n" in text
+    assert "line 18\n" in text
+
+
+def test_picking_can_be_left_and_an_edit_of_which_nothing_is_picked_is_rejected(
+    at_terminal: Open, workspace: Path
+) -> None:
+    with at_terminal("run", "change it", lines=[edit_twice(workspace), DONE]) as screen:
+        screen.until("[p] pick")
+        screen.type("p")
+        screen.until("[q] back")
+        screen.type("y")
+        screen.until("Change 2 of 2")
+        screen.until("[q] back")
+        screen.type("k")
+        screen.until("Change 1 of 2")
+        screen.until("[q] back")
+        screen.type("q")
+        screen.until("[p] pick")
+        screen.type("p")
+        screen.until("[q] back")
+        screen.type("d")
+        screen.until("the others?")
+        screen.type("\n")
+        screen.until("rejected")
+        assert screen.end() == 0
+    assert "two" not in (workspace / "a.txt").read_text()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from daiku.cli import keyboard
 from daiku.cli.diffs import coloured_diff, looks_like_diff
+from daiku.cli.picking import Said, picked
 from daiku.cli.show import Show
 from daiku.cli.term import Terminal, safe
 from daiku.cli.texts import say
@@ -14,9 +17,7 @@ FIRST_LINES = 60
 """Lines of a long diff that are shown at once; commands are always shown whole."""
 
 
-async def ask_approval(
-    asked: ApprovalAsked, show: Show, people: Terminal
-) -> tuple[ApprovalDecision, str | None]:
+async def ask_approval(asked: ApprovalAsked, show: Show, people: Terminal) -> Said:
     """The person's decision, and what they say to it. The end of input is a no."""
     limit = FIRST_LINES if asked.kind == "edit" else 0
     show.quiet(silent=True)
@@ -28,14 +29,23 @@ async def ask_approval(
             show.line(people.paint(f"  ({safe(asked.why)})", "dim"))
         details = asked.preview.count("\n") >= limit > 0
         always = say("approve.always", what=safe(asked.remember)) if asked.remember else ""
-        more = say("approve.details") if details else ""
-        with keyboard.key_by_key():
-            show.raw(people.paint(say("approve.keys", always=always) + f"  {more}".rstrip(), "bold") + " ")
-            decision = await _decided(asked, show, people)
-        if decision is not None:
-            return decision, None
-        show.raw("\n" + people.paint(say("approve.feedback"), "bold"))
-        return "reject_once", ((await keyboard.read_line()) or "").strip() or None
+        pick = say("approve.pick") if asked.hunks > 1 else ""
+        more = pick + (say("approve.details") if details else "")
+        while True:
+            with keyboard.key_by_key():
+                show.raw(
+                    people.paint(say("approve.keys", always=always) + f"  {more}".rstrip(), "bold") + " "
+                )
+                decision = await _decided(asked, show, people)
+            if decision == "pick":
+                said = await picked(asked, show, people)
+                if said is None:
+                    continue
+                return said
+            if decision is not None:
+                return Said(decision)
+            show.raw("\n" + people.paint(say("approve.feedback"), "bold"))
+            return Said("reject_once", ((await keyboard.read_line()) or "").strip() or None)
     finally:
         show.quiet(silent=False)
 
@@ -57,7 +67,9 @@ async def ask_question(asked: InputAsked, show: Show, people: Terminal) -> str:
         show.quiet(silent=False)
 
 
-async def _decided(asked: ApprovalAsked, show: Show, people: Terminal) -> ApprovalDecision | None:
+async def _decided(
+    asked: ApprovalAsked, show: Show, people: Terminal
+) -> ApprovalDecision | Literal["pick"] | None:
     """What the keys say; None for a no whose reason is still to come."""
     while True:
         match await keyboard.read_key():
@@ -72,6 +84,9 @@ async def _decided(asked: ApprovalAsked, show: Show, people: Terminal) -> Approv
                 return "reject_once"
             case "f":
                 return None
+            case "p" if asked.hunks > 1:
+                show.raw("\n")
+                return "pick"
             case "d":
                 show.raw("\n")
                 _preview(asked, show, people, 0)

@@ -162,8 +162,8 @@ async def _steered(app: App, seen: _Seen, text: str | None, show: Show) -> bool:
 
 async def _asked(app: App, seen: _Seen, asked: Asked, show: Show, people: Terminal) -> None:
     if isinstance(asked, ApprovalAsked):
-        decision, feedback = await ask_approval(asked, show, people)
-        await app.runs.approve(seen.run, asked.approval_id, decision, feedback)
+        said = await ask_approval(asked, show, people)
+        await app.runs.approve(seen.run, asked.approval_id, said.decision, said.feedback, said.hunks)
     else:
         text = await ask_question(asked, show, people)
         await app.runs.answer(seen.run, asked.input_id, text)
