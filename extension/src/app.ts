@@ -7,14 +7,24 @@ import { watchLenses } from "./codeLens";
 import { registerCommands } from "./commands";
 import { followEditors } from "./context";
 import { createDiffs } from "./diff";
+import { inlineChatActions } from "./inlineChat";
 import { createModels, type Models } from "./models";
 import { createPanel, type Panel, VIEW } from "./panel";
+import { change, dropped } from "./planCommands";
 import type { Mode, Situation, ToPanel } from "./pure/panel";
 import { listen } from "./requests";
+import { type Changes, createChanges } from "./review/changes";
+import { createReviewStatus, watchMarks } from "./review/marks";
+import { createOriginals, type Originals } from "./review/originals";
+import { failureOf } from "./rpc";
 import { isApiKey } from "./secrets";
 import { createServer, type Server } from "./server";
 import { createStatus } from "./status";
 import { type Terminals, watchTerminals } from "./terminals";
+import { type ChangesTree, createChangesTree } from "./trees/changes";
+import { createPlanTree, type PlanTree } from "./trees/plan";
+import { createSessionsTree, type SessionsTree } from "./trees/sessions";
+import { ownSetting } from "./vscodeapi";
 
 export interface App {
   server: Server;
@@ -24,6 +34,13 @@ export interface App {
   models: Models;
   terminals: Terminals;
   secrets: vscode.SecretStorage;
+  plans: PlanTree;
+  sessions: SessionsTree;
+  changes: Changes;
+  changesTree: ChangesTree;
+  originals: Originals;
+  /** Where the extension is installed. */
+  extension: vscode.Uri;
   /** Where the editor keeps the log of this extension. */
   logFolder: string;
 }
@@ -37,7 +54,9 @@ export function createApp(context: vscode.ExtensionContext): App {
   // Where nothing may be run or changed, no mode that would try is offered.
   const mode = (): Mode => (vscode.workspace.isTrusted ? (context.workspaceState.get<Mode>(MODE) ?? "act") : "ask");
   const post = (message: ToPanel) => panel.post(message);
-  const choice = () => ({ mode: mode(), model: models.chosen });
+  /** What the person wants to see before it is done; a workspace has no word on it. */
+  const approvals = () => (ownSetting<string>("review") === "after" ? ("edits" as const) : ("ask" as const));
+  const choice = () => ({ mode: mode(), model: models.chosen, approvals: approvals() });
   const chat = createChat({ server, state: context.workspaceState, log, post, choice });
   const diffs = createDiffs(context);
   const situation = (): Situation => ({
@@ -51,6 +70,12 @@ export function createApp(context: vscode.ExtensionContext): App {
   const tell = () => post({ type: "situation", situation: situation() });
   const setMode = (chosen: Mode) => void context.workspaceState.update(MODE, chosen).then(tell);
   const panel = createPanel(context.extensionUri, listen({ chat, diffs, log, post, situation, setMode, server }));
+  const changes = createChanges(chat, server, log);
+  const originals = createOriginals(chat, changes);
+  const fail = (error: unknown) => void vscode.window.showErrorMessage(failureOf(error)?.message ?? "");
+  const plans = createPlanTree(chat, (plan, step, before) =>
+    change({ server, chat }, plan, dropped(plan, step, before)).catch(fail),
+  );
   const app: App = {
     server,
     chat,
@@ -59,13 +84,22 @@ export function createApp(context: vscode.ExtensionContext): App {
     models,
     terminals: watchTerminals(context),
     secrets: context.secrets,
+    plans,
+    sessions: createSessionsTree(chat, server),
+    changes,
+    changesTree: createChangesTree(changes),
+    originals,
+    extension: context.extensionUri,
     logFolder: context.logUri.fsPath,
   };
 
   followEditors(context);
   watchLenses(context);
   context.subscriptions.push(
-    log,
+    ...[log, changes, originals, app.plans, app.sessions, app.changesTree],
+    watchMarks(app),
+    createReviewStatus(app),
+    inlineChatActions(),
     vscode.window.registerWebviewViewProvider(VIEW, panel),
     createStatus(server, chat),
     watchApprovals(chat, panel.visible, () => showWaiting(panel)),
@@ -105,8 +139,8 @@ function watchSettings(context: vscode.ExtensionContext, { server, chat, log }: 
   };
   context.subscriptions.push(
     vscode.workspace.onDidChangeConfiguration((event) => {
-      if (event.affectsConfiguration("daiku") && !event.affectsConfiguration("daiku.codeLens"))
-        restart("settings changed");
+      const own = ["daiku.codeLens", "daiku.review"].some((name) => event.affectsConfiguration(name));
+      if (event.affectsConfiguration("daiku") && !own) restart("settings changed");
     }),
     context.secrets.onDidChange(({ key }) => isApiKey(key) && restart("an API key changed")),
     vscode.workspace.onDidGrantWorkspaceTrust(() => {

@@ -4,11 +4,11 @@ import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import type { CommandArgs } from "./codeCommands";
-import type { ApproveParams, Chunk, ContextItem, RunResult, Session } from "./contract.gen";
+import type { ApproveParams, Chunk, ContextItem, RestoreResult, RunResult, Session } from "./contract.gen";
 import type { Mode, ToPanel } from "./pure/panel";
 import { type Pending, pending } from "./pure/pending";
 import { Stream } from "./pure/stream";
-import { execute, failureOf, onChunks, request } from "./rpc";
+import { execute, failureOf, onChunks, type Requests, request } from "./rpc";
 import type { Server } from "./server";
 
 /** One request that streams a run into this window. */
@@ -33,18 +33,24 @@ export interface Chat {
   /** Something waits for the person, in the conversation that is open. */
   readonly onWaiting: vscode.Event<readonly Pending[]>;
   readonly waiting: readonly Pending[];
+  /** What was said and done in the open conversation. */
+  readonly chunks: readonly Chunk[];
+  /** What has come to the open conversation; all of it, when another one was opened. */
+  readonly onChunks: vscode.Event<readonly Chunk[]>;
   /** Everything that the panel needs to draw the open conversation. */
   snapshot(): ToPanel;
-  send(text: string, context: readonly ContextItem[], options?: { mode?: Mode }): Promise<RunResult | undefined>;
+  send(text: string, context: readonly ContextItem[], options?: SendOptions): Promise<RunResult | undefined>;
   /** Has the server carry out one of its commands as a run of the open conversation. */
   command(name: string, args: CommandArgs): Promise<RunResult | undefined>;
+  /** Starts any other run in the open conversation. */
+  start<M extends Starts>(method: M, params: Requests[M][0]): Promise<RunResult | undefined>;
   resume(run: string): Promise<void>;
   stop(): Promise<void>;
   steer(text: string): Promise<void>;
   approve(params: ApproveParams): Promise<void>;
   answer(run: string, inputId: string, text: string): Promise<void>;
-  /** Brings back the files of a checkpoint and of all later ones; answers with how many. */
-  undo(checkpointId: string | undefined): Promise<number>;
+  /** Brings back the files of a checkpoint and of all later ones. */
+  undo(checkpointId: string): Promise<RestoreResult>;
   open(session: string): Promise<void>;
   fork(session: string, atSeq: number): Promise<void>;
   remove(session: string): Promise<void>;
@@ -52,12 +58,18 @@ export interface Chat {
   newChat(): void;
   /** After a start of the server: what was open is fetched again. */
   reload(): Promise<void>;
-  /** The first checkpoint of the newest run whose edits still stand: going back to it undoes them all. */
-  lastEdits(): string | undefined;
-  /** The newest run that the person started in the open conversation. */
-  lastRun(): string | undefined;
-  /** The diffs of the open conversation that touch a path, oldest first. */
-  diffs(): readonly string[];
+  /** Fetches what came to the open conversation outside of a run: a plan that the person changed, an undo. */
+  catchUp(): Promise<void>;
+}
+
+/** Requests that start a run besides a chat. */
+type Starts = "daiku/plan/run" | "daiku/code";
+type Approvals = "ask" | "edits";
+
+export interface SendOptions {
+  mode?: Mode;
+  /** `edits`: are made at once, and looked through afterwards. */
+  approvals?: Approvals;
 }
 
 export interface ChatOptions {
@@ -65,18 +77,17 @@ export interface ChatOptions {
   state: vscode.Memento;
   log: vscode.LogOutputChannel;
   post: (message: ToPanel) => void;
-  choice: () => { mode: Mode; model: string };
+  choice: () => { mode: Mode; model: string; approvals: Approvals };
 }
 
 const SESSION = "daiku.session";
-const UNDONE = "daiku.undone";
-const MOST_UNDONE = 200;
 /** A run that does not stop within this time has its request cancelled too. */
 const STOP_MS = 3000;
 
 export function createChat({ server, state, log, post, choice }: ChatOptions): Chat {
   const working = new vscode.EventEmitter<boolean>();
   const waits = new vscode.EventEmitter<readonly Pending[]>();
+  const arrived = new vscode.EventEmitter<readonly Chunk[]>();
   const open = new Map<string, Conversation>();
   const works = new Set<Work>();
   let current = state.get<string>(SESSION);
@@ -97,8 +108,11 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       session: shown?.session ?? (current ? stub(current) : undefined),
       chunks: shown?.stream.chunks ?? [],
       working: isWorking(),
-      undone: undone(),
     };
+  };
+  const show = () => {
+    post(snapshot());
+    arrived.fire(conversation()?.stream.chunks ?? []);
   };
   const tellWorking = () => {
     post({ type: "working", session: current ?? "", working: isWorking() });
@@ -109,14 +123,16 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
   const waiting = () => (isWorking() ? pending(conversation()?.stream.chunks ?? []) : []);
 
   /** Chunks that arrive in one breath go to the panel as one message. */
-  const show = (chunk: Chunk) => {
+  const queue = (chunk: Chunk) => {
     if (outbox.length === 0) setImmediate(flush);
     outbox.push(chunk);
   };
   const flush = () => {
     const chunks = outbox.filter((chunk) => chunk.session === current);
     outbox = [];
-    if (current && chunks.length) post({ type: "chunks", session: current, chunks });
+    if (!current || chunks.length === 0) return;
+    post({ type: "chunks", session: current, chunks });
+    arrived.fire(chunks);
   };
 
   const take = (work: Work, chunk: Chunk) => {
@@ -126,7 +142,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       if (!current) {
         choose(chunk.session);
         open.set(chunk.session, { session: stub(chunk.session), stream: new Stream(), held: undefined });
-        post(snapshot());
+        show();
       }
     }
     receive(chunk);
@@ -147,7 +163,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
   };
   const shown = (chunk: Chunk) => {
     if (chunk.session !== current) return;
-    show(chunk);
+    queue(chunk);
     if (chunk.type === "approval_asked" || chunk.type === "approval_given" || chunk.type === "run_finished")
       tellWaiting();
   };
@@ -165,6 +181,11 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     const held = known.held ?? [];
     known.held = undefined;
     for (const chunk of held) receive(chunk);
+  };
+
+  const common = (session: string | undefined) => {
+    const { model, approvals } = choice();
+    return { approvals, ...(model ? { model } : {}), ...(session ? { sessionId: session } : {}) };
   };
 
   /** Runs a request that streams; answers when it has ended, `undefined` when it was cancelled or failed. */
@@ -223,16 +244,9 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
   const openSession = async (sessionId: string) => {
     if (!workOf(sessionId)) await fetch(sessionId);
     choose(sessionId);
-    post(snapshot());
+    show();
     tellWorking();
   };
-
-  const undone = (): readonly string[] =>
-    current ? (state.get<Record<string, string[]>>(UNDONE)?.[current] ?? []) : [];
-  const checkpoints = () =>
-    (conversation()?.stream.chunks ?? []).flatMap((chunk) =>
-      chunk.type === "edit" && chunk.data.checkpointId ? [chunk.data.checkpointId] : [],
-    );
 
   return {
     get current() {
@@ -244,13 +258,17 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     get waiting() {
       return waiting();
     },
+    get chunks() {
+      return conversation()?.stream.chunks ?? [];
+    },
     onWorking: working.event,
     onWaiting: waits.event,
+    onChunks: arrived.event,
     snapshot,
 
     send: (text, context, options = {}) => {
       const session = current;
-      const { mode, model } = choice();
+      const { mode, model, approvals } = { ...choice(), ...options };
       return stream(
         session,
         (client, partialResultToken, cancel) =>
@@ -261,7 +279,8 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
               ...{
                 text,
                 context: [...context],
-                mode: mode === "ask" && !vscode.workspace.isTrusted ? mode : (options.mode ?? mode),
+                mode: vscode.workspace.isTrusted ? mode : "ask",
+                approvals,
                 partialResultToken,
               },
               ...(model ? { model } : {}),
@@ -274,9 +293,14 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     },
     command: (name, args) => {
       const session = current;
-      const { model } = choice();
-      const whole = { ...args, ...(model ? { model } : {}), ...(session ? { sessionId: session } : {}) };
+      const whole = { ...args, ...common(session) };
       return stream(session, (client, chunks, cancel) => execute<RunResult>(client, name, whole, { chunks, cancel }));
+    },
+    start: (method, params) => {
+      const session = current;
+      return stream(session, (client, partialResultToken, cancel) =>
+        request(client, method, { ...params, ...common(session), partialResultToken }, cancel),
+      );
     },
     resume: async (run) => {
       const session = current;
@@ -311,15 +335,9 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       await request(await server.client(), "daiku/answer", { runId, inputId, text });
     },
     undo: async (checkpointId) => {
-      const all = checkpoints();
-      const had = new Set(undone());
-      if (!checkpointId || !current) return 0;
-      const { files } = await request(await server.client(), "daiku/checkpoint/restore", { checkpointId });
-      const later = all.slice(Math.max(0, all.indexOf(checkpointId)));
-      const kept = { ...state.get<Record<string, string[]>>(UNDONE), [current]: [...new Set([...had, ...later])] };
-      await state.update(UNDONE, Object.fromEntries(Object.entries(kept).slice(-MOST_UNDONE)));
-      post({ type: "undone", checkpoints: undone() });
-      return files.length;
+      const restored = await request(await server.client(), "daiku/checkpoint/restore", { checkpointId });
+      if (current) await refresh(current);
+      return restored;
     },
     open: openSession,
     fork: async (sessionId, atSeq) => {
@@ -331,7 +349,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       open.delete(sessionId);
       if (current === sessionId) {
         choose(undefined);
-        post(snapshot());
+        show();
       }
     },
     list: async (query) => {
@@ -343,7 +361,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     },
     newChat: () => {
       choose(undefined);
-      post(snapshot());
+      show();
       tellWorking();
     },
     reload: async () => {
@@ -354,28 +372,11 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
         log.warn(`the last chat cannot be shown: ${failureOf(error)?.message}`);
         choose(undefined);
       }
-      post(snapshot());
+      show();
     },
-    lastEdits: () => {
-      const had = new Set(undone());
-      const edits = (conversation()?.stream.chunks ?? []).filter(
-        (chunk) => chunk.type === "edit" && !had.has(chunk.data.checkpointId),
-      );
-      // A nested run's edits belong to the run that the person started: what came after its start.
-      const last = edits.at(-1)?.seq ?? 0;
-      const start =
-        conversation()?.stream.chunks.findLast(
-          (chunk) => chunk.type === "run_started" && !chunk.parent && chunk.seq < last,
-        )?.seq ?? 0;
-      const first = edits.find((chunk) => chunk.seq > start);
-      return first?.type === "edit" ? first.data.checkpointId : undefined;
+    catchUp: async () => {
+      if (current) await refresh(current);
     },
-    lastRun: () =>
-      conversation()?.stream.chunks.findLast((chunk) => chunk.type === "run_started" && !chunk.parent)?.run,
-    diffs: () =>
-      (conversation()?.stream.chunks ?? []).flatMap((chunk) =>
-        chunk.type === "edit" && chunk.data.diff ? [chunk.data.diff] : [],
-      ),
   };
 }
 

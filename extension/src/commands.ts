@@ -5,17 +5,25 @@ import type { App } from "./app";
 import { answerOldest } from "./approvals";
 import { codeCommands } from "./codeCommands";
 import { currentEditor, fileAttachment, selectionAttachment } from "./context";
+import { inlineChat } from "./inlineChat";
 import { t } from "./l10n";
 import { VIEW } from "./panel";
+import { planCommands } from "./planCommands";
+import { lastEdits, lastRun } from "./pure/conversation";
 import type { Attachment } from "./pure/panel";
 import { undo } from "./requests";
+import { reviewCommands } from "./review/commands";
 import { failureOf, request } from "./rpc";
 import { askForKey } from "./secrets";
+import { sessionCommands } from "./sessionCommands";
 
 export function registerCommands(parts: App): vscode.Disposable[] {
   const table: Record<string, (argument?: unknown) => unknown> = {
     ...chatCommands(parts),
     ...codeCommands(parts),
+    ...planCommands(parts),
+    ...reviewCommands(parts),
+    ...sessionCommands(parts),
     ...serverCommands(parts),
   };
   return Object.entries(table).map(([name, run]) =>
@@ -46,7 +54,7 @@ function chatCommands({ chat, panel, models }: App): Record<string, (argument?: 
     "daiku.openChat": () => show(chat.waiting.length ? "approval" : "composer"),
     "daiku.history": () => show("history"),
     "daiku.stop": () => chat.stop(),
-    "daiku.undo": () => undo(chat, chat.lastEdits()),
+    "daiku.undo": () => undo(chat, lastEdits(chat.chunks)),
     "daiku.approve": () => answerOldest(chat, "allow_once"),
     "daiku.reject": () => answerOldest(chat, "reject_once"),
     "daiku.selectModel": () => models.select(),
@@ -61,7 +69,7 @@ function chatCommands({ chat, panel, models }: App): Record<string, (argument?: 
       if (!picked) return;
       await chat.open(picked.session.sessionId);
       await show("composer");
-      const run = chat.lastRun();
+      const run = lastRun(chat.chunks);
       if (run) await chat.resume(run);
     },
     "daiku.addToChat": async () => {
@@ -77,7 +85,7 @@ const fileOf = (editor: vscode.TextEditor | undefined): Attachment | undefined =
   editor && ["file", "untitled"].includes(editor.document.uri.scheme) ? fileAttachment(editor.document.uri) : undefined;
 
 function serverCommands(parts: App): Record<string, (argument?: unknown) => unknown> {
-  const { server, log, secrets, chat } = parts;
+  const { server, log, secrets } = parts;
   return {
     "daiku.setApiKey": async () => {
       if (await askForKey(secrets)) vscode.window.setStatusBarMessage(t("The key is stored."), 4000);
@@ -86,16 +94,16 @@ function serverCommands(parts: App): Record<string, (argument?: unknown) => unkn
     "daiku.restartServer": () => server.restart("asked for"),
     "daiku.openSettings": () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:daiku.daiku"),
     "daiku.doctor": () => doctor(parts),
-    "daiku.exportSession": async () => {
-      if (!chat.current) return void vscode.window.showInformationMessage(t("There is no chat to export."));
-      const params = { sessionId: chat.current, format: "markdown" as const };
-      const { text } = await request(await server.client(), "daiku/session/export", params);
-      await showMarkdown(text);
-    },
+    "daiku.inlineChat": (argument) => inlineChat(parts, argument),
+    // No server has these methods yet; a command that does nothing would say less.
+    "daiku.playbook": () => notYet(t("Daiku keeps no playbook yet.")),
+    "daiku.workItems": () => notYet(t("Daiku takes no work items from a tracker yet.")),
     "daiku.menu": () => menu(parts),
     [`${VIEW}.open`]: () => vscode.commands.executeCommand("daiku.openChat"),
   };
 }
+
+const notYet = (words: string) => void vscode.window.showInformationMessage(words);
 
 async function showMarkdown(content: string): Promise<void> {
   const document = await vscode.workspace.openTextDocument({ language: "markdown", content });

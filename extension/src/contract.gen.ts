@@ -417,7 +417,7 @@ export interface Findings {
   kind: "findings";
 }
 
-/** A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or nothing that could be used), what it did and what it used. `problem` says why it is of no use. */
+/** A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or nothing that could be used), what it did and what it used, and how much of what it wanted a person rejected. `problem` says why it is of no use. */
 export interface HandoffEnd {
   from: string;
   to: string;
@@ -430,6 +430,7 @@ export interface HandoffEnd {
   deeds?: Deeds;
   usage?: Usage;
   rounds: number;
+  rejected: number;
   tainted: boolean;
 }
 
@@ -639,9 +640,9 @@ export interface Position {
   character: number;
 }
 
-/** What a claim rests on: a command's exit code, the diagnostics of a path, or the diff of a checkpoint. `ref` finds it in the journal: the id of the call or of the checkpoint. */
+/** What a claim rests on: a command's exit code, the diagnostics of a path, the diff of a checkpoint, or the word of a person about a check that nothing here can show. `ref` finds it in the journal: the id of the call or of the checkpoint. */
 export interface Proof {
-  kind: "exit_code" | "diagnostics" | "diff";
+  kind: "exit_code" | "diagnostics" | "diff" | "person";
   subject: string;
   ref: string;
   ok: boolean;

@@ -5,8 +5,10 @@ import type { Chat } from "./chat";
 import { candidates, currentEditor } from "./context";
 import type { Diffs } from "./diff";
 import { t } from "./l10n";
+import { revealed } from "./pure/ansi";
+import { diffsOf } from "./pure/conversation";
 import { type FromPanel, type Mode, PANEL_COMMANDS, type Situation, type ToPanel } from "./pure/panel";
-import { failureOf } from "./rpc";
+import { failureOf, request } from "./rpc";
 import type { Server } from "./server";
 import { exists, fileOf } from "./vscodeapi";
 
@@ -47,17 +49,26 @@ async function carryOut({ chat, diffs, post, situation, setMode, server }: Wants
     case "stop":
       return chat.stop();
     case "approve": {
-      const { run: runId, approvalId, decision, feedback } = message;
-      return chat.approve({ runId, approvalId, decision, ...(feedback ? { feedback } : {}) });
+      const { run: runId, approvalId, decision, feedback, hunks } = message;
+      const more = { ...(feedback ? { feedback } : {}), ...(hunks ? { hunks: [...hunks] } : {}) };
+      return chat.approve({ runId, approvalId, decision, ...more });
     }
     case "answer":
       return chat.answer(message.run, message.inputId, message.text);
     case "resume":
       return chat.resume(message.run);
+    case "planStart":
+      await vscode.commands.executeCommand("daiku.plan.start", { planId: message.planId });
+      return;
+    case "planUpdate": {
+      const { planId, steps } = message;
+      await request(await server.client(), "daiku/plan/update", { planId, steps: [...steps] });
+      return chat.catchUp();
+    }
     case "undo":
       return undo(chat, message.checkpointId);
     case "openDiff":
-      return diffs.open(message.path, message.diff, chat.diffs());
+      return diffs.open(message.path, message.diff, diffsOf(chat.chunks));
     case "openFile":
       return openFile(message.path, message.line);
     case "openLink":
@@ -78,7 +89,9 @@ async function carryOut({ chat, diffs, post, situation, setMode, server }: Wants
     case "openSession":
       return chat.open(message.session);
     case "deleteSession":
-      return deleteSession(chat, message.session, post);
+      if (await deleteSession(chat, message.session))
+        post({ type: "sessions", query: "", sessions: await chat.list(""), current: chat.current });
+      return;
     case "forkSession":
       return chat.fork(message.session, message.atSeq);
     case "candidates":
@@ -92,14 +105,32 @@ async function carryOut({ chat, diffs, post, situation, setMode, server }: Wants
 }
 
 export async function undo(chat: Chat, checkpointId: string | undefined): Promise<void> {
-  const count = await chat.undo(checkpointId);
+  if (checkpointId) await restore(chat, checkpointId);
+  else vscode.window.setStatusBarMessage(t("There is nothing to undo."), 5000);
+}
+
+/** Brings files back, and says what cannot be brought back: what commands have done. */
+export async function restore(chat: Chat, checkpointId: string): Promise<void> {
+  const { files, cannotUndo } = await chat.undo(checkpointId);
   const words =
-    count === 0
-      ? t("There is nothing to undo.")
-      : count === 1
-        ? t("1 file is as it was before.")
-        : t("{0} files are as they were before.", count);
-  vscode.window.setStatusBarMessage(words, 5000);
+    files.length === 1 ? t("1 file is as it was before.") : t("{0} files are as they were before.", files.length);
+  vscode.window.setStatusBarMessage(`$(discard) ${words}`, 5000);
+  if (cannotUndo.length === 0) return;
+  const commands = cannotUndo.map(({ command }) => revealed(command).split("\n")[0] ?? "");
+  const all = t("Show all");
+  const few = commands.slice(0, 3).join("; ") + (commands.length > 3 ? "; …" : "");
+  const told = `${words} ${t("What these commands did stays as it is: {0}", few)}`;
+  const picked = await vscode.window.showWarningMessage(told, ...(commands.length > 3 ? [all] : []));
+  if (picked !== all) return;
+  const rows = cannotUndo.map(({ command, exitCode, time }) => {
+    const end = exitCode === undefined ? "" : t("exit code {0}", exitCode);
+    return {
+      label: revealed(command).split("\n")[0] ?? "",
+      description: end,
+      detail: new Date(time).toLocaleString(vscode.env.language),
+    };
+  });
+  await vscode.window.showQuickPick(rows, { title: t("What could not be undone") });
 }
 
 async function openFile(path: string, line?: number): Promise<void> {
@@ -117,10 +148,11 @@ async function openLink(href: string): Promise<void> {
   if (/^(https?|mailto):/i.test(href)) await vscode.env.openExternal(vscode.Uri.parse(href, true));
 }
 
-async function deleteSession(chat: Chat, session: string, post: (message: ToPanel) => void): Promise<void> {
+/** Asks first; answers whether it is gone. */
+export async function deleteSession(chat: Chat, session: string): Promise<boolean> {
   const remove = t("Delete");
   const words = t("Delete this chat? Its checkpoints go with it.");
-  if ((await vscode.window.showWarningMessage(words, { modal: true }, remove)) !== remove) return;
+  if ((await vscode.window.showWarningMessage(words, { modal: true }, remove)) !== remove) return false;
   await chat.remove(session);
-  post({ type: "sessions", query: "", sessions: await chat.list(""), current: chat.current });
+  return true;
 }

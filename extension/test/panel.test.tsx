@@ -44,8 +44,7 @@ const pass = (ms: number) =>
   act(async () => {
     await vi.advanceTimersByTimeAsync(ms);
   });
-const show = (chunks: readonly Chunk[], working = true) =>
-  tell({ type: "session", session: SESSION, chunks, working, undone: [] });
+const show = (chunks: readonly Chunk[], working = true) => tell({ type: "session", session: SESSION, chunks, working });
 const find = <T extends HTMLElement>(selector: string): T => {
   const found = root.querySelector<T>(selector);
   if (!found) throw new Error(`no ${selector} in ${root.innerHTML.slice(0, 2000)}`);
@@ -258,7 +257,7 @@ describe("the conversation", () => {
     await click(button("Undo this and all later changes"));
     expect(posted).toContainEqual({ type: "openDiff", path: "a.py", diff });
     expect(posted).toContainEqual({ type: "undo", checkpointId: "cp1" });
-    await tell({ type: "undone", checkpoints: ["cp1"] });
+    await tell({ type: "chunks", session: SESSION.sessionId, chunks: [say("restored", { checkpointId: "cp1" })] });
     expect(find(".file-line").className).toContain("undone");
   });
 

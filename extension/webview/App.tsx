@@ -3,10 +3,12 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { dollars, duration, tokens } from "../src/pure/format";
 import { modelInUse, type ServerState } from "../src/pure/panel";
+import { proofsIn } from "../src/pure/proofs";
 import { toolFace } from "../src/pure/toolFace";
 import { type ApprovalItem, type Item, type View, waiting } from "../src/pure/view";
 import { post } from "./api";
 import { Composer, type Usage } from "./Composer";
+import { useFolding } from "./folding";
 import { History } from "./History";
 import { ItemView, Trouble } from "./Items";
 import { Icon, IconButton } from "./parts";
@@ -20,7 +22,7 @@ const WINDOW = 80;
 const NEAR = 60;
 
 export function App({ state, store }: { state: PanelState; store: Store }) {
-  const { view, situation, working, history, session, undone } = state;
+  const { view, situation, working, history, session } = state;
   const [sent, setSent] = useState(0);
   const focus = state.focus;
   const patch = (change: Partial<PanelState>) => store.set({ ...store.state, ...change });
@@ -38,7 +40,6 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
             key={session?.sessionId}
             view={view}
             working={working}
-            undone={undone}
             session={session?.sessionId ?? ""}
             sent={sent}
             echo={state.echo}
@@ -156,22 +157,27 @@ function Interrupted({ state }: { state: PanelState }) {
 interface ConversationProps {
   view: View;
   working: boolean;
-  undone: ReadonlySet<string>;
   session: string;
   sent: number;
   echo: string | undefined;
   focus: number;
 }
 
-function Conversation({ view, working, undone, session, sent, echo, focus }: ConversationProps) {
+function Conversation({ view, working, session, sent, echo, focus }: ConversationProps) {
   const list = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
   const [away, setAway] = useState(false);
   const [shown, setShown] = useState(WINDOW);
   const height = useRef(0);
-  const items = view.items;
-  const from = Math.max(0, items.length - shown);
+  const { items } = view;
+  const { visible, isOpen, toggle } = useFolding(items);
+  const from = Math.max(0, visible.length - shown);
   const first = useMemo(() => waiting(view)[0]?.key, [items]);
+
+  const around = {
+    ...{ proofs: proofsIn(items), working, isOpen, toggle },
+    diffOf: (checkpoint: string) => diffIn(items, checkpoint),
+  };
 
   const toEnd = () => {
     const box = list.current;
@@ -213,13 +219,14 @@ function Conversation({ view, working, undone, session, sent, echo, focus }: Con
         onScroll={scrolled}
       >
         {from > 0 && <p class="dim earlier">{t("{0} earlier entries", from)}</p>}
-        {items.slice(from).map((item) => (
+        {visible.slice(from).map((item) => (
           <ItemView
             key={item.key}
             item={item}
-            undone={undone}
+            undone={view.undone.gone}
             session={session}
             focus={item.key === first ? focus : 0}
+            {...(item.kind === "plan" || item.kind === "handoff" ? { around } : {})}
           />
         ))}
         {echo && (
@@ -245,6 +252,11 @@ function Conversation({ view, working, undone, session, sent, echo, focus }: Con
       <Announcer items={items} working={working} />
     </div>
   );
+}
+
+function diffIn(items: readonly Item[], checkpoint: string): string | undefined {
+  const edits = items.flatMap((item) => (item.kind === "tool" ? item.edits : item.kind === "edit" ? [item.edit] : []));
+  return edits.find(({ checkpointId }) => checkpointId === checkpoint)?.diff;
 }
 
 /** Says that work goes on where nothing else on the screen does. */

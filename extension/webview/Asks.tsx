@@ -1,12 +1,12 @@
 // What waits for the person: may I, and what do you mean?
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ApprovalGiven } from "../src/contract.gen";
 import { toolFace } from "../src/pure/toolFace";
 import type { ApprovalItem, QuestionItem } from "../src/pure/view";
 import { post } from "./api";
 import { composing } from "./Composer";
-import { Diff, Plain } from "./Diff";
+import { type Choosing, Diff, hunkCount, Plain } from "./Diff";
 import { Icon, IconButton } from "./parts";
 import { t } from "./words";
 
@@ -34,6 +34,10 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
   const card = useRef<HTMLElement>(null);
   const since = useRef(performance.now());
   const [telling, setTelling] = useState(false);
+  const [left, setLeft] = useState<ReadonlySet<number>>(new Set());
+  // Where the server cannot take the preview apart, it is all or nothing.
+  const count = useMemo(() => (item.ask.hunks ? hunkCount(item.ask.preview) : 0), [item.ask]);
+  const chosen = count - left.size;
   const pending = item.decision === undefined;
   useEffect(() => {
     if (pending && !composing()) card.current?.focus({ preventScroll: true });
@@ -50,11 +54,17 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
       approvalId: item.ask.approvalId,
       decision,
       ...(feedback ? { feedback } : {}),
+      ...(decision === "allow_once" && left.size ? { hunks: range(count).filter((n) => !left.has(n)) } : {}),
     });
+  };
+  const toggle = (hunk: number) => {
+    const next = new Set(left);
+    if (!next.delete(hunk)) next.add(hunk);
+    setLeft(next);
   };
   const keyed = (event: KeyboardEvent) => {
     if (event.target !== card.current || event.isComposing) return;
-    if (event.key === "Enter") decide("allow_once");
+    if (event.key === "Enter" && (chosen > 0 || count === 0)) decide("allow_once");
     else if (event.key === "Escape") decide("reject_once");
     else return;
     event.preventDefault();
@@ -68,15 +78,20 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
         <strong>{title}</strong>
       </header>
       {why && <p class="why">{why}</p>}
-      <Preview item={item} />
+      <Preview item={item} choosing={count > 1 ? { left, toggle } : undefined} />
       {telling ? (
         <Feedback onSend={(text) => decide("reject_once", text)} onCancel={() => setTelling(false)} />
       ) : (
         <div class="buttons">
-          <button type="button" class="primary" onClick={() => decide("allow_once")}>
-            {t("Allow once")}
+          <button
+            type="button"
+            class="primary"
+            disabled={count > 0 && chosen === 0}
+            onClick={() => decide("allow_once")}
+          >
+            {left.size ? t("Allow {0} of {1}", chosen, count) : t("Allow once")}
           </button>
-          {remember && (
+          {remember && left.size === 0 && (
             <button
               type="button"
               class="secondary"
@@ -103,9 +118,11 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
   );
 }
 
-function Preview({ item }: { item: ApprovalItem }) {
+const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+
+function Preview({ item, choosing }: { item: ApprovalItem; choosing: Choosing | undefined }) {
   const { kind, preview, tool, args } = item.ask;
-  if (kind === "edit") return <Diff diff={preview} exact />;
+  if (kind === "edit") return <Diff diff={preview} exact choosing={choosing} />;
   const text = preview || toolFace(tool, args).subject || JSON.stringify(args, null, 2);
   return <Plain text={kind === "command" ? `$ ${text}` : text} exact />;
 }

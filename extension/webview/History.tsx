@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import type { Session } from "../src/contract.gen";
+import { ago } from "../src/pure/format";
 import { post } from "./api";
 import { Icon, IconButton } from "./parts";
 import type { PanelState } from "./store";
@@ -78,7 +79,7 @@ function Row({ session, current }: { session: Session; current: boolean }) {
           {icon && <Icon name={icon} spin={session.status === "running"} />}
           <span class="ellipsis">{session.title || t("New chat")}</span>
         </span>
-        <span class="dim">{ago(session.updatedAt)}</span>
+        <span class="dim">{ago(session.updatedAt, document.documentElement.lang || undefined, t("now"))}</span>
       </button>
       <IconButton
         icon="trash"
@@ -87,21 +88,4 @@ function Row({ session, current }: { session: Session; current: boolean }) {
       />
     </li>
   );
-}
-
-const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
-  ["day", 86_400],
-  ["hour", 3_600],
-  ["minute", 60],
-];
-
-function ago(time: string): string {
-  const seconds = (Date.now() - Date.parse(time)) / 1000;
-  if (seconds > 30 * 86_400) return new Date(time).toLocaleDateString(document.documentElement.lang || undefined);
-  const format = new Intl.RelativeTimeFormat(document.documentElement.lang || undefined, {
-    numeric: "auto",
-    style: "short",
-  });
-  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ["second", 1];
-  return unit === "second" ? t("now") : format.format(-Math.floor(seconds / size), unit);
 }

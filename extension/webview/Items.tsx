@@ -2,13 +2,17 @@
 
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
-import type { ContextItem, Plan, Step } from "../src/contract.gen";
+import type { ContextItem, Restored, Reviewed } from "../src/contract.gen";
+import { plainText } from "../src/pure/ansi";
 import { dollars, duration, tokens } from "../src/pure/format";
-import type { EndItem, HandoffItem, Item, TextItem, UserItem } from "../src/pure/view";
+import type { EndItem, Item, TextItem, UserItem } from "../src/pure/view";
 import { Approval, Question } from "./Asks";
 import { post } from "./api";
+import { Handoff } from "./Handoff";
 import { Markdown } from "./Markdown";
-import { Card, CopyButton, Icon, IconButton } from "./parts";
+import { PlanCard, type Proofs } from "./Plan";
+import { CopyButton, Icon, IconButton, PathLink } from "./parts";
+import type { DiffOf } from "./Report";
 import { Edits, Tool } from "./Tool";
 import { t } from "./words";
 
@@ -17,20 +21,31 @@ interface Props {
   undone: ReadonlySet<string>;
   focus: number;
   session: string;
+  /** What items need that speak of others: plans and nested runs. */
+  around?: Around;
 }
 
-export const ItemView = memo(({ item, undone, focus, session }: Props) => (
+export interface Around {
+  proofs: Proofs;
+  working: boolean;
+  diffOf: DiffOf;
+  /** The nested runs that are unfolded. */
+  isOpen: (child: string) => boolean;
+  toggle: (child: string) => void;
+}
+
+export const ItemView = memo(({ item, undone, focus, session, around }: Props) => (
   <div class={`item item-${item.kind}${item.depth ? ` depth-${item.depth}` : ""}`} data-key={item.key}>
-    <Inner item={item} undone={undone} focus={focus} session={session} />
+    <Inner item={item} undone={undone} focus={focus} session={session} {...(around ? { around } : {})} />
   </div>
 ));
 
-function Inner({ item, undone, focus, session }: Props) {
+function Inner({ item, undone, focus, session, around }: Props) {
   switch (item.kind) {
     case "user":
       return <User item={item} session={session} />;
     case "text":
-      return <Markdown text={item.text} done={item.done} />;
+      return <Said item={item} session={session} />;
     case "thinking":
       return <Thought item={item} />;
     case "tool":
@@ -42,9 +57,13 @@ function Inner({ item, undone, focus, session }: Props) {
     case "edit":
       return <Edits edit={item.edit} undone={undone} />;
     case "plan":
-      return <PlanCard plan={item.plan} />;
+      return around ? <PlanCard plan={item.plan} proofs={around.proofs} working={around.working} /> : null;
     case "handoff":
-      return <Handoff item={item} />;
+      return around ? <Handoff item={item} around={around} /> : null;
+    case "review":
+      return <Decided review={item.review} />;
+    case "restored":
+      return <Back restored={item.restored} />;
     case "notice":
       return (
         <p class={`notice ${item.level}`}>
@@ -106,6 +125,86 @@ function User({ item, session }: { item: UserItem; session: string }) {
   );
 }
 
+/** An answer, and the way to go on from it otherwise. */
+function Said({ item, session }: { item: TextItem; session: string }) {
+  const { said } = item;
+  return (
+    <>
+      <Markdown text={item.text} done={item.done} />
+      {item.done && item.depth === 0 && said !== undefined && (
+        <div class="said-actions">
+          <CopyButton text={item.text} />
+          <IconButton
+            icon="git-branch"
+            label={t("Start again from here in a new chat")}
+            onClick={() => post({ type: "forkSession", session, atSeq: said })}
+          />
+        </div>
+      )}
+    </>
+  );
+}
+
+/** What the person decided on changes. */
+function Decided({ review: { decision, path, hunks } }: { review: Reviewed }) {
+  const accepted = decision === "accept";
+  const words =
+    hunks === 1
+      ? accepted
+        ? t("Accepted 1 change in")
+        : t("Rejected 1 change in")
+      : hunks
+        ? accepted
+          ? t("Accepted {0} changes in", hunks)
+          : t("Rejected {0} changes in", hunks)
+        : accepted
+          ? t("Accepted")
+          : t("Rejected");
+  return (
+    <p class={`notice decided ${decision}`}>
+      <Icon name={accepted ? "check" : "discard"} />
+      <span>
+        {words} <PathLink path={path} />
+      </span>
+    </p>
+  );
+}
+
+/** Files that were brought back, and what could not be: what commands have done. */
+function Back({ restored: { files, cannotUndo } }: { restored: Restored }) {
+  return (
+    <section class="card restored" aria-label={t("Undone")}>
+      <header>
+        <Icon name="discard" />
+        <strong>
+          {files.length === 1
+            ? t("1 file is as it was before.")
+            : t("{0} files are as they were before.", files.length)}
+        </strong>
+        <span class="grow" />
+        <button type="button" class="link" onClick={() => post({ type: "command", command: "daiku.redo" })}>
+          {t("Bring back")}
+        </button>
+      </header>
+      {cannotUndo.length > 0 && (
+        <div class="stays">
+          <p>
+            <Icon name="warning" /> {t("What these commands did stays as it is:")}
+          </p>
+          <ul>
+            {cannotUndo.map(({ command, exitCode, time }) => (
+              <li key={`${time}${command}`}>
+                <code>{plainText(command)}</code>
+                {exitCode !== undefined && <span class="dim">{t("exit code {0}", exitCode)}</span>}
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </section>
+  );
+}
+
 export const CONTEXT_ICONS: Record<ContextItem["kind"], string> = {
   file: "file",
   selection: "selection",
@@ -136,71 +235,6 @@ function Thought({ item }: { item: TextItem }) {
       {open && (
         <div class="thought-text">
           <Markdown text={item.text} done={item.done} />
-        </div>
-      )}
-    </div>
-  );
-}
-
-const STEP_ICONS: Record<Step["status"], string> = {
-  pending: "circle-large-outline",
-  in_progress: "loading",
-  completed: "pass-filled",
-  failed: "error",
-};
-
-function PlanCard({ plan }: { plan: Plan }) {
-  const [open, setOpen] = useState(true);
-  const done = plan.steps.filter((step) => step.status === "completed").length;
-  const spoken: Record<Step["status"], string> = {
-    pending: t("pending"),
-    in_progress: t("in progress"),
-    completed: t("done"),
-    failed: t("failed"),
-  };
-  return (
-    <Card kind="plan" label={t("Plan")}>
-      <button type="button" class="plan-head" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <Icon name="checklist" />
-        <strong>{plan.name || plan.goal}</strong>
-        <span class="dim">
-          {done}/{plan.steps.length}
-        </span>
-        <Icon name={open ? "chevron-up" : "chevron-down"} />
-      </button>
-      {open && (
-        <ol>
-          {plan.steps.map((step) => (
-            <li key={step.stepId} class={step.status}>
-              <span class="status" role="img" aria-label={spoken[step.status]} title={spoken[step.status]}>
-                <Icon name={STEP_ICONS[step.status]} spin={step.status === "in_progress"} />
-              </span>
-              <div>
-                <span>{step.name}</span>
-                {step.description && step.description !== step.name && (
-                  <span class="dim block">{step.description}</span>
-                )}
-              </div>
-            </li>
-          ))}
-        </ol>
-      )}
-    </Card>
-  );
-}
-
-function Handoff({ item }: { item: HandoffItem }) {
-  const [open, setOpen] = useState(false);
-  const done = item.result !== undefined;
-  return (
-    <div class={`thought handoff${open ? " open" : ""}`}>
-      <button type="button" class="thought-head" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <Icon name={done ? "organization" : "loading"} spin={!done} />
-        <span>{done ? t("{0} has finished", item.to) : t("{0} is at work", item.to)}</span>
-      </button>
-      {open && (
-        <div class="thought-text">
-          <Markdown text={item.result ?? item.request} done />
         </div>
       )}
     </div>

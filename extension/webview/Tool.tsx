@@ -22,7 +22,7 @@ export function Tool({ item, undone }: { item: ToolItem; undone: ReadonlySet<str
   const [edit] = item.edits;
   const single = item.edits.length === 1 && edit?.files.length === 1 ? edit : undefined;
   return (
-    <div class={`tool ${item.status}${open ? " open" : ""}`}>
+    <div class={`tool ${item.status}${open ? " open" : ""}`} data-call={item.id}>
       <div class="tool-line">
         <button type="button" class="tool-head" aria-expanded={open} onClick={() => setChoice(!open)}>
           <Status item={item} icon={face.icon} />

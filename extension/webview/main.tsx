@@ -2,6 +2,7 @@
 
 import "@vscode/codicons/dist/codicon.css";
 import "./style.css";
+import "./plan.css";
 import { render } from "preact";
 import type { ToPanel } from "../src/pure/panel";
 import { App } from "./App";

@@ -12,7 +12,6 @@ export interface PanelState {
   view: View;
   /** A run of this session is under way in this window. */
   working: boolean;
-  undone: ReadonlySet<string>;
   history: { open: boolean; query: string; sessions: readonly Session[]; current: string | undefined; loaded: boolean };
   candidates: { query: string; list: readonly Attachment[] };
   attachments: readonly Attachment[];
@@ -30,7 +29,6 @@ export const START: PanelState = {
   session: undefined,
   view: EMPTY,
   working: false,
-  undone: new Set(),
   history: { open: false, query: "", sessions: [], current: undefined, loaded: false },
   candidates: { query: "", list: [] },
   attachments: [],
@@ -54,13 +52,11 @@ export function receive(state: PanelState, message: Exclude<ToPanel, { type: "ch
       const { session, chunks, working } = message;
       const same = session?.sessionId !== undefined && session.sessionId === state.session?.sessionId;
       const history = same ? state.history : { ...state.history, open: false };
-      const undone = new Set(message.undone);
       return {
         ...state,
         session,
         view: foldAll(EMPTY, chunks),
         working,
-        undone,
         history,
         echo: undefined,
         failure: undefined,
@@ -68,8 +64,6 @@ export function receive(state: PanelState, message: Exclude<ToPanel, { type: "ch
     }
     case "working":
       return message.session === (state.session?.sessionId ?? "") ? { ...state, working: message.working } : state;
-    case "undone":
-      return { ...state, undone: new Set(message.checkpoints) };
     case "sessions": {
       const { query, sessions, current } = message;
       return { ...state, history: { ...state.history, query, sessions, current, loaded: true } };

@@ -23,3 +23,18 @@ export function duration(ms: number): string {
   const whole = Math.round(seconds);
   return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
 }
+
+const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+];
+
+/** "3 hr. ago", "yesterday"; a date where it is more than a month; `now` within the last minute. */
+export function ago(time: string, locale: string | undefined, now: string): string {
+  const seconds = (Date.now() - Date.parse(time)) / 1000;
+  if (seconds > 30 * 86_400) return new Date(time).toLocaleDateString(locale);
+  const format = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" });
+  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ["second", 1];
+  return unit === "second" ? now : format.format(-Math.floor(seconds / size), unit);
+}

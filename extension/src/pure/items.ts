@@ -10,6 +10,9 @@ import type {
   InputAsked,
   JsonObject,
   Plan,
+  Report,
+  Restored,
+  Reviewed,
   RunFinished,
   RunStarted,
   Usage,
@@ -40,6 +43,8 @@ export interface TextItem extends Common {
   done: boolean;
   /** When it was closed; with `time` the duration of a thought. */
   ended?: string;
+  /** The seq of the message that it is part of: a fork from here holds what came up to it. */
+  said?: number;
 }
 
 export interface ToolItem extends Common {
@@ -53,6 +58,8 @@ export interface ToolItem extends Common {
   result: string;
   durationMs: number;
   untrusted: boolean;
+  /** Of a command that has ended. */
+  exitCode?: number;
   decision?: ApprovalGiven["decision"];
   edits: Edited[];
 }
@@ -81,12 +88,19 @@ export interface PlanItem extends Common {
   plan: Plan;
 }
 
+/** A nested run, with what it handed back once it has. */
 export interface HandoffItem extends Common {
   kind: "handoff";
   from: string;
   to: string;
   request: string;
+  /** The nested run. */
+  child: string;
+  /** The step of the plan that it works for. */
+  step: { n: number; name: string } | undefined;
   result?: string;
+  problem?: string;
+  report?: Report;
 }
 
 export interface NoticeItem extends Common {
@@ -112,6 +126,17 @@ export interface BulletItem extends Common {
   bullet: BulletChanged;
 }
 
+/** What the person decided on changes of one file. */
+export interface ReviewItem extends Common {
+  kind: "review";
+  review: Reviewed;
+}
+
+export interface RestoredItem extends Common {
+  kind: "restored";
+  restored: Restored;
+}
+
 export interface EndItem extends Common {
   kind: "end";
   status: RunFinished["status"];
@@ -132,6 +157,8 @@ export type Item =
   | ErrorItem
   | CompactedItem
   | BulletItem
+  | ReviewItem
+  | RestoredItem
   | EndItem;
 
 /** A run that the person started. `open` means: no end of it was seen. */

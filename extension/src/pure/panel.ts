@@ -1,6 +1,6 @@
 // What the extension and its panel say to one another.
 
-import type { ApprovalGiven, Chunk, ContextItem, ModelsResult, RunStarted, Session } from "../contract.gen";
+import type { ApprovalGiven, Chunk, ContextItem, ModelsResult, RunStarted, Session, StepInput } from "../contract.gen";
 
 export type Mode = RunStarted["mode"];
 
@@ -49,11 +49,9 @@ export type ToPanel =
       session: Session | undefined;
       chunks: readonly Chunk[];
       working: boolean;
-      undone: readonly string[];
     }
   | { type: "chunks"; session: string; chunks: readonly Chunk[] }
   | { type: "working"; session: string; working: boolean }
-  | { type: "undone"; checkpoints: readonly string[] }
   | { type: "sessions"; query: string; sessions: readonly Session[]; current: string | undefined }
   | { type: "candidates"; query: string; candidates: readonly Attachment[] }
   | { type: "attach"; attachment: Attachment }
@@ -66,9 +64,19 @@ export type FromPanel =
   | { type: "send"; text: string; context: readonly ContextItem[] }
   | { type: "steer"; text: string }
   | { type: "stop" }
-  | { type: "approve"; run: string; approvalId: string; decision: ApprovalGiven["decision"]; feedback?: string }
+  | {
+      type: "approve";
+      run: string;
+      approvalId: string;
+      decision: ApprovalGiven["decision"];
+      feedback?: string;
+      /** Of an edit only these hunks, counted from 0 in the order of the preview. */
+      hunks?: readonly number[];
+    }
   | { type: "answer"; run: string; inputId: string; text: string }
   | { type: "resume"; run: string }
+  | { type: "planStart"; planId: string }
+  | { type: "planUpdate"; planId: string; steps: readonly StepInput[] }
   | { type: "undo"; checkpointId: string }
   | { type: "openDiff"; path: string; diff: string }
   | { type: "openFile"; path: string; line?: number }
@@ -92,6 +100,8 @@ export const PANEL_COMMANDS = [
   "daiku.doctor",
   "daiku.restartServer",
   "daiku.openSettings",
+  "daiku.redo",
+  "daiku.openChanges",
   "workbench.trust.manage",
 ] as const;
 export type PanelCommand = (typeof PANEL_COMMANDS)[number];

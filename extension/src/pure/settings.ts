@@ -6,7 +6,7 @@ import type { JsonObject } from "../contract.gen";
 export const snake = (name: string): string => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
 
 /** Settings of the extension alone. */
-export const OWN = new Set(["server", "panel", "codeLens"]);
+export const OWN = new Set(["server", "panel", "codeLens", "review"]);
 
 /** `{"llm.openai.baseUrl": "x"}` → `{llm: {openai: {base_url: "x"}}}`; `undefined` is left out. */
 export function nested(flat: Readonly<Record<string, unknown>>): JsonObject {

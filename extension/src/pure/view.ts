@@ -1,9 +1,24 @@
 // What the panel shows of a session: a pure fold over its chunks.
 
-import type { Chunk, Edited, Envelope, MessageSaid, Plan, RunFinished, RunStarted, Usage } from "../contract.gen";
+import type {
+  Brief,
+  Chunk,
+  Edited,
+  Envelope,
+  HandoffEnd,
+  MessageSaid,
+  Plan,
+  RunFinished,
+  RunStarted,
+  Usage,
+} from "../contract.gen";
 import type { ApprovalItem, Common, HandoffItem, Item, QuestionItem, RunView, TextItem, ToolItem } from "./items";
+import { exitCodeOf } from "./proofs";
+import { cutMiddle, plus } from "./sums";
+import { foldUndone, NOTHING_UNDONE, type Undone } from "./undone";
 
 export type * from "./items";
+export { cutMiddle, plus };
 
 export interface View {
   readonly items: readonly Item[];
@@ -14,14 +29,19 @@ export interface View {
   readonly usage: Usage;
   /** Tokens that the last model call was given: how full the context is. */
   readonly contextTokens: number;
+  readonly undone: Undone;
 }
 
 const NOTHING: Usage = { model: "", promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
 
-export const EMPTY: View = { items: [], lastSeq: 0, run: undefined, usage: NOTHING, contextTokens: 0 };
-
-/** Output of a running tool beyond this is cut in the middle: nobody reads it live. */
-const MOST_OUTPUT = 40_000;
+export const EMPTY: View = {
+  items: [],
+  lastSeq: 0,
+  run: undefined,
+  usage: NOTHING,
+  contextTokens: 0,
+  undone: NOTHING_UNDONE,
+};
 
 interface Draft {
   items: Item[];
@@ -29,6 +49,7 @@ interface Draft {
   run: RunView | undefined;
   usage: Usage;
   contextTokens: number;
+  undone: Undone;
 }
 
 /** The view after one more chunk. A chunk that was already folded changes nothing. */
@@ -42,6 +63,7 @@ export function foldAll(view: View, chunks: readonly Chunk[]): View {
   for (const chunk of chunks) {
     if (chunk.seq <= draft.lastSeq) continue;
     draft.lastSeq = chunk.seq;
+    draft.undone = foldUndone(draft.undone, chunk);
     apply(draft, chunk);
   }
   return draft;
@@ -115,17 +137,13 @@ function apply(draft: Draft, chunk: Chunk): void {
       push(draft, { ...common(draft, chunk), kind: "error", error: chunk.data });
       break;
     case "handoff_start": {
-      const { from, to, request } = chunk.data;
-      push(draft, { ...common(draft, chunk), kind: "handoff", from, to, request });
+      const { from, to, request, run: child } = chunk.data;
+      push(draft, { ...common(draft, chunk), kind: "handoff", from, to, request, child, step: undefined });
       break;
     }
-    case "handoff_end": {
-      const { to, result } = chunk.data;
-      const opened = (item: Item): item is HandoffItem =>
-        item.kind === "handoff" && item.to === to && item.result === undefined;
-      change(draft, opened, (item) => ({ ...item, result }));
+    case "handoff_end":
+      handedBack(draft, chunk.data);
       break;
-    }
     case "compacted": {
       const { summary, beforeTokens: before, afterTokens: after } = chunk.data;
       push(draft, { ...common(draft, chunk), kind: "compacted", summary, before, after });
@@ -138,6 +156,12 @@ function apply(draft: Draft, chunk: Chunk): void {
     case "agent_end":
     case "checkpoint":
       break;
+    case "review":
+      push(draft, { ...common(draft, chunk), kind: "review", review: chunk.data });
+      break;
+    case "restored":
+      push(draft, { ...common(draft, chunk), kind: "restored", restored: chunk.data });
+      break;
     default:
       unknown(type);
       break;
@@ -148,7 +172,10 @@ function apply(draft: Draft, chunk: Chunk): void {
 function unknown(_type: never): void {}
 
 function runStarted(draft: Draft, chunk: Envelope, data: RunStarted): void {
-  if (chunk.parent) return;
+  if (chunk.parent) {
+    begun(draft, chunk.run, data.brief);
+    return;
+  }
   draft.run = { id: chunk.run, status: "open", mode: data.mode, model: data.model, started: chunk.time };
   const { prompt: text, context, images } = data;
   push(draft, { ...common(draft, chunk), kind: "user", text, context, images: images.length, steering: false });
@@ -205,10 +232,12 @@ function closeText(draft: Draft, chunk: Envelope, text: string, thinking: string
   const [first, ...rest] = shown;
   if (first !== undefined) {
     const item = draft.items[first] as TextItem;
+    const last = rest.at(-1) ?? first;
     if (rest.length === 0 && item.text !== text) draft.items[first] = { ...item, text };
+    draft.items[last] = { ...(draft.items[last] as TextItem), said: chunk.seq };
   } else if (text.trim()) {
     const base = common(draft, chunk);
-    push(draft, { ...base, key: base.key + 0.5, kind: "text", text, done: true });
+    push(draft, { ...base, key: base.key + 0.5, kind: "text", text, done: true, said: chunk.seq });
   }
 }
 
@@ -282,7 +311,8 @@ function toolResponded(draft: Draft, chunk: Chunk & { type: "tool_response" }): 
     return;
   }
   const tool = draft.items[at] as ToolItem;
-  draft.items[at] = { ...tool, status, result, durationMs, untrusted };
+  const exitCode = exitCodeOf(chunk.data.data);
+  draft.items[at] = { ...tool, status, result, durationMs, untrusted, ...(exitCode === undefined ? {} : { exitCode }) };
 }
 
 function edited(draft: Draft, chunk: Envelope, edit: Edited): void {
@@ -296,6 +326,26 @@ function planChanged(draft: Draft, chunk: Envelope, plan: Plan): void {
   const item = draft.items[at];
   if (item?.kind === "plan") draft.items[at] = { ...item, plan };
   else push(draft, { ...common(draft, chunk), kind: "plan", plan });
+}
+
+function handedBack(draft: Draft, { to, run, result, problem, handover }: HandoffEnd): void {
+  const opened = (item: Item): item is HandoffItem =>
+    item.kind === "handoff" && item.to === to && item.child === run && item.result === undefined;
+  change(draft, opened, (item) => ({
+    ...item,
+    result,
+    ...(problem ? { problem } : {}),
+    ...(handover?.kind === "report" ? { report: handover.report } : {}),
+  }));
+}
+
+/** A nested run begins with what it was given: for which step it works. */
+function begun(draft: Draft, run: string, brief: Brief | undefined): void {
+  const n = brief?.plan?.steps.findIndex(({ stepId }) => stepId === brief.stepId) ?? -1;
+  if (n < 0) return;
+  const step = { n: n + 1, name: brief?.plan?.steps[n]?.name ?? "" };
+  const child = (item: Item): item is HandoffItem => item.kind === "handoff" && item.child === run;
+  change(draft, child, (item) => ({ ...item, step }));
 }
 
 function common(draft: Draft, chunk: Envelope): Common {
@@ -333,25 +383,6 @@ function change<T extends Item>(draft: Draft, test: (item: Item) => item is T, n
 
 function changeTool(draft: Draft, id: string, next: (tool: ToolItem) => ToolItem): void {
   change(draft, isTool(id), next);
-}
-
-/** The start and the end of a long text. */
-export function cutMiddle(text: string, most = MOST_OUTPUT): string {
-  if (text.length <= most) return text;
-  const half = Math.floor(most / 2);
-  return `${text.slice(0, half)}\n…\n${text.slice(-half)}`;
-}
-
-/** The sum of two usages; the cost stays unknown only when both are. */
-export function plus(a: Usage, b: Usage): Usage {
-  const costs = [a.cost, b.cost].filter((cost) => cost !== undefined);
-  return {
-    model: b.model || a.model,
-    promptTokens: a.promptTokens + b.promptTokens,
-    completionTokens: a.completionTokens + b.completionTokens,
-    cachedTokens: a.cachedTokens + b.cachedTokens,
-    ...(costs.length ? { cost: costs.reduce((sum, cost) => sum + cost, 0) } : {}),
-  };
 }
 
 /** The questions that wait for the person, oldest first. */

@@ -56,7 +56,7 @@ class SessionForkParams(SessionRef):
     at_seq: Annotated[int, Field(ge=0)]
 
 
-ExportFormat = Literal["markdown", "json", "jsonl"]
+ExportFormat = Literal["markdown", "json", "jsonl", "trace"]
 
 
 class SessionExportParams(SessionRef):

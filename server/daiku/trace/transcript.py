@@ -21,6 +21,7 @@ from daiku.domain.events import (
     ToolResponded,
 )
 from daiku.domain.sessions import Session
+from daiku.trace.export import as_jsonl
 
 OUTPUT_LIMIT = 4000
 
@@ -32,6 +33,8 @@ def export(session: Session, chunks: Sequence[Chunk], form: ExportFormat) -> str
             return "".join(f"{chunk.json()}\n" for chunk in chunks)
         case "json":
             return f'{{"session":{session.model_dump_json(by_alias=True)},"chunks":[{",".join(c.json() for c in chunks)}]}}\n'
+        case "trace":
+            return as_jsonl(chunks)
         case "markdown":
             title = session.title or session.session_id
             return "\n\n".join([f"# {title}", *_parts(chunks)]) + "\n"

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
+import { lastRun } from "../../../extension/src/pure/conversation";
 import { chunks, configure, daiku, decide, inWorkspace, play, until } from "./lab";
 
 describe("a server that is killed in the middle of a run", () => {
@@ -20,7 +21,7 @@ describe("a server that is killed in the middle of a run", () => {
           .at(-1) && existsSync(inWorkspace("kept.txt")),
     );
     await until("a delta after the edit", () => chunks(app).at(-1)?.type === "delta");
-    const run = app.chat.lastRun();
+    const run = lastRun(app.chat.chunks);
     assert.ok(run);
     const former = app.server.running();
     process.kill(app.server.pid ?? 0, "SIGKILL");

@@ -1,0 +1,55 @@
+// What the chunks of a conversation say of plans, edits and runs.
+
+import type { Chunk, Plan } from "../contract.gen";
+import { foldUndone, NOTHING_UNDONE } from "./undone";
+
+/** The plans of a conversation as they are now, the one that changed last at the end. */
+export function plansOf(chunks: readonly Chunk[]): readonly Plan[] {
+  const plans = new Map<string, Plan>();
+  for (const chunk of chunks) {
+    if (chunk.type !== "plan") continue;
+    const { plan } = chunk.data;
+    plans.delete(plan.planId);
+    plans.set(plan.planId, plan);
+  }
+  return [...plans.values()];
+}
+
+/** The first checkpoint of the newest run whose edits still stand: going back to it undoes them all. */
+export function lastEdits(chunks: readonly Chunk[]): string | undefined {
+  const { gone: had } = chunks.reduce(foldUndone, NOTHING_UNDONE);
+  const edits = chunks.filter((chunk) => chunk.type === "edit" && !had.has(chunk.data.checkpointId));
+  // A nested run's edits belong to the run that the person started: what came after its start.
+  const last = edits.at(-1)?.seq ?? 0;
+  const start = chunks.findLast((chunk) => chunk.type === "run_started" && !chunk.parent && chunk.seq < last)?.seq ?? 0;
+  const first = edits.find((chunk) => chunk.seq > start);
+  return first?.type === "edit" ? first.data.checkpointId : undefined;
+}
+
+/** The newest run that the person started. */
+export const lastRun = (chunks: readonly Chunk[]): string | undefined =>
+  chunks.findLast((chunk) => chunk.type === "run_started" && !chunk.parent)?.run;
+
+/** The diffs of the edits, oldest first. */
+export const diffsOf = (chunks: readonly Chunk[]): readonly string[] =>
+  chunks.flatMap((chunk) => (chunk.type === "edit" && chunk.data.diff ? [chunk.data.diff] : []));
+
+/** A message that a conversation can be gone on with from. */
+export interface Place {
+  /** A new conversation holds what came up to here. */
+  atSeq: number;
+  who: "person" | "daiku";
+  text: string;
+}
+
+/** What was said on the outermost level, oldest first. */
+export function placesOf(chunks: readonly Chunk[]): readonly Place[] {
+  return chunks.flatMap((chunk): Place[] => {
+    if (chunk.parent) return [];
+    // Before what the person said, so that it can be said otherwise; after what Daiku said.
+    if (chunk.type === "run_started")
+      return [{ atSeq: Math.max(0, chunk.seq - 1), who: "person", text: chunk.data.prompt }];
+    if (chunk.type !== "message" || chunk.data.role !== "assistant" || !chunk.data.text.trim()) return [];
+    return [{ atSeq: chunk.seq, who: "daiku", text: chunk.data.text }];
+  });
+}

@@ -1,0 +1,175 @@
+// Deciding on changes, by key from wherever they are seen: editor, diff or tree; on to the next one after each.
+
+import * as vscode from "vscode";
+import type { App } from "../app";
+import type { ChangedFile, ChangeHunk, DecideParams } from "../contract.gen";
+import { t } from "../l10n";
+import { countOpen, hunkAt, linesNow, type Stop, stopFrom, stops } from "../pure/hunks";
+import { restore } from "../requests";
+import { type ChangeNode, countWords } from "../trees/changes";
+import { fileOf } from "../vscodeapi";
+import { fileBehind, ORIGINAL } from "./originals";
+
+type Table = Record<string, (argument?: unknown) => unknown>;
+type Decision = DecideParams["decision"];
+
+/** Where a command is meant: what a menu, a hover or the cursor says. */
+interface Target {
+  file: ChangedFile;
+  hunk: ChangeHunk | undefined;
+}
+
+export function reviewCommands(parts: App): Table {
+  const { changes, originals } = parts;
+  return {
+    "daiku.openChange": (argument) => {
+      const target = targetOf(parts, argument);
+      return target && originals.open(target.file, target.hunk);
+    },
+    "daiku.openChanges": () => (changes.files.length ? originals.openAll() : nothing()),
+    "daiku.nextHunk": () => step(parts, 1),
+    "daiku.previousHunk": () => step(parts, -1),
+    "daiku.acceptHunk": (argument) => decideHunk(parts, "accept", argument),
+    "daiku.rejectHunk": (argument) => decideHunk(parts, "reject", argument),
+    "daiku.acceptFile": (argument) => decideFile(parts, "accept", argument),
+    "daiku.rejectFile": (argument) => decideFile(parts, "reject", argument),
+    "daiku.acceptSelected": () => decideSelected(parts, "accept"),
+    "daiku.rejectSelected": () => decideSelected(parts, "reject"),
+    "daiku.acceptAll": () => decide(parts, "accept"),
+    "daiku.rejectAll": () => decide(parts, "reject"),
+    "daiku.redo": async () => {
+      const checkpoint = lastTakenBack(parts);
+      if (checkpoint) await restore(parts.chat, checkpoint);
+      else nothing();
+    },
+  };
+}
+
+const nothing = (): void =>
+  void vscode.window.setStatusBarMessage(`$(info) ${t("There are no changes to decide on.")}`, 5000);
+
+/** The cursor's place in a changed file, also on the left side of a diff. */
+export function hunkHere({ changes }: Pick<App, "changes">): Target | undefined {
+  const editor = vscode.window.activeTextEditor;
+  if (!editor) return undefined;
+  const { document, selection } = editor;
+  const before = fileBehind(document.uri);
+  const file = changes.of(before ?? document.uri);
+  if (!file) return undefined;
+  const side = before ? "before" : "now";
+  return { file, hunk: hunkAt(file, selection.active.line, side, document.lineCount - 1) };
+}
+
+function targetOf(parts: App, argument: unknown): Target | undefined {
+  const { changes } = parts;
+  const node = argument as Partial<ChangeNode> & { path?: string; hunkId?: string };
+  if (typeof argument === "object" && argument !== null) {
+    // A node is as old as the tree: the file may have gone on changing.
+    const path = node.file?.path ?? node.path;
+    const file = changes.files.find((one) => one.path === path);
+    const hunkId = node.kind === "hunk" && "hunk" in node ? node.hunk?.hunkId : node.hunkId;
+    if (file) return { file, hunk: file.hunks.find((hunk) => hunk.hunkId === hunkId) };
+    const ofUri = argument instanceof vscode.Uri ? changes.of(fileBehind(argument) ?? argument) : undefined;
+    if (ofUri) return { file: ofUri, hunk: hunkHere(parts)?.hunk };
+  }
+  return hunkHere(parts) ?? selectedInTree(parts);
+}
+
+function selectedInTree({ changesTree }: App): Target | undefined {
+  const node = changesTree.view.selection[0];
+  return node && { file: node.file, hunk: node.kind === "hunk" ? node.hunk : undefined };
+}
+
+async function decideHunk(parts: App, decision: Decision, argument: unknown): Promise<void> {
+  const target = targetOf(parts, argument);
+  const hunk = target?.hunk;
+  // A file without hunks is one change.
+  if (target && !hunk && target.file.hunks.length === 0) return decideFile(parts, decision, argument);
+  if (!target || !hunk) return step(parts, 1);
+  const here = vscode.window.activeTextEditor;
+  const fromEditor = argument === undefined && here !== undefined && hunkHere(parts)?.hunk === hunk;
+  await decide(parts, decision, target.file.path, [hunk.hunkId]);
+  if (fromEditor && parts.changes.files.length) await step(parts, 1, linesNow(hunk).start - 1);
+}
+
+/** What is selected in the tree, a file or one of its hunks. */
+async function decideSelected(parts: App, decision: Decision): Promise<void> {
+  const target = selectedInTree(parts);
+  if (target) await decide(parts, decision, target.file.path, target.hunk && [target.hunk.hunkId]);
+  else nothing();
+}
+
+async function decideFile(parts: App, decision: Decision, argument: unknown): Promise<void> {
+  const target = targetOf(parts, argument);
+  if (target) await decide(parts, decision, target.file.path);
+  else nothing();
+}
+
+async function decide(parts: App, decision: Decision, path?: string, hunkIds?: readonly string[]): Promise<void> {
+  const { changes } = parts;
+  if (changes.files.length === 0) return nothing();
+  const checkpoint = await changes.decide(decision, path, hunkIds);
+  const left = countWords(countOpen(changes.files));
+  const words = decision === "accept" ? t("Accepted; {0} left.", left) : t("Rejected; {0} left.", left);
+  vscode.window.setStatusBarMessage(`$(${decision === "accept" ? "check" : "discard"}) ${words}`, 5000);
+  if (decision === "accept" || hunkIds || !checkpoint) return;
+  const back = t("Bring back");
+  void vscode.window
+    .showInformationMessage(t("The changes are rejected: the files are as they were before."), back)
+    .then((picked) => (picked === back ? restore(parts.chat, checkpoint) : undefined));
+}
+
+/** Goes to the next place where something waits, or to the one before; `from`: as if the cursor stood there. */
+async function step(parts: App, by: 1 | -1, from?: number): Promise<void> {
+  const { changes } = parts;
+  const editor = vscode.window.activeTextEditor;
+  const file = editor && changes.of(fileBehind(editor.document.uri) ?? editor.document.uri);
+  const line = from ?? (file ? (editor?.selection.active.line ?? 0) : by > 0 ? -1 : Number.MAX_SAFE_INTEGER);
+  const stop = stopFrom(changes.files, file?.path, line, by);
+  if (stop) await goTo(parts, stop);
+  else nothing();
+}
+
+/** The first change of a file that waits, in the plain editor or its diff, whichever is open. */
+export async function goToFirst(parts: App, path: string): Promise<void> {
+  const stop = stops(parts.changes.files).find((one) => one.path === path);
+  if (stop) await goTo(parts, stop);
+}
+
+async function goTo({ changes, originals }: App, { path, hunk }: Stop): Promise<void> {
+  const file = changes.files.find((one) => one.path === path);
+  if (!file) return;
+  const uri = fileOf(path);
+  const tab = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+  const inDiff = tab instanceof vscode.TabInputTextDiff && tab.original.scheme === ORIGINAL;
+  if (inDiff || file.kind === "delete" || !uri || !hunk) {
+    const same = inDiff && tab.modified.toString() === uri?.toString();
+    if (!same || !hunk) await originals.open(file, hunk);
+    if (hunk) reveal(uri, hunk);
+    return;
+  }
+  await vscode.window.showTextDocument(uri, { preview: true });
+  reveal(uri, hunk);
+}
+
+/** In whichever editor shows the file now: the plain one, or the right side of a diff. */
+function reveal(uri: vscode.Uri | undefined, hunk: ChangeHunk): void {
+  const wanted = uri?.toString();
+  const editor = [vscode.window.activeTextEditor, ...vscode.window.visibleTextEditors].find(
+    (one) => one?.document.uri.toString() === wanted,
+  );
+  if (!editor) return;
+  const line = Math.min(linesNow(hunk).start, editor.document.lineCount - 1);
+  editor.selection = new vscode.Selection(line, 0, line, 0);
+  editor.revealRange(new vscode.Range(line, 0, line, 0), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+}
+
+/** The checkpoint that brings back what was rejected or undone last. */
+function lastTakenBack({ chat }: App): string | undefined {
+  for (let n = chat.chunks.length - 1; n >= 0; n--) {
+    const chunk = chat.chunks[n];
+    if (chunk?.type === "restored") return chunk.data.redo;
+    if (chunk?.type === "review" && chunk.data.decision === "reject") return chunk.data.checkpointId;
+  }
+  return undefined;
+}

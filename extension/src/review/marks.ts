@@ -1,0 +1,174 @@
+// Open changes in the editor itself: a bar and a sign beside the lines, the way to decide in the hover and the lightbulb.
+
+import * as vscode from "vscode";
+import type { App } from "../app";
+import type { ChangedFile, ChangeHunk } from "../contract.gen";
+import { t } from "../l10n";
+import { countOpen, countsOf, linesNow, openHunks, stops } from "../pure/hunks";
+import { countWords } from "../trees/changes";
+import { hunkHere } from "./commands";
+
+type Kind = "added" | "changed" | "removed";
+const COLORS: Record<Kind, string> = {
+  added: "editorGutter.addedBackground",
+  changed: "editorGutter.modifiedBackground",
+  removed: "editorGutter.deletedBackground",
+};
+
+const kindOf = (hunk: ChangeHunk): Kind => {
+  const { added, removed } = countsOf(hunk);
+  return added === 0 ? "removed" : removed === 0 ? "added" : "changed";
+};
+
+export type Parts = Pick<App, "changes" | "extension">;
+
+export function watchMarks(parts: Parts): vscode.Disposable {
+  const { changes } = parts;
+  const types = marks(parts.extension);
+  const note = vscode.window.createTextEditorDecorationType({
+    after: { margin: "0 0 0 3em", color: new vscode.ThemeColor("editorCodeLens.foreground"), fontStyle: "italic" },
+  });
+  const all = [...Object.values(types), note];
+  const draw = (editor: vscode.TextEditor) => {
+    const file = changes.of(editor.document.uri);
+    const hunks = file ? openHunks(file) : [];
+    for (const kind of Object.keys(types) as Kind[]) {
+      const own = file ? hunks.filter((hunk) => kindOf(hunk) === kind) : [];
+      editor.setDecorations(
+        types[kind],
+        own.map((hunk) => mark(editor.document, file as ChangedFile, hunk, parts)),
+      );
+    }
+  };
+  const here = () => {
+    const target = hunkHere(parts);
+    void vscode.commands.executeCommand("setContext", "daiku.fileChanged", target !== undefined);
+    void vscode.commands.executeCommand("setContext", "daiku.hunk", target?.hunk !== undefined);
+    for (const editor of vscode.window.visibleTextEditors) {
+      const own =
+        editor === vscode.window.activeTextEditor && changes.of(editor.document.uri) ? target?.hunk : undefined;
+      editor.setDecorations(note, own ? [saying(editor.document, own, parts)] : []);
+    }
+  };
+  const everywhere = () => {
+    for (const editor of vscode.window.visibleTextEditors) draw(editor);
+    here();
+  };
+  const followed = [
+    changes.onChange(everywhere),
+    vscode.window.onDidChangeVisibleTextEditors(everywhere),
+    vscode.window.onDidChangeActiveTextEditor(here),
+    vscode.window.onDidChangeTextEditorSelection(here),
+    vscode.languages.registerCodeActionsProvider({ scheme: "file" }, lightbulb(parts), {
+      providedCodeActionKinds: [vscode.CodeActionKind.QuickFix],
+    }),
+  ];
+  return vscode.Disposable.from(...all, ...followed);
+}
+
+/** One look for each kind: a shape of its own beside a colour of the theme. */
+function marks(extension: vscode.Uri): Record<Kind, vscode.TextEditorDecorationType> {
+  const sign = (kind: Kind, theme: "light" | "dark") => vscode.Uri.joinPath(extension, "media", `${kind}-${theme}.svg`);
+  const make = (kind: Kind) =>
+    vscode.window.createTextEditorDecorationType({
+      isWholeLine: true,
+      overviewRulerLane: vscode.OverviewRulerLane.Left,
+      overviewRulerColor: new vscode.ThemeColor(COLORS[kind]),
+      gutterIconSize: "contain",
+      light: { gutterIconPath: sign(kind, "light") },
+      dark: { gutterIconPath: sign(kind, "dark") },
+      borderColor: new vscode.ThemeColor(COLORS[kind]),
+      ...(kind === "removed"
+        ? { borderWidth: "2px 0 0 0", borderStyle: "dashed" }
+        : {
+            borderWidth: "0 0 0 3px",
+            borderStyle: "solid",
+            backgroundColor: new vscode.ThemeColor("diffEditor.insertedLineBackground"),
+          }),
+    });
+  return { added: make("added"), changed: make("changed"), removed: make("removed") };
+}
+
+const rangeOf = (document: vscode.TextDocument, hunk: ChangeHunk): vscode.Range => {
+  const { start, end } = linesNow(hunk);
+  const last = document.lineCount - 1;
+  const [from, to] = [Math.min(start, last), Math.min(Math.max(start, end - 1), last)];
+  return new vscode.Range(from, 0, to, document.lineAt(to).text.length);
+};
+
+function mark(
+  document: vscode.TextDocument,
+  file: ChangedFile,
+  hunk: ChangeHunk,
+  { changes }: Parts,
+): vscode.DecorationOptions {
+  const words = new vscode.MarkdownString("", true);
+  words.isTrusted = { enabledCommands: ["daiku.acceptHunk", "daiku.rejectHunk", "daiku.openChange"] };
+  const args = encodeURIComponent(JSON.stringify([{ path: file.path, hunkId: hunk.hunkId }]));
+  const link = (icon: string, label: string, command: string) => `[$(${icon}) ${label}](command:${command}?${args})`;
+  words.appendMarkdown(`**Daiku** · ${nth(hunk, changes.files)}\n\n`);
+  words.appendMarkdown(
+    [
+      link("check", t("Accept"), "daiku.acceptHunk"),
+      link("discard", t("Reject"), "daiku.rejectHunk"),
+      link("diff", t("Open diff"), "daiku.openChange"),
+    ].join(" &nbsp; "),
+  );
+  words.appendCodeblock(hunk.text, "diff");
+  return { range: rangeOf(document, hunk), hoverMessage: words };
+}
+
+/** "Change 2 of 5" */
+function nth(hunk: ChangeHunk, files: readonly ChangedFile[]): string {
+  const all = stops(files);
+  return t("change {0} of {1}", all.findIndex((stop) => stop.hunk === hunk) + 1, all.length);
+}
+
+/** At the end of the first line, while the cursor is in the change. */
+function saying(document: vscode.TextDocument, hunk: ChangeHunk, { changes }: Parts): vscode.DecorationOptions {
+  const { start } = rangeOf(document, hunk);
+  const { removed } = countsOf(hunk);
+  const gone = removed ? ` · ${removed === 1 ? t("1 line gone") : t("{0} lines gone", removed)}` : "";
+  const end = document.lineAt(start.line).range.end;
+  const contentText = `Daiku: ${nth(hunk, changes.files)}${gone}`;
+  return { range: new vscode.Range(end, end), renderOptions: { after: { contentText } } };
+}
+
+function lightbulb({ changes }: Parts): vscode.CodeActionProvider {
+  return {
+    provideCodeActions: ({ uri }, range) => {
+      const file = changes.of(uri);
+      const touching = ({ start, end }: { start: number; end: number }) =>
+        range.start.line < Math.max(end, start + 1) && range.end.line >= start;
+      const hunk = file && openHunks(file).find((one) => touching(linesNow(one)));
+      if (!file || !hunk) return [];
+      const offer = (title: string, command: string) => {
+        const action = new vscode.CodeAction(title, vscode.CodeActionKind.QuickFix);
+        action.command = { title, command, arguments: [{ path: file.path, hunkId: hunk.hunkId }] };
+        return action;
+      };
+      return [
+        offer(t("Accept this change by Daiku"), "daiku.acceptHunk"),
+        offer(t("Reject this change by Daiku"), "daiku.rejectHunk"),
+      ];
+    },
+  };
+}
+
+/** "3 changes in 2 files", as long as there are any; a click shows them. */
+export function createReviewStatus({ changes }: Pick<App, "changes">): vscode.Disposable {
+  const item = vscode.window.createStatusBarItem("daiku.review", vscode.StatusBarAlignment.Left, 10);
+  item.name = t("Changes by Daiku");
+  item.command = "daiku.changes.focus";
+  const draw = () => {
+    const count = countOpen(changes.files);
+    const words = countWords(count);
+    item.text = `$(diff-multiple) ${words}`;
+    item.tooltip = t("Changes by Daiku that wait for your decision");
+    item.accessibilityInformation = { label: `Daiku: ${words}` };
+    if (count.changes > 0) item.show();
+    else item.hide();
+  };
+  draw();
+  return vscode.Disposable.from(item, changes.onChange(draw));
+}

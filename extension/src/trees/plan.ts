@@ -1,0 +1,175 @@
+// The tree "Plan": the newest plan of the open chat, its steps, and what each of them must show to be done.
+
+import * as vscode from "vscode";
+import type { Chat } from "../chat";
+import type { Plan, Step, Task } from "../contract.gen";
+import { t } from "../l10n";
+import { plansOf } from "../pure/conversation";
+import { isDiagnostics, plainCommand, proofsOf, type Shown } from "../pure/proofs";
+import { doneOf, nextStep } from "../pure/steps";
+
+export const PLAN_VIEW = "daiku.plan";
+
+export type PlanNode =
+  | { kind: "step"; plan: Plan; step: Step; n: number }
+  | { kind: "check"; step: Step; check: string }
+  | { kind: "task"; step: Step; task: Task };
+
+export interface PlanTree extends vscode.Disposable {
+  readonly plan: Plan | undefined;
+  /** The step that is selected, or above what is selected. */
+  readonly selected: PlanNode | undefined;
+  readonly view: vscode.TreeView<PlanNode>;
+}
+
+export const statusWords = (): Record<Step["status"], string> => ({
+  pending: t("pending"),
+  in_progress: t("in progress"),
+  completed: t("done"),
+  failed: t("failed"),
+});
+const planWords = (): Record<Plan["status"], string> => ({
+  draft: t("waits for your approval"),
+  approved: t("approved"),
+  in_progress: t("in progress"),
+  completed: t("done"),
+  failed: t("failed"),
+});
+const ICONS: Record<Step["status"], [icon: string, color?: string]> = {
+  pending: ["circle-large-outline"],
+  in_progress: ["sync~spin", "charts.blue"],
+  completed: ["pass-filled", "testing.iconPassed"],
+  failed: ["error", "testing.iconFailed"],
+};
+
+const icon = ([id, color]: [string, string?]) =>
+  new vscode.ThemeIcon(id, color ? new vscode.ThemeColor(color) : undefined);
+const context = (key: string, value: unknown) => void vscode.commands.executeCommand("setContext", key, value);
+
+/** `move`: a step was dragged to the place of another one, or to the end. */
+export function createPlanTree(
+  chat: Chat,
+  move: (plan: Plan, step: Step, before: Step | undefined) => unknown,
+): PlanTree {
+  const changed = new vscode.EventEmitter<undefined>();
+  const mime = "application/vnd.code.tree.daiku.plan";
+  let plan: Plan | undefined;
+  let proofs: ReadonlyMap<string, Shown> = new Map();
+
+  const provider: vscode.TreeDataProvider<PlanNode> = {
+    onDidChangeTreeData: changed.event,
+    getTreeItem: (node) => item(node, proofs),
+    getChildren: (node) => {
+      if (!plan) return [];
+      if (!node) return plan.steps.map((step, n) => ({ kind: "step", plan: plan as Plan, step, n: n + 1 }));
+      return node.kind === "step" ? partsOf(node.step) : [];
+    },
+    getParent: (node) => (node.kind === "step" ? undefined : stepNode(node.step)),
+  };
+  const stepNode = (step: Step): PlanNode | undefined =>
+    plan && { kind: "step", plan, step, n: plan.steps.indexOf(step) + 1 };
+  const dragAndDropController: vscode.TreeDragAndDropController<PlanNode> = {
+    dragMimeTypes: [mime],
+    dropMimeTypes: [mime],
+    handleDrag: ([node], data) => {
+      if (node?.kind === "step") data.set(mime, new vscode.DataTransferItem(node.step.stepId));
+    },
+    handleDrop: (target, data) => {
+      const dragged = plan?.steps.find(({ stepId }) => stepId === data.get(mime)?.value);
+      if (plan && dragged && dragged !== target?.step) move(plan, dragged, target?.step);
+    },
+  };
+  const view = vscode.window.createTreeView(PLAN_VIEW, {
+    treeDataProvider: provider,
+    dragAndDropController,
+    showCollapseAll: true,
+  });
+  const draw = () => {
+    plan = plansOf(chat.chunks).at(-1);
+    proofs = plan ? proofsOf(chat.chunks) : new Map();
+    view.description = plan ? `${doneOf(plan)}/${plan.steps.length} · ${planWords()[plan.status]}` : "";
+    view.message = plan ? plan.name || plan.goal : "";
+    context("daiku.plan", plan?.status ?? false);
+    context("daiku.planNext", plan !== undefined && nextStep(plan) !== undefined);
+    changed.fire(undefined);
+  };
+  const follow = chat.onChunks((chunks) => {
+    const all = chunks[0]?.seq === chat.chunks[0]?.seq;
+    const shows = chunks.some(({ type }) => type === "plan" || type === "edit" || type === "tool_response");
+    if (all || shows) draw();
+  });
+  draw();
+  return {
+    get plan() {
+      return plan;
+    },
+    get selected() {
+      const node = view.selection[0];
+      const step = plan?.steps.find(({ stepId }) => stepId === node?.step.stepId);
+      return step && stepNode(step);
+    },
+    view,
+    dispose: () => vscode.Disposable.from(view, follow, changed).dispose(),
+  };
+}
+
+const partsOf = (step: Step): PlanNode[] => [
+  ...step.acceptance.map((check): PlanNode => ({ kind: "check", step, check })),
+  ...step.taskList.map((task): PlanNode => ({ kind: "task", step, task })),
+];
+
+function item(node: PlanNode, proofs: ReadonlyMap<string, Shown>): vscode.TreeItem {
+  if (node.kind === "step") return stepItem(node);
+  if (node.kind === "check") return checkItem(node.step, node.check, proofs);
+  const { task, step } = node;
+  const made = new vscode.TreeItem(task.operation);
+  made.id = `${step.stepId}/${task.taskId}`;
+  made.iconPath = icon(ICONS[task.status]);
+  made.description = statusWords()[task.status];
+  made.tooltip = task.result ?? JSON.stringify(task.args);
+  made.contextValue = "task";
+  return made;
+}
+
+function stepItem({ plan, step, n }: Extract<PlanNode, { kind: "step" }>): vscode.TreeItem {
+  const parts = step.acceptance.length + step.taskList.length;
+  const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+  const made = new vscode.TreeItem(`${n}. ${step.name}`, parts === 0 ? None : n <= 9 ? Expanded : Collapsed);
+  const words = statusWords()[step.status];
+  made.id = step.stepId;
+  made.description = step.status === "pending" ? "" : words;
+  made.iconPath = icon(ICONS[step.status]);
+  made.contextValue = `step.${step.status}`;
+  const waits = step.dependsOn
+    .map((id) => plan.steps.find(({ stepId }) => stepId === id)?.name)
+    .filter((name) => name !== undefined);
+  const lines = [step.description, waits.length ? t("After: {0}", waits.join(", ")) : ""].filter(Boolean);
+  made.tooltip = [`${step.name} (${words})`, ...lines].join("\n\n");
+  made.accessibilityInformation = { label: [t("Step {0}", n), step.name, words, ...lines].join(", ") };
+  return made;
+}
+
+function checkItem(step: Step, check: string, proofs: ReadonlyMap<string, Shown>): vscode.TreeItem {
+  const made = new vscode.TreeItem(check);
+  const shown = isDiagnostics(check) ? undefined : proofs.get(plainCommand(check));
+  const settled = shown !== undefined && (!shown.stale || step.status === "completed");
+  const passed = settled ? shown.exitCode === 0 : step.status === "completed";
+  const words = settled
+    ? t("exit code {0}", shown.exitCode)
+    : passed
+      ? t("passed")
+      : shown
+        ? t("files changed since")
+        : t("not checked yet");
+  made.id = `${step.stepId}/${check}`;
+  made.description = words;
+  made.iconPath = passed
+    ? icon(["pass", "testing.iconPassed"])
+    : settled
+      ? icon(["error", "testing.iconFailed"])
+      : icon(["beaker"]);
+  made.contextValue = "check";
+  made.tooltip = t("This must hold before the step is done: {0}", check);
+  made.accessibilityInformation = { label: `${t("Check")}: ${check}, ${words}` };
+  return made;
+}

@@ -1,0 +1,20 @@
+// Leads to a tool call of the conversation: what folds it opens, it comes into view and gets the focus.
+
+type Listener = (callId: string) => void;
+const listeners = new Set<Listener>();
+
+/** Hears of calls that are to be seen, so that what folds them opens. */
+export function onReveal(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function reveal(callId: string): void {
+  for (const listener of listeners) listener(callId);
+  // After what opens has been drawn.
+  setTimeout(() => {
+    const found = document.querySelector<HTMLElement>(`[data-call="${CSS.escape(callId)}"]`);
+    found?.scrollIntoView({ block: "center" });
+    found?.querySelector<HTMLElement>(".tool-head")?.focus();
+  }, 120);
+}
