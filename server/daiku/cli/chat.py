@@ -20,8 +20,8 @@ from daiku.cli.options import RunOptions, run_options
 from daiku.cli.run import last_session, workspace_key
 from daiku.cli.sessions import session_line
 from daiku.cli.term import for_people, safe, somebody_there, terminal
-from daiku.cli.texts import say
-from daiku.cli.toollines import stays_lines, told
+from daiku.cli.texts import say, told
+from daiku.cli.toollines import stays_lines
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Mode, RunResult
 from daiku.runs import Listener, RunRequest

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from daiku.api import ExportFormat
+from daiku.cli.changes import changes, undo
 from daiku.cli.diffs import coloured_diff
 from daiku.cli.main import FAILED
 from daiku.cli.opening import settings_for, tell_notices
@@ -103,6 +104,10 @@ def delete(session: str) -> None:
         journal.delete_session(session)
     (home(os.environ) / "traces" / f"{session}.jsonl").unlink(missing_ok=True)
     click.echo(say("deleted", session=session))
+
+
+sessions.add_command(changes)
+sessions.add_command(undo)
 
 
 @sessions.command("replay", help=say("help.sessions.replay"))

@@ -38,7 +38,28 @@ TEXTS: dict[str, tuple[str, str]] = {
     "help.code": ("Let the coder alone write what TEXT says.", "コーダーだけで TEXT の内容を書きます。"),
     "help.exec": ("Let the runner alone run what TEXT says.", "ランナーだけで TEXT の内容を実行します。"),
     "help.resume": ("Go on with a paused or interrupted run.", "中断・停止した実行を再開します。"),
-    "help.sessions": ("Conversations: list, show, export, replay, delete.", "会話: 一覧、表示、書き出し、再現、削除。"),
+    "help.sessions": (
+        "Conversations: list, show, changes, undo, export, replay, delete.",
+        "会話: 一覧、表示、変更、取り消し、書き出し、再現、削除。",
+    ),
+    "help.sessions.changes": (
+        "Show what a conversation changed and nobody decided on yet.",
+        "会話で変更され、まだ確認されていない内容を表示します。",
+    ),
+    "help.sessions.undo": (
+        "Take back what the last run of a conversation did to files.",
+        "会話の最後の実行によるファイルの変更を取り消します。",
+    ),
+    "help.opt.to": (
+        "Go back to this checkpoint instead (also one that an undo named: that takes the undo back).",
+        "このチェックポイントまで戻します（取り消し時に表示されたものを指定すると、取り消しを元に戻します）。",
+    ),
+    "changes.none": ("Nothing is left to decide on.", "確認待ちの変更はありません。"),
+    "changes.binary": ("{path}: no text", "{path}: テキストではありません"),
+    "undo.back": (
+        "Back again: daiku sessions undo {session} --to {checkpoint}",
+        "元に戻すには: daiku sessions undo {session} --to {checkpoint}",
+    ),
     "help.sessions.list": ("List conversations, newest first.", "会話を新しい順に一覧します。"),
     "help.sessions.show": ("Show a conversation.", "会話を表示します。"),
     "help.sessions.export": ("Write a conversation to stdout.", "会話を標準出力に書き出します。"),

@@ -16,7 +16,6 @@ from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import RunStarted
 from daiku.domain.runs import ApprovalMode, ContextItem, Mode, Range
 from daiku.lsp.actiontexts import ActionTexts, action_texts
-from daiku.lsp.changes import restored
 from daiku.lsp.commitmessage import write_commit_message
 from daiku.lsp.connection import INFO, Connection
 from daiku.lsp.jsontext import MessageId, model_json
@@ -27,6 +26,7 @@ from daiku.lsp.starts import start
 from daiku.lsp.texts import shortened
 from daiku.lsp.wire import Refused, invalid
 from daiku.runs import RunRequest
+from daiku.runs.showing import restored
 
 SHOWN = 3000
 """Characters of an answer in a message box, for editors that have no other place for it."""

@@ -16,6 +16,7 @@ from daiku.runs.leftover import irrevocable
 from daiku.runs.reviewing import Standing, follow
 from daiku.runs.runs import Runs
 from daiku.tools.checkpoints import CheckpointStore
+from daiku.tools.keeping import unusable
 
 REMEMBERED = 8
 """Sessions whose fold is kept, so that a list reads only what is new."""
@@ -104,10 +105,14 @@ class Reviews:
             if isinstance(each.after.now, Blob) and each.before.now is None:
                 await self._store.put_back(each.path, each.after.now)
 
-    async def restore(self, checkpoint_id: str) -> Brought:
-        """Bring back the files of a checkpoint and of the session's later ones, on record."""
-        checkpoint = self._store.need(checkpoint_id)
-        session = checkpoint.session
+    async def restore(self, checkpoint_id: str, of: str | None = None) -> Brought:
+        """Bring back the files of a checkpoint and of its session's later ones, on record. Raises
+        UsageError: there is none, or it is not of the session `of`."""
+        session = self._store.need(checkpoint_id).session
+        if of not in (None, session):
+            raise unusable(
+                "not_found", f"There is no checkpoint {checkpoint_id}.", f"It belongs to {session}."
+            )
         async with self._store.changing:
             stances = self._standing(session).since(checkpoint_id)
             stays = irrevocable(self._journal.chunks(session), checkpoint_id, self._effect)
