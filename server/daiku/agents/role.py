@@ -9,6 +9,7 @@ from typing import cast
 
 from daiku.core.attempts import ATTEMPTS, WAIT
 from daiku.core.codecs import FormatProblem, TextProtocol, decode, encode
+from daiku.core.context import is_rules
 from daiku.core.parse import Unreadable
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError
 from daiku.domain.messages import (
@@ -22,6 +23,7 @@ from daiku.domain.messages import (
     ToolMessage,
     Usage,
     UserMessage,
+    marked_own,
 )
 
 
@@ -48,12 +50,16 @@ class Failed:
     failure: Failure
 
 
-def since_asked(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages after the person's last word: what the role did about it."""
-    for back, message in enumerate(reversed(messages)):
-        if isinstance(message, UserMessage):
-            return messages[len(messages) - back :]
-    return messages
+def since_asked(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMessage, ...]:
+    """The messages after the person's last word: what the role did about it. Rules of a folder that came
+    in between are no word of the person's."""
+    found: list[AssistantMessage | ToolMessage] = []
+    for message in reversed(messages):
+        if not isinstance(message, UserMessage):
+            found.append(message)
+        elif not is_rules(message):
+            break
+    return tuple(reversed(found))
 
 
 async def in_role(
@@ -75,7 +81,7 @@ async def in_role(
     if own is not None:
         if own.text:
             yield TextDelta(own.text)
-        yield Reply(own, Usage(), "tool_calls" if own.calls else "stop")
+        yield Reply(marked_own(own), Usage(), "tool_calls" if own.calls else "stop")
         return
     usage, problem = Usage(), ""
     written = asked = _written(role, request, protocol)

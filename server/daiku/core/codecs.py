@@ -23,6 +23,8 @@ from daiku.domain.messages import (
     ModelRequest,
     ToolMessage,
     UserMessage,
+    is_own,
+    marked_own,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
 
@@ -209,7 +211,8 @@ def _as_action_lists(messages: tuple[Message, ...]) -> Iterator[Message]:
                 actions: list[JsonValue] = [
                     {"id": c.id, "operation": c.tool, "args": c.args} for c in message.calls
                 ]
-                yield AssistantMessage(text=_json({"comment": message.text, "actions": actions}))
+                text = _json({"comment": message.text, "actions": actions})
+                yield AssistantMessage(text=text, opaque=_mark(message))
             case UserMessage():
                 yield message
             case _:
@@ -221,24 +224,33 @@ def _as_action_lists(messages: tuple[Message, ...]) -> Iterator[Message]:
 def _as_commands(messages: tuple[Message, ...]) -> Iterator[Message]:
     """One command at a time, also where a reply of another model made several calls at once."""
     calls: dict[str, ToolCall] = {}
-    comment = ""
+    comment, mark = "", _NO_MARK
     for message in messages:
         match message:
             case ToolMessage():
                 call = calls.get(message.call_id) or ToolCall(id=message.call_id, tool=message.tool)
                 command: JsonObject = {"tool": call.tool, "args": call.args}
-                yield AssistantMessage(text=_json({"comment": comment, "command": command}))
+                yield AssistantMessage(text=_json({"comment": comment, "command": command}), opaque=mark)
                 yield _results([message], calls)
                 comment = ""
             case AssistantMessage() if message.calls:
                 calls.update({call.id: call for call in message.calls})
-                comment = message.text
+                comment, mark = message.text, _mark(message)
             case AssistantMessage():
-                yield AssistantMessage(text=_json({"done": True, "comment": message.text}))
+                text = _json({"done": True, "comment": message.text})
+                yield AssistantMessage(text=text, opaque=_mark(message))
             case UserMessage():
                 yield message
             case _:
                 assert_never(message)
+
+
+_NO_MARK: JsonObject = {}
+
+
+def _mark(message: AssistantMessage) -> JsonObject:
+    """Of what is noted about a reply only that no model made it: the rest is about its native form."""
+    return marked_own(AssistantMessage()).opaque if is_own(message) else _NO_MARK
 
 
 def _results(results: list[ToolMessage], calls: Mapping[str, ToolCall]) -> UserMessage:

@@ -18,6 +18,10 @@ class Image(Wire):
     data: str
 
 
+OWN_KEY = "daiku"
+"""The key of `AssistantMessage.opaque` that is no provider's: what a role notes about its own reply."""
+
+
 class UserMessage(Frozen):
     role: Literal["user"] = "user"
     text: str
@@ -33,6 +37,19 @@ class AssistantMessage(Frozen):
     thinking: str = ""
     calls: tuple[ToolCall, ...] = ()
     opaque: JsonObject = {}
+
+
+def marked_own(message: AssistantMessage) -> AssistantMessage:
+    """The reply marked as Daiku's own: no model was asked for it."""
+    told = message.opaque.get(OWN_KEY)
+    own: JsonObject = {**(told if isinstance(told, dict) else {}), "own": True}
+    return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
+
+
+def is_own(message: AssistantMessage) -> bool:
+    """Whether Daiku said this itself, as `marked_own` marks it."""
+    told = message.opaque.get(OWN_KEY)
+    return isinstance(told, dict) and told.get("own") is True
 
 
 class ToolMessage(Frozen):

@@ -36,6 +36,7 @@ from daiku.domain.messages import (
     ThinkingDelta,
     Usage,
     UserMessage,
+    is_own,
 )
 from daiku.domain.tools import ToolCall
 from daiku.llm.tokens import estimate, estimate_request
@@ -134,7 +135,8 @@ def next_line(script: Script, system: str, messages: Sequence[Message]) -> int:
             place, seen = told, index + 1
             break
     for index in range(seen, len(messages)):
-        if isinstance(messages[index], AssistantMessage):
+        message = messages[index]
+        if isinstance(message, AssistantMessage) and not is_own(message):
             place = _fitting(script, place, system, messages[:index]) + 1
     return _fitting(script, place, system, messages)
 
