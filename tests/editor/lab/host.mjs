@@ -64,7 +64,12 @@ export async function runHostTests({ files, env = {}, settings = {} } = {}) {
   const tests = await bundleTests();
   const home = path.join(place, "home");
   mkdirSync(home);
-  const lab = { DAIKU_LAB_TESTS: tests, DAIKU_LAB_RESULTS: results, DAIKU_LAB_MOCHA: at("node_modules", "mocha") };
+  const lab = {
+    DAIKU_LAB_TESTS: tests,
+    DAIKU_LAB_RESULTS: results,
+    DAIKU_LAB_MOCHA: at("node_modules", "mocha"),
+    DAIKU_LAB_FIXTURES: at("tests", "fixtures"),
+  };
   const server = await startCodeServer({ testing: true, settings, env: { DAIKU_HOME: home, ...lab, ...env } });
   const browser = await startBrowser();
   try {
