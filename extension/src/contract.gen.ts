@@ -427,6 +427,7 @@ export interface HandoffEnd {
   status: "completed" | "cancelled" | "failed" | "limit";
   handover?: PlanMade | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported;
   problem: string;
+  error?: Failure;
   deeds?: Deeds;
   usage?: Usage;
   rounds: number;

@@ -13,13 +13,14 @@ from daiku.agents.planner import PLAN, plan_made, plan_request
 from daiku.agents.reporter import report_made, report_request
 from daiku.agents.researcher import RESEARCH, find_request, findings
 from daiku.agents.role import Role
-from daiku.agents.runner import commands_run, run_request
+from daiku.agents.runner import RUN, commands_run, run_request
 from daiku.core.parse import Unreadable
 from daiku.core.state import State
+from daiku.core.team import brief_of, next_reply
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.handovers import Brief, Handover
 from daiku.domain.messages import Reply
-from daiku.domain.runs import Mode
+from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import Effect, ToolSpec
 
 OFFERED: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
@@ -52,7 +53,7 @@ class Agent:
     brief: Callable[[State, str, str], Brief] | None = None
     request: Callable[[Brief], str] | None = None
     hand_back: Callable[[State], Handover | Unreadable] | None = None
-    drive: Callable[[State], Reply] | None = None
+    drive: Callable[[State, ApprovalMode], Reply] | None = None
     extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def offered(self, specs: tuple[ToolSpec, ...], mode: Mode) -> tuple[ToolSpec, ...]:
@@ -93,7 +94,8 @@ CODER = Agent(
 RUNNER = Agent(
     name="runner",
     prompt="agents/runner",
-    tools=(*LOOKING, "shell/*", "files/edit", "files/patch"),
+    tools=(*LOOKING, "shell/*", "files/write", "files/edit", "files/patch"),
+    role=RUN,
     request=run_request,
     hand_back=commands_run,
 )
@@ -105,8 +107,16 @@ REPORTER = Agent(
     hand_back=report_made,
 )
 
+TEAM = Agent(
+    name="team",
+    prompt="agents/coordinator",
+    tools=("agent/handoff", "plan/*", "shell/run", "editor/diagnostics", "user/ask"),
+    brief=brief_of,
+    drive=next_reply,
+)
+
 AGENTS: Mapping[str, Agent] = MappingProxyType(
-    {agent.name: agent for agent in (COORDINATOR, PLANNER, RESEARCHER, CODER, RUNNER, REPORTER)}
+    {agent.name: agent for agent in (COORDINATOR, PLANNER, RESEARCHER, CODER, RUNNER, REPORTER, TEAM)}
 )
 
 

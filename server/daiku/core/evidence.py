@@ -16,7 +16,7 @@ from daiku.domain.patches import FileStat
 NO_CALLS: Mapping[str, ToolCalled] = MappingProxyType({})
 EVERYWHERE = ""
 """The subject of a proof that is about the diagnostics of the whole workspace."""
-WATCHED = ("shell/run", "editor/diagnostics")
+WATCHED = ("shell/run", "editor/diagnostics", "plan/update_step")
 
 
 class Done(NamedTuple):
@@ -68,7 +68,13 @@ def did_respond(done: Done, event: ToolResponded) -> Done:
         return done
     rest = {key: value for key, value in done.under_way.items() if key != event.id}
     done = done._replace(under_way=MappingProxyType(rest))
-    return _ran(done, call, event) if call.tool == "shell/run" else _diagnosed(done, call, event)
+    match call.tool:
+        case "shell/run":
+            return _ran(done, call, event)
+        case "editor/diagnostics":
+            return _diagnosed(done, call, event)
+        case _:
+            return _vouched(done, event)
 
 
 def did_hand_over(done: Done, event: HandoffEnd) -> Done:
@@ -118,6 +124,9 @@ def diagnosed_place(check: str) -> str | None:
 
 def proof_of(check: str, done: Done) -> Proof | None:
     """What `done` shows about an acceptance check, passed or not; None where nothing does."""
+    word = next((p for p in done.proofs if p.kind == "person" and p.subject == check), None)
+    if word is not None:
+        return word
     place = diagnosed_place(check)
     if place is not None:
         return _diagnostics_proof(place, done)
@@ -215,6 +224,17 @@ def _diagnosed(done: Done, call: ToolCalled, event: ToolResponded) -> Done:
     )
     gone = [p for p in done.proofs if p.kind == "diagnostics" and within(p.subject, place)]
     return done._replace(proofs=(*(p for p in done.proofs if p not in gone), head, *found))
+
+
+def _vouched(done: Done, event: ToolResponded) -> Done:
+    """A person counted checks as met that nothing here can show."""
+    checks = (event.data or {}).get("vouched")
+    if not event.ok or not isinstance(checks, list):
+        return done
+    proofs = tuple(
+        Proof(kind="person", subject=str(check), ref=event.id, ok=True, value="yes") for check in checks
+    )
+    return done._replace(proofs=_latest((*done.proofs, *proofs)))
 
 
 def _latest(proofs: Iterable[Proof]) -> tuple[Proof, ...]:

@@ -24,6 +24,7 @@ from daiku.core.decide import (
     RunTools,
     decide,
 )
+from daiku.core.gate import open_notice
 from daiku.core.repetition import told
 from daiku.core.state import CHECKER, Recorder, State, apply
 from daiku.domain.base import long_id
@@ -322,7 +323,12 @@ def _finish(status: str, failure: Failure | None, record: Recorder) -> None:
         text=state.text,
         usage=state.usage,
     )
-    record(*(() if failure is None else (_error(failure),)), finished)
+    left = open_notice(state.plans) if status == "completed" and state.plan_touched else ""
+    record(
+        *(() if failure is None else (_error(failure),)),
+        *((Notice(level="warning", text=left),) if left else ()),
+        finished,
+    )
 
 
 def _error(failure: Failure) -> ErrorHappened:

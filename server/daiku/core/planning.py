@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.plans import Plan, PlanStatus, Step, WorkStatus
@@ -16,9 +18,13 @@ MOVES: Mapping[WorkStatus, frozenset[WorkStatus]] = {
 """What a step may become; completed and failed end it unless it is reopened (C4.9)."""
 
 
-def order(steps: Iterable[tuple[str, str, str, tuple[str, ...], tuple[str, ...]]]) -> tuple[Step, ...]:
-    """Steps from (own id, name, description, depends on, acceptance): the model's own ids, numbers
-    (from 1) or names become step ids. Raises ToolValidationError: unknown or circular (C4.3)."""
+Given: TypeAlias = tuple[str, str, str, tuple[str, ...], tuple[str, ...]]
+"""A step as it was proposed: own id, name, description, depends on, acceptance."""
+
+
+def order(steps: Iterable[Given], kept: tuple[Step, ...] = ()) -> tuple[Step, ...]:
+    """Steps as they were proposed: the model's own ids, numbers (from 1) or names become step ids, those
+    of `kept` steps too. Raises ToolValidationError: unknown or circular (C4.3)."""
     given = list(steps)
     made = [Step(name=name, description=text, acceptance=checks) for _, name, text, _, checks in given]
     ids: dict[str, str] = {}
@@ -26,12 +32,32 @@ def order(steps: Iterable[tuple[str, str, str, tuple[str, ...], tuple[str, ...]]
         for key in (own, str(number), name, f"step {number}", f"step_{number}"):
             if key:
                 ids.setdefault(key.lower(), step.step_id)
+    for step in kept:
+        ids.setdefault(step.step_id.lower(), step.step_id)
+        ids.setdefault(step.name.lower(), step.step_id)
     linked = tuple(
         step.model_copy(update={"depends_on": tuple(_known(d, ids) for d in after)})
         for step, (_, _, _, after, _) in zip(made, given, strict=True)
     )
     _refuse_circles(linked)
     return linked
+
+
+def revised(old: Plan, steps: Iterable[Given], *, name: str, goal: str, summary: str) -> Plan:
+    """The plan made anew: what is completed stays, with its id, and is not planned again; the rest is
+    replaced. A draft, for it has to be approved again. Raises ToolValidationError."""
+    kept = tuple(step for step in old.steps if step.status == "completed")
+    finished = {step.name.strip().lower() for step in kept} | {step.step_id for step in kept}
+    given = tuple(steps)
+    again = {str(n) for n, step in enumerate(given, 1) if {step[0], step[1].strip().lower()} & finished}
+    fresh = order(given, kept)
+    left = tuple(step for number, step in enumerate(fresh, 1) if str(number) not in again)
+    gone = {step.step_id for step in fresh} - {step.step_id for step in left}
+    open_ones = tuple(
+        s.model_copy(update={"depends_on": tuple(d for d in s.depends_on if d not in gone)}) for s in left
+    )
+    changed = {"name": name or old.name, "goal": goal or old.goal, "summary": summary or old.summary}
+    return old.model_copy(update={**changed, "status": "draft", "steps": (*kept, *open_ones)})
 
 
 def _known(name: str, ids: Mapping[str, str]) -> str:
@@ -52,12 +78,17 @@ def _refuse_circles(steps: tuple[Step, ...]) -> None:
 
 
 def find_step(plan: Plan, reference: str) -> Step | None:
-    """The step named by its id, its number (from 1) or its name."""
+    """The step named by its id, its name or its number from 1 (`2`, `step 2`, `step_002`)."""
     wanted = reference.strip().lower()
-    for number, step in enumerate(plan.steps, 1):
-        if wanted in (step.step_id, str(number), f"step {number}", step.name.lower()):
+    for step in plan.steps:
+        if wanted in (step.step_id, step.name.lower()):
             return step
-    return None
+    number = _NUMBER.fullmatch(wanted)
+    place = int(number[1]) if number else 0
+    return plan.steps[place - 1] if 0 < place <= len(plan.steps) else None
+
+
+_NUMBER = re.compile(r"(?:step|ステップ)?[\s_]*(\d{1,4})")  # longer ones are ids (C4.2)
 
 
 def move_step(plan: Plan, step_id: str, status: WorkStatus, *, reopen: bool = False) -> Plan:

@@ -57,6 +57,8 @@ def sentence(proof: Proof) -> str:
         case "diagnostics":
             where = proof.subject or "the project"
             return f"{where} has no errors." if proof.ok else f"{where} has {proof.value} errors."
+        case "person":
+            return f"`{proof.subject}` counts as met by your word."
         case "diff":
             return f"{proof.subject} was changed ({proof.value})."
 

@@ -74,8 +74,9 @@ class State(NamedTuple):
     is what it really did, its nested runs included; `research` what it found on the web; `handoffs` are those that are under way (by call)
     and `returned` those that came back, in order; `nested_rounds` are the turns of the latter.
     `progress` is what the model was last told of how the plans stand.
-    `objections` counts how often the run was told that it cannot end like this. `limits` are what
-    bounds this run, `asked_limits` what was asked for: its nested runs get these.
+    `plan_touched` says that a plan was changed in this run. `objections` counts how often the run was told that it cannot end like this. `limits` are what
+    bounds this run (`began` is the place of its request in `messages`, `said` what the person said
+    since), `asked_limits` what was asked for: its nested runs get these.
     """
 
     started_run: bool = False
@@ -92,6 +93,8 @@ class State(NamedTuple):
     nested_rounds: int = 0
     objections: int = 0
     asked_limits: RunLimits = RunLimits()
+    began: int = 0
+    said: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
     pending: tuple[ToolCall, ...] = ()
     started: frozenset[str] = frozenset()
@@ -109,6 +112,7 @@ class State(NamedTuple):
     trail: Trail = Trail()
     tainted: bool = False
     plans: tuple[Plan, ...] = ()
+    plan_touched: bool = False
     progress: str = ""
     rules: Mapping[str, RulesText] = NOTHING
     failure: ErrorHappened | None = None
@@ -160,7 +164,7 @@ def apply(state: State, event: Event) -> State:
         case InputGiven():
             return state._replace(answers=_with(state.answers, event.input_id, event.text))
         case PlanChanged():
-            return state._replace(plans=_with_plan(state.plans, event.plan))
+            return state._replace(plans=_with_plan(state.plans, event.plan), plan_touched=True)
         case Compacted():
             return _compacted(state, event)
         case ErrorHappened():
@@ -195,6 +199,7 @@ def _begun(state: State, event: RunStarted) -> State:
         model=event.model,
         limits=event.limits.model_copy(update=UNBOUND) if event.driven else event.limits,
         asked_limits=event.limits,
+        began=len(settled.messages),
         given=event.calls,
         brief=event.brief,
         messages=(*settled.messages, asked),
@@ -211,7 +216,7 @@ def _begun(state: State, event: RunStarted) -> State:
 def _said(state: State, event: MessageSaid) -> State:
     if event.role == "user":
         if event.agent == PERSON:  # a word from outside: what comes now is not the same again
-            state = state._replace(trail=Trail())
+            state = state._replace(trail=Trail(), said=(*state.said, event.text))
         elif event.agent == CHECKER:
             state = state._replace(objections=state.objections + 1)
         note = told(state.trail, state.limits.max_repeats)
@@ -345,6 +350,7 @@ def _compacted(state: State, event: Compacted) -> State:
     summary = summary_message(event.summary, state.prompt if not state.finished else "", state.plans)
     return state._replace(
         messages=(summary, *rules, *latest),
+        began=0,
         context_tokens=event.after_tokens,
     )
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from pydantic_core import PydanticSerializationError
 
 from daiku.domain.base import JsonObject, Wire
-from daiku.domain.errors import FailureKind
+from daiku.domain.errors import Failure, FailureKind
 from daiku.domain.handovers import Brief, Deeds, Handover
 from daiku.domain.messages import Image, Usage
 from daiku.domain.patches import FileStat
@@ -72,7 +72,8 @@ class HandoffStart(Wire):
 
 class HandoffEnd(Wire):
     """A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or
-    nothing that could be used), what it did and what it used. `problem` says why it is of no use."""
+    nothing that could be used), what it did and what it used, and how
+    much of what it wanted a person rejected. `problem` says why it is of no use."""
 
     type: ClassVar[str] = "handoff_end"
     source: str = Field(alias="from")
@@ -83,9 +84,11 @@ class HandoffEnd(Wire):
     status: TerminalStatus = "completed"
     handover: Handover | None = None
     problem: str = ""
+    error: Failure | None = None
     deeds: Deeds | None = None
     usage: Usage | None = None
     rounds: int = 0
+    rejected: int = 0
     tainted: bool = False
 
 

@@ -22,14 +22,15 @@ class CommandOutcome(Wire):
 
 
 class Proof(Wire):
-    """What a claim rests on: a command's exit code, the diagnostics of a path, or the diff of a checkpoint.
+    """What a claim rests on: a command's exit code, the diagnostics of a path, the diff of a checkpoint,
+    or the word of a person about a check that nothing here can show.
 
     `ref` finds it in the journal: the id of the call or of the checkpoint.
     """
 
-    kind: Literal["exit_code", "diagnostics", "diff"]
+    kind: Literal["exit_code", "diagnostics", "diff", "person"]
     subject: str
-    """The command, or the path."""
+    """The command, the path, or the check."""
     ref: str
     ok: bool
     value: str = ""

@@ -150,12 +150,19 @@ def _come_back(parent: LiveRun, child: LiveRun, call: str, agent: Agent) -> Hand
             "status": outcome.status,
             "handover": handover,
             "problem": problem,
+            "error": outcome.error,
             "deeds": deeds_of(state.done),
             "usage": state.usage,
             "rounds": state.rounds + state.nested_rounds,
+            "rejected": _rejected(state),
             "tainted": state.tainted,
         }
     )
+
+
+def _rejected(state: State) -> int:
+    own = sum(given.decision in ("reject_once", "reject_always") for given in state.decisions.values())
+    return own + sum(back.rejected for back in state.returned)
 
 
 def _handed(agent: Agent, state: State) -> tuple[Handover | None, str]:

@@ -213,7 +213,7 @@ class LiveRun:
             if self.purse.refused is not None:  # no stage of the work could ask its model either
                 raise DaikuError(self.purse.refused)
             assert self._drive is not None, "a run without a model is driven"
-            yield self._drive(state)
+            yield self._drive(state, self.approvals)
             return
         self.purse.turn()
         role = self._agent.role

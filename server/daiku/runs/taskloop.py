@@ -1,4 +1,4 @@
-"""Tasks of a step: made by a nested run, worked through by another, reported on by a third."""
+"""Plans and tasks by nested runs: a plan of a goal, the tasks of a step, working through them, a report."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 
-from daiku.agents.agent import OFFERED
+from daiku.agents.agent import OFFERED, find_agent
 from daiku.agents.tasks import TASK_LOOP, report_request, task_maker, task_reporter, tasks_request
 from daiku.core import tasks
-from daiku.core.evidence import unproven
+from daiku.core.gate import Missing, missing
+from daiku.core.planning import checklist
 from daiku.core.refs import refs
 from daiku.core.replies import ActionReply
 from daiku.core.tasks import Place
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.events import HandoffEnd, PlanChanged
-from daiku.domain.handovers import Brief, TaskReport, TasksMade, TasksReported
+from daiku.domain.handovers import Brief, PlanMade, TaskReport, TasksMade, TasksReported
 from daiku.domain.messages import UserMessage
 from daiku.domain.plans import Task
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
@@ -33,11 +34,25 @@ WORKING = "act"
 
 @dataclass(frozen=True, slots=True)
 class TaskWork:
-    """What one call of `parent` may have done with tasks. Both raise HandoffDepthExceeded and Paused; run
+    """What one call of `parent` may have done with plans and tasks. All raise HandoffDepthExceeded and Paused; run
     again after a restart they go on where they were."""
 
     parent: LiveRun
     call: str
+
+    async def plan(self, goal: str) -> ToolResult:
+        """Have the planner make a plan for `goal` (R4.14); it is on record here then."""
+        parent = self.parent
+        planner = find_agent("planner")
+        if parent.agent == planner.name:  # it would hand over to itself
+            return failed("plan/propose needs `steps`: a list of {name, description, depends_on}.")
+        back = await nest(parent, self.call, Nested(planner, goal, parent.brief(planner.name, goal)))
+        if not isinstance(back.handover, PlanMade):
+            return failed(f"No plan came of it: {back.problem or back.result}")
+        made = back.handover.plan.model_copy(update={"goal": goal})  # as it was asked for
+        parent.record(PlanChanged(plan=made))
+        text = f"{checklist(made)}\n\n{back.result}".strip()
+        return ToolResult(ok=True, text=text, data={"planId": made.plan_id}, untrusted=back.tainted)
 
     async def generate(self, step_id: str) -> ToolResult:
         """Make the list of the step's tasks and keep it with the step."""
@@ -104,7 +119,7 @@ class TaskWork:
 
         def name(number: int) -> str:
             own = str(task_list[number - 1].get("id") or "")
-            made = sha256(f"{self.call} {number}".encode()).hexdigest()[:8]
+            made = sha256(f"{self.parent.run} {self.call} {number}".encode()).hexdigest()[:8]
             return own if own in known else f"task_{made}"
 
         try:
@@ -125,7 +140,7 @@ class TaskWork:
             return f"Step “{place.step.name}” is completed; reopen it if it must be done again."
         if waiting := tasks.waits_for(place):
             return f"Step “{place.step.name}” has to wait for: {', '.join(waiting)}."
-        if not (place.step.task_list and tasks.calls_of(place)):
+        if not (place.step.task_list and self._calls(place)):
             return f"Step “{place.step.name}” has no tasks yet: task/generate_list makes them."
         return ""
 
@@ -137,7 +152,7 @@ class TaskWork:
             TASK_LOOP,
             request,
             _brief(place, request),
-            calls=tasks.calls_of(place),
+            calls=self._calls(place),
             after=partial(self._follow, place),
         )
         return await nest(self.parent, self.call, work)
@@ -149,13 +164,24 @@ class TaskWork:
     def _ended(self, place: Place) -> Place:
         """The step is completed when its tasks are, and nothing is left to be shown."""
         step = place.step
-        left = tasks.open_tasks(step) or unproven(step.acceptance, self.parent.record.state.done)
+        left = tasks.open_tasks(step) or any(self._missing(place))
         return place if left or place.plan.status == "draft" else tasks.with_step_status(place, "completed")
+
+    def _missing(self, place: Place) -> Missing:
+        return missing(place.step, self.parent.record.state.done, editor=self._editor)
+
+    def _calls(self, place: Place) -> tuple[ToolCall, ...]:
+        return tasks.calls_of(place, editor=self._editor)
+
+    @property
+    def _editor(self) -> bool:
+        return self.parent.registry.spec("editor/diagnostics") is not None
 
     async def _report(self, place: Place, back: HandoffEnd) -> TaskReport:
         """A model's report that agrees with the log, else the plain one (C4.11)."""
-        missing = unproven(place.step.acceptance, self.parent.record.state.done)
-        facts = tasks.plain_report(place, missing[0][0] if missing else "", back.problem)
+        lacking = self._missing(place)
+        checks = (*(check for check, _ in lacking.to_run), *lacking.unseen)
+        facts = tasks.plain_report(place, checks[0] if checks else "", back.problem)
         if place.plan.status == "draft":
             return facts
         log = tasks.execution_log(place.step, _checks(place, back))

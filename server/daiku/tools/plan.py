@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from hashlib import sha256
 
-from daiku.core.planning import checklist, find_step, move_step, order, with_status
+from pydantic import Field, JsonValue
+
+from daiku.core.gate import LEAVE, VOUCH, Missing, missing, question, refusal
+from daiku.core.planning import checklist, find_step, move_step, order, revised, with_status
 from daiku.domain.events import PlanChanged
-from daiku.domain.plans import Plan, WorkStatus
+from daiku.domain.plans import Plan, Step, WorkStatus
 from daiku.domain.tools import ToolResult
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
@@ -28,6 +31,7 @@ class ProposeArgs(Args):
     goal: str
     name: str = ""
     summary: str = ""
+    plan_id: str = Field(default="", description="a plan to make anew; its completed steps are kept")
     steps: tuple[StepArgs, ...] = Field(default=(), max_length=30)
 
 
@@ -42,25 +46,53 @@ class PlanIdArgs(Args):
 
 
 async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
-    """Make a plan and show it."""
+    """Make a plan and show it; a plan that is made anew is a draft again. Without steps a planner makes them."""
     if not args.steps:
-        return failed("plan/propose needs `steps`: a list of {name, description, depends_on}.")
-    plan = Plan(
-        name=args.name or args.goal.split("\n", 1)[0][:NAME_LIMIT],
-        goal=args.goal,
-        summary=args.summary,
-        steps=order((s.id, s.name, s.description, s.depends_on, s.acceptance) for s in args.steps),
-    )
+        if context.tasks is None:
+            return failed("plan/propose needs `steps`: a list of {name, description, depends_on}.")
+        return await context.tasks.plan(args.goal)
+    old = _find(args.plan_id, context) if args.plan_id else context.replans()
+    if args.plan_id and old is None:
+        return _none(args.plan_id, context)
+    steps = tuple((s.id, s.name, s.description, s.depends_on, s.acceptance) for s in args.steps)
+    name = args.name or args.goal.split("\n", 1)[0][:NAME_LIMIT]
+    if old is not None:
+        return _show(revised(old, steps, name=name, goal=args.goal, summary=args.summary), context)
+    place = f"{context.session} {context.run} {context.call_id}"
+    own = f"plan_{sha256(place.encode()).hexdigest()[:8]}"
+    if made := next((p for p in context.plans() if p.plan_id == own), None):  # before a restart
+        return _show(made, context)
+    plan = Plan(plan_id=own, name=name, goal=args.goal, summary=args.summary, steps=order(steps))
     return _show(plan, context)
 
 
 async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
-    """Move a step, named by id, number or name, of the newest plan that has it."""
+    """Move a step, named by id, number or name, of the newest plan that has it. It is completed only
+    where each of its checks has passed since the last edit (`core.gate`)."""
     plans = reversed(context.plans())
     plan = next((p for p in plans if find_step(p, args.step_id) is not None), None)
     if plan is None:
         return failed(f"No plan has a step {args.step_id!r}. plan/get shows the steps.")
-    return _show(move_step(plan, args.step_id, args.status, reopen=args.reopen), context)
+    step = find_step(plan, args.step_id)
+    if args.status in ("in_progress", "completed") and plan.status == "draft":
+        return failed(f"The plan “{plan.name}” is a draft. plan/approve asks the person whether to start it.")
+    moved = move_step(plan, args.step_id, args.status, reopen=args.reopen)
+    vouched: list[JsonValue] = []
+    if args.status == "completed" and step is not None and step.status != "completed":
+        lacking = missing(step, context.done(), editor=context.editor is not None)
+        if lacking.to_run or not await _vouched(step, lacking, context):
+            return failed(refusal(step, lacking))
+        vouched += lacking.unseen
+    shown = _show(moved, context)
+    return shown.model_copy(update={"data": {**(shown.data or {}), "vouched": vouched}}) if vouched else shown
+
+
+async def _vouched(step: Step, lacking: Missing, context: ToolContext) -> bool:
+    """Whether a person counts each check as met that nothing here can show."""
+    for check in lacking.unseen:
+        if context.ask is None or await context.ask(question(step, check), (VOUCH, LEAVE)) != VOUCH:
+            return False
+    return True
 
 
 async def get(args: PlanIdArgs, context: ToolContext) -> ToolResult:
@@ -76,6 +108,8 @@ async def approve(args: PlanIdArgs, context: ToolContext) -> ToolResult:
     plan = _find(args.plan_id, context)
     if plan is None:
         return _none(args.plan_id, context)
+    if plan.status == "approved":  # perhaps by this call, before a restart
+        return _show(plan, context)
     if plan.status != "draft":
         return failed(f"The plan is {plan.status} already.")
     return _show(with_status(plan.model_copy(update={"status": "approved"})), context)
@@ -105,8 +139,8 @@ def _show(plan: Plan, context: ToolContext) -> ToolResult:
 
 
 PLAN_TOOLS = (
-    Tool("plan/propose", "plan", ProposeArgs, propose),
-    Tool("plan/update_step", "plan", UpdateStepArgs, update_step),
+    Tool("plan/propose", "plan", ProposeArgs, propose, resumes=True),
+    Tool("plan/update_step", "plan", UpdateStepArgs, update_step, resumes=True),
     Tool("plan/get", "none", PlanIdArgs, get, parallel=True),
-    Tool("plan/approve", "plan", PlanIdArgs, approve, preview=preview_approval),
+    Tool("plan/approve", "plan", PlanIdArgs, approve, preview=preview_approval, resumes=True),
 )

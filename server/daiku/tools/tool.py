@@ -43,7 +43,9 @@ def _no_plan() -> Plan | None:
 
 
 class TaskWork(Protocol):
-    """What may be done with the tasks of a step, by nested runs."""
+    """What may be done with a plan and the tasks of a step, by nested runs."""
+
+    async def plan(self, goal: str) -> ToolResult: ...
 
     async def generate(self, step_id: str) -> ToolResult: ...
 

@@ -1,0 +1,56 @@
+"""What a driven run did so far: its calls in order, each with what came of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from daiku.core.state import State
+from daiku.domain.events import HandoffEnd
+from daiku.domain.messages import AssistantMessage, ToolMessage
+from daiku.domain.tools import ToolCall
+
+
+class Taken(NamedTuple):
+    """A call that was answered; `back` is what a nested run handed back for it."""
+
+    call: ToolCall
+    ok: bool
+    text: str
+    back: HandoffEnd | None = None
+
+    @property
+    def agent(self) -> str:
+        """Whom the call handed over to; empty for every other call."""
+        return str(self.call.args.get("agent", "")) if self.call.tool == "agent/handoff" else ""
+
+    @property
+    def moved(self) -> tuple[str, str] | None:
+        """The step and the status of a plan/update_step that was carried out."""
+        if self.call.tool != "plan/update_step" or not self.ok:
+            return None
+        return str(self.call.args.get("step_id")), str(self.call.args.get("status"))
+
+
+def log_of(state: State) -> tuple[Taken, ...]:
+    """The answered calls of this run."""
+    mine = state.messages[state.began :]
+    calls = {call.id: call for m in mine if isinstance(m, AssistantMessage) for call in m.calls}
+    backs = {back.call_id: back for back in state.returned}
+    return tuple(
+        Taken(calls[m.call_id], m.ok, m.text, backs.get(m.call_id))
+        for m in mine
+        if isinstance(m, ToolMessage) and m.call_id in calls
+    )
+
+
+def rejected(state: State, taken: Taken) -> bool:
+    """Whether the person rejected the call; of a nested run: rejected what it wanted, and nothing else
+    came of it. Research that was not wanted is no reason to stop."""
+    asked = state.approvals.get(taken.call.id)
+    given = state.decisions.get(asked.approval_id) if asked is not None else None
+    if given is not None and given.decision in ("reject_once", "reject_always"):
+        return True
+    back = taken.back
+    if back is None or not back.rejected or taken.agent not in ("coder", "runner"):
+        return False
+    return back.deeds is None or not (back.deeds.files or any(c.exit_code == 0 for c in back.deeds.commands))
