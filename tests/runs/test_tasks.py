@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from daiku.domain.plans import Plan, Step
 from daiku.runs import RunRequest
 from daiku.runs.replay import replay
 from tests.runs.playing import Watch, make_app
+from tests.runs.test_kill import World, config, in_child
 
 Json = dict[str, Any]
 DONE = {
@@ -235,6 +237,25 @@ async def test_a_task_may_use_what_an_earlier_one_came_to(folder: Path) -> None:
     assert "cannot be resolved" in (plan_of(chunks).steps[0].task_list[2].result or "")
 
 
+async def test_a_goal_alone_goes_to_the_planner(folder: Path) -> None:
+    goal_only = main(call("plan_tool.propose", goal="Make a game"))
+    steps = [step("Set up"), step("Core", depends_on=["1"])]
+    planner = "now you plan"
+    chunks, _ = await run(
+        folder,
+        goal_only,
+        {"calls": [call("plan_tool.propose", goal="More of the same")], "agent": planner},
+        {"calls": [call("plan/propose", goal="Make a game", steps=steps)], "agent": planner},
+        {"text": "Two steps.", "agent": planner},
+        END,
+    )
+    made = answer(chunks, "plan/propose")
+    assert made.ok
+    assert "Two steps." in made.result
+    assert [s.name for s in plan_of(chunks).steps] == ["Set up", "Core"]
+    assert len({c.run for c in chunks}) == 2, "a planner without steps does not hand over to itself"
+
+
 async def test_work_on_a_draft_asks_for_the_plan_first(folder: Path) -> None:
     app = make_app(folder, PLAN, MAKE, tasks(write("a.txt")), WORK, report(succeeded=1), END)
     watch = Watch()
@@ -336,3 +357,58 @@ async def test_in_plan_mode_tasks_are_made_but_not_worked(folder: Path) -> None:
     assert answer(chunks, "task/generate_list").ok
     assert "act mode" in answer(chunks, "task_loop/run").result
     assert list((folder / "project").iterdir()) == []
+
+
+class TaskWorld(World):
+    """Four tasks with an effect each, made, worked and reported on."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        made = [shell(f"echo {i} >> effects.txt") for i in range(4)]
+        work = main(call("task_loop/run", step_id="1"))
+        report_ = report(succeeded=4)
+        lines = [PLAN, MAKE, tasks(*made), work, report_, main(text=TASKS_END)]
+        # A task that was cut off counts as failed: then the person's next word would be "go on".
+        lines += [
+            report(status="failed", succeeded=n, failed=1, cause="cut off", next_action="again")
+            for n in range(4)
+        ]
+        path = folder / "tasks.jsonl"
+        path.write_text("\n".join(json.dumps(line) for line in lines))
+        self.config = config(path)
+
+
+TASKS_END = "All four are done."
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork and kill -9")
+def test_killed_anywhere_no_task_runs_twice_and_the_plan_knows_what_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daiku.agents.role.WAIT", 0.0)
+    whole = TaskWorld(tmp_path / "whole")
+    assert asyncio.run(whole.run()).status == "completed"
+    total = len(whole.chunks())
+    assert total > 40
+    cut_off = 0
+    for die_at in range(1, total):
+        world = TaskWorld(tmp_path / str(die_at))
+        in_child(world, die_at)
+        result = asyncio.run(world.resume())
+        assert (result.status, result.text) == ("completed", TASKS_END), die_at
+        effects = world.effects()
+        assert not effects or max(effects.values()) == 1, (die_at, effects)
+        chunks = world.chunks()
+        states = statuses(plan_of(chunks).steps[0])
+        interrupted = [c for c in chunks if c.type == "tool_response" and "was interrupted" in c.data]
+        cut_off += bool(interrupted)
+        if interrupted:
+            assert states.count("failed") == 1, (die_at, states)
+            assert states.count("completed") <= len(effects) <= states.count("completed") + 1
+        else:
+            assert states == ["completed"] * 4, (die_at, states)
+            assert len(effects) == 4, (die_at, effects)
+        ends = [c.run for c in chunks if c.type == "run_finished"]
+        assert len(ends) == len(set(ends)) == len({c.run for c in chunks}), die_at
+    assert cut_off == 4, "once for each task"

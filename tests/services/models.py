@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -32,6 +32,10 @@ class Said:
 
     pieces: Sequence[str] = ()
     calls: Sequence[tuple[str, Json]] = ()
+
+
+Script = Sequence[Said] | Callable[[list[Json]], Said]
+"""The replies in their order, or who decides on each from the messages of the request."""
 
 
 @dataclass
@@ -84,7 +88,7 @@ class Service:
 
 
 @asynccontextmanager
-async def serving(script: Sequence[Said], port: int = 0) -> AsyncGenerator[Service]:
+async def serving(script: Script, port: int = 0) -> AsyncGenerator[Service]:
     """The service, for as long as the block runs."""
     service = Service(port)
 
@@ -117,7 +121,7 @@ async def serving(script: Sequence[Said], port: int = 0) -> AsyncGenerator[Servi
         yield service
 
 
-def reply(method: str, path: str, body: Json, script: Sequence[Said]) -> tuple[str, bytes | None]:
+def reply(method: str, path: str, body: Json, script: Script) -> tuple[str, bytes | None]:
     """Media type and body of the answer; None: no such address."""
     if path.endswith("/chat/completions"):
         return "text/event-stream", chat(due(script, body["messages"], "assistant"))
@@ -161,17 +165,17 @@ def listing(method: str, path: str) -> Json | None:
             return None
 
 
-def due(script: Sequence[Said], messages: list[Json], role: str) -> tuple[int, Said]:
+def due(script: Script, messages: list[Json], role: str) -> tuple[int, Said]:
     """The next reply: as many as there are replies in the request came before it."""
     index = sum(m.get("role") == role for m in messages)
-    return index, script[min(index, len(script) - 1)]
+    return index, script(messages) if callable(script) else script[min(index, len(script) - 1)]
 
 
-def due_responses(script: Sequence[Said], items: list[Json]) -> tuple[int, Said]:
+def due_responses(script: Script, items: list[Json]) -> tuple[int, Said]:
     """In the Responses API a reply is a run of items that the model made."""
     made = [i.get("role") == "assistant" or i.get("type") in ("function_call", "reasoning") for i in items]
     index = sum(mine and not before for before, mine in zip([False, *made], made, strict=False))
-    return index, script[min(index, len(script) - 1)]
+    return index, script(items) if callable(script) else script[min(index, len(script) - 1)]
 
 
 def sse(events: Sequence[Json], named: bool = False) -> bytes:

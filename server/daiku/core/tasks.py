@@ -227,9 +227,9 @@ def open_tasks(step: Step) -> tuple[Task, ...]:
     return tuple(task for task in step.task_list if task.status != "completed")
 
 
-def calls_of(place: Place) -> tuple[ToolCall, ...]:
+def calls_of(place: Place, *, editor: bool) -> tuple[ToolCall, ...]:
     """What a run is given to work the step: the approval of a plan that is a draft still (C4.4), the open
-    tasks, the step's checks. Results of tasks that are done are filled in."""
+    tasks, the step's checks that can be made here. Results of tasks that are done are filled in."""
     plan, step = place
     left = open_tasks(step)
     names = {task.task_id: f"{task.task_id}{MARK}{new_id('n')[2:]}" for task in left}
@@ -248,7 +248,8 @@ def calls_of(place: Place) -> tuple[ToolCall, ...]:
         args = replaced(task.args, known)
         assert isinstance(args, dict)
         calls.append(ToolCall(id=names[task.task_id], tool=task.operation, args=args))
-    return (*calls, *(_check_call(check) for check in step.acceptance))
+    checks = (check for check in step.acceptance if editor or diagnosed_place(check) is None)
+    return (*calls, *(_check_call(check) for check in checks))
 
 
 def task_of(call: str) -> str:

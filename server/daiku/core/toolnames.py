@@ -49,7 +49,7 @@ def candidates(name: str) -> tuple[str, ...]:
     stripped = name.strip()
     return (
         stripped,
-        SEED_NAMES.get(stripped, ""),
+        SEED_NAMES.get(re.sub(r"__|/", ".", stripped, count=1), ""),
         stripped.replace("__", "/", 1),
         stripped.replace(".", "/", 1),
     )
