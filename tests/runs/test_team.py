@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import asyncio
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ RUNS_NOTHING = by(RUNNER, text='{"commands": []}')
 
 
 def reported(text: str = "All is done.") -> Line:
-    return by(REPORTER, text=text)
+    return by(REPORTER, text=json.dumps({"text": text, "claims": []}))
 
 
 async def work(

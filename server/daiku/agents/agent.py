@@ -10,7 +10,7 @@ from typing import Any
 
 from daiku.agents.coder import CODE, code_request, edits_made
 from daiku.agents.planner import PLAN, plan_made, plan_request
-from daiku.agents.reporter import report_made, report_request
+from daiku.agents.reporter import REPORT, report_made, report_request
 from daiku.agents.researcher import RESEARCH, find_request, findings
 from daiku.agents.role import Role
 from daiku.agents.runner import RUN, commands_run, run_request
@@ -103,6 +103,7 @@ REPORTER = Agent(
     name="reporter",
     prompt="agents/reporter",
     tools=LOOKING,
+    role=REPORT,
     request=report_request,
     hand_back=report_made,
 )

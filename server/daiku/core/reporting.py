@@ -8,6 +8,7 @@ from daiku.core.cut import cut_middle
 from daiku.domain.handovers import Brief, Claim, Proof, Report
 
 SHOWN_COMMAND = 120
+SHOWN_PROOFS = 5
 
 
 def proofs_of(brief: Brief) -> tuple[Proof, ...]:
@@ -44,8 +45,8 @@ def plain_report(brief: Brief) -> Report:
     if brief.plan is not None:
         done, total = brief.plan.progress()
         head += f"\n\nPlan “{brief.plan.name}”: {done} of {total} steps done."
-    body = listed(claims) if claims else "Nothing was changed and nothing was run."
-    return Report(text=f"{head}\n\n{body}", claims=claims)
+    body = "" if claims else "\n\nNothing was changed and nothing was run."
+    return Report(text=f"{head}{body}", claims=claims)
 
 
 def sentence(proof: Proof) -> str:
@@ -64,7 +65,26 @@ def sentence(proof: Proof) -> str:
 
 
 def listed(claims: Iterable[Claim]) -> str:
-    """Claims as Markdown; one without proof says so."""
-    return "\n".join(
-        f"- {claim.text}" if claim.proofs else f"- {claim.text} (not checked)" for claim in claims
-    )
+    """Claims as Markdown, each with what it rests on; one without proof says so."""
+    return "\n".join(f"- {claim.text} ({_shown(claim)})" for claim in claims)
+
+
+def _shown(claim: Claim) -> str:
+    named = (_named(proof, claim.text) for proof in claim.proofs[:SHOWN_PROOFS])
+    rest = len(claim.proofs) - SHOWN_PROOFS
+    return "; ".join([*named, *([f"{rest} more"] if rest > 0 else [])]) or "not checked"
+
+
+def _named(proof: Proof, beside: str) -> str:
+    """A proof in a few words; without its subject where that stands beside it already."""
+    subject = cut_middle(proof.subject, SHOWN_COMMAND)
+    match proof.kind:
+        case "exit_code":
+            what, name = f"exit code {proof.value}", f"`{subject}`"
+        case "diagnostics":
+            what, name = "no errors" if proof.ok else f"{proof.value} errors", subject or "everywhere"
+        case "diff":
+            what, name = proof.value, subject
+        case "person":
+            what, name = "your word", f"`{subject}`"
+    return what if subject and subject in beside else f"{name}: {what}"
