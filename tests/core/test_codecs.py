@@ -212,6 +212,17 @@ def test_a_reference_points_to_the_call_of_the_earlier_action() -> None:
     assert third.args["n"] == [{"$ref": f"{second.id}.data.n"}, "old", {"$ref": "#/x"}]
 
 
+def test_references_within_a_list_that_is_an_argument_are_the_lists_own_business() -> None:
+    one = '{"id": "t1", "operation": "shell/run", "args": {"command": "x"}}'
+    two = '{"operation": "files/write", "args": {"content": {"$ref": "t1.text"}}}'
+    (call,) = said(
+        f'{{"actions": [{{"operation": "task_loop.run", "args": {{"task_list": [{one}, {two}]}}}}]}}'
+    ).calls
+    listed = call.args["task_list"]
+    assert isinstance(listed, list)
+    assert "t1.text" in str(listed[1])
+
+
 @pytest.mark.parametrize("target", ["b.text", "2.text", "nothing", "call_9.data.x"])
 def test_a_reference_to_no_earlier_action_is_refused(target: str) -> None:
     assert "names no earlier action" in refused(

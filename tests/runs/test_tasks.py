@@ -300,6 +300,27 @@ async def test_a_list_of_ones_own_is_registered_with_the_step_that_is_due(folder
     assert (folder / "project/b.txt").read_text() == "x\n"
 
 
+async def test_a_list_of_ones_own_may_refer_to_its_own_tasks(folder: Path) -> None:
+    first = {"id": "t1", "operation": "shell/run", "args": {"command": "printf 7"}}
+    second = {"operation": "files/write", "args": {"path": "a.txt", "content": {"$ref": "t1.data.output"}}}
+    await run(folder, PLAN, APPROVE, main(call("task_loop.run", task_list=[first, second])), report(), END)
+    assert (folder / "project/a.txt").read_text() == "7"
+
+
+async def test_work_that_fails_again_and_again_is_no_tool_error_but_still_ends(folder: Path) -> None:
+    bad = report(status="failed", succeeded=0, failed=1, cause="exit code 3", next_action="Try again.")
+    again = [main(call("task_loop/run", step_id="1")), bad]
+    app = make_app(folder, PLAN, APPROVE, MAKE, tasks(shell("exit 3")), *again * 6, END)
+    watch = Watch()
+    result = await app.runs.run(RunRequest("go", approvals="all"), watch)
+    await app.aclose()
+    assert result.status == "limit"
+    assert result.error is not None
+    assert "went round in circles (same failure)" in result.error.message
+    loops = [c for c in watch.chunks if c.type == "tool_call" and '"task_loop/run"' in c.data]
+    assert len(loops) == 4, "the first, and three repeats"
+
+
 async def test_a_list_without_any_plan_is_registered_too(folder: Path) -> None:
     chunks, _ = await run(
         folder, main(call("task_loop.run", task_list=[write("a.txt")])), report(succeeded=1), END

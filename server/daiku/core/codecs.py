@@ -135,19 +135,25 @@ def _calls(
     """The actions as calls; a reference to an earlier action becomes one to its call, one to an
     earlier result becomes its text."""
     ids: dict[str, str] = {}
+    inner: set[str] = set()
     calls: list[ToolCall] = []
 
     def change(target: str) -> JsonValue:
         name, dot, path = target.partition(".")
+        if name in inner:
+            return {"$ref": target}
         if name in ids:
             return {"$ref": ids[name] + dot + path}
         return looked_up(path, known[name], None)
 
     for number, action in enumerate(actions, 1):
+        inner.clear()
+        inner.update(_inner_ids(action.args))
         try:
             args = replaced(action.args, change)
         except LookupError:
-            wrong = next(t for t in refs(action.args) if not _resolvable(t, ids, known))
+            outer = (t for t in refs(action.args) if t.partition(".")[0] not in inner)
+            wrong = next(t for t in outer if not _resolvable(t, ids, known))
             text = f'actions.{number - 1}: "$ref": "{wrong}" names no earlier action'
             return _problem(Unreadable(text), "action_list")
         assert isinstance(args, dict)
@@ -157,6 +163,21 @@ def _calls(
         ids[action.id or str(number)] = call.id
         calls.append(call)
     return tuple(calls)
+
+
+def _inner_ids(value: JsonValue) -> Iterator[str]:
+    """Ids of the operations of a list that is itself an argument: its references are its own business."""
+    match value:
+        case {"operation": str(), "id": str(name)} if name:
+            yield name
+        case dict():
+            for item in value.values():
+                yield from _inner_ids(item)
+        case list():
+            for item in value:
+                yield from _inner_ids(item)
+        case _:
+            return
 
 
 def _resolvable(target: str, ids: Mapping[str, str], known: Mapping[str, str]) -> bool:

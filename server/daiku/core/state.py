@@ -59,6 +59,8 @@ CHECKER = "daiku"
 """The agent of what a run is told when it cannot end like this."""
 PERSON = "user"
 """The agent of what a person says while a run is under way."""
+OUTCOMES = frozenset({"exitCode", "report"})
+"""What a result's data hold when the call was carried out, whatever came of it."""
 PROGRESS = "How the plans stand now:\n"
 NOT_RUN = "The run ended before this was carried out."
 
@@ -289,7 +291,7 @@ def _judged(state: State, event: ToolResponded) -> tuple[bool, Trail]:
 def _carried_out(state: State, event: ToolResponded) -> bool:
     """A command that ran and failed is an outcome, a rejection is a decision: neither is a call
     that could not be carried out."""
-    if event.ok or (event.data is not None and "exitCode" in event.data):
+    if event.ok or (event.data is not None and not OUTCOMES.isdisjoint(event.data)):
         return True
     asked = state.approvals.get(event.id)
     given = state.decisions.get(asked.approval_id) if asked is not None else None
