@@ -595,6 +595,12 @@ export interface PlanChanged {
   plan: Plan;
 }
 
+/** A checklist, a planner's lines, or a plan as JSON; without a session in a new one. */
+export interface PlanImportParams {
+  markdown: string;
+  sessionId?: string | null;
+}
+
 /** The planner hands over a plan with at least one step. */
 export interface PlanMade {
   kind: "plan";
@@ -625,6 +631,30 @@ export interface PlanResult {
   lastSeq: number;
   error?: Failure;
   plan?: Plan;
+}
+
+/** The plan to work; without a session in the one that it is in. */
+export interface PlanRunParams {
+  planId: string;
+  sessionId?: string | null;
+  model?: string | null;
+  approvals?: "ask" | "edits" | "all" | "none" | null;
+  limits?: RunLimitsInput | null;
+  workDoneToken?: number | string | null;
+  partialResultToken?: number | string | null;
+}
+
+/** How the work ended, the plan as it is now, and what is claimed of the work with its proofs. */
+export interface PlanRunResult {
+  runId: string;
+  sessionId: string;
+  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  text: string;
+  usage: Usage;
+  lastSeq: number;
+  error?: Failure;
+  plan?: Plan;
+  report?: Report;
 }
 
 /** What is given replaces what was there. */
@@ -831,6 +861,7 @@ export interface SessionExportParams {
 export interface SessionForkParams {
   sessionId: string;
   atSeq: number;
+  restoreFiles?: boolean;
 }
 
 export interface SessionGetParams {
@@ -1092,6 +1123,9 @@ export interface Requests {
   "daiku/plan/get": [params: PlanRef, result: Plan];
   "daiku/plan/update": [params: PlanUpdateParams, result: Plan];
   "daiku/plan/approve": [params: PlanRef, result: Plan];
+  "daiku/plan/run": [params: PlanRunParams, result: PlanRunResult];
+  "daiku/plan/import": [params: PlanImportParams, result: Plan];
+  "daiku/plan/export": [params: PlanRef, result: TextResult];
   "daiku/checkpoint/list": [params: SessionRef, result: CheckpointListResult];
   "daiku/checkpoint/restore": [params: CheckpointRef, result: RestoreResult];
   "daiku/changes/list": [params: ChangesParams, result: ChangesResult];

@@ -54,6 +54,8 @@ class SessionGetResult(Wire):
 
 class SessionForkParams(SessionRef):
     at_seq: Annotated[int, Field(ge=0)]
+    restore_files: bool = False
+    """Bring back the files that the session changed after that point, as they were then."""
 
 
 ExportFormat = Literal["markdown", "json", "jsonl", "trace"]

@@ -16,6 +16,7 @@ from daiku.lsp.changes import changes_decide, changes_list, changes_original, ch
 from daiku.lsp.connection import Connection
 from daiku.lsp.jsontext import model_json
 from daiku.lsp.opening import Json
+from daiku.lsp.plans import plan_export, plan_import, plan_run
 from daiku.lsp.starts import chat, code, commands, plan, research, resume
 from daiku.lsp.wire import Handler
 from daiku.trace.transcript import export
@@ -66,7 +67,8 @@ async def session_delete(c: Connection, p: api.SessionRef) -> None:
 
 
 async def session_fork(c: Connection, p: api.SessionForkParams) -> BaseModel:
-    return (await c.app()).journal.fork_session(p.session_id, p.at_seq)
+    reviews = (await c.app()).reviews
+    return await reviews.fork(p.session_id, p.at_seq, restore_files=p.restore_files)
 
 
 async def session_export(c: Connection, p: api.SessionExportParams) -> BaseModel:
@@ -168,6 +170,9 @@ METHODS: dict[str, Method] = {
     "daiku/plan/get": plan_get,
     "daiku/plan/update": plan_update,
     "daiku/plan/approve": plan_approve,
+    "daiku/plan/run": plan_run,
+    "daiku/plan/import": plan_import,
+    "daiku/plan/export": plan_export,
     "daiku/checkpoint/list": checkpoint_list,
     "daiku/checkpoint/restore": checkpoint_restore,
     "daiku/changes/list": changes_list,

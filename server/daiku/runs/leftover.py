@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 from daiku.core.cut import cut_middle
 from daiku.domain.base import JsonObject
-from daiku.domain.events import Checkpointed, Chunk, Edited, Restored, Reviewed, ToolCalled, ToolResponded
+from daiku.domain.events import Chunk, ToolCalled, ToolResponded
 from daiku.domain.review import Irrevocable
 from daiku.domain.tools import Effect
+from daiku.runs.forking import taken
 
 OUTSIDE: tuple[Effect | None, ...] = ("command", "network", "mcp", None)
 """Effects beyond the files that checkpoints keep; None: a tool that is not known here now."""
@@ -20,7 +21,7 @@ def irrevocable(
 ) -> tuple[Irrevocable, ...]:
     """The calls with effects that were under way after the checkpoint was taken, nested runs included, with
     their exit codes; those that were refused did nothing and are not among them. `effect` of a tool."""
-    since = next((c.seq for c in chunks if _taken(c) == checkpoint_id), None)
+    since = next((c.seq for c in chunks if taken(c) == checkpoint_id), None)
     if since is None:
         return ()
     ends = {c.event.id: c.event for c in chunks if isinstance(c.event, ToolResponded) and c.seq > since}
@@ -36,16 +37,6 @@ def irrevocable(
             code = _exit_code(end)
             found.append(Irrevocable(command=command, exit_code=code, time=chunk.time))
     return tuple(found)
-
-
-def _taken(chunk: Chunk) -> str | None:
-    match chunk.event:
-        case Checkpointed(checkpoint_id=name) | Edited(checkpoint_id=name) | Reviewed(checkpoint_id=name):
-            return name
-        case Restored(redo=name):
-            return name
-        case _:
-            return None
 
 
 def _command(tool: str, args: JsonObject) -> str:

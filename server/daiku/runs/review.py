@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from daiku.core.review import Blob, Content, FileReview, Hunk, decided, hunks_of, typed
 from daiku.domain.errors import Failure, StaleVersionError
-from daiku.domain.events import Event, Restored, Reviewed
+from daiku.domain.events import Chunk, Event, Restored, Reviewed
 from daiku.domain.patches import FileChange, FileStat, Patch
 from daiku.domain.review import Irrevocable, ReviewDecision
+from daiku.domain.sessions import Session
 from daiku.domain.tools import Effect
+from daiku.runs.forking import copied, first_after
 from daiku.runs.leftover import irrevocable
 from daiku.runs.reviewing import Standing, follow
 from daiku.runs.runs import Runs
@@ -130,6 +133,29 @@ class Reviews:
     async def undo(self, session: str) -> Brought:
         """Bring back all that the last run with edits that stand changed. Raises UsageError."""
         return await self.restore(self._store.last_edits(session))
+
+    async def fork(self, session: str, at_seq: int, *, restore_files: bool = False) -> Session:
+        """The conversation up to `at_seq` as a session of its own, whose undo and review do not touch the
+        other's; with `restore_files` the files are brought back to how they were there."""
+        forked = self._journal.fork_session(session, at_seq, partial(copied, self._store))
+        chunks = self._journal.chunks(session)
+        point = first_after(chunks, at_seq)
+        if restore_files and point is not None and self._store.get(point) is not None:
+            async with self._store.changing:
+                await self._go_back(forked.session_id, chunks, point)
+        return self._journal.get_session(forked.session_id)
+
+    async def _go_back(self, forked: str, chunks: Sequence[Chunk], point: str) -> None:
+        files = self._standing(forked).files
+        returned = await self._store.bring_back(point, into=forked)
+        redo = self._store.need(returned.redo)
+        now = {kept.path: self._store.content(kept.after) for kept in redo.files}
+        stances = {path: typed(files[path], content) for path, content in now.items() if path in files}
+        await self._store.stand(redo.id, stances)
+        if self._journal.get_session(forked).last_seq:
+            stays = irrevocable(chunks, point, self._effect)
+            told = Restored(checkpoint_id=point, files=returned.files, cannot_undo=stays, redo=returned.redo)
+            await self._runs.note(forked, told)
 
     def _effect(self, tool: str) -> Effect | None:
         spec = self._runs.wiring.registry.spec(tool)

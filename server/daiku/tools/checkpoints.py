@@ -258,10 +258,27 @@ class CheckpointStore:
     async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
         return (await self.bring_back(checkpoint_id)).files
 
-    async def bring_back(self, checkpoint_id: str) -> Returned:
+    def copy(self, session: str, ids: Sequence[str], restored: Collection[str]) -> dict[str, str]:
+        """Copies of checkpoints for another session, in this order; their ids by the old ones. `restored`
+        are those that did not stand at that point."""
+        names = {old: long_id("checkpoint") for old in ids}
+        for old in ids:
+            found = self.get(old)
+            if found is not None:
+                changed = {
+                    "id": names[old],
+                    "session": session,
+                    "number": self._records.next_number(session),
+                    "restored": old in restored,
+                    "undid": tuple(names.get(each, each) for each in found.undid),
+                }
+                self._records.write(found.model_copy(update=changed))
+        return names
+
+    async def bring_back(self, checkpoint_id: str, into: str | None = None) -> Returned:
         """Bring back what this checkpoint and the session's later ones kept, each file as the earliest of
         them has it: whole or not at all for texts. A checkpoint of its own is taken first, so that this can
-        be undone in its turn. Raises UsageError where that cannot be."""
+        be undone in its turn; it belongs to the session `into`. Raises UsageError where that cannot be."""
         async with self._lock:
             first, wanted = await asyncio.to_thread(self._since, checkpoint_id)
             before = [Kept(path=path, content=await self._keep(path)) for path in wanted]
@@ -274,7 +291,7 @@ class CheckpointStore:
                     changes.append(change)
                 elif change:
                     in_bytes[path] = data
-            redo = self._begin_return(first, before, wanted)
+            redo = self._begin_return(first, before, wanted, into or first.session)
             stats = await self._workspace.apply(Patch(files=tuple(changes)), "restore") if changes else ()
             for path, data in in_bytes.items():
                 await asyncio.to_thread(self._put_bytes, path, data)
@@ -286,24 +303,24 @@ class CheckpointStore:
             return Returned((*stats, *kinds), redo.id)
 
     def _begin_return(
-        self, first: Checkpoint, before: Sequence[Kept], wanted: Mapping[str, str | None]
+        self, first: Checkpoint, before: Sequence[Kept], wanted: Mapping[str, str | None], session: str
     ) -> Checkpoint:
         later = [c for c in self.list(first.session) if c.number >= first.number]
         kept = tuple(k.model_copy(update={"after": wanted[k.path], "known": True}) for k in before)
         undid = tuple(c.id for c in later if c.kind == "edit" and not c.restored)
-        redo = self._new(first.session, first.run, kept, kind="restore", undid=undid)
+        redo = self._new(session, first.run, kept, kind="restore", undid=undid)
         self._record(redo)
         return redo
 
     def _mark(self, first: Checkpoint, redo: Checkpoint) -> None:
         """The edits since `first` no longer stand; those that a return since then had undone do again where
         that is what was undone now."""
-        stand = set(first.undid) if first.kind == "restore" else set[str]()
-        for c in self.list(first.session):
-            if c.id in stand and c.restored:
-                self._records.write(c.model_copy(update={"restored": False}))
-            elif c.id in redo.undid:
-                self._records.write(c.model_copy(update={"restored": True}))
+        again = first.undid if first.kind == "restore" else ()
+        for ids, restored in ((redo.undid, True), (again, False)):
+            for name in ids:
+                found = self.get(name)
+                if found is not None and found.restored != restored:
+                    self._records.write(found.model_copy(update={"restored": restored}))
 
     def _since(self, checkpoint_id: str) -> tuple[Checkpoint, dict[str, str | None]]:
         first = self.need(checkpoint_id)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from daiku.domain.base import long_id
+from daiku.domain.base import long_id, new_id
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import (
     EPHEMERAL,
@@ -30,6 +31,8 @@ BLOCK = 256
 """Sequence numbers reserved at once: one small write per block instead of one per delta."""
 
 Redact = Callable[[str], str]
+Copies = Callable[[str, Sequence[Chunk]], Mapping[str, str]]
+"""Copies what the chunks of a session name for another one; its new names by the old ones."""
 
 
 class Journal:
@@ -84,7 +87,9 @@ class Journal:
 
     def open_sessions(self) -> set[str]:
         """Those whose last run is not over, because it is under way, paused or was interrupted."""
-        rows = self._db.execute("SELECT id FROM sessions WHERE status IN ('running', 'paused', 'interrupted')")
+        rows = self._db.execute(
+            "SELECT id FROM sessions WHERE status IN ('running', 'paused', 'interrupted')"
+        )
         return {row[0] for row in rows}
 
     def rename_session(self, session: str, title: str) -> Session:
@@ -105,8 +110,9 @@ class Journal:
             lock.release()
         self._writers.pop(session, None)
 
-    def fork_session(self, session: str, at_seq: int) -> Session:
-        """A new session that holds the chunks up to and including `at_seq`, with new run ids."""
+    def fork_session(self, session: str, at_seq: int, copies: Copies | None = None) -> Session:
+        """A new session that holds the chunks up to and including `at_seq`. What they name by an id that
+        only one session can have is renamed: runs, plans, questions; and what `copies` renames."""
         old = self.get_session(session)
         workspace = self._db.execute("SELECT workspace FROM sessions WHERE id = ?", (session,)).fetchone()[0]
         new = self.new_session(old.title, workspace)
@@ -115,19 +121,13 @@ class Journal:
             " WHERE session = ? AND seq <= ? ORDER BY seq",
             (session, at_seq),
         ).fetchall()
-        runs: dict[str, str] = {}
+        names = _new_names(rows)
+        if copies is not None:
+            names |= copies(new.session_id, [_chunk(session, row) for row in rows])
         renamed = [
-            (
-                new.session_id,
-                seq,
-                time,
-                runs.setdefault(run, long_id("run")),
-                runs.setdefault(parent, long_id("run")) if parent else None,
-                agent,
-                type_,
-                data,
-            )
+            (new.session_id, seq, time, names[run], names[parent] if parent else None, agent, type_, new_data)
             for seq, time, run, parent, agent, type_, data in rows
+            for new_data in [_OURS.sub(lambda found: names.get(found[0], found[0]), data)]
         ]
         self._db.execute("BEGIN IMMEDIATE")
         self._db.executemany("INSERT INTO chunks VALUES(?,?,?,?,?,?,?,?)", renamed)
@@ -311,6 +311,26 @@ _SELECT = (
     " COALESCE((SELECT MAX(seq) FROM chunks c WHERE c.session = s.id), 0) FROM sessions s"
 )
 _INSERT = "INSERT INTO chunks VALUES(?,?,?,?,?,?,?,?)"
+
+
+_OURS = re.compile(r"(?:run|appr|input|checkpoint)_[0-9a-f]{16}|plan_[0-9a-f]{8}")
+_NAMING = {"approval_asked": ("appr",), "input_asked": ("input",), "handoff_start": ("run",)}
+"""Events that name something for the first time: a nested run before it has written a word."""
+_PLAN = re.compile(r'"planId":"(plan_[0-9a-f]{8})"')
+
+
+def _new_names(rows: Iterable[tuple[int, str, str, str | None, str, str, str]]) -> dict[str, str]:
+    """New ids for runs, for questions to the person, and for plans that were made or changed here."""
+    names: dict[str, str] = {}
+    for _, _, run, parent, _, type_, data in rows:
+        names |= {old: long_id("run") for old in (run, parent) if old and old not in names}
+        for old in _OURS.findall(data) if type_ in _NAMING else ():
+            prefix = old.partition("_")[0]
+            if prefix in _NAMING[type_] and old not in names:
+                names[old] = long_id(prefix)
+        for old in _PLAN.findall(data) if type_ == "plan" else ():
+            names.setdefault(old, new_id("plan"))
+    return names
 
 
 _Row: TypeAlias = tuple[str, int, str, str, str | None, str, str, str]
