@@ -58,7 +58,10 @@ from daiku.api.opening import ClientOffer, InitializationOptions, ServerOffer
 from daiku.api.plans import (
     CheckpointInfo,
     CheckpointListResult,
+    PlanImportParams,
     PlanRef,
+    PlanRunParams,
+    PlanRunResult,
     PlanUpdateParams,
 )
 from daiku.api.runs import (
@@ -119,6 +122,9 @@ REQUESTS: dict[str, tuple[type[Wire], Result]] = {
     "daiku/plan/get": (PlanRef, Plan),
     "daiku/plan/update": (PlanUpdateParams, Plan),
     "daiku/plan/approve": (PlanRef, Plan),
+    "daiku/plan/run": (PlanRunParams, PlanRunResult),
+    "daiku/plan/import": (PlanImportParams, Plan),
+    "daiku/plan/export": (PlanRef, TextResult),
     "daiku/checkpoint/list": (SessionRef, CheckpointListResult),
     "daiku/checkpoint/restore": (CheckpointRef, RestoreResult),
     "daiku/changes/list": (ChangesParams, ChangesResult),

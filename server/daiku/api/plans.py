@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from daiku.api.base import Id
+from daiku.api.runs import RunStart
 from daiku.domain.base import Wire
-from daiku.domain.plans import Step
+from daiku.domain.handovers import Report
+from daiku.domain.plans import Plan, Step
+from daiku.domain.runs import RunResult
 
 
 class PlanRef(Wire):
@@ -18,6 +21,24 @@ class PlanUpdateParams(PlanRef):
     goal: str | None = None
     summary: str | None = None
     steps: tuple[Step, ...] | None = None
+
+
+class PlanRunParams(RunStart, PlanRef):
+    """The plan to work; without a session in the one that it is in."""
+
+
+class PlanRunResult(RunResult):
+    """How the work ended, the plan as it is now, and what is claimed of the work with its proofs."""
+
+    plan: Plan | None = None
+    report: Report | None = None
+
+
+class PlanImportParams(Wire):
+    """A checklist, a planner's lines, or a plan as JSON; without a session in a new one."""
+
+    markdown: str
+    session_id: Id | None = None
 
 
 class CheckpointInfo(Wire):

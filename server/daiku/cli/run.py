@@ -26,9 +26,10 @@ def run(prompt: tuple[str, ...], **options: Any) -> int:
 
 @click.command(help=say("help.plan"))
 @click.argument("goal", nargs=-1, required=True)
+@click.option("--work", is_flag=True, help=say("help.opt.work"))
 @run_options
-def plan(goal: tuple[str, ...], **options: Any) -> int:
-    return _one(prompt_text(goal), "planner", RunOptions(**options))
+def plan(goal: tuple[str, ...], *, work: bool, **options: Any) -> int:
+    return _one(prompt_text(goal), "team" if work else "planner", RunOptions(**options))
 
 
 @click.command(help=say("help.code"))

@@ -24,6 +24,7 @@ from daiku.domain.events import (
     RunFinished,
     RunStarted,
 )
+from daiku.domain.handovers import Brief
 from daiku.domain.messages import Image
 from daiku.domain.plans import Plan
 from daiku.domain.runs import (
@@ -64,6 +65,8 @@ class RunRequest:
     limits: RunLimits | None = None
     approvals: ApprovalMode = "ask"
     calls: tuple[ToolCall, ...] = ()
+    brief: Brief | None = None
+    """What a stage of work, or the team, is given besides."""
 
 
 @dataclass(slots=True)
@@ -107,6 +110,7 @@ class Runs:
                     context=request.context,
                     images=request.images,
                     calls=request.calls,
+                    brief=request.brief,
                     driven=bool(request.calls) or agent.drive is not None,
                 )
             )
@@ -270,7 +274,9 @@ class Runs:
                 raise _usage(f"There is no approval {approval_id!r} in {run}.", "", "not_found")
             if approval_id in live.record.state.decisions:
                 raise _usage(f"Approval {approval_id} was answered already.", "")
-            wrong = unfit(next(a for a in live.record.state.approvals.values() if a.approval_id == approval_id), given)
+            wrong = unfit(
+                next(a for a in live.record.state.approvals.values() if a.approval_id == approval_id), given
+            )
             if wrong:
                 raise _usage(wrong, "Nothing was decided: the approval is still open.")
             live.given(given)
@@ -312,6 +318,26 @@ class Runs:
             self.wiring.journal.writer(session).write(of, None, "user", events)
         finally:
             lock.release()
+
+    async def keep_plan(self, plan: Plan, session: str | None) -> Plan:
+        """Record a plan from elsewhere, in a new session without one. Raises UsageError."""
+        journal = self.wiring.journal
+        if session is None:
+            session = journal.add_session(self.wiring.workspace_key)
+            journal.touch(session, "completed", title=plan.name[:TITLE_LIMIT])
+        journal.get_session(session)
+        live = next((each for each in self._live.values() if each.session == session), None)
+        if live is not None:
+            live.record(PlanChanged(plan=plan))
+            return plan
+        lock = journal.lock(session)
+        try:
+            chunks = journal.chunks(session)
+            run = chunks[-1].run if chunks else long_id("run")
+            journal.writer(session).write(run, None, "user", (PlanChanged(plan=plan),))
+        finally:
+            lock.release()
+        return plan
 
     def running(self) -> tuple[str, ...]:
         """The runs under way in this process, oldest first."""

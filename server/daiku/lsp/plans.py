@@ -1,0 +1,59 @@
+"""Plans over the wire: worked by the team, read from a text, written as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel
+
+from daiku import api
+from daiku.core.plantext import read_plan_text, to_markdown
+from daiku.core.state import State, apply
+from daiku.core.team import plan_of
+from daiku.core.teamreport import final_report
+from daiku.domain.events import Chunk
+from daiku.domain.handovers import Brief
+from daiku.domain.runs import RunResult
+from daiku.lsp.connection import Connection
+from daiku.lsp.starts import start
+from daiku.runs import RunRequest
+
+
+@dataclass(slots=True)
+class Followed:
+    """The team's own run, folded from its chunks."""
+
+    run: str = ""
+    state: State = field(default_factory=State)
+
+    def hear(self, chunk: Chunk) -> None:
+        """Listen to the run's chunks."""
+        if chunk.parent is None:
+            self.run = self.run or chunk.run
+            self.state = apply(self.state, chunk.event)
+
+
+async def plan_run(c: Connection, p: api.PlanRunParams) -> RunResult:
+    """Let the team work a plan. Whoever asks for it approves of it."""
+    app = await c.app()
+    plan = app.journal.get_plan(p.plan_id)
+    if plan.status == "draft":
+        plan = await app.runs.change_plan(plan.model_copy(update={"status": "approved"}))
+    if p.session_id is None:
+        p = p.model_copy(update={"session_id": app.journal.session_of_plan(plan.plan_id)[0]})
+    followed = Followed()
+    request = RunRequest(plan.goal, agent="team", brief=Brief(request=plan.goal, plan=plan))
+    result = await start(c, p, request, followed.hear)
+    now = plan_of(followed.state) or app.journal.get_plan(plan.plan_id)
+    fields = {name: getattr(result, name) for name in RunResult.model_fields}
+    return api.PlanRunResult(**fields, plan=now, report=final_report(followed.state, now))
+
+
+async def plan_import(c: Connection, p: api.PlanImportParams) -> BaseModel:
+    """A plan from a checklist or another form of a plan."""
+    return await (await c.app()).runs.keep_plan(read_plan_text(p.markdown), p.session_id)
+
+
+async def plan_export(c: Connection, p: api.PlanRef) -> BaseModel:
+    """The plan as a checklist that can be read in again."""
+    return api.TextResult(text=to_markdown((await c.app()).journal.get_plan(p.plan_id)))
