@@ -167,7 +167,7 @@ async def test_an_unsaved_buffer_is_what_is_kept(folder: Path, workspace: Path) 
             found = await super().read(path)
             return type(found)(found.path, self.buffer, version=3)
 
-        async def apply(self, patch: Patch, label: str):
+        async def apply(self, patch: Patch, label: str, *, exact: bool = False):
             (change,) = patch.files
             assert isinstance(change, FileChange)
             assert change.old == self.buffer

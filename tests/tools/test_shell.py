@@ -47,7 +47,7 @@ class Folder:
     async def exists(self, path: str) -> bool:
         return self.locate(path).exists()
 
-    async def apply(self, patch: Patch, label: str) -> tuple[FileStat, ...]:
+    async def apply(self, patch: Patch, label: str, *, exact: bool = False) -> tuple[FileStat, ...]:
         raise NotImplementedError
 
 

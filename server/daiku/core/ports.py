@@ -51,9 +51,10 @@ class Workspace(Protocol):
 
     async def exists(self, path: str) -> bool: ...
 
-    async def apply(self, patch: Patch, label: str) -> tuple[FileStat, ...]:
+    async def apply(self, patch: Patch, label: str, *, exact: bool = False) -> tuple[FileStat, ...]:
         """Apply all of `patch` or nothing. Raises StaleVersionError where a file is no longer the
-        `old` text that its change was made against."""
+        `old` text that its change was made against. `exact`: also an editor that formats what it
+        saves has the last word no more: the texts come to stand as they are, as when they are restored."""
         ...
 
 

@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 REPORT_SECONDS = 0.5
 """How long an editor may take to report the change that it made for us; Neovim waits 150 ms."""
+RELOAD_SECONDS = 3.0
+"""How long an editor may take to notice that a file without unsaved changes is another on the disk."""
 POLL_SECONDS = 0.02
 
 
@@ -69,7 +71,7 @@ class EditorWorkspace:
     async def exists(self, path: str) -> bool:
         return self._documents.at(self.locate(path)) is not None or await self.disk.exists(path)
 
-    async def apply(self, patch: Patch, label: str) -> tuple[FileStat, ...]:
+    async def apply(self, patch: Patch, label: str, *, exact: bool = False) -> tuple[FileStat, ...]:
         """All of `patch` as one applyEdit; what the client cannot do is done on the disk."""
         async with self._one_at_a_time:
             targets = [await self._target(change) for change in patch.files]
@@ -85,6 +87,8 @@ class EditorWorkspace:
                 clean = await self._clean(through)
                 await self._send(through, label)
                 await self._settle(through, clean, label)
+                if exact:
+                    await self._exactly([t for t in through if t.change.path in clean], label)
             if rest:
                 await self.disk.apply(Patch(files=tuple(t.change for t in rest)), label)
             return tuple(stat(change) for change in patch.files)
@@ -146,10 +150,21 @@ class EditorWorkspace:
         try:
             answer: Json = await self._protocol.ask("workspace/applyEdit", params)
         except Refused as error:
+            await self._news(targets)
             raise _stale(first, f"the editor refused the edit ({error.message})") from None
         if not isinstance(answer, dict) or answer.get("applied") is not True:
+            await self._news(targets)
             reason = answer.get("failureReason") if isinstance(answer, dict) else None
             raise _stale(first, f"the editor did not apply the edit ({reason or 'it gave no reason'})")
+
+    async def _news(self, targets: list[Target]) -> None:
+        """An editor that refused has typed-in news that it may tell a moment later: wait for some of it,
+        so that the next try is made against the new text."""
+        waits = [asyncio.ensure_future(t.document.changed.wait()) for t in targets if t.document is not None]
+        if waits:
+            _, late = await asyncio.wait(waits, timeout=REPORT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            for each in late:
+                each.cancel()
 
     # ---- after
 
@@ -186,6 +201,25 @@ class EditorWorkspace:
             await self._protocol.ask("daiku/editor/save", {"uris": uris})
         except Refused as error:
             log.warning("the editor did not save: %s", error.message)
+
+    async def _exactly(self, targets: list[Target], label: str) -> None:
+        """What a formatter made of it on saving goes: the file gets the text that was meant, and an editor
+        without unsaved changes takes it from there."""
+        for target in targets:
+            change, document = target.change, self._documents.at(target.to or target.path)
+            now = await self._disk_text(change.to or change.path)
+            unsaved = document is not None and document.text != now
+            if change.kind not in ("edit", "create") or now in (None, change.new) or unsaved:
+                continue
+            back = FileChange(path=change.path, kind="edit", old=now, new=change.new)
+            if document is not None:
+                document.changed.clear()
+            await self.disk.apply(Patch(files=(back,)), label)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(RELOAD_SECONDS):
+                    while document is not None and document.text != change.new:
+                        await document.changed.wait()
+                        document.changed.clear()
 
     async def _arrived(self, target: Target) -> bool:
         """True where disk or editor show the change of a file that was closed."""

@@ -292,7 +292,7 @@ class CheckpointStore:
                 elif change:
                     in_bytes[path] = data
             redo = self._begin_return(first, before, wanted, into or first.session)
-            stats = await self._workspace.apply(Patch(files=tuple(changes)), "restore") if changes else ()
+            stats = await self._workspace.apply(Patch(files=tuple(changes)), "restore", exact=True) if changes else ()
             for path, data in in_bytes.items():
                 await asyncio.to_thread(self._put_bytes, path, data)
             self._mark(first, redo)

@@ -48,7 +48,8 @@ class DiskWorkspace:
     async def exists(self, path: str) -> bool:
         return self.locate(path).exists()
 
-    async def apply(self, patch: Patch, label: str) -> tuple[FileStat, ...]:  # the label is for editors
+    async def apply(self, patch: Patch, label: str, *, exact: bool = False) -> tuple[FileStat, ...]:
+        # The label and `exact` are for editors.
         async with self._lock:
             return await asyncio.to_thread(self._apply, patch)
 

@@ -8,6 +8,7 @@ const Mocha = require(process.env.DAIKU_LAB_MOCHA);
 exports.run = () => {
   const folder = process.env.DAIKU_LAB_TESTS;
   const mocha = new Mocha({ ui: "bdd", color: false, timeout: 30_000, reporter: "spec" });
+  if (process.env.DAIKU_LAB_GREP) mocha.grep(process.env.DAIKU_LAB_GREP);
   for (const name of readdirSync(folder).sort()) {
     if (name.endsWith(".cjs")) mocha.addFile(path.join(folder, name));
   }
