@@ -6,6 +6,7 @@ import pytest
 
 from daiku.core.choosing import Wanted, choices, left_out_text, part_of, shown_hunks, unfit
 from daiku.core.diff import patch_diff
+from daiku.core.evidence import unproven
 from daiku.core.refusal import Refusal
 from daiku.core.review import Blob, FileReview, decided, edited, hunks_of, typed
 from daiku.core.state import fold
@@ -18,6 +19,8 @@ from daiku.domain.events import (
     Reviewed,
     RunFinished,
     RunStarted,
+    ToolCalled,
+    ToolResponded,
 )
 from daiku.domain.messages import UserMessage
 from daiku.domain.patches import FileChange, FileStat, Patch
@@ -125,6 +128,19 @@ def test_what_was_taken_back_comes_after_the_results_of_calls_under_way() -> Non
     state = fold((*under_way, Reviewed(decision="reject", path="a.py", hunks=1)))
     assert not isinstance(state.messages[-1], UserMessage)
     assert len(state.held) == 1
+
+
+def test_checks_that_passed_before_something_was_taken_back_prove_nothing() -> None:
+    call = ToolCall(id="c1", tool="shell/run", args={"command": "pytest"})
+    run = (
+        RunStarted(prompt="go"),
+        MessageSaid(role="assistant", text="", calls=(call,)),
+        ToolCalled(id="c1", tool="shell/run", args=call.args),
+        ToolResponded(id="c1", tool="shell/run", ok=True, result="", data={"exitCode": 0}),
+    )
+    assert not unproven(["pytest"], fold(run).done)
+    assert not unproven(["pytest"], fold((*run, Reviewed(decision="accept", path="a", hunks=1))).done)
+    assert unproven(["pytest"], fold((*run, Reviewed(decision="reject", path="a", hunks=1))).done)
 
 
 # ---- hunks of an edit that is not made yet

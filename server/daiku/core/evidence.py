@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import NamedTuple
@@ -54,6 +54,11 @@ def did_keep(done: Done, event: Checkpointed) -> Done:
         checkpoints=_with(done.checkpoints, event.checkpoint_id),
         proofs=tuple(p for p in done.proofs if p.kind == "diff"),
     )
+
+
+def did_undo(done: Done, paths: Collection[str]) -> Done:
+    """The person took changes of these files back: what was shown before is not shown any more."""
+    return done._replace(proofs=tuple(p for p in done.proofs if p.kind == "diff" and p.subject not in paths))
 
 
 def did_begin(done: Done, event: ToolCalled) -> Done:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Never, TypeVar, assert_never
 
 from daiku.core.context import is_rules, render_prompt, rules_message, summary_message, undone_note
-from daiku.core.evidence import Done, did_begin, did_edit, did_hand_over, did_keep, did_respond
+from daiku.core.evidence import Done, did_begin, did_edit, did_hand_over, did_keep, did_respond, did_undo
 from daiku.core.planning import progress_note
 from daiku.core.refs import filled
 from daiku.core.repetition import Trail, closed, edited, replied, responded, told
@@ -83,6 +83,7 @@ class State(NamedTuple):
 
     started_run: bool = False
     prompt: str = ""
+    request: str = ""
     mode: Mode = "act"
     model: str = ""
     limits: RunLimits = RunLimits()
@@ -191,12 +192,14 @@ def _with_plan(plans: tuple[Plan, ...], plan: Plan) -> tuple[Plan, ...]:
 
 def _begun(state: State, event: RunStarted) -> State:
     progress = progress_note(state.plans)
-    said = render_prompt(event.prompt, event.context)
+    request = event.told or event.prompt
+    said = render_prompt(request, event.context)
     asked = UserMessage(text=f"{said}\n\n{PROGRESS}{progress}" if progress else said, images=event.images)
     settled = _settled(state)
     return State(
         started_run=True,
         prompt=event.prompt,
+        request=request,
         mode=event.mode,
         model=event.model,
         limits=event.limits.model_copy(update=UNBOUND) if event.driven else event.limits,
@@ -336,7 +339,10 @@ def _noticed(state: State, event: Notice) -> State:
 def _undone(state: State, event: Reviewed | Restored) -> State:
     """What the person took back is told to the model: its own edits are no longer what it remembers."""
     note = undone_note(event)
-    return _told(state, UserMessage(text=note)) if note else state
+    if not note:
+        return state
+    paths = [event.path] if isinstance(event, Reviewed) else [file.path for file in event.files]
+    return _told(state._replace(done=did_undo(state.done, paths)), UserMessage(text=note))
 
 
 def _told(state: State, said: UserMessage) -> State:
@@ -349,7 +355,7 @@ def _compacted(state: State, event: Compacted) -> State:
     kept = state.messages[len(state.messages) - event.kept :] if event.kept else ()
     rules = (rules_message(tuple(state.rules.values())),) if state.rules else ()
     latest = tuple(m for m in kept if not is_rules(m))
-    summary = summary_message(event.summary, state.prompt if not state.finished else "", state.plans)
+    summary = summary_message(event.summary, state.request if not state.finished else "", state.plans)
     return state._replace(
         messages=(summary, *rules, *latest),
         began=0,
