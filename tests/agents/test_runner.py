@@ -316,7 +316,7 @@ async def test_a_run_that_was_cut_off_goes_on_with_its_next_command(tmp_path: Pa
     def listen(chunk: Any) -> None:
         watch(chunk)
         if chunk.type == "tool_response" and watch.types().count("tool_response") == 2:
-            first.runs.find(chunk.run).pause()  # pyright: ignore[reportOptionalMemberAccess]  # it is under way
+            first.runs._live[chunk.run].pause()  # at once: what runs.pause does comes a turn later
 
     request = RunRequest("Run.", agent="runner", approvals="all")
     begun = await first.runs.run(request, listen)

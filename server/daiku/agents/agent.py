@@ -43,7 +43,7 @@ class Agent:
     As a stage of work: `brief` is what it gives to a stage of its own (for a state, an agent and a
     request), `request` is what it is told for a Brief, `hand_back` what its finished run
     hands over, read from the state, or why there is nothing fit to be handed over. With `drive` it
-    has no model of its own: its next reply is worked out from the state. All four are pure."""
+    has no model of its own: its next reply is worked out from the state. All four are pure. With `reads_code` its brief brings the changed files as they are."""
 
     name: str
     prompt: str
@@ -53,6 +53,7 @@ class Agent:
     brief: Callable[[State, str, str], Brief] | None = None
     request: Callable[[Brief], str] | None = None
     hand_back: Callable[[State], Handover | Unreadable] | None = None
+    reads_code: bool = False
     drive: Callable[[State, ApprovalMode], Reply] | None = None
     extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -96,6 +97,7 @@ RUNNER = Agent(
     prompt="agents/runner",
     tools=(*LOOKING, "shell/*", "files/write", "files/edit", "files/patch"),
     role=RUN,
+    reads_code=True,
     request=run_request,
     hand_back=commands_run,
 )

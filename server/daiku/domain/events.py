@@ -26,8 +26,8 @@ from daiku.domain.tools import ToolCall, ToolImage
 class RunStarted(Wire):
     """First event of a run. `prompt` is what the person said; `images` and `context` what came along.
     With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are
-    worked out, not asked of a model; what bounds a model's rounds does not bound them. `brief` is what
-    a stage of work was given; `tainted`: text from outside is in it."""
+    worked out, not asked of a model; what bounds a model's rounds does not bound them. `told` is what
+    the agent reads in place of the prompt, made from `brief`, what a stage of work was given; `tainted`: text from outside is in it."""
 
     type: ClassVar[str] = "run_started"
     prompt: str
@@ -39,6 +39,7 @@ class RunStarted(Wire):
     calls: tuple[ToolCall, ...] = ()
     driven: bool = False
     brief: Brief | None = None
+    told: str = ""
     tainted: bool = False
 
 

@@ -1,0 +1,113 @@
+"""What a stage of work is given beyond its request: the plan, and what a session's past has to say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from daiku.agents.agent import Agent
+from daiku.core.evidence import Done, did_begin, did_edit, did_keep, did_respond
+from daiku.core.fileblocks import render_file_blocks
+from daiku.core.planning import find_step
+from daiku.core.ports import Workspace
+from daiku.core.research import gather
+from daiku.domain.errors import DaikuError, Failure, UsageError
+from daiku.domain.events import (
+    Checkpointed,
+    Chunk,
+    Edited,
+    PlanChanged,
+    RunStarted,
+    ToolCalled,
+    ToolResponded,
+)
+from daiku.domain.handovers import Brief, EditsMade, Findings
+from daiku.domain.plans import Plan
+from daiku.domain.research import Research
+
+CODE_LIMIT = 40_000
+"""Characters of changed files that a stage is shown."""
+FILE_LIMIT = 16_000
+"""A longer file is named, and read by the stage itself where it needs it."""
+
+
+def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: str = "") -> Brief:
+    """The brief for a single stage in a session: its plan and step (the newest plan that has it), what was
+    found out and changed there so far. Raises UsageError (not_found)."""
+    plans: dict[str, Plan] = {}
+    research, done = Research(), Done()
+    for chunk in past:
+        research = gather(research, chunk.event)
+        match chunk.event:
+            case PlanChanged(plan=plan):
+                plans.pop(plan.plan_id, None)
+                plans[plan.plan_id] = plan
+            case Edited():
+                done = did_edit(done, chunk.event)
+            case Checkpointed():
+                done = did_keep(done, chunk.event)
+            case ToolCalled():
+                done = did_begin(done, chunk.event)
+            case ToolResponded():
+                done = did_respond(done, chunk.event)
+            case RunStarted(brief=Brief(findings=Findings() as found)):
+                research = _together(research, found)
+            case _:
+                pass
+    plan, step = _place(list(plans.values()), plan_id, step_id)
+    return Brief(
+        request=request,
+        plan=plan,
+        step_id=step,
+        findings=Findings(**dict(research)) if research.results else None,
+        edits=EditsMade(files=done.files, checkpoints=done.checkpoints) if done.files else None,
+        proofs=done.proofs,
+    )
+
+
+async def told(agent: Agent, brief: Brief, workspace: Workspace) -> tuple[str, Brief]:
+    """What `agent` is told, and the brief with the code that it asks to be shown."""
+    if agent.reads_code and not brief.code and brief.edits is not None:
+        brief = brief.model_copy(update={"code": await _code(brief.edits, workspace)})
+    return (brief.request if agent.request is None else agent.request(brief)), brief
+
+
+async def _code(edits: EditsMade, workspace: Workspace) -> str:
+    """The changed files as they are now, as many as there is room for; the others are named."""
+    files: list[tuple[str, str]] = []
+    others: list[str] = []
+    room = CODE_LIMIT
+    for stat in edits.files:
+        if stat.kind == "delete":
+            others.append(f"`{stat.path}` was deleted.")
+            continue
+        try:
+            text = (await workspace.read(stat.path)).text
+        except DaikuError as error:
+            others.append(f"`{stat.path}`: {error.failure.message}")
+            continue
+        if len(text) > min(FILE_LIMIT, room):
+            others.append(f"`{stat.path}` has {len(text)} characters: files/read shows it.")
+            continue
+        room -= len(text)
+        files.append((stat.path, text))
+    return "\n\n".join(part for part in (render_file_blocks(files), "\n".join(others)) if part)
+
+
+def _place(plans: list[Plan], plan_id: str, step_id: str) -> tuple[Plan | None, str]:
+    """The plan and the step's own id. Raises UsageError (not_found)."""
+    if not (plan_id or step_id):
+        return (plans[-1] if plans else None), ""
+    named = [p for p in reversed(plans) if not plan_id or p.plan_id == plan_id]
+    for plan in named:
+        if not step_id:
+            return plan, ""
+        if (step := find_step(plan, step_id)) is not None:
+            return plan, step.step_id
+    what = f"step {step_id!r}" if named or not plan_id else f"plan {plan_id!r}"
+    raise UsageError(Failure(kind="not_found", message=f"There is no {what} in this conversation."))
+
+
+def _together(research: Research, found: Findings) -> Research:
+    known = {finding.url for finding in research.results}
+    news = tuple(finding for finding in found.results if finding.url not in known)
+    return research.model_copy(update={"results": (*research.results, *news)})
