@@ -203,7 +203,7 @@ export interface CommandOutcome {
   callId: string;
 }
 
-/** `commands` to run as they are, or an `instruction` that the runner turns into commands. */
+/** `commands` to run as they are, or an `instruction`, the plan or one of its steps that the runner turns into commands. */
 export interface CommandsParams {
   sessionId?: string | null;
   model?: string | null;
@@ -213,6 +213,8 @@ export interface CommandsParams {
   partialResultToken?: number | string | null;
   instruction?: string | null;
   commands?: string[];
+  planId?: string | null;
+  stepId?: string | null;
 }
 
 export interface CommandsResult {
@@ -633,7 +635,7 @@ export interface PlanResult {
   plan?: Plan;
 }
 
-/** The plan to work; without a session in the one that it is in. */
+/** The plan to work, or one step of it; without a session in the one that it is in. */
 export interface PlanRunParams {
   planId: string;
   sessionId?: string | null;
@@ -642,6 +644,7 @@ export interface PlanRunParams {
   limits?: RunLimitsInput | null;
   workDoneToken?: number | string | null;
   partialResultToken?: number | string | null;
+  stepId?: string | null;
 }
 
 /** How the work ended, the plan as it is now, and what is claimed of the work with its proofs. */
@@ -820,7 +823,7 @@ export interface RunResult {
   error?: Failure;
 }
 
-/** First event of a run. `prompt` is what the person said; `images` and `context` what came along. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, not asked of a model; what bounds a model's rounds does not bound them. `brief` is what a stage of work was given; `tainted`: text from outside is in it. */
+/** First event of a run. `prompt` is what the person said; `images` and `context` what came along. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, not asked of a model; what bounds a model's rounds does not bound them. `told` is what the agent reads in place of the prompt, made from `brief`, what a stage of work was given; `tainted`: text from outside is in it. */
 export interface RunStarted {
   prompt: string;
   mode: "ask" | "plan" | "act";
@@ -831,6 +834,7 @@ export interface RunStarted {
   calls: ToolCall[];
   driven: boolean;
   brief?: Brief;
+  told: string;
   tainted: boolean;
 }
 

@@ -1,10 +1,11 @@
-"""Reading a session's chunks back: the events of its top-level runs."""
+"""Reading a session's chunks back: the events of its top-level runs, the state of one, who asked what."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from daiku.domain.events import Chunk, Event, RunStarted
+from daiku.core.state import State, fold
+from daiku.domain.events import ApprovalAsked, Chunk, Event, InputAsked, RunFinished, RunStarted
 
 
 def events_of(chunks: Sequence[Chunk], until_run: str | None = None) -> list[Event]:
@@ -18,3 +19,34 @@ def events_of(chunks: Sequence[Chunk], until_run: str | None = None) -> list[Eve
 
 def last_start(chunks: Sequence[Chunk]) -> Chunk:
     return next(c for c in reversed(chunks) if isinstance(c.event, RunStarted) and c.parent is None)
+
+
+def state_of(chunks: Sequence[Chunk], run: str) -> State:
+    """The state of `run`, a nested one too."""
+    own = [c for c in chunks if c.run == run]
+    if own[0].parent is None:
+        return fold(events_of(chunks, until_run=run))
+    return fold(c.event for c in own)
+
+
+def asked_by(chunks: Sequence[Chunk], question: str) -> str | None:
+    """The run that asked for an approval or an answer of that id."""
+    for chunk in chunks:
+        match chunk.event:
+            case ApprovalAsked(approval_id=key) | InputAsked(input_id=key) if key == question:
+                return chunk.run
+            case _:
+                pass
+    return None
+
+
+def open_below(chunks: Sequence[Chunk], run: str) -> tuple[Chunk, ...]:
+    """The starts of nested runs of `run` that have no end, the innermost first."""
+    ended = {c.run for c in chunks if isinstance(c.event, RunFinished)}
+    below, found = {run}, list[Chunk]()
+    for chunk in chunks:
+        if isinstance(chunk.event, RunStarted) and chunk.parent in below:
+            below.add(chunk.run)
+            if chunk.run not in ended:
+                found.insert(0, chunk)
+    return tuple(found)

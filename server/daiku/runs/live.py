@@ -17,6 +17,7 @@ from daiku.core.context import transcript
 from daiku.core.decide import Rules
 from daiku.core.guard import Verdict, remembered, verdict
 from daiku.core.parse import Unreadable
+from daiku.core.ports import Workspace
 from daiku.core.prefix import first_divergence
 from daiku.core.state import Recorder, State
 from daiku.core.words.events import localised
@@ -147,6 +148,10 @@ class LiveRun:
         return Brief(request=request) if make is None else make(self.record.state, agent, request)
 
     @property
+    def wiring(self) -> Wiring:
+        return self._wiring
+
+    @property
     def registry(self) -> ToolRegistry:
         return self._wiring.registry
 
@@ -154,10 +159,11 @@ class LiveRun:
         """What the journal holds of this session."""
         return self._wiring.journal.chunks(self.session)
 
-    def child(self, agent: Agent, run: str, state: State) -> LiveRun:
-        """A nested run of `agent` in the same session: same listener, approvals, budget and trace."""
+    def child(self, agent: Agent, run: str, state: State, wiring: Wiring | None = None) -> LiveRun:
+        """A nested run of `agent` in the same session: same listener, approvals, budget and trace; with
+        `wiring` it works somewhere else."""
         nested = LiveRun(
-            self._wiring,
+            wiring or self._wiring,
             agent,
             run,
             self.session,
@@ -183,6 +189,11 @@ class LiveRun:
             self._agent, state.mode, wiring.roots, bool(self._tools), told, trusted=wiring.trusted
         )
         self._offered = self._settle.servers.version if self._settle is not None else 0
+
+    @property
+    def workspace(self) -> Workspace:
+        """The files that this run may see and change."""
+        return self._wiring.workspace
 
     @property
     def agent(self) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
-from daiku.agents.agent import find_agent
+from daiku.agents.agent import Agent, find_agent
 from daiku.core import loop
 from daiku.core.choosing import unfit
 from daiku.core.state import State, fold
@@ -35,10 +36,12 @@ from daiku.domain.runs import (
     RunResult,
 )
 from daiku.domain.tools import ToolCall
+from daiku.runs.briefing import told
 from daiku.runs.ending import end, time_is_up, unexpected
 from daiku.runs.handoff import hand_over
-from daiku.runs.history import events_of, last_start
+from daiku.runs.history import events_of, last_start, state_of
 from daiku.runs.live import LiveRun
+from daiku.runs.onrecord import end_on_record, from_record, reopened
 from daiku.runs.taskloop import TaskWork
 from daiku.runs.waiting import Paused
 from daiku.runs.wiring import Wiring
@@ -101,22 +104,30 @@ class Runs:
             live = LiveRun(wiring, agent, run, session, state, listen, request.approvals)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             wiring.journal.touch(session, "running", model, title)
+            text, brief = await self._told(agent, request)
             live.record(
                 RunStarted(
                     prompt=request.text,
+                    told=text,
                     mode=request.mode,
                     model=model,
                     limits=request.limits or wiring.config.limits,
                     context=request.context,
                     images=request.images,
                     calls=request.calls,
-                    brief=request.brief,
+                    brief=brief,
                     driven=bool(request.calls) or agent.drive is not None,
                 )
             )
             return await self._drive(live)
         finally:
             lock.release()
+
+    async def _told(self, agent: Agent, request: RunRequest) -> tuple[str, Brief | None]:
+        """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
+        if request.calls or agent.request is None:
+            return "", request.brief
+        return await told(agent, request.brief or Brief(request=request.text), self.wiring.workspace)
 
     async def resume(self, run: str, listen: Listener, approvals: ApprovalMode = "ask") -> RunResult:
         """Go on with a paused or interrupted run; a finished one repeats its result. Raises
@@ -209,9 +220,9 @@ class Runs:
         starts = [c for c in tail if isinstance(c.event, RunStarted) and c.parent is None]
         if state.started_run and state.finished is None:
             last = starts[-1] if starts else last_start(journal.chunks(session))
-            agent = find_agent(last.agent)
-            live = LiveRun(self.wiring, agent, last.run, session, state, listen, "none")
-            end(live, "cancelled", None)
+            chunks = journal.chunks(session)
+            live = from_record(self.wiring, chunks, last.run, state, listen)
+            end_on_record(live, chunks, listen)
             state = live.record.state
         return state
 
@@ -220,6 +231,8 @@ class Runs:
     async def pause(self, run: str) -> RunResult:
         """Stop at the next boundary; the run can be resumed. Raises UsageError (not_found)."""
         live = self._need(run)
+        while live.parent is not None:
+            live = self._need(live.parent)
         live.pause()
         if live.task is not None:
             await asyncio.wait({live.task})
@@ -243,11 +256,9 @@ class Runs:
         lock = journal.lock(session)
         try:
             chunks = journal.chunks(session)
-            state = fold(events_of(chunks, until_run=run))
-            agent = next(c.agent for c in chunks if c.run == run)
-            live = LiveRun(self.wiring, find_agent(agent), run, session, state, _nobody, "none")
-            if state.finished is None:
-                end(live, "cancelled", None)
+            live = from_record(self.wiring, chunks, run, state_of(chunks, run))
+            if live.record.state.finished is None:
+                end_on_record(live, chunks)
                 self._note(live)
             return live.result()
         finally:
@@ -268,7 +279,7 @@ class Runs:
     ) -> None:
         """Answer an approval; also of a run that is not under way: it will find the answer."""
         given = ApprovalGiven(approval_id=approval_id, decision=decision, feedback=feedback, hunks=hunks)
-        with _Access(self, self._asking(run, approval_id)) as live:
+        with self._asking(run, approval_id) as live:
             asked = {a.approval_id for a in live.record.state.approvals.values()}
             if approval_id not in asked:
                 raise _usage(f"There is no approval {approval_id!r} in {run}.", "", "not_found")
@@ -283,7 +294,7 @@ class Runs:
 
     async def answer(self, run: str, input_id: str, text: str) -> None:
         """Answer a question of the run; also of one that is not under way."""
-        with _Access(self, self._asking(run, input_id)) as live:
+        with self._asking(run, input_id) as live:
             asked = {i.input_id for i in live.record.state.inputs.values()}
             if input_id not in asked:
                 raise _usage(f"There is no question {input_id!r} in {run}.", "", "not_found")
@@ -351,18 +362,15 @@ class Runs:
         if tasks:
             await asyncio.wait(tasks)
 
-    def _asking(self, run: str, question: str) -> str:
-        """The run that asked: `run`, or the nested one of it that did."""
+    def _asking(self, run: str, question: str) -> AbstractContextManager[LiveRun]:
+        """The run that asked: `run`, or the nested one of it that did; under way, or on record."""
         for live in self._live.values():
             state = live.record.state
             approvals = {a.approval_id for a in state.approvals.values()}
             if question in approvals | {i.input_id for i in state.inputs.values()}:
-                return live.run
-        return run
-
-    def find(self, run: str) -> LiveRun | None:
-        """The run if it is under way in this process."""
-        return self._live.get(run)
+                return nullcontext(live)
+        live = self._live.get(run)
+        return reopened(self.wiring, run, question) if live is None else nullcontext(live)
 
     def _need(self, run: str) -> LiveRun:
         live = self._live.get(run)
@@ -372,35 +380,5 @@ class Runs:
         return live
 
 
-class _Access:
-    """A run to write one event to: the live one, else its journal under the session's lock."""
-
-    def __init__(self, runs: Runs, run: str) -> None:
-        self._runs = runs
-        self._run = run
-        self._release: Callable[[], None] = lambda: None
-
-    def __enter__(self) -> LiveRun:
-        live = self._runs.find(self._run)
-        if live is not None:
-            return live
-        wiring = self._runs.wiring
-        session = wiring.journal.session_of_run(self._run)
-        self._release = wiring.journal.lock(session).release
-        chunks = wiring.journal.chunks(session)
-        state = fold(events_of(chunks, until_run=self._run))
-        agent = find_agent(next(c.agent for c in chunks if c.run == self._run))
-        live = LiveRun(wiring, agent, self._run, session, state, _nobody, "ask")
-        live.prepare()
-        return live
-
-    def __exit__(self, *_: object) -> None:
-        self._release()
-
-
 def _usage(message: str, hint: str, kind: str = "usage") -> UsageError:
     return UsageError(Failure.model_validate({"kind": kind, "message": message, "hint": hint}))
-
-
-def _nobody(_: Chunk) -> None:
-    """A listener for writes that no front follows."""
