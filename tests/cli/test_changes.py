@@ -61,3 +61,12 @@ def test_nothing_to_undo_an_unknown_session_and_a_foreign_checkpoint_are_told(
 def test_an_undone_session_replays_to_the_same_events(daiku: Daiku, session: str) -> None:
     daiku("sessions", "undo", session)
     assert json.loads(daiku("sessions", "replay", session, "--json").out)["difference"] is None
+
+
+def test_a_deleted_conversation_leaves_no_contents_behind(
+    daiku: Daiku, session: str, daiku_home: Path
+) -> None:
+    kept = daiku_home / "checkpoints"
+    assert [p for p in kept.rglob("*") if p.is_file()]
+    assert daiku("sessions", "delete", session).code == 0
+    assert not [p for p in kept.rglob("*") if p.is_file()]

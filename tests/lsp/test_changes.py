@@ -8,6 +8,7 @@ from typing import Any
 
 from daiku import api
 from tests.lsp.conftest import Whole, connected
+from tests.lsp.test_editor import FULL, FakeEditor
 
 Script = Callable[..., str]
 
@@ -288,3 +289,73 @@ async def test_unknown_sessions_files_and_hunks_are_refused(workspace: Path, scr
                 "daiku/changes/decide", {"sessionId": session, "decision": "reject", **params}
             )
             assert error.data["kind"] == "stale"
+
+
+# ---- in an editor: unsaved text, versions
+
+
+async def test_a_rejection_is_a_versioned_edit_of_the_open_text_and_keeps_unsaved_typing(
+    workspace: Path, script: Script
+) -> None:
+    (workspace / "a.txt").write_text(BEFORE)
+    async with connected(workspace, capabilities={"workspace": FULL}) as server:
+        editor = FakeEditor(server.client)
+        uri = editor.open(workspace / "a.txt", BEFORE)
+        session = await worked(server, script(TWO, {"text": "done"}))
+        typed = editor.texts[uri].replace("line 9\n", "line nine, not saved\n")
+        editor.type(uri, typed)
+        (file,) = await changes(server, session)
+        assert not any(h["touched"] for h in file["hunks"])
+        await decide(server, session, "reject", path="a.txt", hunkIds=[file["hunks"][0]["hunkId"]])
+        assert editor.texts[uri] == typed.replace("LINE 3\nmore\n", "line 3\n")
+        (change,) = editor.edits[-1]["edit"]["documentChanges"]
+        assert change["textDocument"]["version"] is not None
+        assert len(change["edits"]) == 1
+        original = await server.client.request(
+            "daiku/changes/original", {"sessionId": session, "path": "a.txt"}
+        )
+        assert original["text"] == BEFORE.replace("line 9\n", "line nine, not saved\n")
+
+
+async def test_typing_while_a_rejection_is_on_its_way_is_never_overwritten(
+    workspace: Path, script: Script
+) -> None:
+    (workspace / "a.txt").write_text(BEFORE)
+    async with connected(workspace, capabilities={"workspace": FULL}) as server:
+        editor = FakeEditor(server.client)
+        uri = editor.open(workspace / "a.txt", BEFORE)
+        session = await worked(server, script(TWO, {"text": "done"}))
+
+        def late(params: Any) -> Any:
+            editor.type(uri, "typed at that moment\n" + editor.texts[uri])
+            return editor.apply(params)
+
+        server.client.on["workspace/applyEdit"] = late
+        before = editor.texts[uri]
+        error = await server.client.refused(
+            "daiku/changes/decide", {"sessionId": session, "decision": "reject", "path": "a.txt"}
+        )
+        assert error.data["kind"] == "stale"
+        assert editor.texts[uri] == "typed at that moment\n" + before
+        server.client.on["workspace/applyEdit"] = editor.apply
+        await decide(server, session, "reject", path="a.txt")
+        assert editor.texts[uri] == "typed at that moment\n" + BEFORE
+        chunks = (await server.client.request("daiku/session/get", {"sessionId": session}))["chunks"]
+        assert [c["type"] for c in chunks].count("review") == 1
+
+
+async def test_line_ends_an_encoding_and_a_missing_last_line_end_are_kept(
+    workspace: Path, script: Script
+) -> None:
+    text = BEFORE.replace("line 9", "ｌｉｎｅ 九").replace("\n", "\r\n").removesuffix("\r\n")
+    data = b"\xff\xfe" + text.encode("utf-16-le")
+    (workspace / "a.txt").write_bytes(data)
+    edits = edit_of("a.txt", ("line 3\r\n", "三\r\n"), ("line 15\r\n", ""), ("line 20", "line 20\r\nend"))
+    async with connected(workspace) as server:
+        session = await worked(server, script(edits, {"text": "done"}))
+        assert (workspace / "a.txt").read_bytes() != data
+        (file,) = await changes(server, session)
+        assert [h["oldStart"] for h in file["hunks"]] == [3, 15, 20]
+        for hunk in file["hunks"]:
+            await decide(server, session, "reject", hunkIds=[hunk["hunkId"]])
+        assert (workspace / "a.txt").read_bytes() == data

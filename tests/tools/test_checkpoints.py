@@ -267,6 +267,23 @@ async def test_that_old_ones_went_is_said(folder: Path, workspace: Path) -> None
     assert "old checkpoints went" in told[0]
 
 
+async def test_what_a_forgotten_session_kept_goes_with_it_but_not_what_others_hold(
+    folder: Path, workspace: Path
+) -> None:
+    (workspace / "a").write_text("shared")
+    (workspace / "b").write_text("own")
+    s = store(folder, workspace)
+    gone = await s.take("s", "r", ["a", "b"])
+    left = await s.take("t", "r", ["a"])
+    s.forget("s")
+    assert s.list("s") == ()
+    assert s.get(gone) is None
+    assert len([p for p in (folder / "contents").rglob("*") if p.is_file()]) == 1
+    (workspace / "a").write_text("1")
+    await s.restore(left)
+    assert (workspace / "a").read_text() == "shared"
+
+
 # ---- nested repositories, several folders
 
 

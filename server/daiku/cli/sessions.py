@@ -36,6 +36,8 @@ from daiku.domain.events import (
 from daiku.domain.sessions import Session
 from daiku.runs.replay import replay as replayed
 from daiku.settings import home, secrets_of
+from daiku.tools.checkpoints import CheckpointStore
+from daiku.tools.disk import DiskWorkspace
 from daiku.trace.export import as_jsonl, write_trace
 from daiku.trace.journal import Journal
 from daiku.trace.transcript import export
@@ -102,6 +104,7 @@ def export_(session: str, form: ExportFormat) -> None:
 def delete(session: str) -> None:
     with _journal() as journal:
         journal.delete_session(session)
+    CheckpointStore(home(os.environ) / "checkpoints", DiskWorkspace(())).forget(session)
     (home(os.environ) / "traces" / f"{session}.jsonl").unlink(missing_ok=True)
     click.echo(say("deleted", session=session))
 

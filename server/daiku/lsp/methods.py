@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
@@ -63,7 +64,9 @@ async def session_get(c: Connection, p: api.SessionGetParams) -> str:
 
 
 async def session_delete(c: Connection, p: api.SessionRef) -> None:
-    (await c.app()).journal.delete_session(p.session_id)
+    app = await c.app()
+    app.journal.delete_session(p.session_id)
+    await asyncio.to_thread(app.checkpoints.forget, p.session_id)
 
 
 async def session_fork(c: Connection, p: api.SessionForkParams) -> BaseModel:

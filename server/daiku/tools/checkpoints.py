@@ -258,6 +258,10 @@ class CheckpointStore:
     async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
         return (await self.bring_back(checkpoint_id)).files
 
+    def forget(self, session: str) -> None:
+        """Let go of a session's checkpoints, and of what no other session's hold."""
+        self._sweeping.forget(session)
+
     def copy(self, session: str, ids: Sequence[str], restored: Collection[str]) -> dict[str, str]:
         """Copies of checkpoints for another session, in this order; their ids by the old ones. `restored`
         are those that did not stand at that point."""

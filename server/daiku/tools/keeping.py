@@ -121,12 +121,12 @@ class Records:
         self._places: dict[str, Path] = {}
 
     def next_number(self, session: str) -> int:
-        numbers = [int(path.name.partition("-")[0]) for path in _listed(self._of(session))]
+        numbers = [int(path.name.partition("-")[0]) for path in _listed(self.folder_of(session))]
         return max(numbers, default=0) + 1
 
     def write(self, checkpoint: Checkpoint) -> None:
         """Keep it, in place of what was there by its id. Raises OSError."""
-        place = self._of(checkpoint.session) / f"{checkpoint.number:08}-{checkpoint.id}.json"
+        place = self.folder_of(checkpoint.session) / f"{checkpoint.number:08}-{checkpoint.id}.json"
         _write(place, checkpoint.model_dump_json(exclude_defaults=True).encode())
         self._places[checkpoint.id] = place
 
@@ -141,7 +141,7 @@ class Records:
 
     def of(self, session: str) -> tuple[Checkpoint, ...]:
         """Those of a session, oldest first; unreadable ones are left out."""
-        found = (_read(path) for path in _listed(self._of(session)))
+        found = (_read(path) for path in _listed(self.folder_of(session)))
         return tuple(checkpoint for checkpoint in found if checkpoint is not None)
 
     def all(self) -> dict[Path, Checkpoint | None]:
@@ -149,7 +149,7 @@ class Records:
         places = sorted(self._folder.glob("*/*.json"), key=lambda path: path.stat().st_mtime_ns)
         return {place: _read(place) for place in places}
 
-    def _of(self, session: str) -> Path:
+    def folder_of(self, session: str) -> Path:
         return self._folder / _safe(session)
 
 
@@ -189,6 +189,18 @@ class Sweeping:
         place.unlink(missing_ok=True)
         self._contents.drop(gone)
         self._gone += 1
+
+    def forget(self, session: str) -> None:
+        """Drop all checkpoints of a session, and what no other one holds."""
+        kept = self._records.all()
+        mine = {
+            place: kept.pop(place)
+            for place in tuple(kept)
+            if place.parent == self._records.folder_of(session)
+        }
+        for place in mine:
+            place.unlink(missing_ok=True)
+        self._contents.drop(_contents_of(mine.values()) - _contents_of(kept.values()))
 
     def said(self) -> int:
         """How many went since this was asked last."""
