@@ -13,6 +13,7 @@ from daiku.core.context import is_rules
 from daiku.core.parse import Unreadable
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError
 from daiku.domain.messages import (
+    PLACE_KEY,
     AssistantMessage,
     Message,
     ModelEvent,
@@ -105,6 +106,8 @@ async def in_role(
         if isinstance(read, AssistantMessage):
             if read.text:
                 yield TextDelta(read.text)
+            place = {key: value for key, value in reply.message.opaque.items() if key == PLACE_KEY}
+            read = read.model_copy(update={"opaque": {**place, **read.opaque}})
             yield Reply(read, usage, "tool_calls" if read.calls else reply.finish)
             return
         problem = read.problem

@@ -68,10 +68,13 @@ class CodeResult(RunResult):
 
 
 class CommandsParams(RunStart):
-    """`commands` to run as they are, or an `instruction` that the runner turns into commands."""
+    """`commands` to run as they are, or an `instruction`, the plan or one of its steps that the runner
+    turns into commands."""
 
     instruction: str | None = None
     commands: tuple[str, ...] = ()
+    plan_id: Id | None = None
+    step_id: Id | None = None
 
 
 class CommandsResult(RunResult):

@@ -20,6 +20,8 @@ class Image(Wire):
 
 OWN_KEY = "daiku"
 """The key of `AssistantMessage.opaque` that is no provider's: what a role notes about its own reply."""
+PLACE_KEY = "scripted"
+"""The key of a place in a script: unlike what other providers keep it holds whatever a role makes of the reply."""
 
 
 class UserMessage(Frozen):

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from daiku import api
-from daiku.agents.researcher import research_request
 from daiku.app import App
+from daiku.core.planning import find_step
 from daiku.core.research import gather
 from daiku.domain.events import Chunk, Edited, PlanChanged, ToolCalled, ToolResponded
+from daiku.domain.handovers import Brief
 from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan
 from daiku.domain.research import Research
@@ -21,7 +22,7 @@ from daiku.lsp.asking import MessageBoxes
 from daiku.lsp.connection import Connection
 from daiku.lsp.stream import ChunkStream, ProgressBar, fan_out
 from daiku.lsp.wire import invalid
-from daiku.runs import Listener, RunRequest, Runs
+from daiku.runs import Listener, RunRequest, Runs, brief_from
 
 RUN_EXACTLY = (
     "Run these commands in this order with shell/run, exactly as they are, and report what came of each:"
@@ -62,7 +63,7 @@ async def chat(c: Connection, p: api.ChatParams) -> RunResult:
 
 async def plan(c: Connection, p: api.PlanParams) -> RunResult:
     gathered = Gathered()
-    request = RunRequest(p.goal, context=p.context, mode="plan")
+    request = RunRequest(p.goal, context=p.context, agent="planner", mode="plan")
     result = await start(c, p, request, gathered.hear)
     return api.PlanResult(**_fields(result), plan=gathered.plan)
 
@@ -70,12 +71,11 @@ async def plan(c: Connection, p: api.PlanParams) -> RunResult:
 async def research(c: Connection, p: api.ResearchParams) -> RunResult:
     if not (p.plan_id or p.question):
         raise invalid(["question: give a question or a planId"])
-    journal = (await c.app()).journal
-    plan = journal.get_plan(p.plan_id) if p.plan_id else None
-    if plan is not None and p.session_id is None:
-        p = p.model_copy(update={"session_id": journal.session_of_plan(plan.plan_id)[0]})
+    brief, session = await _brief(c, p, p.question or "", p.plan_id)
+    p = p.model_copy(update={"session_id": session})
     gathered = Gathered()
-    request = RunRequest(research_request(plan, p.question or ""), agent="researcher", mode="ask")
+    text = p.question or f"Research for {brief.plan.name if brief.plan is not None else 'the plan'}"
+    request = RunRequest(text, agent="researcher", mode="ask", brief=brief)
     result = await start(c, p, request, gathered.hear)
     return api.ResearchResult(**_fields(result), **dict(gathered.research))
 
@@ -83,29 +83,51 @@ async def research(c: Connection, p: api.ResearchParams) -> RunResult:
 async def code(c: Connection, p: api.CodeParams) -> RunResult:
     if not (p.instruction or p.plan_id or p.step_id):
         raise invalid(["instruction: give an instruction, a planId or a stepId"])
-    what = [p.instruction] if p.instruction else []
-    if p.step_id:
-        what.append(f"Carry out step {p.step_id}{f' of plan {p.plan_id}' if p.plan_id else ''}.")
-    elif p.plan_id:
-        what.append(f"Carry out plan {p.plan_id}, step by step.")
+    brief, session = await _brief(c, p, p.instruction or "", p.plan_id, p.step_id)
+    p = p.model_copy(update={"session_id": session})
     gathered = Gathered()
-    result = await start(c, p, RunRequest("\n\n".join(what), agent="coder", context=p.context), gathered.hear)
+    request = RunRequest(brief.request, agent="coder", context=p.context, brief=brief)
+    result = await start(c, p, request, gathered.hear)
     return api.CodeResult(**_fields(result), files=tuple(gathered.files.values()))
 
 
 async def commands(c: Connection, p: api.CommandsParams) -> RunResult:
-    if not (p.instruction or p.commands):
-        raise invalid(["instruction: give an instruction or commands"])
+    if not (p.instruction or p.commands or p.plan_id or p.step_id):
+        raise invalid(["instruction: give an instruction, commands, a planId or a stepId"])
     lines = "\n".join(f"```sh\n{command}\n```" for command in p.commands)
     gathered = Gathered()
-    if p.instruction:
-        text = f"{p.instruction}\n\n{RUN_EXACTLY}\n{lines}" if lines else p.instruction
-        request = RunRequest(text, agent="runner")
+    if p.instruction or not p.commands:
+        text = f"{p.instruction or ''}\n\n{RUN_EXACTLY}\n{lines}".strip() if lines else p.instruction or ""
+        brief, session = await _brief(c, p, text, p.plan_id, p.step_id)
+        p = p.model_copy(update={"session_id": session})
+        request = RunRequest(brief.request, agent="runner", brief=brief)
     else:
         calls = tuple(ToolCall(tool="shell/run", args={"command": command}) for command in p.commands)
         request = RunRequest(lines, agent="runner", calls=calls)
     result = await start(c, p, request, gathered.hear)
     return api.CommandsResult(**_fields(result), commands=tuple(gathered.commands))
+
+
+async def _brief(
+    c: Connection, p: api.RunStart, request: str, plan_id: str | None, step_id: str | None = None
+) -> tuple[Brief, str | None]:
+    """What a single stage is given, and the session that it belongs in: that of its plan, where none is
+    named. Raises UsageError: no such plan or step."""
+    journal = (await c.app()).journal
+    session = p.session_id
+    if session is None and plan_id:
+        session = journal.session_of_plan(plan_id)[0]
+    if session is None:
+        if step_id:
+            raise invalid(["stepId: name its planId or its sessionId too"])
+        return Brief(request=request), None
+    journal.get_session(session)
+    brief = brief_from(journal.chunks(session), request, plan_id or "", step_id or "")
+    if not request and brief.plan is not None:
+        step = find_step(brief.plan, brief.step_id) if brief.step_id else None
+        what = f"Carry out “{step.name}” of the plan “{brief.plan.name}”." if step else ""
+        brief = brief.model_copy(update={"request": what or f"Carry out the plan “{brief.plan.name}”."})
+    return brief, session
 
 
 async def resume(c: Connection, p: api.ResumeParams) -> RunResult:
