@@ -9,7 +9,7 @@ from daiku.core.choosing import Wanted, part_of, shown_hunks
 from daiku.core.diff import patch_diff, split_lines
 from daiku.core.refusal import Refusal
 from daiku.core.review import FileReview, decided, edited, hunks_of, lines_of, typed
-from daiku.domain.patches import FileChange, Patch
+from daiku.domain.patches import FileChange, FileKind, Patch
 
 line = st.sampled_from(["a\n", "b\n", "c\n", "\n", "d\r\n", "long line\n"])
 texts = st.builds(
@@ -133,7 +133,11 @@ def test_what_the_person_types_within_an_edit_is_marked_and_not_undone_unasked(
 def test_the_chosen_hunks_and_those_left_out_make_the_whole_edit(
     sides: list[tuple[str | None, str | None]], data: st.DataObject
 ) -> None:
-    kinds = {(True, False): "create", (False, True): "delete", (False, False): "edit"}
+    kinds: dict[tuple[bool, bool], FileKind] = {
+        (True, False): "create",
+        (False, True): "delete",
+        (False, False): "edit",
+    }
     patch = Patch(
         files=tuple(
             FileChange(path=f"f{i}", kind=kinds[old is None, new is None], old=old, new=new)

@@ -135,7 +135,7 @@ async def test_an_open_run_goes_on_in_the_fork_from_where_it_was(tmp_path: Path)
                 event = seen.event
                 if isinstance(event, InputAsked) and event.input_id not in answered:
                     answered.add(event.input_id)
-                    if app.runs.find(seen.run) is not None:
+                    if app.runs.running():
                         await app.runs.answer(seen.run, event.input_id, "yes")
         assert (await task).status in ("completed", "limit"), chunk
     assert [c.json() for c in app.journal.chunks(session)] == original

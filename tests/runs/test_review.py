@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from daiku.app import App
 from daiku.core.review import Hunk, hunks_of
@@ -47,7 +48,7 @@ class Story:
         if new == self.now[slot]:
             return
         after = f"between {slot}\r\n"
-        edit = {"search": self.now[slot] + after, "replace": new + after}
+        edit: dict[str, JsonValue] = {"search": self.now[slot] + after, "replace": new + after}
         self.now[slot] = new
         run = self.app.runs.last_run(self.session)
         writer = self.app.journal.writer(self.session)

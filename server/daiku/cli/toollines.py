@@ -182,8 +182,10 @@ def call_text(tool: str, args: JsonObject) -> str:
 def decided_text(event: Reviewed | Restored) -> str:
     """A person's decision on changes, in a line."""
     match event:
-        case Reviewed(decision=decision, path=path):
-            return say(f"review.{decision}", path=path)
+        case Reviewed(decision="accept", path=path):
+            return say("review.accept", path=path)
+        case Reviewed(path=path):
+            return say("review.reject", path=path)
         case Restored(files=files):
             return say("restored", files=", ".join(file.path for file in files))
 

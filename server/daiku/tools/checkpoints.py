@@ -156,7 +156,7 @@ class CheckpointStore:
             path=path,
             base=self.name_of(review.base),
             now=self.name_of(review.now),
-            spans=tuple(tuple(span) for span in review.spans),
+            spans=tuple((s.old, s.old_end, s.new, s.new_end, s.birth, s.touched) for s in review.spans),
             origin=review.origin,
         )
 
