@@ -60,6 +60,7 @@ class World:
         self.root.mkdir(parents=True)
         (self.root / "start.txt").write_text("start\n")
         self.config = config(script(folder))
+        self.request = RunRequest("go", approvals="all")
 
     async def run(self, *, die_at: int = 0) -> RunResult:
         """The whole run; with `die_at` the process kills itself at that durable event."""
@@ -72,7 +73,7 @@ class World:
             if count == die_at:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        result = await app.runs.run(RunRequest("go", approvals="all"), listen)
+        result = await app.runs.run(self.request, listen)
         await app.aclose()
         return result
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from daiku.core.cut import cut_middle
-from daiku.core.evidence import EVERYWHERE, diagnosed_place, unproven
+from daiku.core.decide import INTERRUPTED
+from daiku.core.evidence import EVERYWHERE, diagnosed_place, plain_command, unproven
 from daiku.core.placeholders import left_behind
 from daiku.core.state import State
 from daiku.core.teamlog import Taken, log_of, rejected
@@ -109,6 +110,9 @@ def _next(state: State, approvals: ApprovalMode) -> Do | End:
     step = _in_progress(plan)
     if step is not None:
         return _work(state, plan, step, log)
+    if (only := _only(state, plan)) is not None:
+        settled = only.status == "completed" or (only.status == "failed" and _begins(log, only))
+        return End() if settled else _move(only, "in_progress", f"Step {_number(plan, only)}: {only.name}")
     if any(s.status == "failed" for s in plan.steps) and _replans(state, log) < MAX_REPLANS:
         return _replan(state, plan, log)
     ready = _ready(plan)
@@ -191,12 +195,17 @@ def _attempt(state: State, step: Step, here: tuple[Taken, ...], attempts: int) -
 
 
 def _unrun(state: State, checks: tuple[str, ...], since: tuple[Taken, ...]) -> Iterator[Do]:
-    """The checks that are not shown and were not tried since the last edit of this attempt."""
-    tried = {(t.call.tool, str(t.call.args.get("command", t.call.args.get("path", "")))) for t in since}
+    """The checks that are not shown and were not tried since the last edit of this attempt. One that a
+    restart cut short was not tried: to look again does no harm."""
+    tried = {_key(t.call.tool, t.call.args) for t in since if t.text != INTERRUPTED}
     for check, _ in unproven(checks, state.done):
         do = check_call(check)
-        if (do.tool, str(do.args.get("command", do.args.get("path", "")))) not in tried:
+        if _key(do.tool, do.args) not in tried:
             yield do
+
+
+def _key(tool: str, args: JsonObject) -> tuple[str, str]:
+    return tool, plain_command(str(args.get("command", args.get("path", ""))))
 
 
 def check_call(check: str) -> Do:
@@ -324,6 +333,12 @@ def _words(state: State) -> list[str]:
         t.text for t in log_of(state) if t.call.tool == "user/ask" and t.text.strip() not in (GO_ON, STOP)
     ]
     return [*answers, *state.said]
+
+
+def _only(state: State, plan: Plan) -> Step | None:
+    """The step that was asked for alone."""
+    wanted = state.brief.step_id if state.brief is not None else ""
+    return next((s for s in plan.steps if s.step_id == wanted), None)
 
 
 def _in_progress(plan: Plan) -> Step | None:
