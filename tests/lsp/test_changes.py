@@ -359,3 +359,24 @@ async def test_line_ends_an_encoding_and_a_missing_last_line_end_are_kept(
         for hunk in file["hunks"]:
             await decide(server, session, "reject", hunkIds=[hunk["hunkId"]])
         assert (workspace / "a.txt").read_bytes() == data
+
+
+async def test_changes_whose_checkpoints_are_gone_do_not_hide_the_others(
+    workspace: Path, daiku_home: Path, script: Script
+) -> None:
+    (workspace / "a.txt").write_text(BEFORE)
+    model = script(TWO, edit_of("a.txt", ("line 9\n", "nine\n")), {"text": "done"})
+    async with connected(workspace) as server:
+        session = await worked(server, model)
+        ask = server.client.request
+        first, _ = (await ask("daiku/checkpoint/list", {"sessionId": session}))["checkpoints"]
+    next((daiku_home / "checkpoints").glob(f"records/*/*{first['checkpointId']}.json")).unlink()
+    async with connected(workspace) as server:
+        assert (
+            len((await server.client.request("daiku/checkpoint/list", {"sessionId": session}))["checkpoints"])
+            == 1
+        )
+        (file,) = await changes(server, session)
+        assert [h["text"] for h in file["hunks"]] == ["-line 9\n+nine\n"]
+        await decide(server, session, "reject")
+        assert "LINE 3" in (workspace / "a.txt").read_text()

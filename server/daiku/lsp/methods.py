@@ -99,7 +99,8 @@ async def plan_approve(c: Connection, p: api.PlanRef) -> BaseModel:
 
 
 async def checkpoint_list(c: Connection, p: api.SessionRef) -> BaseModel:
-    chunks = (await c.app()).journal.chunks(p.session_id)
+    app = await c.app()
+    chunks = app.journal.chunks(p.session_id)
     return api.CheckpointListResult(
         checkpoints=tuple(
             api.CheckpointInfo(
@@ -111,7 +112,7 @@ async def checkpoint_list(c: Connection, p: api.SessionRef) -> BaseModel:
                 files=chunk.event.files,
             )
             for chunk in chunks
-            if isinstance(chunk.event, Checkpointed)
+            if isinstance(chunk.event, Checkpointed) and app.checkpoints.get(chunk.event.checkpoint_id)
         )
     )
 

@@ -31,8 +31,8 @@ def taken(chunk: Chunk) -> str | None:
             return None
 
 
-def first_after(chunks: Sequence[Chunk], at_seq: int) -> str | None:
+def first_after(store: CheckpointStore, chunks: Sequence[Chunk], at_seq: int) -> str | None:
     """The first checkpoint after `at_seq`: going back to it brings back the files as they were there."""
     before = {taken(chunk) for chunk in chunks if chunk.seq <= at_seq}
     later = (taken(chunk) for chunk in chunks if chunk.seq > at_seq)
-    return next((name for name in later if name is not None and name not in before), None)
+    return next((n for n in later if n is not None and n not in before and store.get(n) is not None), None)

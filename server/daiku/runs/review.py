@@ -139,8 +139,8 @@ class Reviews:
         other's; with `restore_files` the files are brought back to how they were there."""
         forked = self._journal.fork_session(session, at_seq, partial(copied, self._store))
         chunks = self._journal.chunks(session)
-        point = first_after(chunks, at_seq)
-        if restore_files and point is not None and self._store.get(point) is not None:
+        point = first_after(self._store, chunks, at_seq)
+        if restore_files and point is not None:
             async with self._store.changing:
                 await self._go_back(forked.session_id, chunks, point)
         return self._journal.get_session(forked.session_id)

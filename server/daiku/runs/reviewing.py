@@ -33,23 +33,19 @@ class Standing:
 
 
 def follow(standing: Standing, chunk: Chunk, store: CheckpointStore) -> None:
-    """Take one more chunk into `standing`. What a checkpoint that is gone would tell is forgotten: the
-    review of its files begins anew."""
+    """Take one more chunk into `standing`."""
     match chunk.event:
-        case Edited(checkpoint_id=name, files=files):
-            paths = [file.path for file in files]
-            _take(standing, name, paths, store)
-        case Reviewed(checkpoint_id=name, path=path) if name is not None:
+        case Edited(checkpoint_id=name):
+            _take(standing, name, store)
+        case Reviewed(checkpoint_id=name) | Restored(redo=name) if name is not None:
             if name not in standing.before:
-                _take(standing, name, [path], store)
-        case Restored(redo=name, files=files) if name is not None:
-            _take(standing, name, [file.path for file in files], store)
+                _take(standing, name, store)
         case _:
             pass
     standing.seq = chunk.seq
 
 
-def _take(standing: Standing, name: str, paths: list[str], store: CheckpointStore) -> None:
+def _take(standing: Standing, name: str, store: CheckpointStore) -> None:
     try:
         checkpoint = store.need(name)
         before = {
@@ -57,9 +53,9 @@ def _take(standing: Standing, name: str, paths: list[str], store: CheckpointStor
             for kept in checkpoint.files
         }
         after = _after(checkpoint, before, store)
-    except DaikuError:
-        for path in paths:
-            standing.files.pop(path, None)
+    except (
+        DaikuError
+    ):  # too old, or of a copy of the project that is gone: what it did counts as the person's
         return
     standing.before[name] = before
     standing.files |= after
