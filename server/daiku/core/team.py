@@ -70,7 +70,8 @@ def brief_of(state: State, agent: str, request: str) -> Brief:
     plan = plan_of(state)
     step = _in_progress(plan) if plan is not None else None
     done, log = state.done, log_of(state)
-    notes = next((t.back.result for t in reversed(log) if t.back is not None and t.agent == "coder"), "")
+    made = (t.back.handover for t in reversed(log) if t.back is not None)
+    notes = next((each.notes for each in made if isinstance(each, EditsMade)), "")
     found = [b.handover for b in state.returned if isinstance(b.handover, Findings)]
     here = {t.call.id for t in _since_begun(log, step)} if step is not None else set[str]()
     begun = len(log) - len(_since_begun(log, step)) if step is not None else 0
