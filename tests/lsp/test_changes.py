@@ -380,3 +380,41 @@ async def test_changes_whose_checkpoints_are_gone_do_not_hide_the_others(
         assert [h["text"] for h in file["hunks"]] == ["-line 9\n+nine\n"]
         await decide(server, session, "reject")
         assert "LINE 3" in (workspace / "a.txt").read_text()
+
+
+async def test_what_a_formatter_makes_of_an_edit_is_part_of_it_not_the_persons(
+    workspace: Path, script: Script
+) -> None:
+    (workspace / "a.txt").write_text(BEFORE)
+    client = {"approvals": True, "editor": True}
+    async with connected(workspace, capabilities={"workspace": FULL}, client=client) as server:
+        editor = FakeEditor(server.client)
+        uri = editor.open(workspace / "a.txt", BEFORE)
+
+        def save(_: Any) -> None:
+            formatted = editor.texts[uri].replace("LINE 3\nmore\n", "LINE 3\n    more, indented\n")
+            if formatted != editor.texts[uri]:
+                editor.type(uri, formatted)
+            (workspace / "a.txt").write_text(formatted)
+
+        server.client.on["daiku/editor/save"] = save
+        server.client.on["daiku/editor/diagnostics"] = lambda _: {"diagnostics": []}
+        session = await worked(server, script(TWO, {"text": "done"}))
+        assert "more, indented" in editor.texts[uri]
+        (file,) = await changes(server, session)
+        assert file["hunks"][0]["text"] == "-line 3\n+LINE 3\n+    more, indented\n"
+        assert not any(h["touched"] for h in file["hunks"])
+        await decide(server, session, "reject")
+        assert editor.texts[uri] == BEFORE
+
+
+async def test_a_plain_editor_is_told_what_an_undo_leaves(workspace: Path, script: Script) -> None:
+    (workspace / "a.txt").write_text(BEFORE)
+    model = script(TWO, call("shell/run", command="touch made.txt"), {"text": "done"})
+    async with connected(workspace, client={"approvals": False}) as server:
+        session = await worked(server, model)
+        params = {"command": "daiku.undo", "arguments": [{"sessionId": session}]}
+        await server.client.request("workspace/executeCommand", params)
+        assert (workspace / "a.txt").read_text() == BEFORE
+        told = [p["message"] for p in server.client.said("window/showMessage")]
+        assert any("touch made.txt" in text for text in told)

@@ -139,7 +139,11 @@ async def undo(c: Connection, args: CommandArgs, _: Tokens) -> BaseModel:
     session = args.session_id or _newest(
         c, [s.session_id for s in app.journal.list_sessions("", 1, c.workspace_key)]
     )
-    return restored(await app.reviews.undo(session))
+    brought = await app.reviews.undo(session)
+    if brought.cannot_undo:
+        ran = "\n".join(each.command for each in brought.cannot_undo)
+        _tell(c, f"{c.protocol.words('Not undone, because it ran since then:')}\n{ran}")
+    return restored(brought)
 
 
 async def stop(c: Connection, args: CommandArgs, _: Tokens) -> None:

@@ -11,6 +11,7 @@ CHANGES: tuple[tuple[str, str], ...] = (
     ("This change is", "この変更"),
     ("{count} of these changes are", "{count} 件の変更"),
     ("What is there now:", "現在の内容:"),
+    ("Not undone, because it ran since then:", "その後に実行されたため、元に戻せないもの:"),
     ("List the changes again.", "変更の一覧を取得し直してください。"),
     ("Nothing was done in this conversation yet.", "この会話ではまだ何も行われていません。"),
     ("Nothing was decided: the approval is still open.", "何も決定されていません。承認はまだ待っています。"),
