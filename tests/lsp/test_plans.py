@@ -1,0 +1,120 @@
+"""Plans over the wire: written in, worked by the team with a report, written out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from daiku import api
+from tests.lsp.conftest import connected
+from tests.runs.test_team import AT_1, AT_2, CODER, NOTHING_TO_LOOK_UP, RUNS_NOTHING, by, write
+
+Script = Callable[..., str]
+
+CHECKLIST = """# Greeting
+
+> Say hello
+
+- [ ] Step 1: Write a
+  - Check: `grep -q one a.txt`
+- [ ] Step 2: Write b
+  - Check: `test -e b.txt`
+  - Depends on: 1
+"""
+SETTINGS = {"llm": {"provider": "scripted"}, "sandbox": {"mode": "off"}}
+WORK = (
+    NOTHING_TO_LOOK_UP,
+    by(CODER, calls=[write("a.txt", "one\n")], when=AT_1),
+    by(CODER, calls=[write("b.txt", "two\n")], when=AT_2),
+    by(CODER, text="Wrote it.", when="Made "),
+    RUNS_NOTHING,
+)
+
+
+def reporting(*claims: dict[str, Any]) -> dict[str, Any]:
+    return by("now you report", text=json.dumps({"text": "All is done.", "claims": list(claims)}))
+
+
+async def test_a_checklist_becomes_a_plan_that_is_worked_and_written_out(
+    workspace: Path, script: Script
+) -> None:
+    model = script(*WORK, reporting())
+    async with connected(workspace, settings=SETTINGS) as server:
+        ask = server.client.request
+        plan = await ask("daiku/plan/import", {"markdown": CHECKLIST})
+        assert [s["name"] for s in plan["steps"]] == ["Write a", "Write b"]
+        assert plan["status"] == "draft"
+        assert await ask("daiku/plan/get", {"planId": plan["planId"]}) == plan
+
+        result = await ask(
+            "daiku/plan/run",
+            {"planId": plan["planId"], "model": model, "approvals": "all", "partialResultToken": "t"},
+        )
+        api.PlanRunResult.model_validate(result)
+        assert result["status"] == "completed"
+        assert [s["status"] for s in result["plan"]["steps"]] == ["completed", "completed"]
+        assert (workspace / "a.txt").read_text() == "one\n"
+        chunks = server.client.chunks("t")
+        assert "planner" not in {c["agent"] for c in chunks}  # there is a plan already
+
+        first = result["report"]["claims"][0]
+        assert first["text"] == "Step 1, “Write a”, is done: its checks pass."
+        [proof] = first["proofs"]
+        called = next(
+            c["data"] for c in chunks if c["type"] == "tool_call" and c["data"]["id"] == proof["ref"]
+        )
+        assert called["args"]["command"] == proof["subject"] == "grep -q one a.txt"
+        assert (proof["ok"], proof["value"]) == (True, "0")
+
+        text = (await ask("daiku/plan/export", {"planId": plan["planId"]}))["text"]
+        assert f"- [x] Step 1: Write a `{plan['steps'][0]['stepId']}`" in text
+        assert "*Progress: 2/2 (100%)*" in text
+        session = (await ask("daiku/session/get", {"sessionId": result["sessionId"]}))["session"]
+        assert session["title"] == "Greeting"
+
+
+async def test_a_claim_with_an_invented_reference_is_not_shown_as_proven(
+    workspace: Path, script: Script
+) -> None:
+    invented = {"text": "It runs on the moon.", "proofs": ["call_invented"]}
+    model = script(*WORK, *(reporting(invented) for _ in range(9)))
+    async with connected(workspace, settings=SETTINGS) as server:
+        ask = server.client.request
+        plan = await ask("daiku/plan/import", {"markdown": CHECKLIST})
+        result = await ask("daiku/plan/run", {"planId": plan["planId"], "model": model, "approvals": "all"})
+        assert not [
+            claim for claim in result["report"]["claims"] if "moon" in claim["text"] and claim["proofs"]
+        ]
+        assert len([claim for claim in result["report"]["claims"] if claim["proofs"]]) >= 2
+
+
+async def test_a_plan_is_imported_into_a_conversation_and_refused_without_steps(
+    workspace: Path, script: Script
+) -> None:
+    async with connected(workspace, settings=SETTINGS) as server:
+        ask = server.client.request
+        chat = await ask("daiku/chat", {"text": "hi", "model": script({"text": "Hello."})})
+        plan = await ask("daiku/plan/import", {"markdown": CHECKLIST, "sessionId": chat["sessionId"]})
+        events = (await ask("daiku/session/get", {"sessionId": chat["sessionId"]}))["chunks"]
+        assert [e["data"]["plan"]["planId"] for e in events if e["type"] == "plan"] == [plan["planId"]]
+        assert (await server.client.refused("daiku/plan/import", {"markdown": "No list."})).code == -32803
+        missing = {"markdown": CHECKLIST, "sessionId": "ses_0000000000000000"}
+        assert (await server.client.refused("daiku/plan/import", missing)).code == -32803
+        assert (await server.client.refused("daiku/plan/run", {"planId": "plan_00000000"})).code == -32803
+
+
+async def test_a_plan_that_was_half_done_goes_on_where_it_is(workspace: Path, script: Script) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    model = script(*WORK, reporting())
+    async with connected(workspace, settings=SETTINGS) as server:
+        ask = server.client.request
+        plan = await ask("daiku/plan/import", {"markdown": CHECKLIST.replace("- [ ] Step 1", "- [x] Step 1")})
+        result = await ask(
+            "daiku/plan/run",
+            {"planId": plan["planId"], "model": model, "approvals": "all", "partialResultToken": "t"},
+        )
+        assert [s["status"] for s in result["plan"]["steps"]] == ["completed", "completed"]
+        edits = [c for c in server.client.chunks("t") if c["type"] == "edit"]
+        assert [c["data"]["files"][0]["path"] for c in edits] == ["b.txt"]

@@ -1,0 +1,157 @@
+"""A step is completed only when its checks are shown, also for a model that says that all is done."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daiku.core.gate import LEAVE, VOUCH
+from daiku.domain.events import InputAsked, Notice, PlanChanged, ToolResponded
+from daiku.domain.runs import RunResult
+from daiku.runs import RunRequest
+from daiku.runs.replay import replay
+from tests.runs.playing import Watch, make_app, shell
+
+Line = dict[str, Any]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    return tmp_path
+
+
+def call(tool: str, **args: Any) -> Line:
+    return {"tool": tool, "args": args}
+
+
+def planned(*checks: str) -> tuple[Line, Line]:
+    steps = [{"name": "Do it", "acceptance": list(checks)}]
+    return (
+        {"calls": [call("plan/propose", goal="G", steps=steps)]},
+        {"calls": [call("plan/approve")]},
+    )
+
+
+def move(status: str) -> Line:
+    return {"calls": [call("plan/update_step", step_id="1", status=status)]}
+
+
+async def play(folder: Path, *lines: Line) -> tuple[RunResult, Watch]:
+    app = make_app(folder, *lines)
+    watch = Watch()
+    result = await app.runs.run(RunRequest("go", approvals="all"), watch)
+    assert (await replay(app.journal.chunks(result.session_id))).difference is None
+    await app.aclose()
+    return result, watch
+
+
+def status(watch: Watch) -> str:
+    return [c.event.plan for c in watch.chunks if isinstance(c.event, PlanChanged)][-1].steps[0].status
+
+
+def refusals(watch: Watch) -> list[str]:
+    said = (c.event for c in watch.chunks if isinstance(c.event, ToolResponded))
+    return [e.result for e in said if e.tool == "plan/update_step" and not e.ok]
+
+
+async def test_a_model_that_says_all_is_done_leaves_the_step_open_and_the_person_is_told(
+    folder: Path,
+) -> None:
+    result, watch = await play(folder, *planned("pytest -q"), move("completed"), {"text": "All done!"})
+    assert result.status == "completed"
+    [why] = refusals(watch)
+    assert "pytest -q" in why
+    assert "shell/run" in why
+    assert status(watch) == "pending"
+    notices = [c.event.text for c in watch.chunks if isinstance(c.event, Notice)]
+    assert "The plan “G” is not finished: 0 of 1 steps are done. Open: Do it." in notices
+
+
+async def test_the_check_has_to_be_run_exactly_and_to_pass(folder: Path) -> None:
+    _, watch = await play(
+        folder,
+        *planned("test -e made"),
+        {"calls": [shell("test -e made || true")]},
+        move("completed"),
+        {"calls": [shell("test -e made")]},
+        move("completed"),
+        {"calls": [shell("touch made")]},
+        {"calls": [shell("test  -e made")]},
+        move("completed"),
+        {"text": "Done."},
+    )
+    assert len(refusals(watch)) == 2
+    assert "its last run ended with 1" in refusals(watch)[1]
+    assert status(watch) == "completed"
+
+
+async def test_after_an_edit_the_check_has_to_be_run_again(folder: Path) -> None:
+    _, watch = await play(
+        folder,
+        *planned("true"),
+        {"calls": [shell("true")]},
+        {"calls": [call("files/write", path="a.txt", content="x")]},
+        move("completed"),
+        {"calls": [shell("true")]},
+        move("completed"),
+        {"text": "Done."},
+    )
+    assert len(refusals(watch)) == 1
+    assert status(watch) == "completed"
+
+
+async def test_a_nested_runs_edit_counts_as_one(folder: Path) -> None:
+    _, watch = await play(
+        folder,
+        {"calls": [call("files/write", path="a.txt", content="x")], "agent": "now you write code"},
+        {"text": "Written.", "agent": "now you write code"},
+        *planned("true"),
+        {"calls": [shell("true")]},
+        {"calls": [call("agent/handoff", agent="coder", request="write it")]},
+        move("completed"),
+        {"text": "Done."},
+    )
+    assert len(refusals(watch)) == 1
+    assert status(watch) == "pending"
+
+
+async def test_a_draft_is_not_worked(folder: Path) -> None:
+    _, watch = await play(folder, planned("true")[0], move("in_progress"), {"text": "Well."})
+    assert "draft" in refusals(watch)[0]
+
+
+@pytest.mark.parametrize(("word", "becomes"), [(VOUCH, "completed"), (LEAVE, "pending")])
+async def test_diagnostics_without_an_editor_are_for_the_person_to_count(
+    folder: Path, word: str, becomes: str
+) -> None:
+    app = make_app(folder, *planned("diagnostics"), move("completed"), {"text": "Done."})
+    watch = Watch()
+    task = asyncio.create_task(app.runs.run(RunRequest("go", approvals="all"), watch))
+    asked = (await watch.until("input_asked")).event
+    assert isinstance(asked, InputAsked)
+    assert "no editor is connected" in asked.question
+    await app.runs.answer(watch.chunks[0].run, asked.input_id, word)
+    result = await task
+    assert result.status == "completed"
+    assert status(watch) == becomes
+    assert (await replay(app.journal.chunks(result.session_id))).difference is None
+    await app.aclose()
+
+
+async def test_where_nobody_is_there_such_a_check_is_refused_with_what_counts_instead(folder: Path) -> None:
+    app = make_app(
+        folder, planned("diagnostics")[0], {"text": "Planned."}, move("completed"), {"text": "Done."}
+    )
+    watch = Watch()
+    first = await app.runs.run(RunRequest("go", approvals="all"), watch)
+    plan = next(c.event.plan for c in watch.chunks if isinstance(c.event, PlanChanged))
+    await app.runs.change_plan(plan.model_copy(update={"status": "approved"}))
+    await app.runs.run(RunRequest("go on", session=first.session_id, approvals="none"), watch)
+    [why] = refusals(watch)
+    assert "no editor is connected" in why
+    assert "give the step a command" in why
+    await app.aclose()
