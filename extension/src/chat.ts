@@ -4,11 +4,11 @@ import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import type { CommandArgs } from "./codeCommands";
-import type { ApproveParams, Chunk, ContextItem, RestoreResult, RunResult, Session } from "./contract.gen";
+import type { ApproveParams, Chunk, ContextItem, Requests, RestoreResult, RunResult, Session } from "./contract.gen";
 import type { Mode, ToPanel } from "./pure/panel";
 import { type Pending, pending } from "./pure/pending";
 import { Stream } from "./pure/stream";
-import { execute, failureOf, onChunks, type Requests, request } from "./rpc";
+import { execute, failureOf, onChunks, request } from "./rpc";
 import type { Server } from "./server";
 
 /** One request that streams a run into this window. */
@@ -52,7 +52,8 @@ export interface Chat {
   /** Brings back the files of a checkpoint and of all later ones. */
   undo(checkpointId: string): Promise<RestoreResult>;
   open(session: string): Promise<void>;
-  fork(session: string, atSeq: number): Promise<void>;
+  /** `restoreFiles`: those that were changed after it are brought back, too. */
+  fork(session: string, atSeq: number, restoreFiles?: boolean): Promise<void>;
   remove(session: string): Promise<void>;
   list(query: string): Promise<readonly Session[]>;
   newChat(): void;
@@ -340,8 +341,9 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       return restored;
     },
     open: openSession,
-    fork: async (sessionId, atSeq) => {
-      const session = await request(await server.client(), "daiku/session/fork", { sessionId, atSeq });
+    fork: async (sessionId, atSeq, restoreFiles = false) => {
+      const params = { sessionId, atSeq, restoreFiles };
+      const session = await request(await server.client(), "daiku/session/fork", params);
       await openSession(session.sessionId);
     },
     remove: async (sessionId) => {

@@ -7,40 +7,46 @@ import type { Plan, Step, StepInput } from "./contract.gen";
 import { t } from "./l10n";
 import { nextStep, withMoved, withNewStep, withoutStep, withStep } from "./pure/steps";
 import { request } from "./rpc";
+import { byKey, focusedIn } from "./trees/focused";
 import type { PlanNode, PlanTree } from "./trees/plan";
 
 type Table = Record<string, (argument?: unknown) => unknown>;
 
 export function planCommands(parts: App): Table {
   const { plans } = parts;
-  const onStep = (act: (plan: Plan, node: Extract<PlanNode, { kind: "step" }>) => unknown) => (argument?: unknown) => {
-    const node = nodeOf(argument) ?? plans.selected;
-    if (node?.kind === "step") return act(plans.plan ?? node.plan, node);
-    return undefined;
-  };
+  /** What a menu hands over, else what has the focus in the tree or is selected there. */
+  const meant = async (argument: unknown): Promise<PlanNode | undefined> =>
+    nodeOf(argument) ?? (byKey(argument) ? await focusedIn(plans.view) : plans.view.selection[0]);
+  const onStep =
+    (act: (plan: Plan, step: Step) => unknown) =>
+    async (argument?: unknown): Promise<unknown> => {
+      const node = await meant(argument);
+      const step = plans.plan?.steps.find(({ stepId }) => stepId === node?.step.stepId);
+      return plans.plan && step && act(plans.plan, step);
+    };
   const move = (by: number) =>
-    onStep(async (plan, { step }) => {
+    onStep(async (plan, step) => {
       await change(parts, plan, withMoved(plan, step.stepId, by));
       await show(plans, step.stepId);
     });
   return {
     "daiku.plan.start": (argument) => start(parts, planIn(argument) ?? plans.plan?.planId),
-    "daiku.plan.runNext": onStepOrNext(parts),
-    "daiku.plan.edit": (argument) => edit(parts, nodeOf(argument) ?? plans.view.selection[0] ?? plans.selected),
+    "daiku.plan.runNext": (argument) => runNext(parts, nodeOf(argument)),
+    "daiku.plan.edit": async (argument) => edit(parts, await meant(argument)),
     "daiku.plan.addStep": async (argument) => {
       const plan = plans.plan;
-      const node = nodeOf(argument) ?? plans.selected;
+      const node = await meant(argument);
       const name = plan && (await ask(t("New step"), t("What is to be done?")));
       if (!plan || !name) return;
       await change(parts, plan, withNewStep(plan, { name }, node?.step.stepId));
     },
-    "daiku.plan.addCheck": onStep(async (plan, { step }) => {
+    "daiku.plan.addCheck": onStep(async (plan, step) => {
       const check = await ask(step.name, CHECK());
       if (check) await change(parts, plan, withStep(plan, step.stepId, { acceptance: [...step.acceptance, check] }));
     }),
     "daiku.plan.remove": async (argument) => {
       const plan = plans.plan;
-      const node = nodeOf(argument) ?? plans.view.selection[0];
+      const node = await meant(argument);
       if (!plan || !node) return;
       if (node.kind === "step") return change(parts, plan, withoutStep(plan, node.step.stepId));
       if (node.kind !== "check") return;
@@ -111,36 +117,23 @@ async function show(plans: PlanTree, stepId: string): Promise<void> {
     await plans.view.reveal({ kind: "step", plan: plans.plan, step, n: n + 1 }, { select: true, focus: true });
 }
 
-/** Approves where that is due, and lets the team work. */
-async function start(parts: App, planId: string | undefined): Promise<void> {
-  const { server, chat, panel } = parts;
+/** Lets the team work: at the whole plan, or at one step of it. */
+async function start(parts: App, planId: string | undefined, stepId?: string): Promise<void> {
+  const { chat, panel } = parts;
   if (!planId) return void vscode.window.showInformationMessage(t("There is no plan in this chat yet."));
   if (chat.working) return void vscode.window.showInformationMessage(t("Something is under way in this chat already."));
   await panel.reveal();
-  if (parts.plans.plan?.status === "draft") {
-    await request(await server.client(), "daiku/plan/approve", { planId });
-    await chat.catchUp();
-  }
-  await chat.start("daiku/plan/run", { planId });
+  // Whoever starts it approves of it.
+  await chat.start("daiku/plan/run", { planId, ...(stepId ? { stepId } : {}) });
 }
 
-/** One step alone: that which was pointed at, else the next one that can be worked at. */
-function onStepOrNext(parts: App) {
-  return async (argument?: unknown): Promise<void> => {
-    const { plans, chat, panel, server } = parts;
-    const plan = plans.plan;
-    const node = nodeOf(argument);
-    const step = node?.kind === "step" ? node.step : plan && nextStep(plan);
-    if (!plan || !step) return void vscode.window.showInformationMessage(t("No step is left to be worked at."));
-    if (chat.working)
-      return void vscode.window.showInformationMessage(t("Something is under way in this chat already."));
-    await panel.reveal();
-    if (plan.status === "draft") {
-      await request(await server.client(), "daiku/plan/approve", { planId: plan.planId });
-      await chat.catchUp();
-    }
-    await chat.start("daiku/plan/run", { planId: plan.planId, stepId: step.stepId });
-  };
+/** The step that was pointed at, else the next one that can be worked at. */
+function runNext(parts: App, node: PlanNode | undefined): Promise<void> {
+  const { plan } = parts.plans;
+  const step = node?.kind === "step" ? node.step : plan && nextStep(plan);
+  if (plan && step) return start(parts, plan.planId, step.stepId);
+  void vscode.window.showInformationMessage(t("No step is left to be worked at."));
+  return Promise.resolve();
 }
 
 /** From the Markdown that is open, else from a file that the person chooses. */
@@ -151,10 +144,11 @@ async function importPlan({ server, chat }: App): Promise<void> {
       ? open.getText()
       : await chosenFile();
   if (!markdown) return;
-  const sessionId = chat.current;
-  const params = { markdown, ...(sessionId ? { sessionId } : {}) };
-  await request(await server.client(), "daiku/plan/import", params);
-  await chat.catchUp();
+  const client = await server.client();
+  const sessionId = chat.current ?? (await request(client, "daiku/session/new", {})).sessionId;
+  await request(client, "daiku/plan/import", { markdown, sessionId });
+  if (sessionId === chat.current) await chat.catchUp();
+  else await chat.open(sessionId);
   await vscode.commands.executeCommand("daiku.plan.focus");
 }
 

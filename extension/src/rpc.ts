@@ -2,7 +2,7 @@
 
 import type * as vscode from "vscode";
 import type { Disposable, LanguageClient, ProgressType, ResponseError } from "vscode-languageclient/node";
-import type { Chunk, ClientRequests, Requests as Contract, Failure, Plan, RunResult } from "./contract.gen";
+import type { Chunk, ClientRequests, Failure, Requests } from "./contract.gen";
 import { t } from "./l10n";
 
 /** Only a type: the library looks at nothing of it, and is not to be loaded for it. */
@@ -10,24 +10,6 @@ const CHUNK = {} as ProgressType<Chunk>;
 
 const CANCELLED = new Set([-32800, -32802]);
 const INTERNAL = -32603;
-
-/** Not in the contract yet. */
-interface Coming {
-  "daiku/plan/run": [
-    params: {
-      planId: string;
-      stepId?: string;
-      sessionId?: string | null;
-      model?: string | null;
-      approvals?: "ask" | "edits" | "all" | "none" | null;
-      partialResultToken?: number | string | null;
-    },
-    result: RunResult,
-  ];
-  "daiku/plan/export": [params: { planId: string }, result: { text: string }];
-  "daiku/plan/import": [params: { markdown: string; sessionId?: string | null }, result: Plan];
-}
-export type Requests = Contract & Coming;
 
 export function request<M extends keyof Requests>(
   client: LanguageClient,

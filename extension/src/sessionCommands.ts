@@ -2,11 +2,12 @@
 
 import * as vscode from "vscode";
 import type { App } from "./app";
-import type { Session } from "./contract.gen";
+import type { Chunk, Session } from "./contract.gen";
 import { t } from "./l10n";
 import { placesOf } from "./pure/conversation";
 import { deleteSession } from "./requests";
 import { request } from "./rpc";
+import { byKey, focusedIn, onlySelecting } from "./trees/focused";
 
 type Table = Record<string, (argument?: unknown) => unknown>;
 
@@ -17,7 +18,7 @@ export function sessionCommands(parts: App): Table {
   return {
     "daiku.openSession": async (argument) => {
       const id = picked(argument);
-      if (!id) return;
+      if (!id || onlySelecting()) return;
       await panel.reveal();
       await chat.open(id);
       await sessions.refresh();
@@ -33,7 +34,7 @@ export function sessionCommands(parts: App): Table {
     "daiku.sessions.clearSearch": () => sessions.search(""),
     "daiku.sessions.refresh": () => sessions.refresh(),
     "daiku.deleteSession": async (argument) => {
-      const id = picked(argument);
+      const id = byKey(argument) ? (await focusedIn(sessions.view))?.sessionId : picked(argument);
       if (id && (await deleteSession(chat, id))) await sessions.refresh();
     },
     "daiku.exportSession": (argument) => exportAs(parts, picked(argument), "markdown"),
@@ -74,6 +75,18 @@ async function fork({ chat, panel, server }: App, session: Session | undefined):
   const place = await vscode.window.showQuickPick(entries, options);
   if (!place) return;
   await server.client();
-  await chat.fork(current, place.atSeq);
+  const files = await restoring(chat.chunks, place.atSeq);
+  if (files === undefined) return;
+  await chat.fork(current, place.atSeq, files);
   await panel.reveal();
+}
+
+/** Where files were changed after that place: shall they be as they were then? Nothing picked: no fork at all. */
+async function restoring(chunks: readonly Chunk[], atSeq: number): Promise<boolean | undefined> {
+  if (!chunks.some(({ type, seq }) => type === "edit" && seq > atSeq)) return false;
+  const choices = [
+    { label: `$(file) ${t("Leave the files as they are now")}`, files: false },
+    { label: `$(discard) ${t("Bring the files back to how they were then")}`, files: true },
+  ];
+  return (await vscode.window.showQuickPick(choices, { title: t("Files were changed after this message.") }))?.files;
 }

@@ -63,7 +63,7 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
   handoff_start: { from: "coordinator", to: "researcher", request: "look it up", run: "", callId: "" },
   handoff_end: {
     ...{ from: "coordinator", to: "researcher", result: "found", run: "", callId: "" },
-    ...{ status: "completed", problem: "", rounds: 1, tainted: false },
+    ...{ status: "completed", problem: "", rounds: 1, tainted: false, rejected: 0 },
   },
   message: { role: "assistant", text: "", agent: "coordinator", thinking: "", calls: [], opaque: {} },
   delta: { text: "" },

@@ -83,14 +83,14 @@ function Inner({ item, undone, focus, session, around }: Props) {
         </p>
       );
     case "end":
-      return <End item={item} />;
+      return <End item={item} undone={undone} />;
     default:
       return ((_unknown: never) => null)(item);
   }
 }
 
 /** Calls that have a card of their own. */
-const SHOWN_OTHERWISE = new Set(["user/ask", "plan/propose", "plan/update_step", "plan/get"]);
+const SHOWN_OTHERWISE = new Set(["user/ask", "plan/propose", "plan/update_step", "plan/get", "agent/handoff"]);
 
 const NOTICE_ICONS = { info: "info", warning: "warning", error: "error" };
 
@@ -130,7 +130,14 @@ function Said({ item, session }: { item: TextItem; session: string }) {
   const { said } = item;
   return (
     <>
-      <Markdown text={item.text} done={item.done} />
+      {item.folded ? (
+        <details class="in-full">
+          <summary>{t("In full")}</summary>
+          <Markdown text={item.text} done={item.done} />
+        </details>
+      ) : (
+        <Markdown text={item.text} done={item.done} />
+      )}
       {item.done && item.depth === 0 && said !== undefined && (
         <div class="said-actions">
           <CopyButton text={item.text} />
@@ -300,8 +307,8 @@ export function Trouble({ kind, message, hint }: { kind: string; message: string
   );
 }
 
-function End({ item }: { item: EndItem }) {
-  const { usage, status, seconds } = item;
+function End({ item, undone }: { item: EndItem; undone: ReadonlySet<string> }) {
+  const { usage, status, seconds, changed } = item;
   const words: Record<EndItem["status"], string> = {
     completed: "",
     cancelled: t("Stopped"),
@@ -317,6 +324,23 @@ function End({ item }: { item: EndItem }) {
     usage.cost !== undefined ? dollars(usage.cost) : "",
   ].filter(Boolean);
   // The error above it has said so.
-  if (status === "failed" && parts.length === 1) return null;
-  return <p class={`end ${status}`}>{parts.join(" · ")}</p>;
+  const silent = status === "failed" && parts.length === 1;
+  return (
+    <>
+      {changed && !undone.has(changed.checkpointId) && (
+        <div class="changed">
+          <Icon name="diff-multiple" />
+          <span>{changed.files === 1 ? t("1 file changed") : t("{0} files changed", changed.files)}</span>
+          <span class="grow" />
+          <button type="button" class="link" onClick={() => post({ type: "command", command: "daiku.openChanges" })}>
+            {t("Look at changes")}
+          </button>
+          <button type="button" class="link" onClick={() => post({ type: "undo", checkpointId: changed.checkpointId })}>
+            {t("Undo all")}
+          </button>
+        </div>
+      )}
+      {!silent && <p class={`end ${status}`}>{parts.join(" · ")}</p>}
+    </>
+  );
 }

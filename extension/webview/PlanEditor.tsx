@@ -72,14 +72,8 @@ export function PlanEditor(props: { plan: Plan; onSave: (steps: readonly StepInp
     event.preventDefault();
   };
   return (
-    <form
-      class="plan-editor"
-      aria-label={t("Edit plan")}
-      onSubmit={(event) => {
-        event.preventDefault();
-        onSave(steps());
-      }}
-    >
+    // No form: a webview may submit none.
+    <section class="plan-editor" aria-label={t("Edit plan")}>
       <ol ref={list}>
         {rows.map((row, n) => (
           <li key={row.key}>
@@ -122,7 +116,7 @@ export function PlanEditor(props: { plan: Plan; onSave: (steps: readonly StepInp
         ))}
       </ol>
       <div class="buttons">
-        <button type="submit" class="primary">
+        <button type="button" class="primary" onClick={() => onSave(steps())}>
           {t("Save")}
         </button>
         <button type="button" class="secondary" onClick={onCancel}>
@@ -135,6 +129,6 @@ export function PlanEditor(props: { plan: Plan; onSave: (steps: readonly StepInp
       <p class="keys dim">
         <kbd>Ctrl+Enter</kbd> {t("save")} <kbd>Alt+↑↓</kbd> {t("move")} <kbd>Esc</kbd> {t("cancel")}
       </p>
-    </form>
+    </section>
   );
 }

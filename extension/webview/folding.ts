@@ -33,9 +33,11 @@ export function useFolding(items: readonly Item[]): Folding {
   return {
     isOpen,
     toggle: (child) => setChosen(new Map([...chosen, [child, !isOpen(child)]])),
-    visible: items.filter((item) => !folded(item.run) || always(item)),
+    visible: items.filter((item) => (!folded(item.run) && !quiet(item)) || always(item)),
   };
 }
+
+const quiet = (item: Item): boolean => item.kind === "text" && item.quiet === true;
 
 /** What the person must see wherever it comes from: what asks, and the plan. */
 function always(item: Item): boolean {

@@ -45,6 +45,10 @@ export interface TextItem extends Common {
   ended?: string;
   /** The seq of the message that it is part of: a fork from here holds what came up to it. */
   said?: number;
+  /** Says only which call comes next, where that call is shown: the team's own words. */
+  quiet?: boolean;
+  /** Says at length what a report above it says: shown when it is asked for. */
+  folded?: boolean;
 }
 
 export interface ToolItem extends Common {
@@ -142,6 +146,8 @@ export interface EndItem extends Common {
   status: RunFinished["status"];
   usage: Usage;
   seconds: number;
+  /** The checkpoint from which the run's changes are undone all together, and how many files they are in. */
+  changed: { checkpointId: string; files: number } | undefined;
 }
 
 export type Item =

@@ -1,18 +1,9 @@
 // What the panel shows of a session: a pure fold over its chunks.
 
-import type {
-  Brief,
-  Chunk,
-  Edited,
-  Envelope,
-  HandoffEnd,
-  MessageSaid,
-  Plan,
-  RunFinished,
-  RunStarted,
-  Usage,
-} from "../contract.gen";
-import type { ApprovalItem, Common, HandoffItem, Item, QuestionItem, RunView, TextItem, ToolItem } from "./items";
+import type { Chunk, Edited, Envelope, MessageSaid, Plan, RunFinished, RunStarted, Usage } from "../contract.gen";
+import { change, common, type Draft, findLast, push } from "./draft";
+import type { ApprovalItem, Item, QuestionItem, RunView, TextItem, ToolItem } from "./items";
+import { begun, changedBy, handedBack, teamWords } from "./nested";
 import { exitCodeOf } from "./proofs";
 import { cutMiddle, plus } from "./sums";
 import { foldUndone, NOTHING_UNDONE, type Undone } from "./undone";
@@ -42,15 +33,6 @@ export const EMPTY: View = {
   contextTokens: 0,
   undone: NOTHING_UNDONE,
 };
-
-interface Draft {
-  items: Item[];
-  lastSeq: number;
-  run: RunView | undefined;
-  usage: Usage;
-  contextTokens: number;
-  undone: Undone;
-}
 
 /** The view after one more chunk. A chunk that was already folded changes nothing. */
 export function fold(view: View, chunk: Chunk): View {
@@ -127,7 +109,8 @@ function apply(draft: Draft, chunk: Chunk): void {
       break;
     case "usage":
       draft.usage = plus(draft.usage, chunk.data);
-      if (!chunk.parent) draft.contextTokens = chunk.data.promptTokens + chunk.data.completionTokens;
+      if (!chunk.parent && chunk.data.promptTokens)
+        draft.contextTokens = chunk.data.promptTokens + chunk.data.completionTokens;
       break;
     case "notice":
       push(draft, { ...common(draft, chunk), kind: "notice", level: chunk.data.level, text: chunk.data.text });
@@ -186,7 +169,14 @@ function runFinished(draft: Draft, chunk: Envelope, data: RunFinished): void {
   if (chunk.parent || draft.run?.id !== chunk.run) return;
   const seconds = Math.max(0, (Date.parse(chunk.time) - Date.parse(draft.run.started)) / 1000);
   draft.run = { ...draft.run, status: data.status };
-  push(draft, { ...common(draft, chunk), kind: "end", status: data.status, usage: data.usage, seconds });
+  push(draft, {
+    ...common(draft, chunk),
+    kind: "end",
+    status: data.status,
+    usage: data.usage,
+    seconds,
+    changed: changedBy(draft),
+  });
 }
 
 /** Nothing of an ended run waits any longer. */
@@ -200,8 +190,8 @@ function closeRun(draft: Draft, run: string): void {
   });
 }
 
-function said(draft: Draft, chunk: Envelope, { role, text, thinking }: MessageSaid): void {
-  if (role === "assistant") closeText(draft, chunk, text, thinking);
+function said(draft: Draft, chunk: Envelope, { role, text, thinking, calls }: MessageSaid): void {
+  if (role === "assistant") closeText(draft, chunk, text, thinking, teamWords(draft, chunk, calls.length > 0));
   else push(draft, { ...common(draft, chunk), kind: "user", text, context: [], images: 0, steering: true });
 }
 
@@ -217,7 +207,7 @@ function addText(draft: Draft, chunk: Envelope, kind: TextItem["kind"], text: st
 }
 
 /** A whole reply closes its deltas; where none were seen (a replay), it stands for them. */
-function closeText(draft: Draft, chunk: Envelope, text: string, thinking: string): void {
+function closeText(draft: Draft, chunk: Envelope, text: string, thinking: string, how: Partial<TextItem>): void {
   const tail = replyTail(draft, chunk);
   if (thinking && !tail.some((i) => draft.items[i]?.kind === "thinking")) {
     const at = tail[0] ?? draft.items.length;
@@ -234,10 +224,10 @@ function closeText(draft: Draft, chunk: Envelope, text: string, thinking: string
     const item = draft.items[first] as TextItem;
     const last = rest.at(-1) ?? first;
     if (rest.length === 0 && item.text !== text) draft.items[first] = { ...item, text };
-    draft.items[last] = { ...(draft.items[last] as TextItem), said: chunk.seq };
+    draft.items[last] = { ...(draft.items[last] as TextItem), said: chunk.seq, ...how };
   } else if (text.trim()) {
     const base = common(draft, chunk);
-    push(draft, { ...base, key: base.key + 0.5, kind: "text", text, done: true, said: chunk.seq });
+    push(draft, { ...base, key: base.key + 0.5, kind: "text", text, done: true, said: chunk.seq, ...how });
   }
 }
 
@@ -328,36 +318,6 @@ function planChanged(draft: Draft, chunk: Envelope, plan: Plan): void {
   else push(draft, { ...common(draft, chunk), kind: "plan", plan });
 }
 
-function handedBack(draft: Draft, { to, run, result, problem, handover }: HandoffEnd): void {
-  const opened = (item: Item): item is HandoffItem =>
-    item.kind === "handoff" && item.to === to && item.child === run && item.result === undefined;
-  change(draft, opened, (item) => ({
-    ...item,
-    result,
-    ...(problem ? { problem } : {}),
-    ...(handover?.kind === "report" ? { report: handover.report } : {}),
-  }));
-}
-
-/** A nested run begins with what it was given: for which step it works. */
-function begun(draft: Draft, run: string, brief: Brief | undefined): void {
-  const n = brief?.plan?.steps.findIndex(({ stepId }) => stepId === brief.stepId) ?? -1;
-  if (n < 0) return;
-  const step = { n: n + 1, name: brief?.plan?.steps[n]?.name ?? "" };
-  const child = (item: Item): item is HandoffItem => item.kind === "handoff" && item.child === run;
-  change(draft, child, (item) => ({ ...item, step }));
-}
-
-function common(draft: Draft, chunk: Envelope): Common {
-  const depth = chunk.parent && chunk.parent !== chunk.run ? 1 : 0;
-  const outer = depth && chunk.parent !== draft.run?.id ? 2 : depth;
-  return { key: chunk.seq, run: chunk.run, agent: chunk.agent, depth: outer, time: chunk.time };
-}
-
-function push(draft: Draft, item: Item): void {
-  draft.items.push(item);
-}
-
 const isOpenText = (item: Item): item is TextItem => (item.kind === "text" || item.kind === "thinking") && !item.done;
 const isTool =
   (id: string) =>
@@ -371,15 +331,6 @@ const isQuestion =
   (id: string) =>
   (item: Item): item is QuestionItem =>
     item.kind === "question" && item.ask.inputId === id;
-
-function findLast(draft: Draft, test: (item: Item) => boolean): number {
-  return draft.items.findLastIndex(test);
-}
-
-function change<T extends Item>(draft: Draft, test: (item: Item) => item is T, next: (item: T) => Item): void {
-  const at = findLast(draft, test);
-  if (at >= 0) draft.items[at] = next(draft.items[at] as T);
-}
 
 function changeTool(draft: Draft, id: string, next: (tool: ToolItem) => ToolItem): void {
   change(draft, isTool(id), next);

@@ -7,6 +7,7 @@ import { t } from "../l10n";
 import { countOpen, hunkAt, linesNow, type Stop, stopFrom, stops } from "../pure/hunks";
 import { restore } from "../requests";
 import { type ChangeNode, countWords } from "../trees/changes";
+import { focusedIn, onlySelecting } from "../trees/focused";
 import { fileOf } from "../vscodeapi";
 import { fileBehind, ORIGINAL } from "./originals";
 
@@ -23,7 +24,7 @@ export function reviewCommands(parts: App): Table {
   const { changes, originals } = parts;
   return {
     "daiku.openChange": (argument) => {
-      const target = targetOf(parts, argument);
+      const target = onlySelecting() ? undefined : targetOf(parts, argument);
       return target && originals.open(target.file, target.hunk);
     },
     "daiku.openChanges": () => (changes.files.length ? originals.openAll() : nothing()),
@@ -33,8 +34,8 @@ export function reviewCommands(parts: App): Table {
     "daiku.rejectHunk": (argument) => decideHunk(parts, "reject", argument),
     "daiku.acceptFile": (argument) => decideFile(parts, "accept", argument),
     "daiku.rejectFile": (argument) => decideFile(parts, "reject", argument),
-    "daiku.acceptSelected": () => decideSelected(parts, "accept"),
-    "daiku.rejectSelected": () => decideSelected(parts, "reject"),
+    "daiku.acceptSelected": () => decideFocused(parts, "accept"),
+    "daiku.rejectSelected": () => decideFocused(parts, "reject"),
     "daiku.acceptAll": () => decide(parts, "accept"),
     "daiku.rejectAll": () => decide(parts, "reject"),
     "daiku.redo": async () => {
@@ -87,13 +88,16 @@ async function decideHunk(parts: App, decision: Decision, argument: unknown): Pr
   if (target && !hunk && target.file.hunks.length === 0) return decideFile(parts, decision, argument);
   if (!target || !hunk) return step(parts, 1);
   const here = vscode.window.activeTextEditor;
-  const fromEditor = argument === undefined && here !== undefined && hunkHere(parts)?.hunk === hunk;
+  // The editor's own buttons hand over the file.
+  const noNode = argument === undefined || argument instanceof vscode.Uri;
+  const fromEditor = noNode && here !== undefined && hunkHere(parts)?.hunk === hunk;
   await decide(parts, decision, target.file.path, [hunk.hunkId]);
   if (fromEditor && parts.changes.files.length) await step(parts, 1, linesNow(hunk).start - 1);
 }
 
-/** What is selected in the tree, a file or one of its hunks. */
-async function decideSelected(parts: App, decision: Decision): Promise<void> {
+/** What has the focus in the tree, a file or one of its hunks. */
+async function decideFocused(parts: App, decision: Decision): Promise<void> {
+  await focusedIn(parts.changesTree.view);
   const target = selectedInTree(parts);
   if (target) await decide(parts, decision, target.file.path, target.hunk && [target.hunk.hunkId]);
   else nothing();

@@ -28,7 +28,11 @@ export function watchMarks(parts: Parts): vscode.Disposable {
   const note = vscode.window.createTextEditorDecorationType({
     after: { margin: "0 0 0 3em", color: new vscode.ThemeColor("editorCodeLens.foreground"), fontStyle: "italic" },
   });
-  const all = [...Object.values(types), note];
+  const back = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true,
+    backgroundColor: new vscode.ThemeColor("diffEditor.insertedLineBackground"),
+  });
+  const all = [...Object.values(types), note, back];
   const draw = (editor: vscode.TextEditor) => {
     const file = changes.of(editor.document.uri);
     const hunks = file ? openHunks(file) : [];
@@ -39,6 +43,12 @@ export function watchMarks(parts: Parts): vscode.Disposable {
         own.map((hunk) => mark(editor.document, file as ChangedFile, hunk, parts)),
       );
     }
+    // A diff shows by itself what was added.
+    const shown = inDiff(editor) ? [] : hunks.filter((hunk) => kindOf(hunk) !== "removed");
+    editor.setDecorations(
+      back,
+      shown.map((hunk) => rangeOf(editor.document, hunk)),
+    );
   };
   const here = () => {
     const target = hunkHere(parts);
@@ -57,6 +67,7 @@ export function watchMarks(parts: Parts): vscode.Disposable {
   const followed = [
     changes.onChange(everywhere),
     vscode.window.onDidChangeVisibleTextEditors(everywhere),
+    vscode.window.tabGroups.onDidChangeTabs(everywhere),
     vscode.window.onDidChangeActiveTextEditor(here),
     vscode.window.onDidChangeTextEditorSelection(here),
     vscode.languages.registerCodeActionsProvider({ scheme: "file" }, lightbulb(parts), {
@@ -65,6 +76,15 @@ export function watchMarks(parts: Parts): vscode.Disposable {
   ];
   return vscode.Disposable.from(...all, ...followed);
 }
+
+/** One of the two editors of a diff. */
+const inDiff = (editor: vscode.TextEditor): boolean =>
+  vscode.window.tabGroups.all.some(({ viewColumn, activeTab }) => {
+    const tab = activeTab?.input;
+    const uri = editor.document.uri.toString();
+    const here = editor.viewColumn === undefined || editor.viewColumn === viewColumn;
+    return here && tab instanceof vscode.TabInputTextDiff && tab.modified.toString() === uri;
+  });
 
 /** One look for each kind: a shape of its own beside a colour of the theme. */
 function marks(extension: vscode.Uri): Record<Kind, vscode.TextEditorDecorationType> {
@@ -80,11 +100,7 @@ function marks(extension: vscode.Uri): Record<Kind, vscode.TextEditorDecorationT
       borderColor: new vscode.ThemeColor(COLORS[kind]),
       ...(kind === "removed"
         ? { borderWidth: "2px 0 0 0", borderStyle: "dashed" }
-        : {
-            borderWidth: "0 0 0 3px",
-            borderStyle: "solid",
-            backgroundColor: new vscode.ThemeColor("diffEditor.insertedLineBackground"),
-          }),
+        : { borderWidth: "0 0 0 3px", borderStyle: "solid" }),
     });
   return { added: make("added"), changed: make("changed"), removed: make("removed") };
 }

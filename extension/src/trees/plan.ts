@@ -17,8 +17,6 @@ export type PlanNode =
 
 export interface PlanTree extends vscode.Disposable {
   readonly plan: Plan | undefined;
-  /** The step that is selected, or above what is selected. */
-  readonly selected: PlanNode | undefined;
   readonly view: vscode.TreeView<PlanNode>;
 }
 
@@ -102,11 +100,6 @@ export function createPlanTree(
   return {
     get plan() {
       return plan;
-    },
-    get selected() {
-      const node = view.selection[0];
-      const step = plan?.steps.find(({ stepId }) => stepId === node?.step.stepId);
-      return step && stepNode(step);
     },
     view,
     dispose: () => vscode.Disposable.from(view, follow, changed).dispose(),

@@ -24,7 +24,9 @@ class PlanUpdateParams(PlanRef):
 
 
 class PlanRunParams(RunStart, PlanRef):
-    """The plan to work; without a session in the one that it is in."""
+    """The plan to work, or one step of it; without a session in the one that it is in."""
+
+    step_id: Id | None = None
 
 
 class PlanRunResult(RunResult):

@@ -16,6 +16,7 @@ from daiku.domain.handovers import Brief
 from daiku.domain.runs import RunResult
 from daiku.lsp.connection import Connection
 from daiku.lsp.starts import start
+from daiku.lsp.wire import invalid
 from daiku.runs import RunRequest
 
 
@@ -41,8 +42,11 @@ async def plan_run(c: Connection, p: api.PlanRunParams) -> RunResult:
         plan = await app.runs.change_plan(plan.model_copy(update={"status": "approved"}))
     if p.session_id is None:
         p = p.model_copy(update={"session_id": app.journal.session_of_plan(plan.plan_id)[0]})
+    if p.step_id and all(step.step_id != p.step_id for step in plan.steps):
+        raise invalid([f"stepId: the plan has no step {p.step_id!r}"])
     followed = Followed()
-    request = RunRequest(plan.goal, agent="team", brief=Brief(request=plan.goal, plan=plan))
+    brief = Brief(request=plan.goal, plan=plan, step_id=p.step_id or "")
+    request = RunRequest(plan.goal, agent="team", brief=brief)
     result = await start(c, p, request, followed.hear)
     now = plan_of(followed.state) or app.journal.get_plan(plan.plan_id)
     fields = {name: getattr(result, name) for name in RunResult.model_fields}

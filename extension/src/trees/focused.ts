@@ -1,0 +1,25 @@
+// What has the focus in a tree: the editor tells an extension of what is selected only.
+
+import * as vscode from "vscode";
+
+let selecting = false;
+
+/** While this holds, a selection was made to learn what has the focus: nothing is to be opened for it. */
+export const onlySelecting = (): boolean => selecting;
+
+/** A keybinding of ours says so in its arguments: its command is about what has the focus in the tree. */
+export const byKey = (argument: unknown): boolean =>
+  typeof argument === "object" && argument !== null && "focused" in argument;
+
+/** Selects what has the focus in the tree that has it, and answers with that. */
+export async function focusedIn<T>(view: vscode.TreeView<T>): Promise<T | undefined> {
+  selecting = true;
+  try {
+    await vscode.commands.executeCommand("list.selectAndPreserveFocus");
+    // The command of the item comes on its own way.
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    return view.selection[0];
+  } finally {
+    selecting = false;
+  }
+}

@@ -1,0 +1,260 @@
+// Plan, approve, work, review hunk by hunk, undo: the whole way in the real editor, by mouse and by keyboard alone.
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { inEditor, until } from "./lab/lab.mjs";
+import { startModel } from "./lab/model.mjs";
+import { Panel } from "./panel.mjs";
+
+const PRICE = `"""Prices."""
+
+
+def total(basket: dict[str, int]) -> int:
+    """What a basket costs."""
+    return sum(basket.values())
+
+
+def cheapest(basket: dict[str, int]) -> str:
+    return min(basket, key=basket.get)
+
+
+def dearest(basket: dict[str, int]) -> str:
+    return max(basket, key=basket.get)
+`;
+const FILES = {
+  "README.md": "# A small shop\n\nWhat a basket costs.\n",
+  "shop/price.py": PRICE,
+  "check.py": "from shop.tax import tax\n\nassert tax(30) == 3\nprint('taxes are right')\n",
+};
+const TAX = '"""Tax."""\n\n\ndef tax(amount: int) -> int:\n    """A tenth."""\n    return amount // 10\n';
+const EDITS = [
+  { search: '"""Prices."""\n', replace: '"""Prices, with tax."""\n\nfrom shop.tax import tax\n' },
+  {
+    search: "    return sum(basket.values())\n",
+    replace: "    net = sum(basket.values())\n    return net + tax(net)\n",
+  },
+  {
+    search: "    return max(basket, key=basket.get)\n",
+    replace: "    return sorted(basket, key=basket.get)[-1]\n",
+  },
+];
+const STEPS = [
+  {
+    name: "Write the tax",
+    description: "A tenth of the amount.",
+    acceptance: ["python3 check.py"],
+  },
+  {
+    name: "Add it to the prices",
+    description: "What a basket costs is with tax.",
+    depends_on: ["1"],
+    acceptance: ["grep -q net shop/price.py"],
+  },
+];
+
+const textIn = ({ content }) => (typeof content === "string" ? content : JSON.stringify(content));
+const call = (name, args) => ({ name, args });
+
+/** Plays every member of the team: who is asked stands in the instructions, what for in the request. */
+function play(body) {
+  const [system] = body.messages;
+  const role = (words) => textIn(system).includes(words);
+  const last = body.messages.at(-1);
+  const again = last.role === "tool";
+  const asked = textIn(body.messages.findLast((message) => message.role === "user"));
+  if (role("now you research")) return { text: '{"queries": [], "ask_user": ""}' };
+  if (role("now you run commands")) return { text: '{"commands": []}' };
+  if (role("now you report")) return { text: report(asked) };
+  if (role("now you write code")) {
+    if (again) return { text: "The step is written." };
+    if (asked.includes("later one:\nStep 1:"))
+      return { text: "First the tax itself.", calls: [call("files__write", { path: "shop/tax.py", content: TAX })] };
+    return { text: "Now the prices.", calls: [call("files__edit", { path: "shop/price.py", edits: EDITS })] };
+  }
+  if (again) return { text: "This is how I would go about it." };
+  return {
+    text: "I look at the shop and make a plan.",
+    calls: [call("plan__propose", { goal: "Prices with tax", name: "Prices with tax", steps: STEPS })],
+  };
+}
+
+/** Claims with the references that the reporter is given, and one without. */
+function report(asked) {
+  const refs = [...asked.matchAll(/^- \[([^\]]+)\] (.*)$/gm)].map(([, ref, text]) => ({ ref, text }));
+  const of = (words) => refs.filter(({ text }) => text.includes(words)).map(({ ref }) => ref);
+  const claims = [
+    { text: "The tax is a tenth, and the check passes.", refs: of("check.py").slice(-1) },
+    { text: "Prices are with tax.", refs: of("price.py").slice(-1) },
+    { text: "Nobody needs to change their calls.", refs: [] },
+  ];
+  return JSON.stringify({ text: "The shop's prices are **with tax** now.", claims });
+}
+
+/** The item in the status bar that counts what waits. */
+const waiting = (page, text) => page.locator('[id="daiku.daiku.daiku.review"]', { hasText: text });
+
+const AFTER = { "daiku.review": "after" };
+const turns = () => Array.from({ length: 60 }, () => play);
+
+async function journey(name, settings, way, options = {}) {
+  const model = await startModel(turns(), { gap: 2 });
+  try {
+    const all = { ...AFTER, ...settings };
+    await inEditor({ name, files: FILES, env: model.env, settings: all, ...options }, async (parts) => {
+      const file = (path_) => path.join(parts.workspace, path_);
+      const read = (path_) => readFileSync(file(path_), "utf8");
+      await way({ ...parts, read, file, model });
+    });
+  } finally {
+    await model.stop();
+  }
+}
+
+/** The rows of one of the sections beside the chat. */
+const rows = (page, title) => page.locator(`.pane:has(.pane-header[aria-label^="${title}"]) .monaco-list-row`);
+
+test("plan, approve, work, review and undo with the mouse", { timeout: 300_000 }, async () => {
+  await journey("review-mouse", {}, async ({ workbench, page, read, file }) => {
+    const panel = await Panel.open(workbench);
+    await panel.frame.getByRole("button", { name: /^Mode:/ }).click();
+    await panel.frame.getByRole("menuitemradio", { name: /^Plan/ }).click();
+    await panel.say("Let the shop's prices be with tax.");
+    const card = panel.frame.locator(".card.plan");
+    await card.getByRole("button", { name: "Approve and start" }).waitFor({ timeout: 30_000 });
+    await panel.ended();
+    assert.equal(existsSync(file("shop/tax.py")), false, "a plan writes nothing");
+    await workbench.shot("review-mouse-1-plan");
+
+    await card.getByRole("button", { name: "Edit plan" }).click();
+    await card.getByRole("textbox", { name: "Step 2", exact: true }).fill("Add the tax to all prices");
+    await workbench.shot("review-mouse-2-edit-plan");
+    await card.getByRole("button", { name: "Save" }).click();
+    await card.getByText("Add the tax to all prices").waitFor();
+
+    await card.getByRole("button", { name: "Approve and start" }).click();
+    await panel.approval.filter({ hasText: "python3 check.py" }).waitFor({ timeout: 60_000 });
+    await workbench.shot("review-mouse-3-working");
+    await panel.decide("python3 check.py", "Always allow");
+    await panel.frame.locator(".card.report").waitFor({ timeout: 60_000 });
+    await panel.ended(2);
+    await workbench.shot("review-mouse-4-report");
+    assert.match(read("shop/price.py"), /net \+ tax\(net\)/);
+
+    await waiting(page, "4 changes in 2 files").click();
+    await rows(page, "Changes").filter({ hasText: "price.py" }).waitFor();
+    await workbench.shot("review-mouse-5-changes");
+    await rows(page, "Changes").filter({ hasText: "net = sum" }).click();
+    await page.locator(".tab", { hasText: "price.py (changes by Daiku)" }).waitFor();
+    await page.locator(".monaco-diff-editor .view-line", { hasText: "net + tax" }).first().waitFor();
+    await workbench.shot("review-mouse-6-diff");
+    await page.locator(".editor-actions [aria-label^='Accept Change']").first().click();
+    await waiting(page, "3 changes in 2 files").waitFor();
+    const third = rows(page, "Changes").filter({ hasText: "sorted" });
+    await third.hover();
+    await third.locator("[aria-label^='Reject Change']").click();
+    await until("the third change to be taken back", () => read("shop/price.py").includes("return max("));
+    assert.match(read("shop/price.py"), /net \+ tax\(net\)/);
+    await workbench.shot("review-mouse-7-decided");
+
+    await panel.frame.getByRole("button", { name: "Undo all" }).last().click();
+    await until("the files as they were", () => !existsSync(file("shop/tax.py")) && read("shop/price.py") === PRICE);
+    await panel.frame.locator(".card.restored", { hasText: "python3 check.py" }).waitFor();
+    await workbench.shot("review-mouse-8-undone");
+  });
+});
+
+/** Runs a command as a person without a mouse does. */
+async function byKeyboard(page, title) {
+  const input = page.locator(".quick-input-widget:visible input.input");
+  const row = page.locator(".quick-input-list .monaco-list-row.focused", { hasText: title });
+  await until(`the palette to have "${title}"`, async () => {
+    await page.keyboard.press("F1");
+    try {
+      await input.waitFor({ state: "visible", timeout: 1500 });
+      await page.keyboard.type(title);
+      await row.waitFor({ timeout: 2000 });
+      return true;
+    } catch {
+      await page.keyboard.press("Escape");
+      return false;
+    }
+  });
+  await page.keyboard.press("Enter");
+}
+
+async function write(page, text) {
+  await page.locator(".quick-input-widget:visible input.input").waitFor();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type(text);
+  await page.keyboard.press("Enter");
+}
+
+/** Allows by key whatever is asked, until `done`. */
+async function allowUntil(page, frame, done) {
+  await until(
+    "the work to be done",
+    async () => {
+      if (await done()) return true;
+      if (await frame.locator(".approval.card").count()) await page.keyboard.press("Control+Alt+Y");
+      await page.waitForTimeout(300);
+      return false;
+    },
+    90_000,
+  );
+}
+
+test("plan, approve, work, review and undo by keyboard alone", { timeout: 300_000 }, async () => {
+  const settings = { "workbench.colorTheme": "Default High Contrast" };
+  await journey("review-keys", settings, async ({ workbench, page, read, file }) => {
+    await byKeyboard(page, "Daiku: Plan…");
+    await write(page, "Let the shop's prices be with tax.");
+    const frame = await workbench.webview("textarea.composer-text");
+    await frame.locator(".item-end").waitFor({ timeout: 60_000 });
+
+    // A step's words are changed in the tree.
+    await byKeyboard(page, "Daiku: Focus on Plan View");
+    const tree = rows(page, "Plan");
+    await tree.filter({ hasText: "Add it to the prices" }).waitFor();
+    await until("the second step to be selected", async () => {
+      await page.keyboard.press("ArrowDown");
+      return tree.filter({ hasText: "2. Add it" }).and(page.locator(".focused")).count();
+    });
+    await workbench.shot("review-keys-1-plan");
+    await page.keyboard.press("F2");
+    await write(page, "Add the tax to all prices");
+    await write(page, "What a basket costs is with tax.");
+    await tree.filter({ hasText: "2. Add the tax to all prices" }).waitFor();
+
+    await page.keyboard.press("Control+Alt+Enter");
+    await frame.locator(".approval.card").waitFor({ timeout: 60_000 });
+    await workbench.shot("review-keys-2-asked");
+    await allowUntil(page, frame, async () => (await frame.locator(".item-end").count()) === 2);
+    await workbench.shot("review-keys-3-report");
+
+    await waiting(page, "4 changes in 2 files").waitFor();
+    await page.keyboard.press("Control+Alt+J");
+    await page.locator(".tab.active", { hasText: /tax\.py|price\.py/ }).waitFor();
+    await page.locator(".monaco-editor .view-line", { hasText: "Daiku: change" }).first().waitFor();
+    await workbench.shot("review-keys-4-first-change");
+    await page.keyboard.press("Control+Alt+Y");
+    await waiting(page, /^3 changes/).waitFor();
+    await page.locator(".tab.active", { hasText: "price.py" }).waitFor();
+    await workbench.shot("review-keys-5-next-change");
+    await page.keyboard.press("Control+Alt+N");
+    await until("a change to be taken back", () => !read("shop/price.py").includes("with tax."));
+    await byKeyboard(page, "Daiku: Open Diff of Change");
+    await page.locator(".monaco-diff-editor").waitFor();
+    await workbench.shot("review-keys-6-diff");
+    await page.keyboard.press("Control+Alt+Shift+Y");
+    await until("nothing to wait", async () => (await waiting(page, "change").count()) === 0);
+
+    await page.keyboard.press("Control+Alt+Z");
+    await until("the files as they were", () => !existsSync(file("shop/tax.py")) && read("shop/price.py") === PRICE);
+    await workbench.notice("What these commands did stays as it is").waitFor();
+    await workbench.shot("review-keys-7-undone");
+    await page.keyboard.press("Control+Alt+Shift+Z");
+    await until("the files to be back", () => existsSync(file("shop/tax.py")));
+  });
+});
