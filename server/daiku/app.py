@@ -20,6 +20,7 @@ from daiku.llm.model import Models, ProviderModels
 from daiku.prompts import describe_tool, prompts_folder
 from daiku.runs import Runs, Wiring
 from daiku.runs.review import Reviews
+from daiku.runs.worktrees import sweep
 from daiku.settings import secrets_of
 from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.mcp import Place, Servers
@@ -81,6 +82,7 @@ def build(
     """Wire everything up; touches the disk, not the network. `locale` is the person's, such as `ja`.
     Raises UsageError, OSError."""
     redact = redactor(secrets_of(config, os.environ))
+    sweep(home / "worktrees")
     journal = Journal(home / DATABASE, redact)
     grants = GrantStore(home / DATABASE)
     checkpoints = CheckpointStore(home / "checkpoints", workspace, open_sessions=journal.open_sessions)
@@ -114,6 +116,7 @@ def build(
         policy=policy,
         editor=editor,
         traces=home / "traces",
+        worktrees=home / "worktrees",
         servers=servers,
         words=translator(locale),
         trusted=trusted,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from daiku.agents.agent import Agent, find_agent
 from daiku.core import loop
@@ -14,11 +14,13 @@ from daiku.core.state import State, fold
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError, Failure, HandoffDepthExceeded
 from daiku.domain.events import HandoffEnd, HandoffStart, RunStarted
-from daiku.domain.handovers import Brief, Handover
+from daiku.domain.handovers import Brief, Deeds, Handover
 from daiku.domain.tools import ToolCall, ToolResult
+from daiku.runs.briefing import told as told_to
 from daiku.runs.ending import end
 from daiku.runs.live import LiveRun
 from daiku.runs.waiting import Paused
+from daiku.runs.wiring import Wiring
 
 MAX_DEPTH = 3
 """Nested handoffs that are allowed; the fourth is refused (R1.31, C1.4)."""
@@ -27,13 +29,16 @@ MAX_DEPTH = 3
 @dataclass(frozen=True, slots=True)
 class Nested:
     """A nested run as it is wanted: who, what is said to them, what they are given. With `calls` it
-    carries these out and asks no model. `after` hears of every step that it takes."""
+    carries these out and asks no model. `after` hears of every step that it takes. With `wiring` it works
+    on another copy of the project: its edits are none of its parent's."""
 
     agent: Agent
     request: str
     brief: Brief
     calls: tuple[ToolCall, ...] = ()
+    told: str = ""
     after: Callable[[LiveRun], None] | None = None
+    wiring: Wiring | None = None
 
 
 async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> ToolResult:
@@ -63,14 +68,24 @@ async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
     if back is not None:
         return back
     begun = state.handoffs.get(call)
+    if work.agent.request is not None:
+        told, brief = await told_to(work.agent, work.brief, (work.wiring or parent.wiring).workspace)
+        work = replace(work, brief=brief, told=told)
     child = _begin(parent, call, work) if begun is None else _reopen(parent, begun, work)
     if (after := work.after) is not None:
         child.record.after = lambda: after(child)
         after(child)
     await _work(parent, child)
-    back = _come_back(parent, child, call, work.agent)
+    back = _come_back(parent, child, call, work)
     parent.record(back)
     return back
+
+
+def give_up(parent: LiveRun, call: str, work: Nested) -> None:
+    """End a nested run that was begun before a restart and cannot be gone on with."""
+    child = _reopen(parent, parent.record.state.handoffs[call], work)
+    end(child, "cancelled", None)
+    parent.record(_come_back(parent, child, call, work))
 
 
 def _begin(parent: LiveRun, call: str, work: Nested) -> LiveRun:
@@ -82,7 +97,7 @@ def _begin(parent: LiveRun, call: str, work: Nested) -> LiveRun:
                 hint="Do this part yourself.",
             )
         )
-    child = parent.child(work.agent, long_id("run"), State())
+    child = parent.child(work.agent, long_id("run"), State(), work.wiring)
     between = {"from": parent.agent, "to": work.agent.name, "run": child.run, "call_id": call}
     parent.record(HandoffStart.model_validate({**between, "request": work.request}))
     _start(parent, child, work)
@@ -93,7 +108,8 @@ def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
     state, agent = parent.record.state, work.agent
     child.record(
         RunStarted(
-            prompt=agent.request(work.brief) if agent.request is not None else work.request,
+            prompt=work.request,
+            told=work.told,
             mode=state.mode,
             model=state.model,
             limits=state.asked_limits,
@@ -108,7 +124,7 @@ def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
 def _reopen(parent: LiveRun, begun: HandoffStart, work: Nested) -> LiveRun:
     """The nested run as far as it got before the restart; what it used counts again."""
     state = fold(chunk.event for chunk in parent.past() if chunk.run == begun.run)
-    child = parent.child(work.agent, begun.run, state)
+    child = parent.child(work.agent, begun.run, state, work.wiring)
     if not state.started_run:
         _start(parent, child, work)
     parent.purse.used_before(state.usage, state.rounds + state.nested_rounds)
@@ -133,9 +149,9 @@ async def _work(parent: LiveRun, child: LiveRun) -> None:
         raise Paused
 
 
-def _come_back(parent: LiveRun, child: LiveRun, call: str, agent: Agent) -> HandoffEnd:
+def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> HandoffEnd:
     """How the nested run ended and what it did, as its parent takes it."""
-    state, outcome = child.record.state, child.result()
+    agent, state, outcome = work.agent, child.record.state, child.result()
     handover, problem = _handed(agent, state)
     if outcome.error is not None:
         problem = outcome.error.message
@@ -151,7 +167,7 @@ def _come_back(parent: LiveRun, child: LiveRun, call: str, agent: Agent) -> Hand
             "handover": handover,
             "problem": problem,
             "error": outcome.error,
-            "deeds": deeds_of(state.done),
+            "deeds": deeds_of(state.done) if work.wiring is None else Deeds(commands=state.done.commands),
             "usage": state.usage,
             "rounds": state.rounds + state.nested_rounds,
             "rejected": _rejected(state),

@@ -25,6 +25,7 @@ from daiku.domain.plans import Task
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.handoff import Nested, nest
 from daiku.runs.live import LiveRun
+from daiku.runs.worktrees import Piece, side_by_side
 from daiku.tools.tool import failed
 
 REPORT = ":report"
@@ -94,6 +95,20 @@ class TaskWork:
                 "plan_id": place.plan.plan_id,
             },
             untrusted=back.tainted,
+        )
+
+    async def side_by_side(self, pieces: tuple[tuple[str, str], ...]) -> ToolResult:
+        """Independent requests to agents, at once where that can be (`runs.worktrees`)."""
+        parent = self.parent
+        works = [Nested(find_agent(name), text, parent.brief(name, text)) for name, text in pieces]
+        done = await side_by_side(parent, self.call, works)
+        lines = [
+            _piece(number, work, piece)
+            for number, (work, piece) in enumerate(zip(works, done, strict=True), 1)
+        ]
+        well = all(p.back.status == "completed" and not p.back.problem for p in done)
+        return ToolResult(
+            ok=well, text="\n\n".join(lines), untrusted=any(piece.back.tainted for piece in done)
         )
 
     # -- which step ----------------------------------------------------------------------
@@ -256,6 +271,11 @@ def _listed(place: Place, back: HandoffEnd) -> ToolResult:
     }
     text = f"Step “{step.name}” has {len(step.task_list)} tasks now ({step.step_id}):\n{back.result}"
     return ToolResult(ok=True, text=text, data=given, untrusted=back.tainted)
+
+
+def _piece(number: int, work: Nested, piece: Piece) -> str:
+    again = f" (done again on top of the others: {piece.again})" if piece.again else ""
+    return f"{number}. {work.agent.name}{again}: {piece.back.result or piece.back.problem}"
 
 
 def _told(place: Place) -> str:

@@ -60,6 +60,8 @@ class Wiring:
     editor: Editor | None = None
     traces: Path | None = None
     """The folder of trace files; None writes none."""
+    worktrees: Path | None = None
+    """The folder of copies that are worked in side by side; None: there are none."""
     servers: Servers | None = None
     trusted: bool = True
     """Whether the person trusts the workspace: the rules of strangers are data."""

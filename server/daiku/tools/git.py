@@ -6,6 +6,8 @@ import asyncio
 import os
 import re
 import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
@@ -124,15 +126,11 @@ async def _answer(
     if isinstance(placed, ToolResult):
         return placed
     root, names = placed
-    roots = context.workspace.roots
-    git = shutil.which("git", path=safe_path(os.environ.get("PATH") or os.defpath, roots))
-    if git is None:
-        return failed("Git is not installed, or not on PATH.")
-    wrong, drivers = await _look(git, root, roots)
-    if wrong:
-        return failed(wrong)
+    found = await repository(root, context.workspace.roots)
+    if isinstance(found, str):
+        return failed(found)
     argv = [*wanted, *(["--end-of-options", ref] if ref else []), "--", *names]
-    code, text = await _run(git, root, roots, drivers, argv, stdin)
+    code, text = await found.run(argv, stdin=stdin)
     data: JsonObject = {"exitCode": code, "output": text}
     if code != 0:
         return ToolResult(ok=False, text=f"git {wanted[0]} failed with exit code {code}:\n{text}", data=data)
@@ -155,6 +153,32 @@ def _place(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, list[str
             "Not run: the paths lie in different folders of the workspace. Name those of one folder."
         )
     return root, names
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A folder of a repository that git may be run in, with the drivers that have to be switched off."""
+
+    git: str
+    root: Path
+    roots: tuple[Path, ...]
+    drivers: tuple[str, ...]
+
+    async def run(
+        self, argv: list[str], *, stdin: str | None = None, env: Mapping[str, str] | None = None
+    ) -> tuple[int, str]:
+        """Exit code and output (both streams, cut in the middle) of git with `argv`."""
+        return await _run(self.git, self.root, self.roots, self.drivers, argv, stdin, env)
+
+
+async def repository(root: Path, roots: tuple[Path, ...]) -> Repository | str:
+    """The repository that `root` lies in, or why git cannot be used there. Of `roots`, the folders of the
+    workspace, no program is taken."""
+    git = shutil.which("git", path=safe_path(os.environ.get("PATH") or os.defpath, roots))
+    if git is None:
+        return "Git is not installed, or not on PATH."
+    wrong, drivers = await _look(git, root, roots)
+    return wrong or Repository(git, root, roots, drivers)
 
 
 async def _look(git: str, root: Path, roots: tuple[Path, ...]) -> tuple[str, tuple[str, ...]]:
@@ -195,6 +219,7 @@ async def _run(
     drivers: tuple[str, ...],
     argv: list[str],
     stdin: str | None,
+    more: Mapping[str, str] | None = None,
 ) -> tuple[int, str]:
     env = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     env |= {
@@ -207,6 +232,7 @@ async def _run(
         "GIT_ALLOW_PROTOCOL": "none",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_ATTR_NOSYSTEM": "1",
+        **(more or {}),
     }
     settings = [part for setting in (*HARDENED, *drivers) for part in ("-c", setting)]
     whole = [git, "--no-pager", "--literal-pathspecs", *settings, *argv]

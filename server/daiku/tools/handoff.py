@@ -1,9 +1,13 @@
-"""The tool that gives a request to another agent."""
+"""Tools that give requests to other agents: one, or several that do not depend on one another."""
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from daiku.domain.tools import ToolResult
 from daiku.tools.tool import Args, Tool, ToolContext, failed
+
+MOST_REQUESTS = 8
 
 
 class HandoffArgs(Args):
@@ -18,4 +22,20 @@ async def handoff(args: HandoffArgs, context: ToolContext) -> ToolResult:
     return await context.hand_over(args.agent, args.request)
 
 
-HANDOFF_TOOLS = (Tool("agent/handoff", "none", HandoffArgs, handoff, resumes=True),)
+class ParallelArgs(Args):
+    """Requests that do not depend on one another."""
+
+    requests: tuple[HandoffArgs, ...] = Field(min_length=1, max_length=MOST_REQUESTS)
+
+
+async def parallel(args: ParallelArgs, context: ToolContext) -> ToolResult:
+    """The answers of the other agents, in the order of the requests."""
+    if context.tasks is None:
+        return failed("There is nobody to hand over to here.")
+    return await context.tasks.side_by_side(tuple((r.agent, r.request) for r in args.requests))
+
+
+HANDOFF_TOOLS = (
+    Tool("agent/handoff", "none", HandoffArgs, handoff, resumes=True),
+    Tool("agent/parallel", "none", ParallelArgs, parallel, resumes=True),
+)

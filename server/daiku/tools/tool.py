@@ -43,13 +43,17 @@ def _no_plan() -> Plan | None:
 
 
 class TaskWork(Protocol):
-    """What may be done with a plan and the tasks of a step, by nested runs."""
+    """What may be done with a plan, the tasks of a step and independent pieces of work, by nested runs."""
 
     async def plan(self, goal: str) -> ToolResult: ...
 
     async def generate(self, step_id: str) -> ToolResult: ...
 
     async def run(self, step_id: str, task_list: tuple[JsonObject, ...]) -> ToolResult: ...
+
+    async def side_by_side(self, pieces: tuple[tuple[str, str], ...]) -> ToolResult:
+        """Each piece is an agent's name and a request to it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,254 @@
+"""Independent work side by side in git worktrees: brought back in order, done again on conflict, nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daiku.app import build
+from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
+from daiku.domain.events import Checkpointed, Chunk, HandoffEnd, Notice, ToolCalled
+from daiku.domain.runs import RunResult
+from daiku.runs import RunRequest
+from daiku.runs.replay import replay
+from daiku.tools.disk import DiskWorkspace
+from tests.runs.test_kill import in_child
+
+pytestmark = pytest.mark.slow  # real git
+
+Json = dict[str, Any]
+END = "All is done."
+
+
+def git(root: Path, *argv: str) -> str:
+    done = subprocess.run(
+        ["git", "-c", "user.name=Me", "-c", "user.email=me@localhost", *argv],
+        cwd=root,
+        check=True,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    return done.stdout
+
+
+def write(path: str, content: str) -> Json:
+    return {"tool": "files/write", "args": {"path": path, "content": content}}
+
+
+def edit(path: str, search: str, text: str) -> Json:
+    return {"tool": "files/edit", "args": {"path": path, "edits": [{"search": search, "replace": text}]}}
+
+
+def shell(command: str) -> Json:
+    return {"tool": "shell/run", "args": {"command": command}}
+
+
+def ask_for(*requests: str, agent: str = "runner") -> Json:
+    listed = [{"agent": agent, "request": r} for r in requests]
+    return {"calls": [{"tool": "agent/parallel", "args": {"requests": listed}}], "agent": "You work inside"}
+
+
+class World:
+    """A repository and a home; `lines` is what the model plays."""
+
+    def __init__(self, folder: Path, *lines: Json) -> None:
+        self.home, self.root = folder / "home", folder / "project"
+        self.root.mkdir(parents=True)
+        text = "".join(f"line {n}\n" for n in range(1, 31))
+        (self.root / "a.txt").write_text(text)
+        (self.root / "b.txt").write_text("b\n")
+        (self.root / ".gitignore").write_text("built/\n")
+        git(self.root, "init", "-q", "-b", "main")
+        git(self.root, "add", "--all")
+        git(self.root, "commit", "-q", "-m", "First")
+        path = folder / "script.jsonl"
+        path.write_text("\n".join(json.dumps(line) for line in lines))
+        self.config = Config(
+            llm=LLMSettings(model=f"scripted/{path}"),
+            approvals=ApprovalSettings(command="allow"),
+            sandbox=SandboxSettings(mode="off"),
+        )
+        self.seen: list[Chunk] = []
+
+    async def run(self, *, die_at: int = 0, approvals: Any = "all") -> RunResult:
+        app = build(self.config, workspace=DiskWorkspace((self.root,)), home=self.home)
+
+        def listen(chunk: Chunk) -> None:
+            self.seen.append(chunk)
+            if die_at and len(self.seen) == die_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        result = await app.runs.run(RunRequest("go", approvals=approvals), listen)
+        assert (await replay(app.journal.chunks(result.session_id))).difference is None
+        await app.aclose()
+        return result
+
+    async def resume(self) -> RunResult:
+        app = build(self.config, workspace=DiskWorkspace((self.root,)), home=self.home)
+        session = app.journal.list_sessions()[0]
+        run = app.journal.chunks(session.session_id)[0].run
+        result = await app.runs.resume(run, self.seen.append, approvals="all")
+        await app.aclose()
+        return result
+
+    def events(self, kind: type[Any]) -> list[Any]:
+        return [c.event for c in self.seen if isinstance(c.event, kind)]
+
+    def left_behind(self) -> list[str]:
+        """What there still is of worktrees, in the home and in the repository."""
+        places = self.home / "worktrees"
+        found = [p.name for p in places.iterdir()] if places.exists() else []
+        worktrees = git(self.root, "worktree", "list", "--porcelain").count("worktree ")
+        branches = git(self.root, "branch", "--list").splitlines()
+        return [*found, *(["worktree"] * (worktrees - 1)), *branches[1:]]
+
+
+def two(first: Sequence[Json], second: Sequence[Json]) -> list[Json]:
+    """Two pieces of work, each with its calls in one reply and then a word."""
+    return [
+        ask_for("do one", "do two"),
+        {"calls": list(first), "when": "do one", "agent": "now you run"},
+        {"text": "One is done.", "agent": "now you run", "when": "marker one"},
+        {"calls": list(second), "when": "do two", "agent": "now you run"},
+        {"text": "Two is done.", "agent": "now you run", "when": "marker two"},
+        {"text": END, "agent": "You work inside"},
+    ]
+
+
+ONE = [edit("a.txt", "line 2\n", "line two\n"), shell("pwd; touch untracked-one.txt; echo marker one")]
+TWO = [
+    edit("a.txt", "line 29\n", "line 29!\n"),
+    shell("pwd; rm b.txt; mkdir -p built; touch built/x; echo marker two"),
+]
+
+
+async def test_two_pieces_are_done_in_copies_and_come_back_as_one_patch_each(tmp_path: Path) -> None:
+    world = World(tmp_path, *two(ONE, TWO))
+    result = await world.run()
+    assert (result.status, result.text) == ("completed", END), result
+    assert [n.text for n in world.events(Notice)] == []
+    text = (world.root / "a.txt").read_text()
+    assert "line two\n" in text
+    assert "line 29!\n" in text
+    assert (world.root / "untracked-one.txt").exists()
+    assert not (world.root / "b.txt").exists()
+    assert not (world.root / "built").exists(), "what git ignores stays in the copy"
+    pwds = [c.data for c in world.seen if c.type == "tool_response" and "marker" in c.data]
+    assert all(str(world.home / "worktrees") in data for data in pwds)
+    patches = [e for e in world.events(ToolCalled) if e.tool == "files/patch"]
+    assert len(patches) == 2
+    assert "line two" in patches[0].args["patch"]
+    kept = [c for c in world.seen if isinstance(c.event, Checkpointed) and c.agent == "worktree"]
+    assert len(kept) == 2
+    assert world.left_behind() == []
+    assert git(world.root, "log", "--oneline").count("\n") == 1
+    assert git(world.root, "diff", "--cached", "--name-only") == "", "the person's index is as it was"
+    first, second = (e for e in world.events(HandoffEnd) if e.to == "runner")
+    assert (first.result, second.result) == ("One is done.", "Two is done.")
+    assert first.deeds.files == ()
+
+
+async def test_a_conflict_is_done_again_on_top_of_what_is_there(tmp_path: Path) -> None:
+    one = [edit("a.txt", "line 5\n", "line five\n"), shell("echo marker one")]
+    two_ = [shell("sed -i 's/^line \\(5\\|five\\)$/& (two)/' a.txt; echo marker two")]
+    world = World(tmp_path, *two(one, two_))
+    result = await world.run()
+    assert (result.status, result.text) == ("completed", END), result
+    assert "line five (two)\n" in (world.root / "a.txt").read_text()
+    notices = [n.text for n in world.events(Notice)]
+    assert any("done again on top of the others" in n for n in notices)
+    assert world.left_behind() == []
+
+
+async def test_binary_files_are_made_again_here(tmp_path: Path) -> None:
+    two_ = [shell("printf 'a\\0b' > x.bin; echo marker two")]
+    world = World(tmp_path, *two(ONE, two_))
+    assert (await world.run()).status == "completed"
+    assert (world.root / "x.bin").read_bytes() == b"a\0b"
+    assert world.left_behind() == []
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda root: (root / "b.txt").write_text("mine\n"), "not committed (b.txt)"),
+        (lambda root: (root / "new.txt").write_text("mine\n"), "not committed (new.txt)"),
+        (
+            lambda root: [
+                (root / ".gitmodules").write_text(""),
+                git(root, "add", "-A"),
+                git(root, "commit", "-qm", "x"),
+            ],
+            "submodules",
+        ),
+        (lambda root: __import__("shutil").rmtree(root / ".git"), "no git repository"),
+    ],
+)
+async def test_where_no_copies_can_be_made_it_is_one_after_the_other_and_said(
+    tmp_path: Path, spoil: Any, why: str
+) -> None:
+    world = World(tmp_path, *two(ONE, TWO))
+    spoil(world.root)
+    assert (await world.run()).status == "completed"
+    assert "line two\n" in (world.root / "a.txt").read_text()
+    notices = [n.text for n in world.events(Notice)]
+    assert any("One after the other" in n and why in n for n in notices), notices
+    assert not [e for e in world.events(ToolCalled) if e.tool == "files/patch"]
+
+
+async def test_what_daiku_changed_itself_is_part_of_the_copies(tmp_path: Path) -> None:
+    before = {"calls": [edit("a.txt", "line 10\n", "line ten\n")], "agent": "You work inside"}
+    one = [shell("sed -i 's/^line ten$/line TEN/' a.txt; echo marker one")]
+    world = World(tmp_path, before, *two(one, TWO))
+    assert (await world.run()).status == "completed"
+    assert "line TEN\n" in (world.root / "a.txt").read_text()
+    assert len([e for e in world.events(ToolCalled) if e.tool == "files/patch"]) == 2
+    assert git(world.root, "stash", "list") == ""
+    assert world.left_behind() == []
+
+
+async def test_a_copy_is_a_jail(tmp_path: Path) -> None:
+    one = [write(str(tmp_path / "project/b.txt"), "out\n"), shell("echo marker one")]
+    world = World(tmp_path, *two(one, [*TWO[:1], shell("echo marker two")]))
+    assert (await world.run()).status == "completed"
+    assert (world.root / "b.txt").read_text() == "b\n"
+    assert any("outside the workspace" in c.data for c in world.seen if c.type == "tool_response")
+
+
+async def test_cancelling_leaves_no_copy_behind(tmp_path: Path) -> None:
+    world = World(tmp_path, *two([shell("sleep 30")], [shell("sleep 30")]))
+    app = build(world.config, workspace=DiskWorkspace((world.root,)), home=world.home)
+    task = asyncio.create_task(app.runs.run(RunRequest("go", approvals="all"), world.seen.append))
+    async with asyncio.timeout(20):
+        while len([e for e in world.events(ToolCalled) if e.tool == "shell/run"]) < 2:
+            await asyncio.sleep(0.01)
+    await app.runs.cancel(world.seen[0].run)
+    assert (await task).status == "cancelled"
+    assert [c.type for c in world.seen].count("run_finished") == 3
+    await app.aclose()
+    assert world.left_behind() == []
+
+
+def test_killed_anywhere_the_work_is_done_once_here_and_no_copy_is_left(tmp_path: Path) -> None:
+    whole = World(tmp_path / "whole", *two(ONE, TWO))
+    assert asyncio.run(whole.run()).status == "completed"
+    total = len(whole.seen)
+    assert total > 30
+    for die_at in range(3, total, 3):
+        world = World(tmp_path / str(die_at), *two(ONE, TWO))
+        in_child(world, die_at)  # pyright: ignore[reportArgumentType]  # it has the one method that is called
+        result = asyncio.run(world.resume())
+        assert (result.status, result.text) == ("completed", END), die_at
+        assert world.left_behind() == [], die_at
+        text = (world.root / "a.txt").read_text()
+        interrupted = "was interrupted" in "".join(c.data for c in world.seen)
+        assert interrupted or text.count("line two\n") == text.count("line 29!\n") == 1, die_at
