@@ -13,11 +13,14 @@ from pydantic import JsonValue
 
 from daiku.app import App
 from daiku.core.review import Hunk, hunks_of
+from daiku.core.state import fold
 from daiku.domain.config import Config
-from daiku.domain.events import Event, RunFinished, RunStarted
+from daiku.domain.events import Event, InputAsked, RunFinished, RunStarted
 from daiku.domain.tools import ToolCall
+from daiku.runs import RunRequest
+from daiku.runs.replay import replay
 from daiku.tools.tool import ToolContext
-from tests.runs.playing import make_app
+from tests.runs.playing import Watch, make_app
 
 SLOTS = 8
 
@@ -129,6 +132,27 @@ moves = st.one_of(
 def test_any_story_ends_with_exactly_what_was_accepted_and_typed(story: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(told(Path(folder), story))
+
+
+async def test_a_decision_in_the_middle_of_a_run_replays_to_the_same_events(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/a.txt").write_text("old\n")
+    write = {"tool": "files/edit", "args": {"path": "a.txt", "edits": [{"search": "old", "replace": "new"}]}}
+    ask = {"tool": "user/ask", "args": {"question": "Go on?"}}
+    app = make_app(tmp_path, {"calls": [write]}, {"calls": [ask]}, {"text": "done"})
+    watch = Watch()
+    task = asyncio.create_task(app.runs.run(RunRequest("go", approvals="edits"), watch))
+    asked = await watch.until("input_asked")
+    assert isinstance(asked.event, InputAsked)
+    await app.reviews.decide(asked.session, "reject", None, None)
+    await app.runs.answer(asked.run, asked.event.input_id, "yes")
+    assert (await task).status == "completed"
+    chunks = app.journal.chunks(asked.session)
+    assert [c.type for c in chunks].index("review") < [c.type for c in chunks].index("input_given")
+    assert (await replay(chunks)).difference is None
+    told = [m.text for m in fold(c.event for c in chunks).messages if "rejected" in m.text]
+    assert len(told) == 1
+    await app.aclose()
 
 
 async def told(folder: Path, moves: list[tuple[str, int]]) -> None:

@@ -77,6 +77,8 @@ class Reviews:
         Raises StaleVersionError where a hunk is not (or no longer) as it was shown."""
         async with self._store.changing:
             reviews = await self.changes(session)
+            if hunk_ids is not None and not hunk_ids:
+                return None
             if path is not None and path not in reviews:
                 raise _stale(f"Nothing of {path} is left to decide on.", "")
             chosen = reviews if path is None else {path: reviews[path]}
@@ -113,9 +115,7 @@ class Reviews:
         UsageError: there is none, or it is not of the session `of`."""
         session = self._store.need(checkpoint_id).session
         if of not in (None, session):
-            raise unusable(
-                "not_found", f"There is no checkpoint {checkpoint_id}.", f"It belongs to {session}."
-            )
+            raise unusable("not_found", f"There is no checkpoint {checkpoint_id}.", "List the changes again.")
         async with self._store.changing:
             stances = self._standing(session).since(checkpoint_id)
             stays = irrevocable(self._journal.chunks(session), checkpoint_id, self._effect)

@@ -57,7 +57,8 @@ class CheckpointStore:
         self._contents = Contents(folder / "contents")
         self._records = Records(folder / "records")
         self._workspace = workspace
-        self._sweeping = Sweeping(self._contents, self._records, quota, open_sessions)
+        self._sweeping = Sweeping(self._contents, self._records, quota)
+        self._open_sessions = open_sessions
         self._lock = asyncio.Lock()
         self._changing = asyncio.Lock()
 
@@ -73,7 +74,9 @@ class CheckpointStore:
         OSError where the disk is full."""
         async with self._lock:
             found = [Kept(path=path, content=await self._keep(path)) for path in dict.fromkeys(paths)]
-            return await asyncio.to_thread(self._add, session, run, found, patch)
+            made = await asyncio.to_thread(self._add, session, run, found, patch)
+            await self._sweep()
+            return made
 
     async def settle(self, checkpoint_id: str, patch: Patch) -> None:
         async with self._lock:
@@ -98,7 +101,8 @@ class CheckpointStore:
             )
             stood = tuple(self._stance(path, review) for path, review in stances.items())
             made = self._new(session, run, kept, kind="review", stances=stood)
-            await asyncio.to_thread(self._record, made)
+            await asyncio.to_thread(self._records.write, made)
+            await self._sweep()
             return made.id
 
     async def stand(self, checkpoint_id: str, stances: Mapping[str, FileReview]) -> None:
@@ -195,7 +199,7 @@ class CheckpointStore:
 
     def _add(self, session: str, run: str, found: Sequence[Kept], patch: Patch | None) -> str:
         made = self._new(session, run, tuple(found) if patch is None else self._with_after(found, patch))
-        self._record(made)
+        self._records.write(made)
         return made.id
 
     def _with_after(self, found: Sequence[Kept], patch: Patch) -> tuple[Kept, ...]:
@@ -235,9 +239,10 @@ class CheckpointStore:
             undid=undid,
         )
 
-    def _record(self, checkpoint: Checkpoint) -> None:
-        self._records.write(checkpoint)
-        self._sweeping()
+    async def _sweep(self) -> None:
+        if await asyncio.to_thread(self._sweeping.due):
+            opened = self._open_sessions()  # not in a thread: it asks the journal
+            await asyncio.to_thread(self._sweeping, opened)
 
     def list(self, session: str) -> tuple[Checkpoint, ...]:
         """The session's checkpoints, oldest first; unreadable ones are left out."""
@@ -296,7 +301,11 @@ class CheckpointStore:
                 elif change:
                     in_bytes[path] = data
             redo = self._begin_return(first, before, wanted, into or first.session)
-            stats = await self._workspace.apply(Patch(files=tuple(changes)), "restore", exact=True) if changes else ()
+            stats = (
+                await self._workspace.apply(Patch(files=tuple(changes)), "restore", exact=True)
+                if changes
+                else ()
+            )
             for path, data in in_bytes.items():
                 await asyncio.to_thread(self._put_bytes, path, data)
             self._mark(first, redo)
@@ -313,7 +322,7 @@ class CheckpointStore:
         kept = tuple(k.model_copy(update={"after": wanted[k.path], "known": True}) for k in before)
         undid = tuple(c.id for c in later if c.kind == "edit" and not c.restored)
         redo = self._new(session, first.run, kept, kind="restore", undid=undid)
-        self._record(redo)
+        self._records.write(redo)
         return redo
 
     def _mark(self, first: Checkpoint, redo: Checkpoint) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -154,27 +154,22 @@ class Records:
 
 
 class Sweeping:
-    """Called after each checkpoint: lets the oldest go where there are too many bytes or they are too old;
-    those of open sessions last, and never for their age."""
+    """Lets the oldest checkpoints go where there are too many bytes or they are too old; those of open
+    sessions last, and never for their age."""
 
-    def __init__(
-        self,
-        contents: Contents,
-        records: Records,
-        quota: int,
-        open_sessions: Callable[[], Collection[str]],
-    ) -> None:
+    def __init__(self, contents: Contents, records: Records, quota: int) -> None:
         self._contents, self._records, self._quota = contents, records, quota
-        self._open_sessions = open_sessions
         self._looked = float("-inf")
         self._gone = 0
 
-    def __call__(self) -> None:
+    def due(self) -> bool:
+        """True where there is something to look for: too many bytes, or a day has gone by."""
+        return self._contents.size > self._quota or time.monotonic() - self._looked > DAILY
+
+    def __call__(self, opened: Collection[str]) -> None:
+        """Look, and let go; `opened` are the sessions in which work is not over."""
         full = self._contents.size > self._quota
-        if not full and time.monotonic() - self._looked < DAILY:
-            return
         self._looked = time.monotonic()
-        opened = set(self._open_sessions())
         kept = self._records.all()
         newest = next(reversed(kept), None)
         goes_last = {p: c for p, c in kept.items() if c is not None and c.session in opened}
