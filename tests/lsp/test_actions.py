@@ -273,17 +273,21 @@ async def test_a_commit_message_is_written_from_what_is_staged_else_from_all_and
     git(workspace, "add", "a.txt")
     git(workspace, "commit", "-q", "-m", "Begin")
     head = git(workspace, "rev-parse", "HEAD")
+    runs: list[Any] = []
     async with connected(workspace, settings=settings) as server:
 
         async def message() -> str:
             params = {"command": "daiku.commitMessage", "arguments": [{"uri": workspace.as_uri()}]}
-            return (await server.client.request("workspace/executeCommand", params))["text"]
+            result = await server.client.request("workspace/executeCommand", params)
+            runs.append(result)
+            return result["text"]
 
         (workspace / "a.txt").write_text("staged\n")
         git(workspace, "add", "a.txt")
         (workspace / "a.txt").write_text("not staged\n")
         said = await message()
-        assert said.startswith("Say <diff")
+        assert said.startswith("Say Write the commit message")
+        assert "<earlier_commits>\nBegin\n" in said
         assert "+staged" in said
         assert "+not staged" not in said
         git(workspace, "reset", "-q")
@@ -291,6 +295,31 @@ async def test_a_commit_message_is_written_from_what_is_staged_else_from_all_and
         assert server.client.said("$/progress") == []
         assert git(workspace, "rev-parse", "HEAD") == head
         assert git(workspace, "diff", "--cached") == ""
+        # It is a run like any other: in a session of its own, with its cost.
+        asked = {"sessionId": runs[0]["sessionId"]}
+        chunks = (await server.client.request("daiku/session/get", asked))["chunks"]
+        assert [c["type"] for c in chunks] == ["run_started", "message", "usage", "run_finished"]
+        assert {c["agent"] for c in chunks} == {"committer"}
+
+
+async def test_a_commit_message_that_is_cancelled_or_costs_too_much_is_no_message(
+    workspace: Path, script: Script
+) -> None:
+    git(workspace, "init", "-q")
+    (workspace / "a.txt").write_text("first\n")
+    slow = script({"text": "word " * 500, "delay_ms": 20})
+    settings = {"llm": {"provider": "scripted", "model": slow.removeprefix("scripted/")}}
+    async with connected(workspace, settings=settings, capabilities=capabilities()) as server:
+        params = {"command": "daiku.commitMessage", "partialResultToken": "t", "workDoneToken": "bar"}
+        waiting = asyncio.ensure_future(server.client.refused("workspace/executeCommand", params))
+        await server.client.until(lambda: [c for c in server.client.chunks("t") if c["type"] == "delta"])
+        server.client.notify("window/workDoneProgress/cancel", {"token": "bar"})
+        assert (await waiting).code == -32800
+        assert server.client.chunks("t")[-1]["data"]["status"] == "cancelled"
+    limited = {**settings, "limits": {"max_tokens": 5}}
+    async with connected(workspace, settings=limited) as server:
+        error = await server.client.refused("workspace/executeCommand", {"command": "daiku.commitMessage"})
+        assert (error.code, error.data["kind"]) == (-32803, "limit")
 
 
 async def test_without_changes_or_repository_there_is_no_commit_message(

@@ -110,6 +110,8 @@ REPORTER = Agent(
     hand_back=report_made,
 )
 
+COMMITTER = Agent(name="committer", prompt="agents/committer", tools=())
+
 TEAM = Agent(
     name="team",
     prompt="agents/coordinator",
@@ -119,7 +121,10 @@ TEAM = Agent(
 )
 
 AGENTS: Mapping[str, Agent] = MappingProxyType(
-    {agent.name: agent for agent in (COORDINATOR, PLANNER, RESEARCHER, CODER, RUNNER, REPORTER, TEAM)}
+    {
+        agent.name: agent
+        for agent in (COORDINATOR, PLANNER, RESEARCHER, CODER, RUNNER, REPORTER, COMMITTER, TEAM)
+    }
 )
 
 

@@ -27,7 +27,7 @@ class ActionTexts:
     refactor: str
     translate: str
     commands: str
-    commit_title: str
+    commit: str
 
 
 EN = ActionTexts(
@@ -49,7 +49,7 @@ EN = ActionTexts(
     refactor="Refactor this code: make it simpler and clearer without changing what it does.",
     translate="Translate the comments of this code into English; change nothing else.",
     commands="Run with shell/run what is asked for here, and report:",
-    commit_title="Writing a commit message",
+    commit="Write the commit message for these changes.",
 )
 JA = ActionTexts(
     fix_one="Daiku で修正: {}",
@@ -70,7 +70,7 @@ JA = ActionTexts(
     refactor="動作を変えずに、このコードをより簡潔でわかりやすくリファクタリングしてください。",
     translate="このコードのコメントを日本語に翻訳してください。ほかは変更しないでください。",
     commands="次の依頼を shell/run で実行し、結果を報告してください:",
-    commit_title="コミットメッセージを作成中",
+    commit="この変更のコミットメッセージを書いてください。",
 )
 
 

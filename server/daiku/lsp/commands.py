@@ -14,9 +14,9 @@ from daiku.agents.researcher import research_request
 from daiku.domain.base import Wire
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import RunStarted
-from daiku.domain.runs import ApprovalMode, ContextItem, Mode, Range
+from daiku.domain.runs import ApprovalMode, ContextItem, Mode, Range, RunResult
 from daiku.lsp.actiontexts import ActionTexts, action_texts
-from daiku.lsp.commitmessage import write_commit_message
+from daiku.lsp.commitmessage import message_of, message_request
 from daiku.lsp.connection import INFO, Connection
 from daiku.lsp.jsontext import MessageId, model_json
 from daiku.lsp.opening import Json
@@ -24,7 +24,7 @@ from daiku.lsp.pointing import Problem, pointed_at
 from daiku.lsp.starts import resume as resume_run
 from daiku.lsp.starts import start
 from daiku.lsp.texts import shortened
-from daiku.lsp.wire import Refused, invalid
+from daiku.lsp.wire import CANCELLED, Refused, invalid
 from daiku.runs import RunRequest
 from daiku.runs.showing import restored
 
@@ -124,10 +124,13 @@ async def research(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseMode
 
 
 async def commit_message(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
-    token = await _token(c, tokens.bar)
-    result = await write_commit_message(c, args.uri, args.said, args.model, token)
-    _tell(c, result.text)
-    return result
+    words = "\n\n".join(part for part in (action_texts(c.offer.locale).commit, args.said) if part)
+    result = await _result(c, args, tokens, await message_request(await c.app(), args.uri, words))
+    if result.status == "cancelled":  # whoever fills a box with the text must not empty it
+        raise Refused(CANCELLED, "The run was cancelled.")
+    message = message_of(result)
+    _tell(c, message.text)
+    return message
 
 
 async def new_chat(c: Connection, args: CommandArgs, _: Tokens) -> BaseModel:
@@ -202,6 +205,13 @@ COMMANDS: dict[str, Command] = {
 
 
 async def _run(c: Connection, args: CommandArgs, tokens: Tokens, request: RunRequest) -> BaseModel:
+    result = await _result(c, args, tokens, request)
+    error = result.error
+    _tell(c, result.text or (f"{error.message} {error.hint}".strip() if error else result.status))
+    return result
+
+
+async def _result(c: Connection, args: CommandArgs, tokens: Tokens, request: RunRequest) -> RunResult:
     params = api.RunStart(
         session_id=args.session_id,
         model=args.model,
@@ -209,10 +219,7 @@ async def _run(c: Connection, args: CommandArgs, tokens: Tokens, request: RunReq
         work_done_token=await _token(c, tokens.bar),
         partial_result_token=tokens.chunks,
     )
-    result = await start(c, params, request)
-    error = result.error
-    _tell(c, result.text or (f"{error.message} {error.hint}".strip() if error else result.status))
-    return result
+    return await start(c, params, request)
 
 
 def _tell(c: Connection, text: str) -> None:

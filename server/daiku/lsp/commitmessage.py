@@ -1,20 +1,15 @@
-"""`daiku.commitMessage`: a message for what would be committed, by one call of a model; nothing is committed."""
+"""`daiku.commitMessage`: a message for what would be committed, by a run of an agent without tools; nothing is committed."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 
-from daiku import api
 from daiku.app import App
-from daiku.domain.base import Frozen, JsonObject
+from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError, UsageError
-from daiku.domain.messages import ModelRequest, Reply, UserMessage
-from daiku.lsp.actiontexts import action_texts
-from daiku.lsp.connection import Connection
+from daiku.domain.runs import ContextItem, RunResult
 from daiku.lsp.opening import to_path
-from daiku.lsp.stream import ProgressBar
-from daiku.prompts import render
+from daiku.runs import RunRequest
 from daiku.tools.git import DiffArgs, LogArgs, StatusArgs, diff, log, status
 from daiku.tools.tool import ToolContext
 
@@ -23,51 +18,28 @@ _FENCE = re.compile(r"\A```\w*\n(.*?)\n?```\Z", re.DOTALL)
 _SUBJECT = re.compile(r"^    (\S.*)$", re.MULTILINE)
 
 
-class CommitVariables(Frozen):
-    """What the prompt is made from."""
-
-    subjects: tuple[str, ...]
-
-
-async def write_commit_message(
-    c: Connection, uri: str | None, said: str, model: str | None, token: int | str | None
-) -> api.TextResult:
-    """The message for the staged changes, else for all; `uri` names the repository's folder, `said` is
-    what the person asks for besides. Raises UsageError where nothing has changed, LLMError."""
-    app = await c.app()
-    bar = None if token is None else ProgressBar(c.protocol, token, c.words)
-    task = asyncio.current_task()
-    if bar is not None and token is not None and task is not None:
-        c.cancels[token] = task.cancel
-        bar.begin(action_texts(c.offer.locale).commit_title)
-    ended = "failed"
-    try:
-        text = await _ask(app, *await _changes(app, _folder(app, uri)), said, model or "")
-        ended = "completed"
-        return api.TextResult(text=text)
-    finally:
-        if bar is not None and token is not None:
-            c.cancels.pop(token, None)
-            bar.end(ended)
+async def message_request(app: App, uri: str | None, words: str) -> RunRequest:
+    """What is asked of the run: `words`, about the staged changes, else about all; `uri` names the
+    repository's folder. Raises UsageError where nothing has changed."""
+    changes, subjects = await _changes(app, _folder(app, uri))
+    context = [ContextItem(kind="text", text=changes)]
+    if subjects:
+        listed = "\n".join(subjects)
+        context.append(ContextItem(kind="text", text=f"<earlier_commits>\n{listed}\n</earlier_commits>"))
+    return RunRequest(words, agent="committer", mode="ask", context=tuple(context))
 
 
-async def _ask(app: App, changes: str, subjects: tuple[str, ...], said: str, model: str) -> str:
-    words = f"{changes}\n\n{said}" if said else changes
-    request = ModelRequest(
-        model="",
-        system=render("editor/commit_message", CommitVariables(subjects=subjects)),
-        messages=(UserMessage(text=words),),
-    )
-    text = ""
-    async for event in app.llm.resolve(model).stream(request):
-        if isinstance(event, Reply):
-            text = event.message.text.strip()
-    text = _FENCE.sub(r"\1", text).strip()
-    if not text:
+def message_of(result: RunResult) -> RunResult:
+    """The result with nothing but the message as its text. Raises the run's failure, LLMRequestError
+    where the model said nothing."""
+    if result.error is not None:
+        raise DaikuError(result.error)
+    text = _FENCE.sub(r"\1", result.text.strip()).strip()
+    if result.status == "completed" and not text:
         raise LLMRequestError(
             Failure(kind="format", message="The model gave no commit message.", hint="Try again.")
         )
-    return text
+    return result.model_copy(update={"text": text})
 
 
 async def _changes(app: App, folder: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

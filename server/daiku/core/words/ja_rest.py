@@ -249,5 +249,6 @@ REST: tuple[tuple[str, str], ...] = (
     ("No model can be used: {message}", "使えるモデルがありません: {message}"),
     ("{provider}: {count} models", "{provider}: モデル {count} 個"),
     ("Workspace: {paths}", "ワークスペース: {paths}"),
+    ("The run was cancelled.", "実行は取り消されました。"),
     ("Workspace: none", "ワークスペース: なし"),
 )
