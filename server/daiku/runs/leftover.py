@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from daiku.core.cut import cut_middle
+from daiku.core.decide import INTERRUPTED
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Chunk, ToolCalled, ToolResponded
 from daiku.domain.review import Irrevocable
 from daiku.domain.tools import Effect
+from daiku.runs.ending import CANCELLED, CUT_SHORT
 from daiku.runs.forking import taken
+
+UNSURE = (INTERRUPTED, CANCELLED, CUT_SHORT)
+"""Results of calls that began and did not end by themselves."""
 
 OUTSIDE: tuple[Effect | None, ...] = ("command", "network", "mcp", None)
 """Effects beyond the files that checkpoints keep; None: a tool that is not known here now."""
@@ -51,6 +56,8 @@ def _command(tool: str, args: JsonObject) -> str:
 
 def _ran(end: ToolResponded) -> bool:
     """A call that a person or the guard refused, or whose arguments were wrong, never ran."""
+    if end.result in UNSURE:
+        return True
     data = end.data or {}
     if "exitCode" in data:
         return end.ok or data.get("durationMs") != 0
