@@ -846,6 +846,15 @@ export interface ServerOffer {
   commands: string[];
 }
 
+/** How a configured MCP server stands; none is started by asking. Its tools are those that it offered when it last ran. */
+export interface ServerState {
+  name: string;
+  status: "ready" | "starting" | "down" | "unasked" | "changed" | "rejected" | "unusable";
+  tools: string[];
+  why: string;
+  hint: string;
+}
+
 /** A conversation; `status` is that of its last run (`idle`: none yet, `interrupted`: the process ended under it). */
 export interface Session {
   sessionId: string;
@@ -1038,6 +1047,7 @@ export interface ToolResponded {
 
 export interface ToolsResult {
   tools: ToolInfo[];
+  servers: ServerState[];
 }
 
 /** Tokens of one call or a whole run; `cost` in USD, None where no price is known. */

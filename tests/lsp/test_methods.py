@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,27 @@ async def test_tools_and_agents_are_listed(workspace: Path) -> None:
         assert tools["shell/run"]["parameters"]["type"] == "object"
         agents = (await server.client.request("daiku/agents", {}))["agents"]
         assert "coordinator" in [a["name"] for a in agents]
+
+
+async def test_configured_mcp_servers_are_listed_with_how_they_stand_and_not_started(workspace: Path) -> None:
+    started = workspace / "started"
+    command = [sys.executable, "-c", f"open({str(started)!r}, 'w').close()"]
+    servers = [
+        {"mcp_server_name": "files", "command": command},
+        {"mcp_server_name": "odd", "url": "no address"},
+    ]
+    settings = {"llm": {"provider": "scripted"}, "mcp_servers": servers}
+    async with connected(workspace, settings=settings, trusted=True) as server:
+        found = (await server.client.request("daiku/tools", {}))["servers"]
+        assert [(s["name"], s["status"], s["tools"]) for s in found] == [
+            ("files", "unasked", []),
+            ("odd", "unusable", []),
+        ]
+        assert found[0]["hint"] == "Allow it: daiku mcp allow files"
+        assert found[1]["why"]
+        told = (await server.client.request("workspace/executeCommand", {"command": "daiku.doctor"}))["text"]
+        assert "MCP files: it is not used before you allow it" in told.splitlines()
+    assert not started.exists()
 
 
 @pytest.mark.parametrize("method", sorted(api.REQUESTS))

@@ -51,6 +51,7 @@ from daiku.api.offers import (
     ModelOffer,
     ModelsResult,
     ProviderState,
+    ServerState,
     ToolInfo,
     ToolsResult,
 )
@@ -226,6 +227,7 @@ __all__ = [
     "RunRef",
     "RunStart",
     "ServerOffer",
+    "ServerState",
     "SessionExportParams",
     "SessionForkParams",
     "SessionGetParams",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from daiku.domain.base import JsonObject, Wire
 from daiku.domain.errors import Failure
+from daiku.domain.servers import ServerStatus
 from daiku.domain.tools import Effect
 
 
@@ -43,8 +44,20 @@ class ToolInfo(Wire):
     effect: Effect
 
 
+class ServerState(Wire):
+    """How a configured MCP server stands; none is started by asking. Its tools are those that it
+    offered when it last ran."""
+
+    name: str
+    status: ServerStatus
+    tools: tuple[str, ...] = ()
+    why: str = ""
+    hint: str = ""
+
+
 class ToolsResult(Wire):
     tools: tuple[ToolInfo, ...]
+    servers: tuple[ServerState, ...] = ()
 
 
 class AgentInfo(Wire):

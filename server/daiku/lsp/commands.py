@@ -180,6 +180,7 @@ async def doctor(c: Connection, _: CommandArgs, __: Tokens) -> BaseModel:
     except DaikuError as error:
         lines.append(f"No model can be used: {error.failure.message} {error.failure.hint}".strip())
     lines.append(f"Tools: {len(app.tools())}")
+    lines += [f"MCP {report.name}: {report.why or report.status}" for report in app.servers.reports()]
     text = "\n".join(map(c.protocol.words, lines))
     c.protocol.tell("window/showMessage", {"type": INFO, "message": text})
     return api.TextResult(text=text)

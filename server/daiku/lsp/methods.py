@@ -141,9 +141,13 @@ async def models(c: Connection, _: api.Nothing) -> BaseModel:
 
 
 async def tools(c: Connection, _: api.Nothing) -> BaseModel:
-    specs = (await c.app()).tools()
+    app, say = await c.app(), c.protocol.words
     fields = ("name", "description", "parameters", "effect")
-    return api.ToolsResult(tools=tuple(api.ToolInfo(**{f: getattr(s, f) for f in fields}) for s in specs))
+    servers = (r.model_copy(update={"why": say(r.why), "hint": say(r.hint)}) for r in app.servers.reports())
+    return api.ToolsResult(
+        tools=tuple(api.ToolInfo(**{f: getattr(s, f) for f in fields}) for s in app.tools()),
+        servers=tuple(api.ServerState(**dict(report)) for report in servers),
+    )
 
 
 async def agents(c: Connection, _: api.Nothing) -> BaseModel:

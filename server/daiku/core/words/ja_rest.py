@@ -250,5 +250,6 @@ REST: tuple[tuple[str, str], ...] = (
     ("{provider}: {count} models", "{provider}: モデル {count} 個"),
     ("Workspace: {paths}", "ワークスペース: {paths}"),
     ("The run was cancelled.", "実行は取り消されました。"),
+    ("MCP {name}: {why}", "MCP {name}: {why}"),
     ("Workspace: none", "ワークスペース: なし"),
 )
