@@ -184,8 +184,10 @@ async function byKeyboard(page, title) {
   await page.keyboard.press("Enter");
 }
 
-async function write(page, text) {
-  await page.locator(".quick-input-widget:visible input.input").waitFor();
+/** Answers the input that asks with `prompt`. */
+async function write(page, prompt, text) {
+  await page.locator(".quick-input-widget:visible", { hasText: prompt }).waitFor();
+  await page.locator(".quick-input-widget:visible input.input:focus").waitFor();
   await page.keyboard.press("Control+A");
   await page.keyboard.type(text);
   await page.keyboard.press("Enter");
@@ -209,7 +211,7 @@ test("plan, approve, work, review and undo by keyboard alone", { timeout: 300_00
   const settings = { "workbench.colorTheme": "Default High Contrast" };
   await journey("review-keys", settings, async ({ workbench, page, read, file }) => {
     await byKeyboard(page, "Daiku: Plan…");
-    await write(page, "Let the shop's prices be with tax.");
+    await write(page, "What shall be reached?", "Let the shop's prices be with tax.");
     const frame = await workbench.webview("textarea.composer-text");
     await frame.locator(".item-end").waitFor({ timeout: 60_000 });
 
@@ -223,8 +225,8 @@ test("plan, approve, work, review and undo by keyboard alone", { timeout: 300_00
     });
     await workbench.shot("review-keys-1-plan");
     await page.keyboard.press("F2");
-    await write(page, "Add the tax to all prices");
-    await write(page, "What a basket costs is with tax.");
+    await write(page, "What is to be done?", "Add the tax to all prices");
+    await write(page, "Details (may stay empty)", "What a basket costs is with tax.");
     await tree.filter({ hasText: "2. Add the tax to all prices" }).waitFor();
 
     await page.keyboard.press("Control+Alt+Enter");
@@ -236,18 +238,20 @@ test("plan, approve, work, review and undo by keyboard alone", { timeout: 300_00
     await waiting(page, "4 changes in 2 files").waitFor();
     await page.keyboard.press("Control+Alt+J");
     await page.locator(".tab.active", { hasText: /tax\.py|price\.py/ }).waitFor();
-    await page.locator(".monaco-editor .view-line", { hasText: "Daiku: change" }).first().waitFor();
+    await workbench.statusItem(/^Ln 1,/).waitFor();
     await workbench.shot("review-keys-4-first-change");
     await page.keyboard.press("Control+Alt+Y");
-    await waiting(page, /^3 changes/).waitFor();
+    await waiting(page, "3 changes in 2 files").waitFor();
     await page.locator(".tab.active", { hasText: "price.py" }).waitFor();
     await workbench.shot("review-keys-5-next-change");
     await page.keyboard.press("Control+Alt+N");
-    await until("a change to be taken back", () => !read("shop/price.py").includes("with tax."));
+    await until("a change to be taken back", () => !read("shop/price.py").includes("net + tax(net)"));
     await byKeyboard(page, "Daiku: Open Diff of Change");
     await page.locator(".monaco-diff-editor").waitFor();
     await workbench.shot("review-keys-6-diff");
     await page.keyboard.press("Control+Alt+Shift+Y");
+    await waiting(page, "1 change in 1 file").waitFor();
+    await page.keyboard.press("Control+Alt+Shift+Enter");
     await until("nothing to wait", async () => (await waiting(page, "change").count()) === 0);
 
     await page.keyboard.press("Control+Alt+Z");

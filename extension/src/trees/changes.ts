@@ -41,7 +41,7 @@ export function createChangesTree(changes: Changes): ChangesTree {
   const draw = () => {
     const count = countOpen(changes.files);
     view.description = count.changes ? countWords(count) : "";
-    view.badge = count.changes ? { value: count.changes, tooltip: countWords(count) } : { value: 0, tooltip: "" };
+    view.badge = count.changes ? { value: count.changes, tooltip: countWords(count) } : undefined;
     changed.fire(undefined);
   };
   const followed = changes.onChange(draw);
