@@ -15,7 +15,8 @@ from daiku.app import App
 from daiku.core.review import Hunk, hunks_of
 from daiku.core.state import fold
 from daiku.domain.config import Config
-from daiku.domain.events import Event, InputAsked, RunFinished, RunStarted
+from daiku.domain.events import Checkpointed, Event, InputAsked, RunFinished, RunStarted
+from daiku.domain.patches import FileChange, Patch
 from daiku.domain.tools import ToolCall
 from daiku.runs import RunRequest
 from daiku.runs.replay import replay
@@ -152,6 +153,31 @@ async def test_a_decision_in_the_middle_of_a_run_replays_to_the_same_events(tmp_
     assert (await replay(chunks)).difference is None
     told = [m.text for m in fold(c.event for c in chunks).messages if "rejected" in m.text]
     assert len(told) == 1
+    await app.aclose()
+
+
+async def test_an_edit_whose_process_died_before_it_was_on_record_is_reviewed_and_can_be_undone(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "project").mkdir()
+    file = tmp_path / "project/a.txt"
+    file.write_text("old\nother\n")
+    app = make_app(tmp_path, command="allow")
+    session = app.journal.add_session(app.runs.wiring.workspace_key)
+    write = app.journal.writer(session).write
+    write("run_0000000000000001", None, "c", (RunStarted(prompt="x"),))
+    change = FileChange(path="a.txt", kind="edit", old="old\nother\n", new="new\nother\n")
+    point = await app.checkpoints.take(session, "run_0000000000000001", ["a.txt"], Patch(files=(change,)))
+    write("run_0000000000000001", None, "c", (Checkpointed(checkpoint_id=point, files=("a.txt",)),))
+    assert await app.reviews.changes(session) == {}
+    file.write_text("new\nother\n")
+    await app.aclose()
+    app = make_app(tmp_path)
+    (hunk,) = hunks_of((await app.reviews.changes(session))["a.txt"])
+    assert (hunk.old, hunk.new) == (("old\n",), ("new\n",))
+    await app.reviews.restore(point)
+    assert file.read_text() == "old\nother\n"
+    assert await app.reviews.changes(session) == {}
     await app.aclose()
 
 

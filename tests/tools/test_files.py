@@ -243,7 +243,7 @@ async def test_a_file_that_keeps_changing_is_given_up_without_a_write(
     assert not result.ok
     assert "read it again" in result.text
     assert bench.contents() == {"a": b"typed\ntyped\ntyped\none\n"}
-    assert bench.events == []
+    assert not [event for event in bench.events if isinstance(event, Edited)]
 
 
 async def test_reading_numbers_lines_and_goes_on_where_it_stopped(bench: Bench) -> None:

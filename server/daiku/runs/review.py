@@ -16,7 +16,7 @@ from daiku.domain.sessions import Session
 from daiku.domain.tools import Effect
 from daiku.runs.forking import copied, first_after
 from daiku.runs.leftover import irrevocable
-from daiku.runs.reviewing import Standing, follow
+from daiku.runs.reviewing import Standing, begun, follow, made_after_all
 from daiku.runs.runs import Runs
 from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.keeping import unusable
@@ -58,7 +58,10 @@ class Reviews:
     async def changes(self, session: str) -> dict[str, FileReview]:
         """The files with something to decide on, against the texts as they stand now."""
         found: dict[str, FileReview] = {}
-        for path, review in sorted(self._standing(session).files.items()):
+        standing = self._standing(session)
+        for path in begun(standing, self._store):
+            made_after_all(standing, path, await self._store.present(path), self._store)
+        for path, review in sorted(standing.files.items()):
             present = typed(review, await self._store.present(path)) if review.open else review
             if present.open:
                 found[path] = present

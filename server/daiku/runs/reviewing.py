@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from daiku.core.review import FileReview, edited, typed
+from daiku.core.review import Content, FileReview, edited, typed
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import Chunk, Edited, Restored, Reviewed
+from daiku.domain.events import Checkpointed, Chunk, Edited, Restored, Reviewed
 from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.keeping import Checkpoint, Kept
 
@@ -19,6 +19,8 @@ class Standing:
     seq: int = 0
     files: dict[str, FileReview] = field(default_factory=dict[str, FileReview])
     before: dict[str, Mapping[str, FileReview]] = field(default_factory=dict[str, Mapping[str, FileReview]])
+    begun: list[str] = field(default_factory=list[str])
+    """Checkpoints of edits of which it is not on record that they were made: refused, or the process died."""
 
     def since(self, checkpoint_id: str) -> dict[str, FileReview]:
         """How the files stood at a checkpoint: each of those that it and later ones touched, as the
@@ -35,8 +37,12 @@ class Standing:
 def follow(standing: Standing, chunk: Chunk, store: CheckpointStore) -> None:
     """Take one more chunk into `standing`."""
     match chunk.event:
+        case Checkpointed(checkpoint_id=name):
+            standing.begun.append(name)
         case Edited(checkpoint_id=name):
+            standing.begun = [other for other in standing.begun if other != name]
             _take(standing, name, store)
+            standing.begun.clear()
         case Reviewed(checkpoint_id=name) | Restored(redo=name) if name is not None:
             if name not in standing.before:
                 _take(standing, name, store)
@@ -53,19 +59,40 @@ def _take(standing: Standing, name: str, store: CheckpointStore) -> None:
             for kept in checkpoint.files
         }
         after = _after(checkpoint, before, store)
-    except (
-        DaikuError
-    ):  # too old, or of a copy of the project that is gone: what it did counts as the person's
-        return
+    except DaikuError:
+        return  # too old, or of a copy of the project that is gone: what it did counts as the person's
     standing.before[name] = before
     standing.files |= after
 
 
 def _at(standing: Standing, checkpoint: Checkpoint, kept: Kept, store: CheckpointStore) -> FileReview:
     """The review of a file when the checkpoint was taken: what changed until then was the person's."""
-    content = store.content(kept.content)
-    known = standing.files.get(store.placed(checkpoint, kept.path))
+    content, path = store.content(kept.content), store.placed(checkpoint, kept.path)
+    made_after_all(standing, path, content, store)
+    known = standing.files.get(path)
     return FileReview(content, content) if known is None else typed(known, content)
+
+
+def made_after_all(standing: Standing, path: str, content: Content, store: CheckpointStore) -> None:
+    """Take in an edit that was cut short before it was on record, where the file holds what it was to make."""
+    known = standing.files.get(path)
+    if known is not None and known.now == content:
+        return
+    for name in standing.begun:
+        found = store.get(name)
+        if found is not None and any(
+            kept.known and store.placed(found, kept.path) == path and store.content(kept.after) == content
+            for kept in found.files
+        ):
+            standing.begun.remove(name)
+            _take(standing, name, store)
+            return
+
+
+def begun(standing: Standing, store: CheckpointStore) -> tuple[str, ...]:
+    """The files of edits that may have been made without being on record."""
+    found = (store.get(name) for name in standing.begun)
+    return tuple(dict.fromkeys(kept.path for checkpoint in found if checkpoint for kept in checkpoint.files))
 
 
 def _after(

@@ -227,8 +227,8 @@ class _Made(NamedTuple):
 async def _change(label: str, patch: Patch, context: ToolContext) -> _Made:
     touched = [path for change in patch.files for path in (change.path, change.to) if path]
     checkpoint = await context.checkpoints.take(context.session, context.run, touched, patch)
+    context.emit(Checkpointed(checkpoint_id=checkpoint, files=tuple(touched)))  # first: it is the way back
     await context.workspace.apply(patch, label)
-    context.emit(Checkpointed(checkpoint_id=checkpoint, files=tuple(touched)))
     if gone := context.checkpoints.swept():
         context.emit(
             Notice(level="info", text=f"{gone} old checkpoints went: there is no more room for them.")
