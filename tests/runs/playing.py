@@ -41,7 +41,7 @@ class Watch:
         return [c.type for c in self.chunks if c.type not in ("delta", "tool_output")]
 
 
-def make_app(folder: Path, *lines: dict[str, Any], command: str = "ask") -> App:
+def make_app(folder: Path, *lines: dict[str, Any], command: str = "ask", locale: str = "en") -> App:
     """An App over `folder`/project and `folder`/home whose model plays `lines`."""
     script = folder / "script.jsonl"
     script.write_text("\n".join(json.dumps(line) for line in lines))
@@ -50,7 +50,7 @@ def make_app(folder: Path, *lines: dict[str, Any], command: str = "ask") -> App:
         approvals=ApprovalSettings.model_validate({"command": command}),
         sandbox=SandboxSettings(mode="off"),
     )
-    return build(config, workspace=DiskWorkspace((folder / "project",)), home=folder / "home")
+    return build(config, workspace=DiskWorkspace((folder / "project",)), home=folder / "home", locale=locale)
 
 
 def shell(command: str) -> dict[str, Any]:

@@ -474,3 +474,16 @@ async def test_one_step_alone_is_worked_when_it_is_asked_for(folder: Path) -> No
     assert handed(watch) == ["researcher", "coder", "runner"]
     assert [s.status for s in last_plan(watch).steps] == ["pending", "completed"]
     await app.aclose()
+
+
+async def test_the_team_speaks_the_persons_language(folder: Path) -> None:
+    app = make_app(folder, *TWO_STEPS, locale="ja")
+    watch = Watch()
+    task = asyncio.create_task(work(app, approvals="ask", watch=watch))
+    questions = await answered(app, watch, task, "ここで止める")
+    result, _ = await task
+    assert questions == ["ステップ「Write a」が完了しました。次にステップ 2「Write b」に進みますか？"]
+    assert result.text.startswith("ここで止めました: 2 ステップ中 1 完了。")
+    assert "- ステップ 1「Write a」は完了し、確認に合格しています。" in result.text
+    assert not (folder / "project/b.txt").exists()
+    await app.aclose()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from daiku.core.aside import TOOL, at_once, coded_aside
 from daiku.core.cut import cut_middle
 from daiku.core.decide import INTERRUPTED
 from daiku.core.evidence import EVERYWHERE, diagnosed_place, plain_command, unproven
@@ -116,6 +117,8 @@ def _next(state: State, approvals: ApprovalMode) -> Do | End:
         return End() if settled else _move(only, "in_progress", f"Step {_number(plan, only)}: {only.name}")
     if any(s.status == "failed" for s in plan.steps) and _replans(state, log) < MAX_REPLANS:
         return _replan(state, plan, log)
+    if (apart := at_once(plan, log, approvals, _with_words(state, _asked(state, plan)))) is not None:
+        return Do(TOOL, apart, "Steps that do not wait for one another: their coders work at once.")
     ready = _ready(plan)
     if ready is not None:
         return _begin(plan, ready, log, approvals)
@@ -129,7 +132,7 @@ def _why_stopped(state: State, log: tuple[Taken, ...], plan: Plan | None) -> str
     last = log[-1]
     if last.call.tool == "plan/approve" and not last.ok:
         return f"The plan was not approved. {last.text}"
-    if last.call.tool == "user/ask" and last.text.strip() == STOP:
+    if last.call.tool == "user/ask" and last.text.strip() == _choices(state, last)[-1]:
         done, total = plan.progress() if plan is not None else (0, 0)
         return f"You stopped here: {done} of {total} steps are done."
     if rejected(state, last):
@@ -169,6 +172,8 @@ def _work(state: State, plan: Plan, step: Step, log: tuple[Taken, ...]) -> Do:
         return _move(step, "in_progress", f"Step {_number(plan, step)}: {step.name}")
     if here and here[-1].call.tool == "plan/update_step":  # it was refused
         return _move(step, "failed", f"Step “{step.name}” stays open: {here[-1].text}")
+    aside = coded_aside(state, log, step)
+    here = here if aside is None else (aside, *here)
     attempts = sum(t.agent == "coder" for t in here)
     if not attempts:
         return _hand("coder", _with_words(state, _asked(state, plan)), f"The coder works on “{step.name}”.")
@@ -330,10 +335,15 @@ def _with_words(state: State, request: str) -> str:
 
 
 def _words(state: State) -> list[str]:
-    answers = [
-        t.text for t in log_of(state) if t.call.tool == "user/ask" and t.text.strip() not in (GO_ON, STOP)
-    ]
+    asked = (t for t in log_of(state) if t.call.tool == "user/ask")
+    answers = [t.text for t in asked if t.text.strip() not in _choices(state, t)]
     return [*answers, *state.said]
+
+
+def _choices(state: State, taken: Taken) -> tuple[str, ...]:
+    """The choices that the person had, in their language."""
+    asked = state.inputs.get(taken.call.id)
+    return asked.choices if asked is not None else (GO_ON, STOP)
 
 
 def _only(state: State, plan: Plan) -> Step | None:

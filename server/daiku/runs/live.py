@@ -20,7 +20,7 @@ from daiku.core.parse import Unreadable
 from daiku.core.ports import Workspace
 from daiku.core.prefix import first_divergence
 from daiku.core.state import Recorder, State
-from daiku.core.words.events import localised
+from daiku.core.words.events import localised, spoken
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import (
@@ -102,7 +102,8 @@ class LiveRun:
 
     def _write(self, events: tuple[Event, ...]) -> list[Event]:
         # Here, so that what is on record is what was shown; what the model reads is in other events.
-        told = tuple(localised(event, self._wiring.words) for event in events)
+        say = localised if self._agent.drive is None else spoken
+        told = tuple(say(event, self._wiring.words) for event in events)
         chunks = self._writer.write(self.run, self.parent, self._agent.name, told)
         for chunk in chunks:
             self.tracing(chunk)

@@ -15,6 +15,7 @@ from daiku.core.words.ja_changes import CHANGES
 from daiku.core.words.ja_models import MODELS
 from daiku.core.words.ja_rest import REST
 from daiku.core.words.ja_tasks import TASKS
+from daiku.core.words.ja_team import TEAM
 
 Words = Callable[[str], str]
 
@@ -171,7 +172,7 @@ def _set_in(value: str, hole: re.Match[str]) -> str:
 def _catalogue() -> tuple[dict[str, str], tuple[_Template, ...]]:
     exact: dict[str, str] = {}
     templates: list[_Template] = []
-    for english, japanese in (*ACTS, *CHANGES, *TASKS, *MODELS, *REST):
+    for english, japanese in (*ACTS, *CHANGES, *TASKS, *TEAM, *MODELS, *REST):
         if _HOLE.search(english):
             templates.append(_Template(english, japanese))
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daiku.core.words import Words
 from daiku.domain.errors import Failure
-from daiku.domain.events import ApprovalAsked, ErrorHappened, Event, InputAsked, Notice
+from daiku.domain.events import ApprovalAsked, ErrorHappened, Event, InputAsked, MessageSaid, Notice
 
 
 def localised(event: Event, words: Words) -> Event:
@@ -24,6 +24,19 @@ def localised(event: Event, words: Words) -> Event:
             return event.model_copy(update={"question": words(question)})
         case _:
             return event
+
+
+def spoken(event: Event, words: Words) -> Event:
+    """What a run says whose replies are worked out, as the person reads it: line by line, and questions
+    with their choices."""
+    match event:
+        case MessageSaid(role="assistant", text=text):
+            return event.model_copy(update={"text": "\n".join(words(line) for line in text.split("\n"))})
+        case InputAsked(question=question, choices=choices):
+            said = tuple(words(choice) for choice in choices)
+            return event.model_copy(update={"question": words(question), "choices": said})
+        case _:
+            return localised(event, words)
 
 
 def localised_failure(failure: Failure, words: Words) -> Failure:

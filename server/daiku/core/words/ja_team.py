@@ -1,0 +1,58 @@
+"""Japanese for the team: its moves, its questions, its report, and the gate before a step is done."""
+
+from __future__ import annotations
+
+# fmt: off
+TEAM: tuple[tuple[str, str], ...] = (
+    ("The planner makes a plan.", "プランナーが計画を作ります。"),
+    ("Shall this plan be worked?", "この計画で進めますか？"),
+    ("The researcher looks up what is not known.", "リサーチャーが分からないことを調べます。"),
+    ("Step {number}: {name}", "ステップ {number}: {name}"),
+    ("The coder works on “{name}”.", "コーダーが「{name}」に取りかかります。"),
+    ("The runner works on “{name}”.", "ランナーが「{name}」を実行します。"),
+    ("“{name}” is done.", "「{name}」が完了しました。"),
+    ("Repair {number} of {most} of “{name}”.", "「{name}」の修正 {number}/{most}。"),
+    ("“{name}” failed after {most} repairs.", "「{name}」は {most} 回修正しても失敗しました。"),
+    ("“{name}” failed: the planner plans the rest anew.", "「{name}」が失敗しました。残りをプランナーが計画し直します。"),
+    ("Step “{name}” stays open: {why}", "ステップ「{name}」は未完了のままです: {why}"),
+    ("The runner looks at it again.", "ランナーがもう一度確かめます。"),
+    ("Left to do, round {number} of {most}.", "残りの作業 {number}/{most} 回目。"),
+    ("The reporter writes the report.", "レポーターが報告を書きます。"),
+    ("Check: {check}", "確認: {check}"),
+    ("Step “{name}” is done. Go on with step {number}, “{next}”?", "ステップ「{name}」が完了しました。次にステップ {number}「{next}」に進みますか？"),
+    ("Step “{name}” has failed. Go on with step {number}, “{next}”?", "ステップ「{name}」は失敗しました。次にステップ {number}「{next}」に進みますか？"),
+    ("Go on", "進む"),
+    ("Stop here", "ここで止める"),
+    # how it ends
+    ("No plan could be made: {why}", "計画を作れませんでした: {why}"),
+    ("In {mode} mode a plan is made and nothing is carried out.", "{mode} モードでは計画を作るだけで、何も実行しません。"),
+    ("The plan was not approved. {why}", "計画は承認されませんでした。{why}"),
+    ("You stopped here: {done} of {total} steps are done.", "ここで止めました: {total} ステップ中 {done} 完了。"),
+    ("You rejected {what}.", "{what} を却下しました。"),
+    ("- Step {number}, “{name}”, is done: its checks pass.", "- ステップ {number}「{name}」は完了し、確認に合格しています。"),
+    ("- Step {number}, “{name}”, is done by word: it has no checks, so it is not proven. (not checked)", "- ステップ {number}「{name}」は自己申告で完了です。確認がないため証明されていません。"),
+    ("- Step {number}, “{name}”, was done; a check of it fails now.", "- ステップ {number}「{name}」は完了しましたが、今は確認に失敗します。"),
+    ("- Step {number}, “{name}”, was done; its checks passed, but not since the last edit. (not checked)", "- ステップ {number}「{name}」は完了しましたが、最後の編集の後は確認していません。"),
+    ("- Step {number}, “{name}”, failed. (not checked)", "- ステップ {number}「{name}」は失敗しました。"),
+    ("- Step {number}, “{name}”, is not finished. (not checked)", "- ステップ {number}「{name}」は未完了です。"),
+    ("- Step {number}, “{name}”, was not begun. (not checked)", "- ステップ {number}「{name}」は未着手です。"),
+    ("a check of it fails now", "今は確認に失敗します"),
+    ("its checks passed, but not since the last edit", "最後の編集の後は確認していません"),
+    ("Not finished:", "未完了:"),
+    ("- step “{name}” ({status})", "- ステップ「{name}」（{status}）"),
+    ("exit code {code}", "終了コード {code}"),
+    ("no errors", "エラーなし"),
+    ("{count} errors", "エラー {count} 件"),
+    ("your word", "あなたの判断"),
+    ("`{command}` ended with exit code {code}:\n{output}", "`{command}` は終了コード {code} で終わりました:\n{output}"),
+    ("`{command}` ended with exit code {code}.", "`{command}` は終了コード {code} で終わりました。"),
+    ("`{command}` could not be run: {why}", "`{command}` を実行できませんでした: {why}"),
+    ("{check}: {count} errors in {place}.", "{check}: {place} にエラー {count} 件。"),
+    # the gate
+    ("The plan “{name}” is not finished: {done} of {total} steps are done. Open: {names}.", "計画「{name}」は終わっていません: {total} ステップ中 {done} 完了。未完了: {names}。"),
+    ("Step “{name}” is to count as done. Its check `{check}` cannot be shown here: no editor is connected. Count it as met?", "ステップ「{name}」を完了にしようとしています。エディターが接続されていないため、確認「{check}」をここで示せません。満たしたものとしますか？"),
+    ("What came of it cannot be used: {why}", "結果を使えません: {why}"),
+    # plans as text
+    ("There is no step in this text.", "この文章にはステップがありません。"),
+    ("Give a checklist: a line `- [ ] Step 1: …` for each step.", "チェックリストの形で、ステップごとに `- [ ] Step 1: …` の行を書いてください。"),
+)
