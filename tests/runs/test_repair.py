@@ -5,6 +5,7 @@ Three languages, real compilers and test runners; the model is a service on loop
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import AsyncGenerator, Callable
@@ -22,8 +23,9 @@ from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest
 from daiku.settings import load
 from daiku.tools.disk import DiskWorkspace
+from tests.lsp.conftest import connected
 from tests.runs.playing import Watch
-from tests.services.models import Said, Service, serving
+from tests.services.models import MODEL, Said, Service, serving
 
 pytestmark = pytest.mark.slow
 
@@ -315,3 +317,48 @@ async def test_one_agent_alone_that_lies_leaves_the_step_open_and_that_is_told(
     assert played.exit_codes(project.check) == []
     told = [c.data for c in played.chunks if c.type == "notice"]
     assert any(STEP in text and "0 of 1 steps are done" in text for text in map(str, told)), told
+
+
+async def test_a_plan_that_is_started_over_the_wire_reports_with_proofs_what_was_mended(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def coder(messages: list[Json]) -> Said:
+        return edit(project, project.right if project.seen in text_of(messages) else project.wrong)
+
+    done = await started_over_the_wire(project, tmp_path, coder, monkeypatch)
+    assert [s["status"] for s in done["plan"]["steps"]] == ["completed"]
+    assert done["plan"]["status"] == "completed"
+    proofs = [proof for claim in done["report"]["claims"] for proof in claim["proofs"]]
+    shown = [(p["subject"], p["ok"]) for p in proofs if p["kind"] == "exit_code"]
+    assert (project.check, True) in shown, done["report"]
+
+
+async def test_a_plan_that_is_started_over_the_wire_is_not_done_by_word(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def coder(messages: list[Json]) -> Said:
+        return call("files/write", path="NOTES.md", content=f"Mended, {len(text_of(messages))}.\n")
+
+    done = await started_over_the_wire(project, tmp_path, coder, monkeypatch)
+    assert all(step["status"] != "completed" for step in done["plan"]["steps"])
+    assert all(not claim["proofs"] or not claim["proofs"][0]["ok"] for claim in done["report"]["claims"])
+
+
+async def started_over_the_wire(
+    project: Project, folder: Path, coder: Model, monkeypatch: pytest.MonkeyPatch
+) -> Json:
+    """The result of `daiku/plan/run` for a plan that a person wrote as a checklist."""
+    checklist = f"# Mend the cart\n\n{GOAL}\n\n- [ ] Step 1: {STEP}\n  Check: `{project.check}`\n"
+    async with serving(in_team(project, coder)) as service:
+        for name, value in service.environment("openai-chat").items():
+            monkeypatch.setenv(name, value)
+        settings = {
+            "llm": {"model": f"openai/{MODEL}", "openai": {"api": "chat"}},
+            "sandbox": {"mode": "off"},
+        }
+        async with connected(folder / "project", settings=settings, trusted=True) as server:
+            plan = await server.client.request("daiku/plan/import", {"markdown": checklist})
+            assert plan["steps"][0]["acceptance"] == [project.check]
+            async with asyncio.timeout(60):
+                params = {"planId": plan["planId"], "approvals": "all"}
+                return await server.client.start("daiku/plan/run", params)

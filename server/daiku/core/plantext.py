@@ -25,13 +25,13 @@ _BARE_ITEM = re.compile(r"^(?P<indent>\s{0,3})[-*+]\s+\[(?P<box>[ xX])\]\s*(?P<f
 _PLAIN_ITEM = re.compile(r"^(?P<indent>\s{0,3})(?:[-*+]|\d+[.)])\s+(?P<text>\S.*)$")
 _ID = re.compile(r"\s*`(step_[0-9a-f]{8})`\s*$")
 _NOW = " (in progress)"
-_CHECK = re.compile(r"^- Check: (?P<fence>`+) ?(?P<check>.*?) ?(?P=fence)$")
+_CHECK = re.compile(r"^(?:- )?Check: (?P<fence>`+) ?(?P<check>.*?) ?(?P=fence)$")
 _AFTER = re.compile(r"^- Depends on: (?P<after>.+)$")
 _FOOTER = re.compile(r"^\*?Progress:", re.IGNORECASE)
 _BACKSLASH = "\\"
-_SPECIAL = re.compile(r"^(?=[-*\\]|progress:)", re.IGNORECASE)
+_SPECIAL = re.compile(r"^(?=[-*\\]|progress:|check:)", re.IGNORECASE)
 """What would be read as something else at the start of a line; a backslash before it says that it is text."""
-_ESCAPED = re.compile(r"^\\(?=[-*\\]|progress:)", re.IGNORECASE)
+_ESCAPED = re.compile(r"^\\(?=[-*\\]|progress:|check:)", re.IGNORECASE)
 
 
 # ---- out
