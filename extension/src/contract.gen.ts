@@ -419,7 +419,7 @@ export interface Findings {
   kind: "findings";
 }
 
-/** A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or nothing that could be used), what it did and what it used, and how much of what it wanted a person rejected. `problem` says why it is of no use. */
+/** A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or nothing that could be used), what it did (with the plans that it changed) and what it used, and how much of what it wanted a person rejected. `problem` says why it is of no use. */
 export interface HandoffEnd {
   from: string;
   to: string;
@@ -431,6 +431,7 @@ export interface HandoffEnd {
   problem: string;
   error?: Failure;
   deeds?: Deeds;
+  plans: Plan[];
   usage?: Usage;
   rounds: number;
   rejected: number;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -15,7 +16,8 @@ import pytest
 
 from daiku.app import build
 from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
-from daiku.domain.events import Checkpointed, Chunk, HandoffEnd, Notice, ToolCalled
+from daiku.domain.events import Checkpointed, Chunk, HandoffEnd, Notice, PlanChanged, ToolCalled
+from daiku.domain.plans import Plan
 from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest
 from daiku.runs.replay import replay
@@ -60,6 +62,8 @@ def ask_for(*requests: str, agent: str = "runner") -> Json:
 class World:
     """A repository and a home; `lines` is what the model plays."""
 
+    request = RunRequest("go", approvals="all")
+
     def __init__(self, folder: Path, *lines: Json) -> None:
         self.home, self.root = folder / "home", folder / "project"
         self.root.mkdir(parents=True)
@@ -79,7 +83,7 @@ class World:
         )
         self.seen: list[Chunk] = []
 
-    async def run(self, *, die_at: int = 0, approvals: Any = "all") -> RunResult:
+    async def run(self, *, die_at: int = 0) -> RunResult:
         app = build(self.config, workspace=DiskWorkspace((self.root,)), home=self.home)
 
         def listen(chunk: Chunk) -> None:
@@ -87,7 +91,7 @@ class World:
             if die_at and len(self.seen) == die_at:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        result = await app.runs.run(RunRequest("go", approvals=approvals), listen)
+        result = await app.runs.run(self.request, listen)
         assert (await replay(app.journal.chunks(result.session_id))).difference is None
         await app.aclose()
         return result
@@ -190,7 +194,7 @@ async def test_binary_files_are_made_again_here(tmp_path: Path) -> None:
             ],
             "submodules",
         ),
-        (lambda root: __import__("shutil").rmtree(root / ".git"), "no git repository"),
+        (lambda root: shutil.rmtree(root / ".git"), "no git repository"),
     ],
 )
 async def test_where_no_copies_can_be_made_it_is_one_after_the_other_and_said(
@@ -252,3 +256,97 @@ def test_killed_anywhere_the_work_is_done_once_here_and_no_copy_is_left(tmp_path
         text = (world.root / "a.txt").read_text()
         interrupted = "was interrupted" in "".join(c.data for c in world.seen)
         assert interrupted or text.count("line two\n") == text.count("line 29!\n") == 1, die_at
+
+
+CODER, RUNNER = "now you write code", "now you run commands"
+THREE = [
+    {"name": "Make one", "description": "First", "acceptance": ["grep -q one one.txt"]},
+    {"name": "Make two", "description": "Second", "acceptance": ["grep -q two two.txt"]},
+    {
+        "name": "Join",
+        "description": "Third",
+        "depends_on": ["1", "2"],
+        "acceptance": ["grep -q both both.txt"],
+    },
+]
+
+
+def team(*coders: Json) -> list[Json]:
+    """What the models of a team play that works three steps, of which two do not wait for one another."""
+    return [
+        {
+            "calls": [{"tool": "plan/propose", "args": {"goal": "Join", "steps": THREE}}],
+            "agent": "now you plan",
+        },
+        {"text": "That is the plan.", "agent": "now you plan"},
+        {"text": '{"queries": [], "ask_user": ""}', "agent": "now you research"},
+        *({**line, "agent": CODER} for line in coders),
+        {"text": '{"commands": []}', "agent": RUNNER},
+        {"text": json.dumps({"text": "All is done.", "claims": []}), "agent": "now you report"},
+    ]
+
+
+def at(number: int) -> str:
+    return f"later one:\nStep {number}:"
+
+
+CODERS = (
+    {"calls": [write("one.txt", "one\n")], "when": at(1)},
+    {"text": "Wrote one.", "when": "Made one.txt"},
+    {"calls": [write("two.txt", "two\n")], "when": at(2)},
+    {"text": "Wrote two.", "when": "Made two.txt"},
+    {"calls": [write("both.txt", "both\n")], "when": at(3)},
+    {"text": "Wrote both.", "when": "Made both.txt"},
+)
+
+
+class TeamWorld(World):
+    request = RunRequest("join", agent="team", approvals="all")
+
+
+async def worked(world: World) -> tuple[RunResult, Plan]:
+    result = await world.run()
+    return result, world.events(PlanChanged)[-1].plan
+
+
+async def test_the_team_has_steps_coded_at_once_that_do_not_wait_for_one_another(tmp_path: Path) -> None:
+    world = TeamWorld(tmp_path, *team(*CODERS))
+    result, plan = await worked(world)
+    assert result.status == "completed", result
+    assert [s.status for s in plan.steps] == ["completed"] * 3
+    assert [(world.root / f"{name}.txt").read_text() for name in ("one", "two", "both")] == [
+        "one\n",
+        "two\n",
+        "both\n",
+    ]
+    handed = [c.event.to for c in world.seen if c.type == "handoff_start"]
+    assert handed[:6] == ["planner", "researcher", "coder", "coder", "worktree", "worktree"]
+    assert handed.count("coder") == 3
+    checks = [e.args["command"] for e in world.events(ToolCalled) if e.tool == "shell/run"]
+    assert checks[:3] == ["grep -q one one.txt", "grep -q two two.txt", "grep -q both both.txt"]
+    assert world.left_behind() == []
+
+
+async def test_without_git_the_team_works_step_by_step_and_says_why(tmp_path: Path) -> None:
+    world = TeamWorld(tmp_path, *team(*CODERS))
+    shutil.rmtree(world.root / ".git")
+    result, plan = await worked(world)
+    assert result.status == "completed", result
+    assert [s.status for s in plan.steps] == ["completed"] * 3
+    handed = [c.event.to for c in world.seen if c.type == "handoff_start"]
+    assert handed[:4] == ["planner", "researcher", "coder", "runner"]
+    notices = [n.text for n in world.events(Notice) if "One after the other" in n.text]
+    assert len(notices) == 1, "said once"
+
+
+def test_killed_anywhere_the_team_goes_on_and_no_copy_is_left(tmp_path: Path) -> None:
+    whole = TeamWorld(tmp_path / "whole", *team(*CODERS))
+    assert asyncio.run(whole.run()).status == "completed"
+    for die_at in range(20, len(whole.seen), 7):
+        world = TeamWorld(tmp_path / str(die_at), *team(*CODERS))
+        in_child(world, die_at)  # pyright: ignore[reportArgumentType]  # it has the one method that is called
+        result = asyncio.run(world.resume())
+        assert result.status == "completed", (die_at, result)
+        assert world.left_behind() == [], die_at
+        names = ("one", "two", "both")
+        assert [(world.root / f"{n}.txt").read_text() for n in names] == [f"{n}\n" for n in names], die_at

@@ -16,7 +16,7 @@ from daiku.agents.role import Role
 from daiku.agents.runner import RUN, commands_run, run_request
 from daiku.core.parse import Unreadable
 from daiku.core.state import State
-from daiku.core.team import brief_of, next_reply
+from daiku.core.team import brief_of, next_reply, team_report
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.handovers import Brief, Handover
 from daiku.domain.messages import Reply
@@ -43,7 +43,9 @@ class Agent:
     As a stage of work: `brief` is what it gives to a stage of its own (for a state, an agent and a
     request), `request` is what it is told for a Brief, `hand_back` what its finished run
     hands over, read from the state, or why there is nothing fit to be handed over. With `drive` it
-    has no model of its own: its next reply is worked out from the state. All four are pure. With `reads_code` its brief brings the changed files as they are."""
+    has no model of its own: its next reply is worked out from the state. All four are pure. With
+    `reads_code` its brief brings the changed files as they are, with `knows_project` its prompt tells
+    what the project's manifests say."""
 
     name: str
     prompt: str
@@ -54,6 +56,7 @@ class Agent:
     request: Callable[[Brief], str] | None = None
     hand_back: Callable[[State], Handover | Unreadable] | None = None
     reads_code: bool = False
+    knows_project: bool = False
     drive: Callable[[State, ApprovalMode], Reply] | None = None
     extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -67,12 +70,13 @@ class Agent:
 
 
 LOOKING = ("files/read", "files/list", "search/*", "editor/*", "git/status", "git/diff", "git/log")
-COORDINATOR = Agent(name="coordinator", prompt="agents/coordinator")
+COORDINATOR = Agent(name="coordinator", prompt="agents/coordinator", knows_project=True)
 PLANNER = Agent(
     name="planner",
     prompt="agents/planner",
     tools=(*LOOKING, "plan/propose", "user/ask"),
     role=PLAN,
+    knows_project=True,
     request=plan_request,
     hand_back=plan_made,
 )
@@ -89,6 +93,7 @@ CODER = Agent(
     prompt="agents/coder",
     tools=(*LOOKING, "files/*", "user/ask"),
     role=CODE,
+    knows_project=True,
     request=code_request,
     hand_back=edits_made,
 )
@@ -97,6 +102,7 @@ RUNNER = Agent(
     prompt="agents/runner",
     tools=(*LOOKING, "shell/*", "files/write", "files/edit", "files/patch"),
     role=RUN,
+    knows_project=True,
     reads_code=True,
     request=run_request,
     hand_back=commands_run,
@@ -115,8 +121,9 @@ COMMITTER = Agent(name="committer", prompt="agents/committer", tools=())
 TEAM = Agent(
     name="team",
     prompt="agents/coordinator",
-    tools=("agent/handoff", "plan/*", "shell/run", "editor/diagnostics", "user/ask"),
+    tools=("agent/handoff", "agent/parallel", "plan/*", "shell/run", "editor/diagnostics", "user/ask"),
     brief=brief_of,
+    hand_back=team_report,
     drive=next_reply,
 )
 

@@ -12,10 +12,19 @@ from daiku.core.evidence import EVERYWHERE, diagnosed_place, plain_command, unpr
 from daiku.core.placeholders import left_behind
 from daiku.core.state import State
 from daiku.core.teamlog import Taken, log_of, rejected
-from daiku.core.teamreport import closing_words
+from daiku.core.teamreport import closing_words, final_report
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, Failure
-from daiku.domain.handovers import Brief, CommandOutcome, CommandsRun, EditsMade, Findings, PlanMade, Proof
+from daiku.domain.handovers import (
+    Brief,
+    CommandOutcome,
+    CommandsRun,
+    EditsMade,
+    Findings,
+    PlanMade,
+    Proof,
+    ReportMade,
+)
 from daiku.domain.messages import AssistantMessage, Reply, Usage
 from daiku.domain.plans import Plan, Step
 from daiku.domain.runs import ApprovalMode
@@ -64,6 +73,11 @@ def plan_of(state: State) -> Plan | None:
     made = [b.handover.plan for b in state.returned if isinstance(b.handover, PlanMade)]
     found = given or (made[0] if made else None)
     return next((p for p in state.plans if found is not None and p.plan_id == found.plan_id), None)
+
+
+def team_report(state: State) -> ReportMade:
+    """What a team hands over that was asked by another agent."""
+    return ReportMade(report=final_report(state, plan_of(state)))
 
 
 def brief_of(state: State, agent: str, request: str) -> Brief:

@@ -11,6 +11,7 @@ from hashlib import sha256
 from daiku.agents.agent import OFFERED, find_agent
 from daiku.agents.tasks import TASK_LOOP, report_request, task_maker, task_reporter, tasks_request
 from daiku.core import tasks
+from daiku.core.aside import REFUSED
 from daiku.core.gate import Missing, missing
 from daiku.core.planning import checklist
 from daiku.core.refs import refs
@@ -97,11 +98,14 @@ class TaskWork:
             untrusted=back.tainted,
         )
 
-    async def side_by_side(self, pieces: tuple[tuple[str, str], ...]) -> ToolResult:
+    async def side_by_side(
+        self, pieces: tuple[tuple[str, str, str], ...], *, only_apart: bool = False
+    ) -> ToolResult:
         """Independent requests to agents, at once where that can be (`runs.worktrees`)."""
-        parent = self.parent
-        works = [Nested(find_agent(name), text, parent.brief(name, text)) for name, text in pieces]
-        done = await side_by_side(parent, self.call, works)
+        works = [self._nested(*piece) for piece in pieces]
+        done = await side_by_side(self.parent, self.call, works, only_apart=only_apart)
+        if isinstance(done, str):
+            return failed(f"{REFUSED}{done}.")
         lines = [
             _piece(number, work, piece)
             for number, (work, piece) in enumerate(zip(works, done, strict=True), 1)
@@ -109,6 +113,12 @@ class TaskWork:
         well = all(p.back.status == "completed" and not p.back.problem for p in done)
         return ToolResult(
             ok=well, text="\n\n".join(lines), untrusted=any(piece.back.tainted for piece in done)
+        )
+
+    def _nested(self, agent: str, request: str, step_id: str) -> Nested:
+        brief = self.parent.brief(agent, request)
+        return Nested(
+            find_agent(agent), request, brief.model_copy(update={"step_id": step_id}) if step_id else brief
         )
 
     # -- which step ----------------------------------------------------------------------

@@ -58,11 +58,15 @@ class Piece:
     again: str = ""
 
 
-async def side_by_side(parent: LiveRun, call: str, works: Sequence[Nested]) -> tuple[Piece, ...]:
+async def side_by_side(
+    parent: LiveRun, call: str, works: Sequence[Nested], *, only_apart: bool = False
+) -> tuple[Piece, ...] | str:
     """The pieces `works` done, in their order. Where they can be, they are done at once, each in a copy
     of the project below Daiku's home, and come back as one patch each, through the guard and with a
     checkpoint, in order; one that does not fit any more is done again on top of what is there. Else they are done one after the
     other, and a notice says why. Run again after a restart it goes on where it was.
+
+    With `only_apart` nothing is done where it cannot be at once: the reason then.
 
     Raises HandoffDepthExceeded, Paused.
     """
@@ -74,6 +78,8 @@ async def side_by_side(parent: LiveRun, call: str, works: Sequence[Nested]) -> t
         if isinstance(base, str):
             if base:
                 parent.record(Notice(level="info", text=f"One after the other, not side by side: {base}."))
+            if only_apart:
+                return base or "there is nothing to do at once"
             done = [_Done(None)] * len(works)
         else:
             limit, adding = asyncio.Semaphore(MOST), asyncio.Lock()

@@ -22,17 +22,25 @@ async def handoff(args: HandoffArgs, context: ToolContext) -> ToolResult:
     return await context.hand_over(args.agent, args.request)
 
 
+class PieceArgs(HandoffArgs):
+    """A request; `step_id` is the step of the plan that it is about, if any."""
+
+    step_id: str = ""
+
+
 class ParallelArgs(Args):
     """Requests that do not depend on one another."""
 
-    requests: tuple[HandoffArgs, ...] = Field(min_length=1, max_length=MOST_REQUESTS)
+    requests: tuple[PieceArgs, ...] = Field(min_length=1, max_length=MOST_REQUESTS)
+    only_apart: bool = Field(default=False, description="not at all where it cannot be at once")
 
 
 async def parallel(args: ParallelArgs, context: ToolContext) -> ToolResult:
     """The answers of the other agents, in the order of the requests."""
     if context.tasks is None:
         return failed("There is nobody to hand over to here.")
-    return await context.tasks.side_by_side(tuple((r.agent, r.request) for r in args.requests))
+    pieces = tuple((r.agent, r.request, r.step_id) for r in args.requests)
+    return await context.tasks.side_by_side(pieces, only_apart=args.only_apart)
 
 
 HANDOFF_TOOLS = (

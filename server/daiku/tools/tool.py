@@ -51,8 +51,11 @@ class TaskWork(Protocol):
 
     async def run(self, step_id: str, task_list: tuple[JsonObject, ...]) -> ToolResult: ...
 
-    async def side_by_side(self, pieces: tuple[tuple[str, str], ...]) -> ToolResult:
-        """Each piece is an agent's name and a request to it."""
+    async def side_by_side(
+        self, pieces: tuple[tuple[str, str, str], ...], *, only_apart: bool = False
+    ) -> ToolResult:
+        """Each piece is an agent's name, a request to it, and the step that it is about (may be empty);
+        `only_apart`: nothing is done where no copies of the project can be made."""
         ...
 
 
