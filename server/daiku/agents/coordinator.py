@@ -6,6 +6,7 @@ import platform
 from pathlib import Path
 
 from daiku.agents.agent import Agent
+from daiku.agents.project import project_facts
 from daiku.agents.rules import RulesFile, read_rules
 from daiku.core.context import UNTRUSTED_RULES
 from daiku.domain.base import Frozen
@@ -23,6 +24,8 @@ class SystemVariables(Frozen):
     has_tools: bool
     untrusted: str = ""
     """What stands before the rules of a workspace that the person does not trust."""
+    facts: str = ""
+    """What the project's manifests say of it."""
     mcp_prompt: str = ""
     """The `system_prompt` of every allowed MCP server, merged (R2.69)."""
 
@@ -46,6 +49,7 @@ def system_prompt(
             rules=read_rules(roots),
             has_tools=has_tools,
             untrusted="" if trusted else UNTRUSTED_RULES,
+            facts=project_facts(roots) if agent.knows_project else "",
             mcp_prompt=mcp_prompt,
         ),
     )

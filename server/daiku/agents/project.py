@@ -1,0 +1,107 @@
+"""The edge of `core.project`: looks at the folders of a workspace, bounded, and reads their manifests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from daiku.core.project import MANIFEST_LIMIT, Folder, Package, facts
+from daiku.core.projectkinds import READ, packages_of
+
+DEPTH = 3
+"""Folders below a root that are looked into: packages/name, apps/web/api."""
+MOST_FOLDERS = 300
+MOST_TEXT = 400_000
+"""Bytes of all manifests together: what stands in the first ones is what matters."""
+MOST_ENTRIES = 2000
+"""Entries of one folder; a folder with more is none that a package begins in."""
+SKIPPED = frozenset(
+    {
+        "node_modules", "bower_components", "vendor", "target", "dist", "build", "out", "venv", "env",
+        "__pycache__", "site-packages", "third_party", "testdata", "fixtures", "coverage", "Pods",
+    }
+)  # fmt: skip
+ENVIRONMENTS = (".venv", "venv", "env")
+INTERPRETERS = ("bin/python", "Scripts/python.exe")
+
+
+def project_facts(roots: tuple[Path, ...]) -> str:
+    """What is known of the project in `roots`, told from manifests and lock files; empty where nothing is.
+    Commands run in the first root, so that others are named with their whole path."""
+    named = ((root, "" if place == 0 else str(root)) for place, root in enumerate(roots))
+    found = chain.from_iterable(_packages(root, name) for root, name in named)
+    return facts(tuple(found))
+
+
+def _packages(root: Path, name: str) -> Iterator[Package]:
+    """The packages of a root, nearest folders first."""
+    left, room = MOST_FOLDERS, _Room()
+    level: list[tuple[Path, str, tuple[Folder, ...]]] = [(root, name, ())]
+    for _ in range(DEPTH + 1):
+        below: list[tuple[Path, str, tuple[Folder, ...]]] = []
+        for place, path, above in level:
+            if left == 0:
+                return
+            left -= 1
+            folder = _folder(place, path, room)
+            if folder is None:
+                continue
+            yield from packages_of(folder, above)
+            here = (folder, *above)
+            below += [
+                (place / child, f"{path}/{child}" if path else child, here)
+                for child in sorted(folder.folders)
+                if child not in SKIPPED and not child.startswith(".") and _plain(child)
+            ]
+        level = below
+
+
+def _plain(name: str) -> bool:
+    """Whether a name can stand in a command and in a prompt as it is."""
+    return all(char.isalnum() or char in "._-+@" for char in name) and len(name) <= 60 and name[0] != "-"
+
+
+@dataclass(slots=True)
+class _Room:
+    """How much may still be read."""
+
+    left: int = MOST_TEXT
+
+
+def _folder(place: Path, path: str, room: _Room) -> Folder | None:
+    files: set[str] = set()
+    folders: set[str] = set()
+    try:
+        with os.scandir(place) as entries:
+            for number, entry in enumerate(entries):
+                if number == MOST_ENTRIES:
+                    return None
+                if entry.is_dir(follow_symlinks=False):
+                    folders.add(entry.name)
+                elif entry.is_file(follow_symlinks=False):
+                    files.add(entry.name)
+    except OSError:
+        return None
+    texts = {name: _text(place / name, room) for name in sorted(files & READ)}
+    return Folder(path, frozenset(files), frozenset(folders), texts, _interpreter(place))
+
+
+def _text(path: Path, room: _Room) -> str:
+    """A manifest's text; one that is too long to be one is as good as empty."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(min(MANIFEST_LIMIT, room.left) + 1)
+    except OSError:
+        return ""
+    room.left = max(0, room.left - len(data))
+    return "" if len(data) > MANIFEST_LIMIT or not room.left else data.decode("utf-8-sig", "replace")
+
+
+def _interpreter(place: Path) -> str:
+    for name in ENVIRONMENTS:
+        if (place / name / "pyvenv.cfg").is_file():
+            return next((f"{name}/{p}" for p in INTERPRETERS if (place / name / p).exists()), "")
+    return ""
