@@ -15,8 +15,8 @@ from daiku.app import App
 from daiku.core.review import Hunk, hunks_of
 from daiku.core.state import fold
 from daiku.domain.config import Config
-from daiku.domain.events import Checkpointed, Event, InputAsked, RunFinished, RunStarted
-from daiku.domain.patches import FileChange, Patch
+from daiku.domain.events import Checkpointed, Edited, Event, InputAsked, RunFinished, RunStarted
+from daiku.domain.patches import FileChange, FileStat, Patch
 from daiku.domain.tools import ToolCall
 from daiku.runs import RunRequest
 from daiku.runs.replay import replay
@@ -178,6 +178,30 @@ async def test_an_edit_whose_process_died_before_it_was_on_record_is_reviewed_an
     await app.reviews.restore(point)
     assert file.read_text() == "old\nother\n"
     assert await app.reviews.changes(session) == {}
+    await app.aclose()
+
+
+async def test_an_edit_that_is_looked_at_before_it_is_on_record_is_not_taken_twice(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    file = tmp_path / "project/a.txt"
+    file.write_text("old\nother\n")
+    app = make_app(tmp_path)
+    session = app.journal.add_session(app.runs.wiring.workspace_key)
+    run = "run_0000000000000001"
+    write = app.journal.writer(session).write
+    write(run, None, "c", (RunStarted(prompt="x"),))
+    change = FileChange(path="a.txt", kind="edit", old="old\nother\n", new="new\nother\n")
+    point = await app.checkpoints.take(session, run, ["a.txt"], Patch(files=(change,)))
+    write(run, None, "c", (Checkpointed(checkpoint_id=point, files=("a.txt",)),))
+    file.write_text("new\nother\n")
+    assert len((await app.reviews.changes(session))["a.txt"].spans) == 1
+    file.write_text("new, formatted\nother\n")
+    formatted = change.model_copy(update={"new": "new, formatted\nother\n"})
+    await app.checkpoints.settle(point, Patch(files=(formatted,)))
+    stat = FileStat(path="a.txt", kind="edit")
+    write(run, None, "c", (Edited(files=(stat,), checkpoint_id=point),))
+    (hunk,) = hunks_of((await app.reviews.changes(session))["a.txt"])
+    assert (hunk.old, hunk.new, hunk.span.touched) == (("old\n",), ("new, formatted\n",), False)
     await app.aclose()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,8 @@ from daiku.tools.keeping import unusable
 
 REMEMBERED = 8
 """Sessions whose fold is kept, so that a list reads only what is new."""
+AT_ONCE = 100
+"""Chunks that are folded without letting others have a turn."""
 _SHOWN = 40
 """Lines of what is there now that a refusal shows."""
 
@@ -54,11 +57,12 @@ class Reviews:
         self._workspace = runs.wiring.workspace
         self._journal = runs.wiring.journal
         self._known: dict[str, Standing] = {}
+        self._folding = asyncio.Lock()
 
     async def changes(self, session: str) -> dict[str, FileReview]:
         """The files with something to decide on, against the texts as they stand now."""
         found: dict[str, FileReview] = {}
-        standing = self._standing(session)
+        standing = await self._standing(session)
         for path in begun(standing, self._store):
             made_after_all(standing, path, await self._store.present(path), self._store)
         for path, review in sorted(standing.files.items()):
@@ -120,7 +124,7 @@ class Reviews:
         if of not in (None, session):
             raise unusable("not_found", f"There is no checkpoint {checkpoint_id}.", "List the changes again.")
         async with self._store.changing:
-            stances = self._standing(session).since(checkpoint_id)
+            stances = (await self._standing(session)).since(checkpoint_id)
             stays = irrevocable(self._journal.chunks(session), checkpoint_id, self._effect)
             returned = await self._store.bring_back(checkpoint_id)
             if stances:
@@ -149,7 +153,7 @@ class Reviews:
         return self._journal.get_session(forked.session_id)
 
     async def _go_back(self, forked: str, chunks: Sequence[Chunk], point: str) -> None:
-        files = self._standing(forked).files
+        files = (await self._standing(forked)).files
         returned = await self._store.bring_back(point, into=forked)
         redo = self._store.need(returned.redo)
         now = {kept.path: self._store.content(kept.after) for kept in redo.files}
@@ -164,14 +168,22 @@ class Reviews:
         spec = self._runs.wiring.registry.spec(tool)
         return None if spec is None else spec.effect
 
-    def _standing(self, session: str) -> Standing:
-        standing = self._known.pop(session, None) or Standing()
-        for chunk in self._journal.chunks(session, standing.seq):
+    async def _standing(self, session: str) -> Standing:
+        async with self._folding:
+            standing = self._known.pop(session, None) or Standing()
+            chunks = self._journal.chunks(session, standing.seq)
+            if len(chunks) > AT_ONCE:
+                await asyncio.to_thread(self._follow, standing, chunks)
+            else:
+                self._follow(standing, chunks)
+            self._known[session] = standing
+            while len(self._known) > REMEMBERED:
+                del self._known[next(iter(self._known))]
+            return standing
+
+    def _follow(self, standing: Standing, chunks: Sequence[Chunk]) -> None:
+        for chunk in chunks:
             follow(standing, chunk, self._store)
-        self._known[session] = standing
-        while len(self._known) > REMEMBERED:
-            del self._known[next(iter(self._known))]
-        return standing
 
 
 def _with_hunks(reviews: Mapping[str, FileReview], ids: Sequence[str]) -> dict[str, FileReview]:

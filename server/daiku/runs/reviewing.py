@@ -54,7 +54,7 @@ def follow(standing: Standing, chunk: Chunk, store: CheckpointStore) -> None:
 def _take(standing: Standing, name: str, store: CheckpointStore) -> None:
     try:
         checkpoint = store.need(name)
-        before = {
+        before = standing.before.get(name) or {  # there where it was seen before it was on record
             store.placed(checkpoint, kept.path): _at(standing, checkpoint, kept, store)
             for kept in checkpoint.files
         }
