@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Protocol
 
-from tests.bench import echo, edits, loop, peers, start, store, streams
+from tests.bench import checkpoints, echo, edits, loop, peers, start, store, streams
 from tests.bench.measure import OWN_CORE, Row, pin
 
 
@@ -26,6 +26,7 @@ TABLE: dict[str, Bench] = {
     "streams": streams.streams,
     "edits": edits.edits,
     "store": store.store,
+    "checkpoints": checkpoints.checkpoints,
     "echo": echo.echo,
 }
 ALONE = ("start", "echo")

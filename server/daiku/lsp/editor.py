@@ -143,6 +143,9 @@ class EditorWorkspace:
 
     async def _send(self, targets: list[Target], label: str) -> None:
         first = targets[0].change.path
+        for target in targets:  # again: since they were looked at, others may have had their turn
+            if target.document is not None and target.document.shown != target.change.old:
+                raise _stale(target.change.path, "it was changed in the editor meanwhile")
         params = apply_params(targets, label, self._offer, self._documents.encoding)
         for target in targets:
             if target.document is not None:
@@ -172,7 +175,8 @@ class EditorWorkspace:
         """Wait until the editor shows the edit, and see to it that what was saved before is saved."""
         for target in targets:
             document = target.document
-            if document is not None and target.change.kind == "edit" and document.text != target.change.new:
+            # What the editor reported since then holds our edit, and perhaps what was typed upon it.
+            if document is not None and target.change.kind == "edit" and not document.changed.is_set():
                 document.expected = target.change.new
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(REPORT_SECONDS):

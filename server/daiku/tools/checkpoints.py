@@ -29,6 +29,8 @@ from daiku.tools.paths import locate, root_of
 QUOTA = 1_000_000_000
 """Bytes of kept contents; above it the oldest checkpoints go until 80 % are left."""
 _LARGEST = 100_000_000
+_TOGETHER = 16_000_000
+"""Bytes of contents that are written in one go."""
 
 
 class Returned(NamedTuple):
@@ -73,7 +75,7 @@ class CheckpointStore:
         """Keep `paths` as they are now, unsaved text first. Raises ToolValidationError for a path outside,
         OSError where the disk is full."""
         async with self._lock:
-            found = [Kept(path=path, content=await self._keep(path)) for path in dict.fromkeys(paths)]
+            found = await self._keep_all(tuple(dict.fromkeys(paths)))
             made = await asyncio.to_thread(self._add, session, run, found, patch)
             await self._sweep()
             return made
@@ -186,16 +188,34 @@ class CheckpointStore:
             raise unusable("usage", f"Checkpoint {checkpoint.id} belongs to {where}.", "Open that folder.")
         return self._workspace.relative(real)
 
+    async def _keep_all(self, paths: Sequence[str]) -> list[Kept]:
+        """Each path with its present content; written together, for a change of threads costs as much."""
+        kept: list[Kept] = []
+        waiting: list[tuple[str, bytes | None]] = []
+
+        def store() -> list[Kept]:
+            return [Kept(path=p, content=None if d is None else self._contents.store(d)) for p, d in waiting]
+
+        for path in paths:
+            waiting.append((path, await self._data(path)))
+            if sum(len(data or b"") for _, data in waiting) > _TOGETHER:
+                kept += await asyncio.to_thread(store)
+                waiting.clear()
+        return [*kept, *await asyncio.to_thread(store)]
+
     async def _keep(self, path: str) -> str | None:
+        data = await self._data(path)
+        return None if data is None else await asyncio.to_thread(self._contents.store, data)
+
+    async def _data(self, path: str) -> bytes | None:
         real = self._workspace.locate(path)
         if not await self._workspace.exists(path):
             return None
         try:
             found = await self._workspace.read(path)
-            data = encode(found.text, found.encoding, bom=found.bom)
+            return encode(found.text, found.encoding, bom=found.bom)
         except (DaikuError, UnicodeEncodeError):  # binary, or too large to be read as text
-            data = await asyncio.to_thread(read_bytes, self._workspace.roots, real, path, _LARGEST)
-        return await asyncio.to_thread(self._contents.store, data)
+            return await asyncio.to_thread(read_bytes, self._workspace.roots, real, path, _LARGEST)
 
     def _add(self, session: str, run: str, found: Sequence[Kept], patch: Patch | None) -> str:
         made = self._new(session, run, tuple(found) if patch is None else self._with_after(found, patch))

@@ -29,6 +29,7 @@ describe("an edit", () => {
   before(() => configure({ "approvals.edit": "allow" }));
   after(async () => {
     await autoSave();
+    await configure({ "approvals.edit": undefined });
     for (const one of subscriptions) one.dispose();
   });
 
