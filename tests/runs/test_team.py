@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.team import GO_ON, STOP
+from daiku.core.state import State, apply
+from daiku.core.team import GO_ON, STOP, next_reply
 from daiku.domain.events import (
     ApprovalAsked,
+    Chunk,
     Edited,
     HandoffEnd,
     HandoffStart,
     InputAsked,
+    MessageSaid,
     PlanChanged,
     RunFinished,
     ToolCalled,
@@ -25,6 +28,7 @@ from daiku.domain.handovers import Brief
 from daiku.domain.plans import Plan, Step
 from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.runs import RunRequest
+from daiku.runs.replay import replay
 from tests.runs.playing import Watch, make_app
 
 Line = dict[str, Any]
@@ -486,4 +490,64 @@ async def test_the_team_speaks_the_persons_language(folder: Path) -> None:
     assert result.text.startswith("ここで止めました: 2 ステップ中 1 完了。")
     assert "- ステップ 1「Write a」は完了し、確認に合格しています。" in result.text
     assert not (folder / "project/b.txt").exists()
+    await app.aclose()
+
+
+async def test_every_move_of_the_team_follows_from_its_state_alone(folder: Path) -> None:
+    app = make_app(folder, *TWO_STEPS)
+    result, watch = await work(app)
+    own = [c for c in watch.chunks if c.parent is None]
+    state, moves = State(), 0
+    for chunk in own:
+        event = chunk.event
+        if isinstance(event, MessageSaid) and event.role == "assistant":
+            again = next_reply(state, "all").message
+            assert again.text == event.text
+            assert [(c.tool, c.args) for c in again.calls] == [(c.tool, c.args) for c in event.calls]
+            moves += 1
+        state = apply(state, event)
+    assert moves > 10
+    assert (await replay(app.journal.chunks(result.session_id))).difference is None
+    await app.aclose()
+
+
+async def test_what_the_person_says_meanwhile_reaches_who_is_at_work(folder: Path) -> None:
+    app = make_app(folder, *ONE_STEP)
+    watch = Watch()
+    said = asyncio.Event()
+
+    def listen(chunk: Chunk) -> None:
+        watch(chunk)
+        if chunk.agent == "coder" and chunk.type == "run_started" and not said.is_set():
+            said.set()
+            tasks.append(asyncio.ensure_future(app.runs.steer(watch.chunks[0].run, "Use tabs.")))
+
+    tasks: list[asyncio.Future[None]] = []
+    await app.runs.run(RunRequest("greet me", agent="team", approvals="all"), listen)
+    await asyncio.gather(*tasks)
+    heard = [
+        c.agent for c in watch.chunks if isinstance(c.event, MessageSaid) and c.event.text == "Use tabs."
+    ]
+    assert heard == ["team", "coder"]
+    await app.aclose()
+
+
+async def test_another_agent_may_hand_its_plan_to_the_team(folder: Path) -> None:
+    steps = [step("Write a", "test -e a.txt")]
+    app = make_app(
+        folder,
+        {"calls": [propose(*steps)], "when": "go"},
+        *ONE_STEP[2:],
+        {"calls": [{"tool": "agent/handoff", "args": {"agent": "team", "request": "Work the plan."}}]},
+        {"text": "The team did it."},
+    )
+    watch = Watch()
+    result = await app.runs.run(RunRequest("go", approvals="all"), watch)
+    assert (result.status, result.text) == ("completed", "The team did it.")
+    assert handed(watch) == ["team", "researcher", "coder", "runner", "reporter"]
+    assert not [c for c in watch.chunks if c.event.type == "notice"]  # the coordinator knows that it is done
+    back = [c.event for c in watch.chunks if isinstance(c.event, HandoffEnd)][-1]
+    assert back.plans[-1].status == "completed"
+    assert back.deeds is not None
+    assert [f.path for f in back.deeds.files] == ["a.txt"]
     await app.aclose()

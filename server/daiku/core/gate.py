@@ -57,6 +57,11 @@ def open_steps(plans: tuple[Plan, ...]) -> tuple[tuple[Plan, tuple[Step, ...]], 
     return tuple((plan, steps) for plan, steps in left if steps)
 
 
+def next_open(plans: tuple[Plan, ...]) -> Plan | None:
+    """The newest plan that is not finished, a draft too."""
+    return next((plan for plan in reversed(plans) if plan.status not in ("completed", "failed")), None)
+
+
 def open_notice(plans: tuple[Plan, ...]) -> str:
     """What the person is told where a run ends before its plan does; empty where nothing is open."""
     for plan, steps in reversed(open_steps(plans)):

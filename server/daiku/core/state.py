@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from types import MappingProxyType
 from typing import NamedTuple, Never, TypeVar, assert_never
 
@@ -317,7 +318,8 @@ def _used(state: State, event: Used) -> State:
 
 def _handed_back(state: State, event: HandoffEnd) -> State:
     """What a nested run did and used is its parent's too, and a plan that it made is known here."""
-    handover = event.handover
+    made = (event.handover.plan,) if isinstance(event.handover, PlanMade) else ()
+    changed = (*event.plans, *made)
     return state._replace(
         done=did_hand_over(state.done, event),
         returned=(*state.returned, event),
@@ -325,7 +327,8 @@ def _handed_back(state: State, event: HandoffEnd) -> State:
         nested_rounds=state.nested_rounds + event.rounds,
         usage=state.usage if event.usage is None else state.usage.plus(event.usage),
         tainted=state.tainted or event.tainted,
-        plans=_with_plan(state.plans, handover.plan) if isinstance(handover, PlanMade) else state.plans,
+        plans=reduce(_with_plan, changed, state.plans),
+        plan_touched=state.plan_touched or bool(changed),
     )
 
 

@@ -73,8 +73,8 @@ class HandoffStart(Wire):
 
 class HandoffEnd(Wire):
     """A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or
-    nothing that could be used), what it did and what it used, and how
-    much of what it wanted a person rejected. `problem` says why it is of no use."""
+    nothing that could be used), what it did (with the plans that it changed) and what it used,
+    and how much of what it wanted a person rejected. `problem` says why it is of no use."""
 
     type: ClassVar[str] = "handoff_end"
     source: str = Field(alias="from")
@@ -87,6 +87,7 @@ class HandoffEnd(Wire):
     problem: str = ""
     error: Failure | None = None
     deeds: Deeds | None = None
+    plans: tuple[Plan, ...] = ()
     usage: Usage | None = None
     rounds: int = 0
     rejected: int = 0

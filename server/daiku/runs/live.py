@@ -8,13 +8,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from daiku.agents.agent import Agent
+from daiku.agents.agent import Agent, find_agent
 from daiku.agents.coordinator import summary_order, system_prompt
 from daiku.agents.role import Role, in_role
 from daiku.core.budget import opened
 from daiku.core.choosing import wanted_of
 from daiku.core.context import transcript
 from daiku.core.decide import Rules
+from daiku.core.gate import next_open
 from daiku.core.guard import Verdict, remembered, verdict
 from daiku.core.parse import Unreadable
 from daiku.core.ports import Workspace
@@ -145,8 +146,16 @@ class LiveRun:
 
     def brief(self, agent: str, request: str) -> Brief:
         """What a nested run of `agent` is given."""
-        make = self._agent.brief
-        return Brief(request=request) if make is None else make(self.record.state, agent, request)
+        make, state = self._agent.brief, self.record.state
+        if make is not None:
+            return make(state, agent, request)
+        team = find_agent(agent).drive is not None
+        return Brief(request=request, plan=next_open(state.plans) if team else None)
+
+    @property
+    def driven(self) -> bool:
+        """True where no model of its own is asked."""
+        return self._agent.drive is not None
 
     @property
     def wiring(self) -> Wiring:

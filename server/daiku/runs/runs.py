@@ -265,9 +265,13 @@ class Runs:
             lock.release()
 
     async def steer(self, run: str, text: str) -> None:
-        """Say something to a run under way; it is read at the next turn."""
-        live = self._need(run)
-        live.record(MessageSaid(role="user", text=text, agent="user"))
+        """Say something to a run under way; it is read at the next turn. Where the run asks no model
+        itself, those at work for it are told at once."""
+        live, said = self._need(run), MessageSaid(role="user", text=text, agent="user")
+        live.record(said)
+        for nested in tuple(self._live.values()):
+            if live.driven and nested.parent == run:
+                nested.record(said)
 
     async def approve(
         self,
