@@ -16,7 +16,7 @@ import pytest
 
 from daiku.app import build
 from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
-from daiku.domain.events import Checkpointed, Chunk, HandoffEnd, Notice, PlanChanged, ToolCalled
+from daiku.domain.events import Checkpointed, Chunk, HandoffEnd, HandoffStart, Notice, PlanChanged, ToolCalled
 from daiku.domain.plans import Plan
 from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest
@@ -319,7 +319,7 @@ async def test_the_team_has_steps_coded_at_once_that_do_not_wait_for_one_another
         "two\n",
         "both\n",
     ]
-    handed = [c.event.to for c in world.seen if c.type == "handoff_start"]
+    handed = [e.to for e in world.events(HandoffStart)]
     assert handed[:6] == ["planner", "researcher", "coder", "coder", "worktree", "worktree"]
     assert handed.count("coder") == 3
     checks = [e.args["command"] for e in world.events(ToolCalled) if e.tool == "shell/run"]
@@ -333,7 +333,7 @@ async def test_without_git_the_team_works_step_by_step_and_says_why(tmp_path: Pa
     result, plan = await worked(world)
     assert result.status == "completed", result
     assert [s.status for s in plan.steps] == ["completed"] * 3
-    handed = [c.event.to for c in world.seen if c.type == "handoff_start"]
+    handed = [e.to for e in world.events(HandoffStart)]
     assert handed[:4] == ["planner", "researcher", "coder", "runner"]
     notices = [n.text for n in world.events(Notice) if "One after the other" in n.text]
     assert len(notices) == 1, "said once"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 TASKS: tuple[tuple[str, str], ...] = (
     ("task {number}: {why}", "タスク {number}: {why}"),
+    ("no list of tasks was made", "タスクのリストが作成されませんでした"),
+    ("no report was made", "報告が作成されませんでした"),
     ("Tasks are carried out in act mode only.", "タスクを実行できるのは act モードだけです。"),
     ("Step “{name}” is completed; reopen it if it must be done again.",
      "ステップ「{name}」は完了しています。やり直すには、再び開いてください。"),
