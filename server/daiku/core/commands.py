@@ -8,11 +8,13 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from daiku.core.always import memory
 from daiku.core.bash import Script, Simple, Word, read_script
 from daiku.core.catastrophe import Place, moved, why_never, why_never_write
+from daiku.core.online import wants_network
 from daiku.core.protected import holds_secrets, why_protected
 from daiku.core.readonly import candidates, reads_only
-from daiku.core.rules import allowed_by, denied_by, memory, wants_network
+from daiku.core.rules import allowed_by, denied_by
 from daiku.core.wrappers import SHELLS, inner, program
 from daiku.domain.config import Answer
 
