@@ -145,7 +145,7 @@ def test_python_tests_are_told_from_what_is_there(tmp_path: Path) -> None:
         ({"Gemfile": "gem 'rspec'", "Gemfile.lock": "", ".ruby-version": "3.3.0"}, "Ruby with Bundler (Gemfile.lock); Ruby 3.3.0; set up: `bundle install`; tests: `bundle exec rspec`"),
         ({"composer.json": '{"scripts": {"test": "phpunit"}}'}, "PHP with Composer (composer.json); set up: `composer install`; tests: `composer run-script test`"),
         ({"composer.json": "{}", "phpunit.xml": ""}, "tests: `vendor/bin/phpunit`"),
-        ({"Shop.sln": ""}, "C# with .NET (a solution); set up: `dotnet restore Shop.sln`; tests: `dotnet test Shop.sln`"),
+        ({"Shop.sln": ""}, "C# with .NET (Shop.sln); set up: `dotnet restore Shop.sln`; tests: `dotnet test Shop.sln`"),
         ({"deno.json": "{}"}, "TypeScript with Deno (deno.json); tests: `deno test`"),
         ({"mix.exs": ""}, "Elixir with Mix (mix.exs); tests: `mix test`"),
         ({"CMakeLists.txt": ""}, "C or C++ with CMake (CMakeLists.txt); tests: `ctest --test-dir build`"),

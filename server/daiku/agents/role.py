@@ -106,18 +106,13 @@ async def in_role(
         if isinstance(read, AssistantMessage):
             if read.text:
                 yield TextDelta(read.text)
-            place = {key: value for key, value in reply.message.opaque.items() if key == PLACE_KEY}
-            read = read.model_copy(update={"opaque": {**place, **read.opaque}})
-            yield Reply(read, usage, "tool_calls" if read.calls else reply.finish)
+            yield Reply(_in_place(read, reply), usage, "tool_calls" if read.calls else reply.finish)
             return
         problem = read.problem
         if attempt < ATTEMPTS:
             yield Restarted(f"Error occurred: {problem}. Retrying in {WAIT:g} seconds...", attempt, WAIT)
             await sleep(WAIT)
-            told = UserMessage(
-                text=f"Your reply could not be used: {problem}. Answer again, in the form that was asked for."
-            )
-            asked = replace(written, messages=(*written.messages, reply.message, told))
+            asked = _again(written, reply, problem)
     raise LLMRequestError(
         Failure(
             kind="format",
@@ -125,6 +120,18 @@ async def in_role(
             hint="Try again, or choose another model.",
         )
     )
+
+
+def _again(written: ModelRequest, reply: Reply, problem: str) -> ModelRequest:
+    """The request once more, with the reply and what was wrong with it."""
+    told = f"Your reply could not be used: {problem}. Answer again, in the form that was asked for."
+    return replace(written, messages=(*written.messages, reply.message, UserMessage(text=told)))
+
+
+def _in_place(read: AssistantMessage, reply: Reply) -> AssistantMessage:
+    """What a role made of a reply, with the reply's place in its script, where it has one."""
+    place = {key: value for key, value in reply.message.opaque.items() if key == PLACE_KEY}
+    return read.model_copy(update={"opaque": {**place, **read.opaque}})
 
 
 def _written(role: Role, request: ModelRequest, protocol: TextProtocol | None) -> ModelRequest:

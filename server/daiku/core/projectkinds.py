@@ -139,7 +139,7 @@ def dotnet(folder: Folder, above: Sequence[Folder]) -> Package | None:
         folder.path,
         "C#" if not own.endswith((".fsproj", ".vbproj")) else ".NET",
         ".NET",
-        "a solution" if own.endswith((".sln", ".slnx")) else "a project file",
+        own,
         f"dotnet restore {target}",
         (f"dotnet test {target}",),
         (f"dotnet build {target}",),

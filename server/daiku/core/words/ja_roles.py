@@ -1,0 +1,29 @@
+"""Japanese for what is wrong with a role's reply, and for how a role ends."""
+
+from __future__ import annotations
+
+# fmt: off
+ROLES: tuple[tuple[str, str], ...] = (
+    # planner
+    ("no plan was proposed", "計画が提案されていません"),
+    ("no new plan was proposed", "新しい計画が提案されていません"),
+    ("the plan is cut off: make it shorter", "計画が途中で切れています。短くしてください"),
+    ('the reply must sound like a person and not begin with "As an AI"',
+     '返答は人の言葉らしく書き、"As an AI" で始めないでください'),
+    # coder
+    ("there is no file in it: give whole files as ``File: `path`:`` followed by a fenced code block, a unified diff or SEARCH/REPLACE blocks, or `No change: <why>`",
+     "ファイルがありません。``File: `path`:`` とコードブロックでファイル全体を書くか、unified diff か SEARCH/REPLACE ブロック、または `No change: <理由>` で答えてください"),
+    ("the reply is cut off: write fewer files at once, and go on where it ended",
+     "返答が途中で切れています。一度に書くファイルを減らし、切れたところから続けてください"),
+    # runner
+    ("`{command}` still fails after {count} repairs.", "`{command}` は {count} 回修復しても失敗します。"),
+    ("See what it printed, and say how to go on.", "出力を確認し、どう続けるかを指示してください。"),
+    ('"command" is missing: the command to run', '"command"（実行するコマンド）がありません'),
+    ("a patch needs the change below it: a path and SEARCH/REPLACE blocks, a diff or whole files",
+     "パッチには変更内容が必要です。パスと SEARCH/REPLACE ブロック、diff、またはファイル全体を書いてください"),
+    # reporter
+    ("there is nothing to report about", "報告することがありません"),
+    ("there is no reference {names}; there are: {known}", "参照 {names} はありません。あるのは {known} です"),
+    ("the report lacks its text", "報告に本文がありません"),
+    ("the report lacks its claims", "報告に項目がありません"),
+)
