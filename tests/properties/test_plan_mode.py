@@ -103,7 +103,11 @@ CALLS = st.lists(st.sampled_from(sorted(EVIL)), min_size=1, max_size=6)
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.differing_executors),
+)
 @given(
     mode=st.sampled_from(["plan", "ask"]),
     path=st.lists(st.sampled_from(AGENTS), min_size=1, max_size=3),

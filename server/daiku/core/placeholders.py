@@ -26,10 +26,10 @@ class Leftover(NamedTuple):
 
     path: str
     text: str
-    count: int
+    times: int
 
     def wire(self) -> LeftoverPlace:
-        return LeftoverPlace(path=self.path, text=self.text, count=self.count)
+        return LeftoverPlace(path=self.path, text=self.text, count=self.times)
 
 
 def unfinished(line: str) -> bool:
@@ -52,11 +52,11 @@ def of_diff(diff: str) -> Iterator[Leftover]:
 def merged_leftovers(before: Iterable[Leftover], now: Iterable[Leftover]) -> tuple[Leftover, ...]:
     """Both together, one entry a line and file; what was put in and taken out again is gone."""
     counts: dict[tuple[str, str], int] = {}
-    for path, text, count in (*before, *now):
-        counts[path, text] = counts.get((path, text), 0) + count
-    return tuple(Leftover(path, text, count) for (path, text), count in counts.items() if count)
+    for path, text, times in (*before, *now):
+        counts[path, text] = counts.get((path, text), 0) + times
+    return tuple(Leftover(path, text, times) for (path, text), times in counts.items() if times)
 
 
 def left_behind(leftovers: Iterable[Leftover]) -> tuple[Leftover, ...]:
     """Those that are there now and were not before."""
-    return tuple(each for each in leftovers if each.count > 0)
+    return tuple(each for each in leftovers if each.times > 0)
