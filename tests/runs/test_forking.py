@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from daiku.app import App
 from daiku.core.state import fold
 from daiku.domain.events import ApprovalAsked, Chunk, InputAsked, PlanChanged, RunFinished, RunStarted
@@ -116,6 +118,7 @@ async def test_a_fork_at_any_point_folds_goes_on_and_leaves_the_other_as_it_was(
     await app.aclose()
 
 
+@pytest.mark.slow
 async def test_an_open_run_goes_on_in_the_fork_from_where_it_was(tmp_path: Path) -> None:
     app, session, _ = await rich(tmp_path)
     chunks = app.journal.chunks(session)

@@ -15,7 +15,15 @@ from daiku.app import App
 from daiku.core.review import Hunk, hunks_of
 from daiku.core.state import fold
 from daiku.domain.config import Config
-from daiku.domain.events import Checkpointed, Edited, Event, InputAsked, RunFinished, RunStarted
+from daiku.domain.events import (
+    ApprovalAsked,
+    Checkpointed,
+    Edited,
+    Event,
+    InputAsked,
+    RunFinished,
+    RunStarted,
+)
 from daiku.domain.patches import FileChange, FileStat, Patch
 from daiku.domain.tools import ToolCall
 from daiku.runs import RunRequest
@@ -128,7 +136,7 @@ moves = st.one_of(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.lists(moves, max_size=14))
 def test_any_story_ends_with_exactly_what_was_accepted_and_typed(story: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -202,6 +210,32 @@ async def test_an_edit_that_is_looked_at_before_it_is_on_record_is_not_taken_twi
     write(run, None, "c", (Edited(files=(stat,), checkpoint_id=point),))
     (hunk,) = hunks_of((await app.reviews.changes(session))["a.txt"])
     assert (hunk.old, hunk.new, hunk.span.touched) == (("old\n",), ("new, formatted\n",), False)
+    await app.aclose()
+
+
+async def test_hunks_that_were_chosen_while_the_run_was_away_are_those_that_are_made(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    file = tmp_path / "project/a.txt"
+    file.write_text("".join(f"line {i}\n" for i in range(20)))
+    edits: list[JsonValue] = [
+        {"search": "line 2\n", "replace": "two\n"},
+        {"search": "line 17\n", "replace": "late\n"},
+    ]
+    write = {"tool": "files/edit", "args": {"path": "a.txt", "edits": edits}}
+    lines = ({"calls": [write]}, {"text": "done"})
+    app, watch = make_app(tmp_path, *lines), Watch()
+    task = asyncio.create_task(app.runs.run(RunRequest("go"), watch))
+    asked = await watch.until("approval_asked")
+    assert isinstance(asked.event, ApprovalAsked)
+    assert (await app.runs.pause(asked.run)).status == "paused"
+    await task
+    await app.aclose()
+    app = make_app(tmp_path, *lines)
+    await app.runs.approve(asked.run, asked.event.approval_id, "allow_once", hunks=(1,))
+    assert (await app.runs.resume(asked.run, Watch())).status == "completed"
+    assert "line 2\n" in file.read_text()
+    assert "late\n" in file.read_text()
+    assert (await replay(app.journal.chunks(asked.session))).difference is None
     await app.aclose()
 
 
