@@ -23,6 +23,7 @@ from daiku.domain.events import (
     PlanChanged,
     RunFinished,
     ToolCalled,
+    Used,
 )
 from daiku.domain.handovers import Brief
 from daiku.domain.plans import Plan, Step
@@ -551,3 +552,66 @@ async def test_another_agent_may_hand_its_plan_to_the_team(folder: Path) -> None
     assert back.deeds is not None
     assert [f.path for f in back.deeds.files] == ["a.txt"]
     await app.aclose()
+
+
+async def waits_for_an_edit(app: App, watch: Watch) -> asyncio.Task[Any]:
+    """A team whose plan was approved and whose coder waits for the person's word on its edit."""
+    task = asyncio.create_task(work(app, approvals="ask", watch=watch))
+    plan = (await watch.until("approval_asked")).event
+    assert isinstance(plan, ApprovalAsked)
+    await app.runs.approve(watch.chunks[0].run, plan.approval_id, "allow_once")
+    async with asyncio.timeout(20):
+        while sum(c.type == "approval_asked" for c in watch.chunks) < 2:
+            await asyncio.sleep(0.01)
+    return task
+
+
+async def test_a_team_that_is_cancelled_keeps_what_its_stages_did_and_used(folder: Path) -> None:
+    app = make_app(folder, *ONE_STEP)
+    watch = Watch()
+    task = await waits_for_an_edit(app, watch)
+    await app.runs.cancel(watch.chunks[0].run)
+    result, _ = await task
+    assert result.status == "cancelled"
+    used = (c.event for c in watch.chunks if isinstance(c.event, Used))
+    assert result.usage.prompt_tokens == sum(e.prompt_tokens for e in used) > 0
+    starts = [c.run for c in watch.chunks if c.type == "run_started"]
+    ends = [c.run for c in watch.chunks if c.type == "run_finished"]
+    assert sorted(starts) == sorted(ends)
+    assert (await replay(app.journal.chunks(result.session_id))).difference is None
+    await app.aclose()
+
+
+async def test_a_server_that_ends_leaves_the_team_to_be_resumed_where_it_waited(folder: Path) -> None:
+    app = make_app(folder, *ONE_STEP)
+    watch = Watch()
+    task = await waits_for_an_edit(app, watch)
+    run = watch.chunks[0].run
+    await app.aclose()
+    await task
+    assert [c.type for c in watch.chunks].count("run_finished") == 2  # planner and researcher
+
+    again = make_app(folder, *ONE_STEP)
+    shown = Watch()
+    resumed = asyncio.create_task(again.runs.resume(run, shown))
+    assert (await shown.until("approval_asked")).parent == run
+    await answered(again, shown, resumed, GO_ON)
+    result = await resumed
+    assert result.status == "completed"
+    assert (folder / "project/a.txt").read_text() == "a\n"
+    await again.aclose()
+
+
+async def test_a_team_that_was_cut_short_is_ended_whole_on_record(folder: Path) -> None:
+    app = make_app(folder, *ONE_STEP)
+    watch = Watch()
+    task = await waits_for_an_edit(app, watch)
+    run = watch.chunks[0].run
+    await app.aclose()
+    await task
+    again = make_app(folder, *ONE_STEP)
+    assert (await again.runs.cancel(run)).status == "cancelled"
+    chunks = again.journal.chunks(watch.chunks[0].session)
+    starts = [c.run for c in chunks if c.type == "run_started"]
+    assert sorted(starts) == sorted(c.run for c in chunks if c.type == "run_finished")
+    await again.aclose()

@@ -49,9 +49,10 @@ async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> Tool
     agent = find_agent(name)
     brief = parent.brief(agent.name, request)
     back = await nest(parent, call, Nested(agent, request, brief))
+    parts = dict.fromkeys(part for part in (back.result, back.problem) if part)
     return ToolResult(
         ok=back.status == "completed" and not back.problem,
-        text=back.result or back.problem,
+        text="\n\n".join(parts),
         untrusted=back.tainted,
     )
 
@@ -75,7 +76,12 @@ async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
     if (after := work.after) is not None:
         child.record.after = lambda: after(child)
         after(child)
-    await _work(parent, child)
+    try:
+        await _work(parent, child)
+    except asyncio.CancelledError:
+        if not child.abandoned:  # what it did and used is its parent's all the same
+            parent.record(_come_back(parent, child, call, work))
+        raise
     back = _come_back(parent, child, call, work)
     parent.record(back)
     return back
