@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from daiku.core.names import NameMap
+from daiku.core.toolnames import NameMap
 from daiku.domain.messages import ModelEvent, Reply, TextDelta, ThinkingDelta
 from daiku.llm.anthropic_decode import AnthropicDecoder
 from daiku.llm.failures import Service

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.names import NameMap
+from daiku.core.toolnames import NameMap
 from daiku.llm.calls import CallParts, parse_arguments, whole_calls, wire_id
 
 

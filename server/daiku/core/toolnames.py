@@ -1,4 +1,4 @@
-"""Names of tools: the canonical `namespace/tool`, its form on the wire, and the seeds' old names."""
+"""Names of tools: the canonical `namespace/tool`, its form on a model's wire and back, and the seeds' old names."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import difflib
 import hashlib
 import re
 from collections.abc import Iterable
+
+from daiku.domain.tools import ToolSpec
 
 WIRE_LIMIT = 64
 """Characters that every provider takes for a function's name."""
@@ -29,6 +31,7 @@ SEED_NAMES = {
     "task_loop.run": "task_loop/run",
 }
 """What the seeds call tools (R4.7, C4.1)."""
+_CANONICAL = re.compile(r"[^/]+/.")
 
 
 def wire_name(name: str) -> str:
@@ -53,6 +56,29 @@ def candidates(name: str) -> tuple[str, ...]:
         stripped.replace("__", "/", 1),
         stripped.replace(".", "/", 1),
     )
+
+
+def canonical(name: str) -> str:
+    """`namespace/tool` for any accepted spelling: itself, a seed's name, `a.b`, `a__b`."""
+    return next((each for each in candidates(name) if _CANONICAL.match(each)), name.strip())
+
+
+class NameMap:
+    """Both directions for the tools on offer. What is not on offer still maps: a history may name
+    tools that are gone, and a model may invent one (the registry then says so)."""
+
+    __slots__ = ("_names",)
+
+    def __init__(self, specs: Iterable[ToolSpec] = ()) -> None:
+        self._names = {wire_name(spec.name): spec.name for spec in specs}
+
+    def to_wire(self, name: str) -> str:
+        """The function name for `name`: letters, digits, `_`, `-`; at most 64 characters."""
+        return wire_name(name)
+
+    def to_name(self, wire: str) -> str:
+        """The canonical name of what the model called."""
+        return self._names.get(wire) or canonical(wire)
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import httpx2
 from pydantic import JsonValue
 
-from daiku.core.names import NameMap
+from daiku.core.toolnames import NameMap
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest

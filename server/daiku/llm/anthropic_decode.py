@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from daiku.core.names import NameMap
+from daiku.core.toolnames import NameMap
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.config import Price
 from daiku.domain.messages import (

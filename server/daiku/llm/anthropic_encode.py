@@ -8,7 +8,7 @@ from typing import Literal, assert_never
 
 from pydantic import JsonValue
 
-from daiku.core.names import wire_name
+from daiku.core.toolnames import wire_name
 from daiku.domain.base import JsonObject
 from daiku.domain.messages import (
     AssistantMessage,

@@ -11,7 +11,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from daiku.core.names import NameMap
+from daiku.core.toolnames import NameMap
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.tools import ToolCall
 from daiku.llm.stream import mend

@@ -8,8 +8,8 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
-from daiku.core.names import NameMap, wire_name
 from daiku.core.ports import LanguageModelBridge
+from daiku.core.toolnames import NameMap, wire_name
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import Failure, LLMError, LLMRequestError

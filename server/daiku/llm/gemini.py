@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from daiku.core.names import NameMap
+from daiku.core.toolnames import NameMap
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import LLMError

@@ -6,7 +6,7 @@ import re
 
 from pydantic import JsonValue
 
-from daiku.core.names import NameMap
+from daiku.core.toolnames import NameMap
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.errors import Failure, LLMRequestError, StreamCutError
 from daiku.domain.messages import (

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
-from daiku.core.names import NameMap, wire_name
+from daiku.core.toolnames import NameMap, wire_name
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.messages import (
     AssistantMessage,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import httpx2
 from pydantic import JsonValue
 
-from daiku.core.names import NameMap
+from daiku.core.toolnames import NameMap
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import Failure, LLMAuthError, LLMError

@@ -6,7 +6,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from daiku.core.names import NameMap
+from daiku.core.toolnames import NameMap
 from daiku.domain.base import JsonObject
 from daiku.domain.messages import (
     AssistantMessage,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.names import NameMap, canonical
+from daiku.core.toolnames import NameMap, canonical
 from daiku.domain.tools import ToolSpec
 
 names = st.from_regex(r"\A[^/\ud800-\udfff]{1,40}/[^\ud800-\udfff]{1,60}\Z")
