@@ -797,6 +797,7 @@ export interface RunLimits {
   maxSeconds: number;
   maxToolErrors: number;
   maxRepeats: number;
+  maxActions: number;
 }
 
 /** Where a run stops by itself; 0 is no limit (X.24). */
@@ -807,6 +808,7 @@ export interface RunLimitsInput {
   maxSeconds?: number;
   maxToolErrors?: number;
   maxRepeats?: number;
+  maxActions?: number;
 }
 
 export interface RunRef {

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from daiku.core.context import rough_tokens
 from daiku.core.guard import Verdict
-from daiku.core.refs import refs, why_not_run
+from daiku.core.refs import NOT_RUN, refs, why_not_run
 from daiku.core.repetition import stopped
 from daiku.core.state import State
 from daiku.domain.errors import Failure
@@ -152,7 +152,7 @@ def _next_call(state: State, rules: Rules) -> Command:
     spec = rules.spec(call.tool)
     if call.id in state.started:
         return RunTools((call,)) if spec is not None and spec.resumes else Refuse(call, INTERRUPTED)
-    if why := why_not_run(call, state.messages, state.given):
+    if why := _too_many(state, call) or why_not_run(call, state.messages, state.given):
         return Refuse(call, why)
     if spec is None or call.malformed is not None:
         return RunTools((call,))
@@ -166,6 +166,20 @@ def _next_call(state: State, rules: Rules) -> Command:
             return _approval(state, call, verdict)
         case "allow":
             return RunTools(_together(state, rules, call, spec))
+
+
+def _too_many(state: State, call: ToolCall) -> str:
+    """Why `call` is one too many of its reply; empty when it is not."""
+    most = state.limits.max_actions
+    if not most or len(state.messages) < 1:
+        return ""
+    reply = next((m for m in reversed(state.messages) if isinstance(m, AssistantMessage)), None)
+    ids = [each.id for each in reply.calls] if reply is not None else []
+    if call.id not in ids[most:]:
+        return ""
+    return (
+        f"{NOT_RUN}the reply makes {len(ids)} calls, and at most {most} are carried out. Make the rest anew."
+    )
 
 
 def _question(state: State, call: ToolCall) -> Command:
@@ -195,7 +209,7 @@ def _together(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tu
         other = rules.spec(call.tool)
         if other is None or not other.parallel or call.malformed is not None:
             break
-        if any(refs(call.args)):  # it may wait for one of these
+        if any(refs(call.args)) or _too_many(state, call):  # it may wait for one of these
             break
         if rules.verdict(call, state.tainted).answer != "allow":
             break

@@ -27,6 +27,8 @@ class RunLimits(Wire):
     max_tool_errors: int = Field(default=3, ge=0)
     max_repeats: int = Field(default=3, ge=0)
     """How often the same thing may come again, with nothing new, before the run ends."""
+    max_actions: int = Field(default=50, ge=0)
+    """Calls that one reply may make; those after them are not carried out (C4.7)."""
 
 
 class Position(Wire):
