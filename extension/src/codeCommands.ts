@@ -7,6 +7,7 @@ import type { ContextItem, Range } from "./contract.gen";
 import { plain } from "./editorQueries";
 import { t } from "./l10n";
 import { execute } from "./rpc";
+import { failedTest } from "./testFailure";
 
 /** The argument of a server's command: what a code action hands over, or what we make of the open editor. */
 export interface CommandArgs {
@@ -36,6 +37,11 @@ export function codeCommands(parts: App): Table {
         ),
       );
     },
+  };
+  table["daiku.fixTest"] = (argument) => {
+    const failed = failedTest(argument);
+    if (failed) return carryOut(parts, "daiku.fix", { context: [failed] });
+    return void vscode.window.showInformationMessage(t("Choose the message of a failed test in the Testing view."));
   };
   for (const name of ["daiku.explain", "daiku.fix", "daiku.writeTests", "daiku.document", "daiku.review"])
     table[name] = (argument) => carryOut(parts, name, given(argument) ?? here());
@@ -75,7 +81,7 @@ function given(argument: unknown): CommandArgs | undefined {
 /** The selection, else the file that is open. */
 function here(): CommandArgs {
   const editor = currentEditor();
-  if (!editor || !["file", "untitled"].includes(editor.document.uri.scheme)) return {};
+  if (!editor || !["file", "untitled", "vscode-notebook-cell"].includes(editor.document.uri.scheme)) return {};
   return {
     uri: editor.document.uri.toString(),
     ...(editor.selection.isEmpty ? {} : { range: plain(editor.selection) }),

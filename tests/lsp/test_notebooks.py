@@ -13,6 +13,7 @@ from daiku.domain.errors import StaleVersionError
 from daiku.domain.patches import FileChange
 from daiku.lsp.documents import to_uri
 from daiku.lsp.knowledge import ClientEditor
+from daiku.lsp.notebooks import place_of
 from tests.core.test_notebooks import cell, notebook
 from tests.lsp.test_editor import Set, build
 
@@ -150,3 +151,27 @@ async def test_problems_in_a_cell_name_the_notebook_the_line_that_a_model_reads_
     assert lines[found.range.start.line] == "x"
     assert (found.path, found.cell) == ("n.ipynb", 2)
     assert at.client.said("daiku/editor/diagnostics") == [{"settle": [to_uri(workspace / "n.ipynb")]}]
+
+
+async def test_a_cell_is_named_by_its_notebook_and_number(workspace: Path) -> None:
+    at, _ = await opened(workspace)
+    c = at.client.protocol
+    name = to_uri(workspace / "n.ipynb")
+    at.client.on["daiku/editor/notebook"] = lambda p: (
+        {
+            "cells": [
+                {"uri": "other", "kind": "code", "language": "python", "text": ""},
+                {
+                    "uri": f"vscode-notebook-cell:{workspace}/n.ipynb#W1",
+                    "kind": "code",
+                    "language": "python",
+                    "text": "",
+                },
+            ]
+        }
+        if p["uri"] == name
+        else {}
+    )
+    assert await place_of(c, f"vscode-notebook-cell:{workspace}/n.ipynb#W1") == f"{name}#cell=2"
+    assert await place_of(c, f"vscode-notebook-cell:{workspace}/n.ipynb#gone") == name
+    assert await place_of(c, "file:///a.py#x") == "file:///a.py#x"

@@ -112,8 +112,9 @@ class EditorWorkspace:
         file = await self.disk.read(change.path)
         notebook = await self._notebook(change.path, place, file.text) if change.kind == "edit" else None
         if (notebook.raw if notebook is not None else file.text) != change.old:
-            where = "on disk" if notebook is None else "in the editor"
-            raise _stale(change.path, f"it was changed {where} meanwhile")
+            if notebook is not None:
+                raise _stale(change.path, "it was changed in the editor meanwhile")
+            raise _stale(change.path, "it was changed on disk meanwhile")
         if notebook is not None:
             return Target(change, place, to, notebook=notebook)
         return Target(change, place, to, plain=file.encoding.lower() in ("utf-8", "ascii") and not file.bom)
@@ -146,7 +147,7 @@ class EditorWorkspace:
         for target in targets:  # again: since they were looked at, others may have had their turn
             if target.document is not None and target.document.shown != target.change.old:
                 raise _stale(target.change.path, "it was changed in the editor meanwhile")
-        params = apply_params(targets, label, self._offer, self._documents.encoding)
+        params = apply_params(targets, self._protocol.words(label), self._offer, self._documents.encoding)
         for target in targets:
             if target.document is not None:
                 target.document.changed.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -13,6 +14,7 @@ from daiku.core.notebooks import EMPTY, Cell, matched, parse, put
 from daiku.lsp.documents import to_uri
 from daiku.lsp.wire import Protocol, Refused
 
+CELL_SCHEME = "vscode-notebook-cell"
 MARKDOWN, RAW = "markdown", "raw"
 
 
@@ -46,6 +48,21 @@ async def open_notebook(protocol: Protocol, place: Path, on_disk: str | None) ->
 def _unsaved(on_disk: str | None, cells: Sequence[Cell]) -> str | None:
     former = parse(on_disk or EMPTY)
     return None if former is None else put(former, matched([p.cell for p in former.cells], cells))
+
+
+async def place_of(protocol: Protocol, uri: str) -> str:
+    """How a document is named to a model: a cell by its notebook and number (`file:///n.ipynb#cell=2`)."""
+    parts = urlsplit(uri)
+    if parts.scheme != CELL_SCHEME:
+        return uri
+    name = f"file://{parts.path}"
+    try:
+        answer = await protocol.ask("daiku/editor/notebook", {"uri": name})
+        cells = EditorNotebook.model_validate(answer).cells or ()
+    except (Refused, ValidationError):
+        return name
+    number = next((n for n, cell in enumerate(cells, 1) if cell.uri == uri), None)
+    return name if number is None else f"{name}#cell={number}"
 
 
 async def edit_notebook(protocol: Protocol, notebook: OpenNotebook, new: str) -> str:

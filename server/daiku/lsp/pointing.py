@@ -15,6 +15,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ContextItem, Position, Range
 from daiku.lsp.connection import Connection
 from daiku.lsp.knowledge import ClientEditor
+from daiku.lsp.notebooks import place_of
 from daiku.lsp.opening import to_path
 from daiku.lsp.positions import line_starts, offset_of
 from daiku.tools.tags import read_tags
@@ -50,13 +51,14 @@ async def pointed_at(
 ) -> tuple[ContextItem, ...]:
     """The items for a place in a document; `look`: the editor is asked for its problems where none are given."""
     text = await _text(c, uri)
-    items = [] if where is None or text is None else await _code(c, uri, text, where)
+    name = await place_of(c.protocol, uri) if c.offer.editor else uri
+    items = [] if where is None or text is None else await _code(c, name, text, where)
     if not items:
         kind = "selection" if where is not None and where.start != where.end else "file"
-        items = [ContextItem(kind=kind, uri=uri, range=where)]
+        items = [ContextItem(kind=kind, uri=name, range=where)]
     lines = [problem.line() for problem in problems] or (await _known(c, uri, where) if look else [])
     if lines:
-        items.append(ContextItem(kind="diagnostics", uri=uri, text="\n".join(lines[:MOST_PROBLEMS])))
+        items.append(ContextItem(kind="diagnostics", uri=name, text="\n".join(lines[:MOST_PROBLEMS])))
     return tuple(items)
 
 

@@ -167,11 +167,59 @@ describe("an edit", () => {
     text.selection = new vscode.Selection(1, 0, 1, 3);
     const item = selectionAttachment(text)?.item;
     assert.match(item?.uri ?? "", /^file:.*\/n\.ipynb#cell=2$/);
+    const actions = await until("the actions in a cell", async () => {
+      const all = await vscode.commands.executeCommand<vscode.CodeAction[]>(
+        "vscode.executeCodeActionProvider",
+        code.uri,
+        text.selection,
+        vscode.CodeActionKind.QuickFix.value,
+        5,
+      );
+      return all.find((one) => one.command?.command === "daiku.fix");
+    });
+    await play({ text: "I see." });
+    const app = await daiku();
+    app.chat.newChat();
+    await vscode.commands.executeCommand("daiku.fix", ...(actions?.command?.arguments ?? []));
+    const started = chunks(app).find((chunk) => chunk.type === "run_started");
+    assert.ok(started?.type === "run_started");
+    for (const { uri } of started.data.context) assert.match(uri ?? "", /^file:.*\/n\.ipynb#cell=2$/);
     assert.ok(await notebook.save());
     const saved = JSON.parse(readFileSync(inWorkspace("n.ipynb"), "utf8"));
     assert.deepEqual(
       saved.cells.map((one: { id: string }) => one.id).filter((id: string) => ["aa", "bb", "cc"].includes(id)),
       ["aa", "bb", "cc"],
     );
+  });
+});
+
+describe("a test that failed", () => {
+  it("is asked about with its message, what was expected and where", async () => {
+    writeFileSync(inWorkspace("sum.py"), "def test_sum():\n    assert 2 == 1 + 2\n");
+    const uri = vscode.Uri.file(inWorkspace("sum.py"));
+    const controller = vscode.tests.createTestController("lab", "Lab");
+    try {
+      const suite = controller.createTestItem("s", "sum.py", uri);
+      const test = controller.createTestItem("t", "test_sum", uri);
+      controller.items.add(suite);
+      suite.children.add(test);
+      const message = vscode.TestMessage.diff("2 is not 3", "3", "2");
+      message.location = new vscode.Location(uri, new vscode.Range(1, 4, 1, 20));
+      const run = controller.createTestRun(new vscode.TestRunRequest([test]));
+      run.failed(test, message);
+      run.end();
+      const app = await daiku();
+      await play({ text: "I see what failed." });
+      app.chat.newChat();
+      await vscode.commands.executeCommand("daiku.fixTest", { test, message });
+      const started = chunks(app).find((chunk) => chunk.type === "run_started");
+      assert.ok(started?.type === "run_started");
+      const [item] = started.data.context;
+      assert.equal(item?.text, "Failed test: sum.py › test_sum\n2 is not 3\nExpected:\n3\nActual:\n2");
+      assert.equal(item?.uri, uri.toString());
+      assert.equal(item?.range?.start.line, 1);
+    } finally {
+      controller.dispose();
+    }
   });
 });
