@@ -1,87 +1,25 @@
 // @vitest-environment jsdom
-import { render } from "preact";
 import { act } from "preact/test-utils";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Chunk, Session } from "../src/contract.gen";
-import type { FromPanel, ToPanel } from "../src/pure/panel";
+import { describe, expect, it } from "vitest";
+import type { ToPanel } from "../src/pure/panel";
 import { session as chunksOf } from "./chunks";
+import {
+  button,
+  click,
+  drawPanel,
+  find,
+  HELLO,
+  pass,
+  posted,
+  press,
+  root,
+  SESSION,
+  show,
+  tell,
+  type,
+} from "./panelLab";
 
-const posted: FromPanel[] = [];
-vi.stubGlobal("acquireVsCodeApi", () => ({
-  postMessage: (message: FromPanel) => posted.push(message),
-  getState: () => undefined,
-  setState: () => undefined,
-}));
-vi.stubGlobal("requestAnimationFrame", (run: () => void) => setTimeout(run, 0));
-Element.prototype.scrollIntoView ??= () => undefined;
-
-const { App } = await import("../webview/App");
-const { Store } = await import("../webview/store");
-
-const SESSION: Session = {
-  sessionId: "s1",
-  title: "Test",
-  createdAt: "2026-11-01T10:00:00.000Z",
-  updatedAt: "2026-11-01T10:00:00.000Z",
-  lastSeq: 0,
-  status: "running",
-};
-const HELLO: ToPanel = {
-  type: "hello",
-  situation: { server: { phase: "ready" }, trusted: true, model: "openai/lab", mode: "act", folder: true },
-  words: undefined,
-  locale: "en",
-};
-
-let root: HTMLElement;
-let store: InstanceType<typeof Store>;
-const tell = (message: ToPanel) =>
-  act(async () => {
-    store.receive(message);
-    await vi.advanceTimersByTimeAsync(100);
-  });
-const pass = (ms: number) =>
-  act(async () => {
-    await vi.advanceTimersByTimeAsync(ms);
-  });
-const show = (chunks: readonly Chunk[], working = true) => tell({ type: "session", session: SESSION, chunks, working });
-const find = <T extends HTMLElement>(selector: string): T => {
-  const found = root.querySelector<T>(selector);
-  if (!found) throw new Error(`no ${selector} in ${root.innerHTML.slice(0, 2000)}`);
-  return found;
-};
-const button = (name: string) => {
-  const found = [...root.querySelectorAll("button")].find(
-    (one) => (one.getAttribute("aria-label") ?? one.textContent) === name,
-  );
-  if (!found) throw new Error(`no button "${name}"`);
-  return found;
-};
-const click = (element: HTMLElement) => act(async () => element.click());
-const press = (element: HTMLElement, key: string, over: KeyboardEventInit = {}) =>
-  act(async () => {
-    element.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...over }));
-  });
-const type = (element: HTMLTextAreaElement, value: string) =>
-  act(async () => {
-    element.value = value;
-    element.selectionStart = value.length;
-    element.dispatchEvent(new Event("input", { bubbles: true }));
-  });
-
-beforeEach(async () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "performance", "Date"] });
-  root = document.body.appendChild(document.createElement("div"));
-  const draw = () => render(<App state={store.state} store={store} />, root);
-  store = new Store(draw);
-  posted.length = 0;
-  await tell(HELLO);
-});
-afterEach(() => {
-  render(null, root);
-  root.remove();
-  vi.useRealTimers();
-});
+drawPanel();
 
 describe("the composer", () => {
   const box = () => find<HTMLTextAreaElement>(".composer-text");

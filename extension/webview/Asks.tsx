@@ -35,8 +35,9 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
   const since = useRef(performance.now());
   const [telling, setTelling] = useState(false);
   const [left, setLeft] = useState<ReadonlySet<number>>(new Set());
-  // Where the server cannot take the preview apart, it is all or nothing.
-  const count = useMemo(() => (item.ask.hunks ? hunkCount(item.ask.preview) : 0), [item.ask]);
+  // Where the server cannot take the preview apart, or counts what has no lines (a file only renamed), it is
+  // all or nothing: numbers that differ would choose other hunks than those shown.
+  const count = useMemo(() => (hunkCount(item.ask.preview) === item.ask.hunks ? item.ask.hunks : 0), [item.ask]);
   const chosen = count - left.size;
   const pending = item.decision === undefined;
   useEffect(() => {
@@ -109,7 +110,7 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
         </div>
       )}
       <footer>
-        {remember && <span id={`always-${item.key}`}>{t("Always: {0}", remember)}</span>}
+        {remember && left.size === 0 && <span id={`always-${item.key}`}>{t("Always: {0}", remember)}</span>}
         <span class="keys">
           <kbd>Enter</kbd> {t("allow once")} <kbd>Esc</kbd> {t("reject")}
         </span>

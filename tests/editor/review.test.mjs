@@ -247,7 +247,7 @@ test("plan, approve, work, review and undo by keyboard alone", { timeout: 300_00
     await page.keyboard.press("Control+Alt+N");
     await until("a change to be taken back", () => !read("shop/price.py").includes("net + tax(net)"));
     await byKeyboard(page, "Daiku: Open Diff of Change");
-    await page.locator(".monaco-diff-editor").waitFor();
+    await page.locator(".monaco-diff-editor .view-line", { hasText: "sorted" }).first().waitFor();
     await workbench.shot("review-keys-6-diff");
     await page.keyboard.press("Control+Alt+Shift+Y");
     await waiting(page, "1 change in 1 file").waitFor();
@@ -262,3 +262,51 @@ test("plan, approve, work, review and undo by keyboard alone", { timeout: 300_00
     await until("the files to be back", () => existsSync(file("shop/tax.py")));
   });
 });
+
+test("before an edit is made, its changes are chosen one by one, in Japanese, in the dark", {
+  timeout: 300_000,
+}, async () => {
+  const settings = { "daiku.review": "before", "workbench.colorTheme": "Default Dark Modern" };
+  const edit = { text: "値段を変えます。", calls: [call("files__edit", { path: "shop/price.py", edits: EDITS })] };
+  const model = await startModel([edit, { text: "変えました。" }], { gap: 2 });
+  try {
+    await inEditor({ name: "review-before", files: FILES, env: model.env, settings }, async (parts) => {
+      const { workbench, page, workspace } = parts;
+      // As with a language pack: the editor says that it is Japanese.
+      await page.addInitScript(() => Object.assign(globalThis, { _VSCODE_NLS_LANGUAGE: "ja" }));
+      await workbench.reload();
+      const frame = await openChat(workbench);
+      await frame.locator("textarea.composer-text").pressSequentially("値段に税を加えて");
+      await page.keyboard.press("Enter");
+      const card = frame.locator(".approval.card");
+      await card.waitFor({ timeout: 30_000 });
+      assert.equal(await card.locator("input[type=checkbox]").count(), 2);
+      await workbench.shot("review-before-1-asked");
+      await card.locator("input[type=checkbox]").nth(1).focus();
+      await page.keyboard.press("Space");
+      await card.getByRole("button", { name: "2件中1件を許可" }).waitFor();
+      await workbench.shot("review-before-2-chosen");
+      await card.getByRole("button", { name: "2件中1件を許可" }).focus();
+      await page.keyboard.press("Enter");
+      await frame.locator(".item-end").waitFor({ timeout: 30_000 });
+      const text = readFileSync(path.join(workspace, "shop/price.py"), "utf8");
+      assert.match(text, /net \+ tax\(net\)/);
+      assert.match(text, /return max\(/, "the change that was left out is not made");
+      const told = model.requests.at(-1).messages.filter(({ role }) => role === "tool");
+      assert.match(textIn(told.at(-1)), /left out|not|only/i);
+      await byKeyboard(page, "Daiku: Focus on 変更 View");
+      await page.locator(".pane-header[aria-label^='変更'][aria-expanded=true]").waitFor();
+      await workbench.shot("review-before-3-changes");
+    });
+  } finally {
+    await model.stop();
+  }
+});
+
+/** By key, as soon as the editor knows the key. */
+async function openChat(workbench) {
+  return until("the chat", async () => {
+    await workbench.page.keyboard.press("Control+Alt+D");
+    return workbench.webview("textarea.composer-text", 2000).catch(() => undefined);
+  });
+}
