@@ -13,7 +13,7 @@ import pytest
 
 from daiku.app import App, build
 from daiku.domain.config import Config
-from daiku.domain.events import HandoffStart, RunStarted, ToolCalled, ToolResponded
+from daiku.domain.events import HandoffEnd, HandoffStart, PlanChanged, RunStarted, ToolCalled, ToolResponded
 from daiku.domain.handovers import CommandsRun, EditsMade, Findings, PlanMade, ReportMade
 from daiku.runs import RunRequest
 from daiku.tools.disk import DiskWorkspace
@@ -169,7 +169,7 @@ async def test_one_instruction_goes_through_all_four_and_is_reported(tmp_path: P
     events = [chunk.event for chunk in watch.chunks]
     order = [event.to for event in events if isinstance(event, HandoffStart)]
     assert order == ["planner", "researcher", "coder", "runner", "coder", "runner", "reporter"]
-    handed = [event.handover for event in events if hasattr(event, "handover")]
+    handed = [event.handover for event in events if isinstance(event, HandoffEnd)]
     kinds = [PlanMade, Findings, EditsMade, CommandsRun, EditsMade, CommandsRun, ReportMade]
     assert [type(each) for each in handed] == kinds
     plan, found, edits, commands, *_, report = handed
@@ -227,12 +227,12 @@ async def test_one_instruction_goes_through_all_four_and_is_reported(tmp_path: P
     assert claims["It is easy to read."].proofs == ()
     assert "The library adds Roman numerals." in result.text
     assert "It is easy to read. (not checked)" in result.text
-    final = [e.plan for e in events if e.type == "plan"][-1]
+    final = [e.plan for e in events if isinstance(e, PlanChanged)][-1]
     assert [s.status for s in final.steps] == ["completed", "completed"]
     assert final.status == "completed"
 
 
-def replies(service: Service, role: str) -> list[Json]:
+def replies(service: Service, role: str) -> list[list[Json]]:
     """The requests in which `role` was asked."""
     asked = [r["body"]["messages"] for r in service.requests if r["path"].endswith("/chat/completions")]
     return [messages for messages in asked if role_of(messages) == role]
@@ -280,7 +280,7 @@ async def test_a_model_that_lies_leaves_the_step_open(tmp_path: Path) -> None:
         watch = Watch()
         result = await app.runs.run(RunRequest(GOAL, agent="team", approvals="all"), watch)
         await app.aclose()
-    plans = [chunk.event.plan for chunk in watch.chunks if chunk.event.type == "plan"]
+    plans = [c.event.plan for c in watch.chunks if isinstance(c.event, PlanChanged)]
     assert not any(s.status == "completed" for plan in plans for s in plan.steps)
     assert plans[-1].status != "completed"
     assert "Not finished" in result.text or result.status == "failed"

@@ -54,7 +54,7 @@ class CodeVariables(Frozen):
 
 def code_request(brief: Brief) -> str:
     """The request to the coder: plan, the person's words, what research found (C0.10)."""
-    found = by_query(brief.findings.results) if brief.findings is not None else {}
+    found = by_query(brief.findings.results if brief.findings is not None else ())
     return render(
         "agents/coder_request",
         CodeVariables(

@@ -35,7 +35,7 @@ class PlanReply(Frozen):
     @classmethod
     def _numbered(cls, value: Any) -> Any:
         """Steps may come as `{"1": "…", "2": "…"}`, and each as an object with its checks."""
-        steps: Any = value.values() if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]  # JSON from a model
+        steps: Any = value.values() if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
         if not isinstance(steps, Iterable) or isinstance(steps, str):
             return value  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
         return tuple(_step_text(step) for step in steps)  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
@@ -56,7 +56,7 @@ def _step_text(step: Any) -> Any:
     lines = [str(name), str(found.get("description") or "")]
     lines += [f"Check: {check}" for check in ([checks] if isinstance(checks, str) else checks)]
     if isinstance(after, list):
-        names: list[Any] = after
+        names: list[Any] = after  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
         lines.append("Depends on: " + (", ".join(str(each) for each in names) or "none"))
     return "\n".join(line for line in lines if line)
 
