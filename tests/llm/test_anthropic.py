@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ from daiku.domain.errors import (
 from daiku.domain.messages import AssistantMessage, ToolMessage
 from daiku.llm.anthropic import AnthropicProvider
 from daiku.llm.history import UNANSWERED
-from daiku.llm.provider import Provider
+from tests.llm.conftest import Closing
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document, events
 from tests.llm.talk import (
     KEY,
@@ -44,11 +43,8 @@ OPUS = "claude-opus-5-5"
 
 
 @pytest.fixture
-async def claude(model_server: ModelServer) -> AsyncIterator[AnthropicProvider]:
-    provider = AnthropicProvider(settings(model_server))
-    as_provider: Provider = provider
-    yield provider
-    await as_provider.aclose()
+def claude(model_server: ModelServer, closing_after: Closing) -> AnthropicProvider:
+    return closing_after(AnthropicProvider(settings(model_server)))
 
 
 def start(**usage: int) -> dict[str, Any]:

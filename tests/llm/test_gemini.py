@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,7 +23,7 @@ from daiku.domain.tools import ToolSpec
 from daiku.llm.gemini import GeminiProvider
 from daiku.llm.gemini_encode import NO_SIGNATURE
 from daiku.llm.gemini_schema import parameters
-from daiku.llm.provider import Provider
+from tests.llm.conftest import Closing
 from tests.llm.server import HANG, Answer, ModelServer, document, events
 from tests.llm.talk import (
     KEY,
@@ -48,11 +48,8 @@ PATH = f"/v1beta/models/{MODEL}:streamGenerateContent"
 
 
 @pytest.fixture
-async def gemini(model_server: ModelServer) -> AsyncIterator[GeminiProvider]:
-    provider = GeminiProvider(settings(model_server))
-    as_provider: Provider = provider
-    yield provider
-    await as_provider.aclose()
+def gemini(model_server: ModelServer, closing_after: Closing) -> GeminiProvider:
+    return closing_after(GeminiProvider(settings(model_server)))
 
 
 def chunk(*parts: dict[str, Any], finish: Any = None, **usage: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import ContextOverflowError, LLMRequestError, LLMTimeoutError, StreamCutError
 from daiku.llm.ollama import OllamaProvider, address
-from daiku.llm.provider import Provider
+from tests.llm.conftest import Closing
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document
 from tests.llm.talk import (
     KEY,
@@ -53,13 +52,10 @@ def done(reason: str = "stop", **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def ollama(model_server: ModelServer) -> AsyncIterator[OllamaProvider]:
-    provider = OllamaProvider(ProviderSettings(base_url=model_server.url))
-    as_provider: Provider = provider
+def ollama(model_server: ModelServer, closing_after: Closing) -> OllamaProvider:
     model_server.answer("/api/show", card(able=ALL))
     model_server.answer("/api/chat", lines(saying("ok"), done()))
-    yield provider
-    await as_provider.aclose()
+    return closing_after(OllamaProvider(ProviderSettings(base_url=model_server.url)))
 
 
 def sent(server: ModelServer) -> dict[str, Any]:
