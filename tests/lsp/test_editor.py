@@ -17,6 +17,13 @@ from daiku.lsp.server import serve
 from tests.lsp.conftest import started
 from tests.lsp.pair import Answered, Client
 
+
+@pytest.fixture(autouse=True)
+def prompt_editor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These editors say at once what they have to say, or never."""
+    monkeypatch.setattr("daiku.lsp.editor.REPORT_SECONDS", 0.05)
+
+
 FULL: dict[str, Any] = {
     "applyEdit": True,
     "workspaceEdit": {

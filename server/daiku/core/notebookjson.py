@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+
+from pydantic import JsonValue
 
 from daiku.domain.base import JsonObject
 
@@ -20,7 +21,7 @@ def _skip(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def members(text: str, at: int) -> Iterator[tuple[str, Any, int, int]]:
+def members(text: str, at: int) -> Iterator[tuple[str, JsonValue, int, int]]:
     """Key, value and the value's span for each member of the object that begins at `at`; valid JSON."""
     at = _skip(text, at + 1)
     while text[at] != "}":
@@ -32,7 +33,7 @@ def members(text: str, at: int) -> Iterator[tuple[str, Any, int, int]]:
         at = _skip(text, at + 1) if text[at] == "," else at
 
 
-def elements(text: str, at: int) -> Iterator[tuple[Any, int, int]]:
+def elements(text: str, at: int) -> Iterator[tuple[JsonValue, int, int]]:
     """Value and span for each element of the array that begins at `at`; valid JSON."""
     at = _skip(text, at + 1)
     while text[at] != "]":

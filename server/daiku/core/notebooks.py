@@ -7,11 +7,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from daiku.core.align import line_ops
 from daiku.core.notebookjson import Layout, elements, layout_of, members, written_cell, written_source
 from daiku.core.refusal import Refusal
+from daiku.domain.base import JsonObject
 from daiku.domain.patches import FileChange
 
 SUFFIX = ".ipynb"
@@ -64,7 +67,7 @@ def is_notebook(path: str) -> bool:
 def parse(raw: str) -> Notebook | None:
     """The notebook of a JSON text; None where it is none (nbformat 4)."""
     try:
-        whole = json.loads(raw)
+        whole: JsonValue = json.loads(raw)
     except (ValueError, RecursionError):
         return None
     if not isinstance(whole, dict) or not isinstance(whole.get("cells"), list):
@@ -84,7 +87,7 @@ def parse(raw: str) -> Notebook | None:
     return Notebook(raw, tuple(placed), start, end, has_ids)
 
 
-def _cell(number: int, value: dict[str, Any], language: str) -> Cell:
+def _cell(number: int, value: JsonObject, language: str) -> Cell:
     kind = str(value.get("cell_type"))
     kind = kind if kind in ("code", "markdown") else "raw"
     source = value["source"]
@@ -98,28 +101,29 @@ def _cell(number: int, value: dict[str, Any], language: str) -> Cell:
     )
 
 
-def _language(metadata: object) -> str:
+def _language(metadata: JsonValue) -> str:
     if isinstance(metadata, dict):
         for key, name in (("language_info", "name"), ("kernelspec", "language")):
-            found: Any = metadata.get(key)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # JSON
-            if isinstance(found, dict) and isinstance(found.get(name), str):  # pyright: ignore[reportUnknownMemberType]  # JSON
-                return str(found[name])  # pyright: ignore[reportUnknownArgumentType]  # JSON
+            found = metadata.get(key)
+            language = found.get(name) if isinstance(found, dict) else None
+            if isinstance(language, str):
+                return language
     return "python"
 
 
-def _own_language(metadata: Any) -> str:
+def _own_language(metadata: JsonValue) -> str:
     own = metadata.get("vscode") if isinstance(metadata, dict) else None
     return str(own.get("languageId") or "") if isinstance(own, dict) else ""
 
 
-def _notes(outputs: Any) -> str:
+def _notes(outputs: JsonValue) -> str:
     """What came of a cell, in a few words: kinds and sizes, an error's first line."""
     said = [_note(each) for each in outputs if isinstance(each, dict)] if isinstance(outputs, list) else []
     text = "; ".join(part for part in said if part).replace("\n", " ")
     return text if len(text) <= _NOTES else f"{text[:_NOTES]} …"
 
 
-def _note(output: dict[str, Any]) -> str:
+def _note(output: JsonObject) -> str:
     match output.get("output_type"):
         case "stream":
             text = output.get("text")
@@ -251,9 +255,14 @@ def _element_texts(notebook: Notebook, wanted: Sequence[Cell], layout: Layout) -
             value = written_source(cell.source, raw, old.source_start, old.source_end, layout)
             yield raw[old.start : old.source_start] + value + raw[old.source_end : old.end]
             continue
-        kept = json.loads(raw[old.start : old.end]) if old is not None else {}
-        known = kept.get("id") or (_fresh_id(index, cell.source, ids) if notebook.has_ids else None)
-        yield written_cell(cell.kind, cell.source, known, kept.get("metadata") or {}, layout)
+        kept: JsonValue = json.loads(raw[old.start : old.end]) if old is not None else {}
+        metadata = kept.get("metadata") if isinstance(kept, dict) else None
+        known = (old.cell.id if old is not None else "") or (
+            _fresh_id(index, cell.source, ids) if notebook.has_ids else None
+        )
+        yield written_cell(
+            cell.kind, cell.source, known, metadata if isinstance(metadata, dict) else {}, layout
+        )
 
 
 def _fresh_id(index: int, source: str, taken: set[str]) -> str:
