@@ -273,7 +273,12 @@ async def test_work_on_a_draft_asks_for_the_plan_first(folder: Path) -> None:
     await app.runs.approve(app.runs.running()[0], asked.approval_id, "allow_once")
     assert (await task).status == "completed"
     assert (folder / "project/a.txt").exists()
-    assert plan_of(watch.chunks).status == "in_progress"
+    plan = plan_of(watch.chunks)
+    assert (plan.status, plan.steps[0].status, statuses(plan.steps[0])) == (
+        "in_progress",
+        "completed",
+        ["completed"],
+    )
     await app.aclose()
 
 

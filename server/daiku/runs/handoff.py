@@ -174,7 +174,8 @@ def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> Hand
             "problem": problem,
             "error": outcome.error,
             "deeds": deeds_of(state.done) if work.wiring is None else Deeds(commands=state.done.commands),
-            "plans": state.plans if state.plan_touched else (),
+            # Who follows a run has its plans already, and newer ones.
+            "plans": state.plans if state.plan_touched and work.after is None else (),
             "usage": state.usage,
             "rounds": state.rounds + state.nested_rounds,
             "rejected": _rejected(state),
