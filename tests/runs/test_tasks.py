@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from daiku.app import App, build
+from daiku.domain.config import Config, LLMSettings, SandboxSettings
 from daiku.domain.events import (
     ApprovalAsked,
     Chunk,
@@ -21,6 +23,7 @@ from daiku.domain.events import (
 from daiku.domain.plans import Plan, Step
 from daiku.runs import RunRequest
 from daiku.runs.replay import replay
+from daiku.tools.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app
 from tests.runs.test_kill import World, config, in_child
 
@@ -438,3 +441,52 @@ def test_killed_anywhere_no_task_runs_twice_and_the_plan_knows_what_ran(
         ends = [c.run for c in chunks if c.type == "run_finished"]
         assert len(ends) == len(set(ends)) == len({c.run for c in chunks}), die_at
     assert cut_off == 4, "once for each task"
+
+
+async def left_waiting(folder: Path) -> tuple[Watch, ApprovalAsked]:
+    """A run that waits for a word on its first task, let go of as by a restart."""
+    app = make_app(
+        folder, PLAN, APPROVE, MAKE, tasks(shell("echo 1 >> log.txt")), WORK, report(succeeded=1), END
+    )
+    watch = Watch()
+    task = asyncio.create_task(app.runs.run(RunRequest("go"), watch))
+    plan = (await watch.until("approval_asked")).event
+    assert isinstance(plan, ApprovalAsked)
+    await app.runs.approve(app.runs.running()[0], plan.approval_id, "allow_once")
+    async with asyncio.timeout(20):
+        while sum(c.type == "approval_asked" for c in watch.chunks) < 2:
+            await asyncio.sleep(0.01)
+    await app.aclose()
+    await asyncio.gather(task, return_exceptions=True)
+    asked = [c.event for c in watch.chunks if isinstance(c.event, ApprovalAsked)][-1]
+    assert asked.tool == "shell/run"
+    return watch, asked
+
+
+def again(folder: Path) -> App:
+    config = Config(
+        llm=LLMSettings(model=f"scripted/{folder / 'script.jsonl'}"), sandbox=SandboxSettings(mode="off")
+    )
+    return build(config, workspace=DiskWorkspace((folder / "project",)), home=folder / "home")
+
+
+async def test_a_task_may_be_allowed_while_nobody_runs_it_and_is_gone_on_with(folder: Path) -> None:
+    watch, asked = await left_waiting(folder)
+    asking = next(c.run for c in watch.chunks if c.event == asked)
+    app = again(folder)
+    await app.runs.approve(asking, asked.approval_id, "allow_once")
+    result = await app.runs.resume(watch.chunks[0].run, Watch())
+    assert (result.status, result.text) == ("completed", "The end.")
+    assert (folder / "project/log.txt").read_text() == "1\n"
+    await app.aclose()
+
+
+async def test_a_new_request_ends_the_tasks_that_an_old_one_left(folder: Path) -> None:
+    watch, _ = await left_waiting(folder)
+    app = again(folder)
+    result = await app.runs.run(RunRequest("something else", session=watch.chunks[0].session), watch)
+    assert result.status == "completed", result
+    ends = [c.run for c in app.journal.chunks(result.session_id) if c.type == "run_finished"]
+    assert len(ends) == len({c.run for c in watch.chunks})
+    assert not (folder / "project/log.txt").exists()
+    await app.aclose()

@@ -127,12 +127,23 @@ TEAM = Agent(
     drive=next_reply,
 )
 
+TASKS = Agent(name="tasks", prompt="agents/tasks", tools=LOOKING)
+TASK_LOOP = Agent(name="task_loop", prompt="agents/task_loop")
+BRINGER = Agent(name="worktree", prompt="agents/task_loop", tools=("files/patch",))
+INNER: Mapping[str, Agent] = MappingProxyType({agent.name: agent for agent in (TASKS, TASK_LOOP, BRINGER)})
+"""Parts of other tools: nobody can ask for them by name, but the journal names them."""
+
 AGENTS: Mapping[str, Agent] = MappingProxyType(
     {
         agent.name: agent
         for agent in (COORDINATOR, PLANNER, RESEARCHER, CODER, RUNNER, REPORTER, COMMITTER, TEAM)
     }
 )
+
+
+def agent_on_record(name: str) -> Agent:
+    """The agent of a run that the journal names. Raises UsageError."""
+    return INNER.get(name) or find_agent(name)
 
 
 def find_agent(name: str) -> Agent:

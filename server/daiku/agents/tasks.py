@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 from pydantic import ValidationError
 
-from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.agent import TASK_LOOP, TASKS, Agent
 from daiku.agents.role import Role
 from daiku.core.context import transcript
 from daiku.core.cut import cut_middle
 from daiku.core.parse import Unreadable
 from daiku.core.planning import checklist
 from daiku.core.state import State
-from daiku.core.tasks import Check, Place, read_report, read_tasks, report_text
+from daiku.core.tasks import Check, Place, read_report, read_tasks
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.handovers import TaskReport, TasksMade, TasksReported
 from daiku.domain.messages import AssistantMessage, Message
@@ -100,13 +101,7 @@ def task_maker(resolve: Callable[[str], str | None], check: Check) -> Agent:
             return tasks
         return _telling(message, _listed(tasks), TasksMade(tasks=tasks))
 
-    return Agent(
-        name="tasks",
-        prompt="agents/tasks",
-        tools=LOOKING,
-        role=Role(read, _never),
-        hand_back=_tasks_of,
-    )
+    return replace(TASKS, role=Role(read, _never), hand_back=_tasks_of)
 
 
 def _listed(tasks: tuple[Task, ...]) -> str:
@@ -127,15 +122,10 @@ def task_reporter(facts: TaskReport) -> Agent:
         report = read_report(message.text, facts, cut=cut)
         if isinstance(report, Unreadable):
             return report
-        return _telling(message, report_text(report), TasksReported(report=report))
+        words = (report.summary, report.cause, report.next_action)
+        return _telling(message, "\n\n".join(w for w in words if w), TasksReported(report=report))
 
-    return Agent(
-        name="task_loop", prompt="agents/task_loop", tools=(), role=Role(read, _never), hand_back=_report_of
-    )
-
-
-TASK_LOOP = Agent(name="task_loop", prompt="agents/task_loop")
-"""Who carries the tasks out: it is given them as calls, and no model is asked."""
+    return replace(TASK_LOOP, tools=(), role=Role(read, _never), hand_back=_report_of)
 
 
 def _never(_messages: tuple[Message, ...]) -> AssistantMessage | None:

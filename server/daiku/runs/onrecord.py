@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
-from daiku.agents.agent import find_agent
+from daiku.agents.agent import agent_on_record
 from daiku.core.state import State
 from daiku.domain.events import Chunk
 from daiku.runs.ending import end
@@ -27,7 +27,7 @@ def from_record(
 ) -> LiveRun:
     """The run as it stands on record, a nested one too."""
     first = next(c for c in chunks if c.run == run)
-    live = LiveRun(wiring, find_agent(first.agent), run, first.session, state, listen, "ask")
+    live = LiveRun(wiring, agent_on_record(first.agent), run, first.session, state, listen, "ask")
     live.parent = first.parent
     return live
 

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 
-from daiku.agents.agent import OFFERED, find_agent
-from daiku.agents.tasks import TASK_LOOP, report_request, task_maker, task_reporter, tasks_request
+from daiku.agents.agent import OFFERED, TASK_LOOP, find_agent
+from daiku.agents.tasks import report_request, task_maker, task_reporter, tasks_request
 from daiku.core import tasks
 from daiku.core.aside import REFUSED
 from daiku.core.gate import Missing, missing

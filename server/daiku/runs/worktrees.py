@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from daiku.agents.agent import Agent
+from daiku.agents.agent import BRINGER
 from daiku.core.guard import Policy
 from daiku.core.ports import Workspace
 from daiku.domain.base import long_id
@@ -43,8 +43,6 @@ MOST = 4
 """Copies that are worked in at the same time."""
 AGAIN, BACK = ":again", ":back"
 """Behind a call's id: the run that does a piece again here; the one that brings its patch back."""
-BRINGER = Agent(name="worktree", prompt="agents/task_loop")
-"""Who applies a patch of a copy here: it is given the call, and no model is asked."""
 OLD = 3600.0
 """Seconds after which a scratch file is nobody's any more."""
 LOST = "its copy of the project was lost in a restart"
