@@ -50,7 +50,9 @@ def step_claims(plan: Plan | None, done: Done) -> tuple[Claim, ...]:
 def _step_claim(number: int, step: Step, done: Done) -> Claim:
     if step.status != "completed":
         how = {"failed": "failed", "in_progress": "is not finished"}.get(step.status, "was not begun")
-        return Claim(text=f"Step {number}, “{step.name}”, {how}.")
+        shown = (proof_of(check, done) for check in step.acceptance)
+        against = tuple(proof for proof in shown if proof is not None and not proof.ok)
+        return Claim(text=f"Step {number}, “{step.name}”, {how}.", proofs=against)
     if not step.acceptance:
         return Claim(
             text=f"Step {number}, “{step.name}”, is done by word: it has no checks, so it is not proven."
