@@ -154,14 +154,28 @@ async def test_the_progress_bar_shows_the_run_and_its_button_cancels_it(
         assert client.said("$/progress")[-1]["value"] == {"kind": "end", "message": "cancelled"}
 
 
-COMMANDS_OF_A_RUN = ["daiku.plan", "daiku.generateCode", "daiku.runCommands", "daiku.explain", "daiku.review"]
+PLAN = """Project Name: p
+Your Reply to the Human Prompter: Sure.
+Current Focus: f
+Plan:
+- [ ] Step 1: Do it
+Summary: Here you are."""
+COMMANDS_OF_A_RUN = {
+    "daiku.plan": (PLAN, "Here you are."),
+    "daiku.generateCode": ("No change: here you are.", "No change: here you are."),
+    "daiku.runCommands": ('{"commands": []}', "Nothing has to be run."),
+    "daiku.explain": ("Here you are.", "Here you are."),
+    "daiku.review": ("Here you are.", "Here you are."),
+}
+"""What the model says in the form of the command's agent, and what a person is shown of it."""
 
 
 @pytest.mark.parametrize("command", COMMANDS_OF_A_RUN)
 async def test_a_command_runs_with_progress_and_shows_what_was_said(
     workspace: Path, script: Script, command: str
 ) -> None:
-    model = script({"text": "Here you are."})
+    reply, shown = COMMANDS_OF_A_RUN[command]
+    model = script({"text": reply})
     settings = {"llm": {"provider": "scripted", "model": model.removeprefix("scripted/")}}
     window = {"window": {"workDoneProgress": True}}
     async with connected(workspace, client=PLAIN, settings=settings, capabilities=window) as server:
@@ -170,10 +184,10 @@ async def test_a_command_runs_with_progress_and_shows_what_was_said(
         result = await client.request(
             "workspace/executeCommand", {"command": command, "arguments": ["do it"]}
         )
-        assert result["text"] == "Here you are."
-        assert [p["value"]["kind"] for p in client.said("$/progress")][::1][0] == "begin"
+        assert result["text"] == shown
+        assert client.said("$/progress")[0]["value"]["kind"] == "begin"
         assert client.said("$/progress")[-1]["value"]["kind"] == "end"
-        assert client.said("window/showMessage")[-1]["message"] == "Here you are."
+        assert client.said("window/showMessage")[-1]["message"] == shown
 
 
 async def test_new_chat_stop_resume_undo_and_doctor_are_commands(workspace: Path, script: Script) -> None:

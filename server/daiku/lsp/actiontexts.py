@@ -26,7 +26,6 @@ class ActionTexts:
     review: str
     refactor: str
     translate: str
-    commands: str
     commit: str
 
 
@@ -48,7 +47,6 @@ EN = ActionTexts(
     " correctness first, with file, line and severity. Change nothing.",
     refactor="Refactor this code: make it simpler and clearer without changing what it does.",
     translate="Translate the comments of this code into English; change nothing else.",
-    commands="Run with shell/run what is asked for here, and report:",
     commit="Write the commit message for these changes.",
 )
 JA = ActionTexts(
@@ -69,7 +67,6 @@ JA = ActionTexts(
     "ファイル、行、重大度を示してください。変更はしないでください。",
     refactor="動作を変えずに、このコードをより簡潔でわかりやすくリファクタリングしてください。",
     translate="このコードのコメントを日本語に翻訳してください。ほかは変更しないでください。",
-    commands="次の依頼を shell/run で実行し、結果を報告してください:",
     commit="この変更のコミットメッセージを書いてください。",
 )
 

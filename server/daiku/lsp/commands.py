@@ -10,7 +10,6 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from daiku import api
-from daiku.agents.researcher import research_request
 from daiku.domain.base import Wire
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import RunStarted
@@ -89,9 +88,16 @@ async def execute(c: Connection, params: Json) -> str:
     return model_json(await command(c, args, Tokens(given.work_done_token, given.partial_result_token)))
 
 
-def prompt(words: Words | None, mode: Mode = "act", *, needs: str = "", look: bool = False) -> Command:
-    """A command that asks the coordinator: `words`, then what the person said, about the given place.
-    `look`: with the problems that the editor knows there."""
+def prompt(
+    words: Words | None,
+    mode: Mode = "act",
+    *,
+    needs: str = "",
+    look: bool = False,
+    agent: str = "coordinator",
+) -> Command:
+    """A command that asks `agent`: `words`, then what the person said, about the given place. `look`: with
+    the problems that the editor knows there."""
 
     async def run(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
         if needs and not args.said:
@@ -103,7 +109,8 @@ def prompt(words: Words | None, mode: Mode = "act", *, needs: str = "", look: bo
             context += await pointed_at(c, args.uri, args.range, args.diagnostics, look=look)
         # Where nothing may be changed or run, no mode that would try is of use.
         chosen: Mode = mode if c.offer.trusted else "ask"
-        return await _run(c, args, tokens, RunRequest(asked, mode=chosen, context=context))
+        who = agent if c.offer.trusted else "coordinator"
+        return await _run(c, args, tokens, RunRequest(asked, agent=who, mode=chosen, context=context))
 
     return run
 
@@ -118,9 +125,7 @@ async def fix(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel | N
 async def research(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
     if not args.said:
         raise invalid(["arguments[0]: say what to find out"])
-    return await _run(
-        c, args, tokens, RunRequest(research_request(None, args.said), agent="researcher", mode="ask")
-    )
+    return await _run(c, args, tokens, RunRequest(args.said, agent="researcher", mode="ask"))
 
 
 async def commit_message(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
@@ -188,10 +193,10 @@ async def doctor(c: Connection, _: CommandArgs, __: Tokens) -> BaseModel:
 
 COMMANDS: dict[str, Command] = {
     "daiku.newChat": new_chat,
-    "daiku.plan": prompt(None, "plan", needs="say what to plan"),
+    "daiku.plan": prompt(None, "plan", needs="say what to plan", agent="planner"),
     "daiku.research": research,
-    "daiku.generateCode": prompt(None, needs="say what to write"),
-    "daiku.runCommands": prompt(lambda t: t.commands, needs="say what to run"),
+    "daiku.generateCode": prompt(None, needs="say what to write", agent="coder"),
+    "daiku.runCommands": prompt(None, needs="say what to run", agent="runner"),
     "daiku.explain": prompt(lambda t: t.explain, "ask"),
     "daiku.fix": fix,
     "daiku.writeTests": prompt(lambda t: t.tests),
