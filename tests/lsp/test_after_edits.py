@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ class Linter(FakeEditor):
 
 
 @asynccontextmanager
-async def editing(root: Path, *calls: Json) -> AsyncIterator[tuple[Whole, Linter, str]]:
+async def editing(root: Path, *calls: Json) -> AsyncGenerator[tuple[Whole, Linter, str]]:
     model = write_script(root, *({"calls": [call]} for call in calls), {"text": "Done."})
     options: Json = {
         "capabilities": {"workspace": FULL},

@@ -274,7 +274,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(daiku.lsp.editor, "REPORT_SECONDS", 0.05)
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @sessions
 def test_no_character_is_lost(place: Place, keys: list[Keys], works: list[Work]) -> None:
     place.play(keys, works)
@@ -284,7 +284,9 @@ def test_no_character_is_lost(place: Place, keys: list[Keys], works: list[Work])
 def test_no_character_is_lost_in_a_thousand_interleavings(place: Place) -> None:
     refused = applied = 0
 
-    @settings(max_examples=1000, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=1000, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    )
     @sessions
     def thousand(keys: list[Keys], works: list[Work]) -> None:
         nonlocal refused, applied

@@ -242,9 +242,15 @@ def _private_folder(folder: Path) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    _private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(fd, "wb") as out:
-        out.write(data)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    try:
+        fd = os.open(temporary, flags, 0o600)
+    except FileNotFoundError:  # asked only then: dozens are written at once
+        _private_folder(path.parent)
+        fd = os.open(temporary, flags, 0o600)
+    with os.fdopen(fd, "wb", buffering=0) as out:
+        view = memoryview(data)
+        while view:
+            view = view[out.write(view) :]
     temporary.replace(path)
