@@ -118,3 +118,45 @@ async def test_a_plan_that_was_half_done_goes_on_where_it_is(workspace: Path, sc
         assert [s["status"] for s in result["plan"]["steps"]] == ["completed", "completed"]
         edits = [c for c in server.client.chunks("t") if c["type"] == "edit"]
         assert [c["data"]["files"][0]["path"] for c in edits] == ["b.txt"]
+
+
+async def test_diagnostics_as_a_check_are_the_editors_and_a_repair_is_told_of_them(
+    workspace: Path, script: Script
+) -> None:
+    source = workspace / "a.py"
+
+    def diagnostics(_: dict[str, Any]) -> dict[str, Any]:
+        wrong = source.exists() and "bad" in source.read_text()
+        place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 3}}
+        error = {
+            "uri": source.as_uri(),
+            "range": place,
+            "severity": "error",
+            "message": "bad name",
+            "source": "py",
+        }
+        return {"diagnostics": [error] if wrong else []}
+
+    model = script(
+        NOTHING_TO_LOOK_UP,
+        by(CODER, calls=[write("a.py", "good = 1\n")], when="1 errors in a.py"),
+        by(CODER, calls=[write("a.py", "bad = 1\n")], when=AT_1),
+        by(CODER, text="Wrote it.", when="a.py"),
+        RUNS_NOTHING,
+        reporting(),
+    )
+    checklist = "- [ ] Step 1: Write a\n  - Check: `diagnostics: a.py`\n"
+    async with connected(workspace, settings=SETTINGS, client={"approvals": True, "editor": True}) as server:
+        server.client.on["daiku/editor/diagnostics"] = diagnostics
+        ask = server.client.request
+        plan = await ask("daiku/plan/import", {"markdown": checklist})
+        result = await ask("daiku/plan/run", {"planId": plan["planId"], "model": model, "approvals": "all"})
+        assert result["plan"]["steps"][0]["status"] == "completed"
+        assert source.read_text() == "good = 1\n"
+        [proof] = result["report"]["claims"][0]["proofs"]
+        assert (proof["kind"], proof["subject"], proof["ok"], proof["value"]) == (
+            "diagnostics",
+            "a.py",
+            True,
+            "0",
+        )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from pydantic import Field, JsonValue
 
 from daiku.core.diagnostics import counted, problem_line, worst_first
+from daiku.core.evidence import EVERYWHERE, within
 from daiku.core.ports import Editor, Location
 from daiku.domain.base import JsonObject
+from daiku.domain.errors import DaikuError
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolResult
+from daiku.tools.standing import SETTLE_SECONDS
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 NO_EDITOR = "No editor is connected that could tell. Use search/symbols or search/text instead."
@@ -36,6 +41,7 @@ async def diagnostics(args: DiagnosticsArgs, context: ToolContext) -> ToolResult
     """Errors and warnings as the editor shows them, the worst first. `data` = {errors: count by path}."""
     if context.editor is None:
         return failed(NO_EDITOR)
+    await _settled(args.path or EVERYWHERE, context.editor, context)
     found = await context.editor.diagnostics(args.path)
     ranked = worst_first(found)
     where = f" in {args.path}" if args.path else ""
@@ -45,6 +51,16 @@ async def diagnostics(args: DiagnosticsArgs, context: ToolContext) -> ToolResult
         return ToolResult(ok=True, text=f"No problems{where}.", data=data)
     lines = [f"{counted(ranked)}{where}:", *_limited([problem_line(d) for d in ranked])]
     return ToolResult(ok=True, text="\n".join(lines), data=data)
+
+
+async def _settled(place: str, editor: Editor, context: ToolContext) -> None:
+    """Wait, bounded, until what the editor tells is about the files as this run has left them: what it
+    knew before an edit proves nothing."""
+    changed = [f.path for f in context.done().files if f.kind != "delete" and within(f.path, place)]
+    if changed:
+        with suppress(DaikuError, TimeoutError):
+            async with asyncio.timeout(SETTLE_SECONDS):
+                await editor.settled(changed)
 
 
 async def definition(args: PlaceArgs, context: ToolContext) -> ToolResult:
