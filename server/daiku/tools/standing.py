@@ -18,6 +18,8 @@ from daiku.tools.tool import ToolContext
 SETTLE_SECONDS = 8.0
 """An editor that takes longer to tell its problems is not waited for; it bounds its own waiting below this."""
 _SHOWN_FORMATTING = 2000
+_MOST_FILES = 20
+"""Files of one edit that the editor opens to look for problems; of more only what it has open anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ async def problems(patch: Patch, context: ToolContext, *, before: bool) -> tuple
     if context.editor is None:
         return None
     gone = "create" if before else "delete"
-    paths = [c.path if before else c.to or c.path for c in patch.files if c.kind != gone]
+    paths = [c.path if before else c.to or c.path for c in patch.files if c.kind != gone][:_MOST_FILES]
     try:
         async with asyncio.timeout(SETTLE_SECONDS):
             return await context.editor.settled(paths)
