@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import NamedTuple
 
+from daiku.core.cut import cut_middle
 from daiku.core.placeholders import Leftover, merged_leftovers, of_diff
 from daiku.domain.events import Checkpointed, Edited, HandoffEnd, ToolCalled, ToolResponded
 from daiku.domain.handovers import CommandOutcome, Deeds, Proof
@@ -16,6 +17,8 @@ from daiku.domain.patches import FileStat
 NO_CALLS: Mapping[str, ToolCalled] = MappingProxyType({})
 EVERYWHERE = ""
 """The subject of a proof that is about the diagnostics of the whole workspace."""
+TOLD_OUTPUT = 8000
+"""Characters of a command's output that a parent run is told; the whole stands in the child's record."""
 WATCHED = ("shell/run", "editor/diagnostics", "plan/update_step")
 
 
@@ -104,7 +107,9 @@ def deeds_of(done: Done) -> Deeds:
     return Deeds(
         files=done.files,
         checkpoints=done.checkpoints,
-        commands=done.commands,
+        commands=tuple(
+            c.model_copy(update={"output": cut_middle(c.output, TOLD_OUTPUT)}) for c in done.commands
+        ),
         proofs=done.proofs,
         leftovers=tuple(each.wire() for each in done.leftovers),
     )

@@ -37,6 +37,11 @@ def unfinished(line: str) -> bool:
     return _WORDS.search(line) is not None or _MARKS.search(line) is not None
 
 
+def _is_stub(path: str, line: str) -> bool:
+    """In a stub file `...` is the whole body."""
+    return path.endswith(".pyi") and line[1:].strip() == "..."
+
+
 def of_diff(diff: str) -> Iterator[Leftover]:
     """The unfinished lines that a unified diff adds and takes away."""
     path = ""
@@ -45,7 +50,7 @@ def of_diff(diff: str) -> Iterator[Leftover]:
             named = line[4:].split("\t")[0].strip()
             if named != "/dev/null":
                 path = named[2:] if named.startswith(("a/", "b/")) else named
-        elif line.startswith(("+", "-")) and unfinished(line[1:]):
+        elif line.startswith(("+", "-")) and unfinished(line[1:]) and not _is_stub(path, line):
             yield Leftover(path, line[1:].strip()[:SHOWN], 1 if line[0] == "+" else -1)
 
 

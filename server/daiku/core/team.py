@@ -88,21 +88,28 @@ def brief_of(state: State, agent: str, request: str) -> Brief:
     made = (t.back.handover for t in reversed(log) if t.back is not None)
     notes = next((each.notes for each in made if isinstance(each, EditsMade)), "")
     found = [b.handover for b in state.returned if isinstance(b.handover, Findings)]
-    here = {t.call.id for t in _since_begun(log, step)} if step is not None else set[str]()
-    begun = len(log) - len(_since_begun(log, step)) if step is not None else 0
-    inner = {c.call_id for t in log[begun:] if t.back and t.back.deeds for c in t.back.deeds.commands}
-    wanted = (
-        done.commands if agent == "reporter" else tuple(c for c in done.commands if c.call_id in here | inner)
-    )
+    reads = agent in ("coder", "reporter")  # the others have no use for pages of text
+    wanted = _commands(state, None if agent == "reporter" else step, log)
     return Brief(
         request=request,
         plan=plan,
         step_id=step.step_id if step is not None else "",
-        findings=found[-1] if found else None,
+        findings=found[-1] if found and reads else None,
         edits=EditsMade(files=done.files, checkpoints=done.checkpoints, notes=notes) if done.files else None,
         commands=CommandsRun(commands=wanted) if wanted else None,
         proofs=done.proofs,
     )
+
+
+def _commands(state: State, step: Step | None, log: tuple[Taken, ...]) -> tuple[CommandOutcome, ...]:
+    """What was run since `step` was begun, by the team and by its stages; everything without a step."""
+    commands = state.done.commands
+    if step is not None:
+        here = _since_begun(log, step)
+        inner = {c.call_id for t in here if t.back and t.back.deeds for c in t.back.deeds.commands}
+        mine = inner | {t.call.id for t in here}
+        commands = tuple(c for c in commands if c.call_id in mine)
+    return tuple(c.model_copy(update={"output": cut_middle(c.output, OUTPUT_SHARE)}) for c in commands)
 
 
 # ---- what comes next
