@@ -258,5 +258,7 @@ REST: tuple[tuple[str, str], ...] = (
     ("Workspace: {paths}", "ワークスペース: {paths}"),
     ("The run was cancelled.", "実行は取り消されました。"),
     ("MCP {name}: {why}", "MCP {name}: {why}"),
+    ("{head}the reply makes {count} calls, and at most {most} are carried out. Make the rest anew.",
+     "{head}応答に {count} 件の呼び出しがありますが、実行するのは {most} 件までです。残りはもう一度出してください。"),
     ("Workspace: none", "ワークスペース: なし"),
 )
