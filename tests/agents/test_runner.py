@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,23 @@ def test_two_repairs_are_all_there_are() -> None:
     assert "no such thing" in end.text
 
 
+def native(command: str) -> AssistantMessage:
+    return AssistantMessage(calls=(ToolCall(tool="shell/run", args={"command": command}),))
+
+
+def test_a_model_that_looks_around_by_itself_uses_up_no_repair() -> None:
+    messages = ASKED
+    for command in ("grep -r nothing .", "ls missing", "cat missing", "git show missing"):
+        messages = (*messages, *ran(native(command), 1))
+        assert RUN.go_on(messages) is None
+        assert remind(messages) == ""
+    for command in ("make", "make test", "make"):
+        assert RUN.go_on(messages) is None
+        messages = (*messages, *ran(native(command), 2))
+    assert isinstance(RUN.go_on(messages), Failed)
+    assert RUN.go_on((*messages, *ran(native("make -k")))) is None, "the last one is what counts"
+
+
 def test_rules_of_a_folder_in_between_change_nothing() -> None:
     first = ran(read(commands("a", "b")))
     rules = rules_message((RulesText(path="x/AGENTS.md", text="Be kind."),))
@@ -277,6 +295,40 @@ async def test_a_model_may_run_commands_itself(tmp_path: Path, protocol: str) ->
     result, state, _ = await act(app, "runner")
     assert (result.status, result.text) == ("completed", "All is well.")
     assert [c.output for c in state.done.commands] == ["hi\n"]
+
+
+LANGUAGES = {
+    "python3 t.py": ("add.py", "def add(a, b):\n    return a - b\n", "t.py", "from add import add\nassert add(1, 2) == 3, 'wrong sum'\n"),
+    "node t.js": ("add.js", "exports.add = (a, b) => a - b;\n", "t.js", "const { add } = require('./add.js');\nif (add(1, 2) !== 3) throw new Error('wrong sum');\n"),
+    "perl t.pl": ("Add.pm", "package Add;\nsub add { my ($a, $b) = @_; return $a - $b }\n1;\n", "t.pl", "use lib '.';\nuse Add;\ndie 'wrong sum' if Add::add(1, 2) != 3;\n"),
+    "sh t.sh": ("add.sh", 'add() { a=$1; b=$2; echo $((a - b)); }\n', "t.sh", ". ./add.sh\n[ $(add 1 2) = 3 ] || { echo wrong sum >&2; exit 1; }\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", LANGUAGES)
+async def test_in_any_language_a_wrong_patch_is_followed_by_a_right_one(tmp_path: Path, command: str) -> None:
+    if shutil.which(command.split(maxsplit=1)[0]) is None:
+        pytest.skip(f"no {command.split(maxsplit=1)[0]} here")
+    code, wrong, test, check = LANGUAGES[command]
+    action = '{"action": "patch"}\n\n'
+    blocks = f"{code}\n<<<<<<< SEARCH\n{{}}\n=======\n{{}}\n>>>>>>> REPLACE\n"
+    before = next(line for line in wrong.splitlines() if " - " in line)
+    worse, right = before.replace(" - ", " * "), before.replace(" - ", " + ")
+    app = app_with(
+        tmp_path,
+        {"text": commands(command)},
+        {"text": action + blocks.format(before, worse), "when": "repairs left"},
+        {"text": action + blocks.format(worse, right), "when": "1 of 2 repairs left"},
+    )
+    (tmp_path / "project" / code).write_text(wrong)
+    (tmp_path / "project" / test).write_text(check)
+    result, state, _ = await act(app, "runner")
+    assert (result.status, [c.exit_code == 0 for c in state.done.commands]) == (
+        "completed",
+        [False, False, True],
+    )
+    assert all("wrong sum" in c.output for c in state.done.commands[:2]), "stderr is known"
+    assert (tmp_path / "project" / code).read_text() == wrong.replace(" - ", " + ")
 
 
 async def test_it_ends_failed_with_what_is_known(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from daiku.agents.coder import CHANGING, Changes, changes_in
 from daiku.agents.role import Failed, Role, since_asked
 from daiku.agents.telling import fenced, step_line
+from daiku.core.commands import CommandRules, read_only
 from daiku.core.cut import cut_middle
 from daiku.core.parse import Unreadable, read_json
 from daiku.core.replies import read_commands
@@ -29,6 +30,8 @@ NOTHING = "Nothing has to be run."
 GIVEN_UP = "It cannot be mended here."
 NO_CHANGES = "a patch needs the change below it: a path and SEARCH/REPLACE blocks, a diff or whole files"
 SHOWN_END = 3000
+LOOKING_AROUND = CommandRules(resolve=lambda path: path)
+"""By which it is told whether a command only looks: whatever place it looks at."""
 
 
 class RunVariables(Frozen):
@@ -110,6 +113,7 @@ class Ran(NamedTuple):
     command: str
     ok: bool
     text: str
+    call_id: str
 
     @property
     def exit_code(self) -> str:
@@ -146,7 +150,7 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     if not here or not isinstance(here[-1], ToolMessage):
         return None
     ran, failed, waiting = _ran(here), _failed(here), _waiting(here)
-    if sum(not each.ok for each in ran) > MAX_REPAIRS and failed is not None:
+    if sum(not each.ok for each in _tried(here)) > MAX_REPAIRS and failed is not None:
         return _given_up(ran, waiting or ())
     spoke = next(m for m in reversed(here) if isinstance(m, AssistantMessage))
     if waiting is None or not all(m.ok for m in here[here.index(spoke) + 1 :] if isinstance(m, ToolMessage)):
@@ -165,7 +169,7 @@ def remind(messages: tuple[Message, ...]) -> str:
     failed = _failed(here)
     if failed is None:
         return ""
-    failures = sum(not each.ok for each in _ran(here))
+    failures = sum(not each.ok for each in _tried(here))
     return render(
         "agents/runner_repair",
         RepairVariables(
@@ -227,7 +231,7 @@ def _ran(here: Sequence[Message]) -> tuple[Ran, ...]:
         if call.tool == "shell/run"
     }
     return tuple(
-        Ran(commands[m.call_id], m.ok, m.text)
+        Ran(commands[m.call_id], m.ok, m.text, m.call_id)
         for m in here
         if isinstance(m, ToolMessage) and m.call_id in commands
     )
@@ -235,17 +239,33 @@ def _ran(here: Sequence[Message]) -> tuple[Ran, ...]:
 
 def _failed(here: Sequence[Message]) -> Ran | None:
     """The latest command, where it failed: then it is what has to be mended."""
-    ran = _ran(here)
-    return ran[-1] if ran and not ran[-1].ok else None
+    tried = _tried(here)
+    return tried[-1] if tried and not tried[-1].ok else None
+
+
+def _tried(here: Sequence[Message]) -> tuple[Ran, ...]:
+    """The commands whose failure has to be mended: all but a model's own look around that found nothing."""
+    listed = {
+        c.id for m in here if isinstance(m, AssistantMessage) and _then_of(m) is not None for c in m.calls
+    }
+    return tuple(
+        each
+        for each in _ran(here)
+        if each.ok or each.call_id in listed or not read_only(each.command, LOOKING_AROUND)
+    )
+
+
+def _then_of(message: AssistantMessage) -> tuple[str, ...] | None:
+    """What a reply in the runner's own form left to be run."""
+    told = message.opaque.get("daiku")
+    then = told.get("then") if isinstance(told, dict) else None
+    return tuple(str(command) for command in then) if isinstance(then, list) else None
 
 
 def _waiting(here: Sequence[Message]) -> tuple[str, ...] | None:
     """The commands of the reply's list that are still to be run; None where there is no list."""
-    for message in reversed(here):
-        told = message.opaque.get("daiku") if isinstance(message, AssistantMessage) else None
-        if isinstance(told, dict) and isinstance(then := told.get("then"), list):
-            return tuple(str(command) for command in then)
-    return None
+    said = (_then_of(m) for m in reversed(here) if isinstance(m, AssistantMessage))
+    return next((then for then in said if then is not None), None)
 
 
 def _listed(ran: Sequence[Ran]) -> str:
