@@ -21,7 +21,9 @@ from daiku.domain.plans import Plan
 from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest
 from daiku.runs.replay import replay
+from daiku.runs.worktrees import sweep
 from daiku.tools.disk import DiskWorkspace
+from daiku.trace.lock import SessionLock
 from tests.runs.test_kill import in_child
 
 pytestmark = pytest.mark.slow  # real git
@@ -350,3 +352,39 @@ def test_killed_anywhere_the_team_goes_on_and_no_copy_is_left(tmp_path: Path) ->
         assert world.left_behind() == [], die_at
         names = ("one", "two", "both")
         assert [(world.root / f"{n}.txt").read_text() for n in names] == [f"{n}\n" for n in names], die_at
+
+
+async def test_a_project_inside_a_larger_repository_is_worked_in_its_folder(tmp_path: Path) -> None:
+    world = World(tmp_path, *two(ONE, TWO))
+    whole = world.root
+    (whole / "app").mkdir()
+    for name in ("a.txt", "b.txt", ".gitignore"):
+        (whole / name).rename(whole / "app" / name)
+    git(whole, "add", "--all")
+    git(whole, "commit", "-q", "-m", "Into a folder")
+    world.root = whole / "app"
+    assert (await world.run()).status == "completed"
+    assert len([e for e in world.events(ToolCalled) if e.tool == "files/patch"]) == 2
+    text = (world.root / "a.txt").read_text()
+    assert "line two\n" in text
+    assert "line 29!\n" in text
+    assert not (world.root / "b.txt").exists()
+    assert world.left_behind() == []
+
+
+def test_only_copies_that_nobody_uses_are_taken_away(tmp_path: Path) -> None:
+    folder, other = tmp_path / "worktrees", tmp_path / "other"
+    other.mkdir()
+    place = folder / "wt_1"
+    (place / "deep").mkdir(parents=True)
+    (folder / "wt_1.of").write_text(str(other), "utf-8")
+    (folder / "strange").mkdir()
+    lock = SessionLock(folder / "wt_1.lock")
+    assert lock.acquire()
+    sweep(folder)
+    assert place.exists(), "somebody works there"
+    lock.release()
+    sweep(folder)
+    assert [p.name for p in folder.iterdir()] == ["strange"]
+    assert other.exists()
+    sweep(tmp_path / "nowhere")
