@@ -64,6 +64,8 @@ OUTCOMES = frozenset({"exitCode", "report"})
 """What a result's data hold when the call was carried out, whatever came of it."""
 PROGRESS = "How the plans stand now:\n"
 NOT_RUN = "The run ended before this was carried out."
+KEPT_REQUEST = 16_000
+"""Characters of what a stage was told that a compaction keeps as they are; of more only the request."""
 
 
 class State(NamedTuple):
@@ -200,7 +202,7 @@ def _begun(state: State, event: RunStarted) -> State:
     return State(
         started_run=True,
         prompt=event.prompt,
-        request=request,
+        request=request if len(request) <= KEPT_REQUEST else event.prompt,
         mode=event.mode,
         model=event.model,
         limits=event.limits.model_copy(update=UNBOUND) if event.driven else event.limits,
