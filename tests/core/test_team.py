@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.state import State, fold
-from daiku.core.team import Do, brief_of, check_call, next_reply, plan_of
+from daiku.core.team import brief_of, next_reply, plan_of
+from daiku.core.teamchecks import Do, check_call
 from daiku.core.teamreport import final_report, on_record
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import Event, HandoffEnd, MessageSaid, RunStarted, ToolCalled, ToolResponded

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from daiku.core.aside import TOOL, at_once, coded_aside
 from daiku.core.cut import cut_middle
-from daiku.core.decide import INTERRUPTED
-from daiku.core.evidence import EVERYWHERE, diagnosed_place, plain_command, unproven
 from daiku.core.placeholders import left_behind
 from daiku.core.state import State
+from daiku.core.teamchecks import OUTPUT_SHARE, Do, failed_checks, told_outcome, unrun
 from daiku.core.teamlog import Taken, log_of, rejected
 from daiku.core.teamreport import closing_words, final_report
-from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.handovers import (
     Brief,
@@ -22,7 +19,6 @@ from daiku.domain.handovers import (
     EditsMade,
     Findings,
     PlanMade,
-    Proof,
     ReportMade,
 )
 from daiku.domain.messages import AssistantMessage, Reply, Usage
@@ -39,16 +35,6 @@ MAX_VERIFICATIONS = 2
 GO_ON, STOP = "Go on", "Stop here"
 OF_THE_STAGE = ("format", "limit", "tool", "guardrail", "handoff_depth", "context_overflow", "content_filter")
 """Failures of one stage that another attempt may not have."""
-OUTPUT_SHARE = 6000
-"""Characters of a failed command's output that the next attempt is told."""
-
-
-class Do(NamedTuple):
-    """One call, and the words that go with it."""
-
-    tool: str
-    args: JsonObject
-    text: str = ""
 
 
 class End(NamedTuple):
@@ -209,7 +195,7 @@ def _attempt(state: State, step: Step, here: tuple[Taken, ...], attempts: int) -
         return _hand("runner", state.prompt or step.name, f"The runner works on “{step.name}”.")
     runner = next((t for t in rest if t.agent == "runner"), None)
     usable = coder.ok and runner is not None and runner.ok
-    if usable and (check := next(_unrun(state, step.acceptance, rest), None)) is not None:
+    if usable and (check := next(unrun(state, step.acceptance, rest), None)) is not None:
         return check
     problems = _problems(state, step, coder, runner)
     if not problems:
@@ -221,65 +207,15 @@ def _attempt(state: State, step: Step, here: tuple[Taken, ...], attempts: int) -
     return _move(step, "failed", f"“{step.name}” failed after {MAX_REPAIRS} repairs.")
 
 
-def _unrun(state: State, checks: tuple[str, ...], since: tuple[Taken, ...]) -> Iterator[Do]:
-    """The checks that are not shown and were not tried since the last edit of this attempt. One that a
-    restart cut short was not tried: to look again does no harm."""
-    tried = {_key(t.call.tool, t.call.args) for t in since if t.text != INTERRUPTED}
-    for check, _ in unproven(checks, state.done):
-        do = check_call(check)
-        if _key(do.tool, do.args) not in tried:
-            yield do
-
-
-def _key(tool: str, args: JsonObject) -> tuple[str, str]:
-    return tool, plain_command(str(args.get("command", args.get("path", ""))))
-
-
-def check_call(check: str) -> Do:
-    """The call that shows an acceptance check."""
-    place = diagnosed_place(check)
-    if place is None:
-        return Do("shell/run", {"command": check}, f"Check: `{check}`")
-    one_file = place != EVERYWHERE and not any(c in place for c in "*?[") and "." in place.rpartition("/")[2]
-    return Do("editor/diagnostics", {"path": place} if one_file else {}, f"Check: {check}")
-
-
 def _problems(state: State, step: Step, coder: Taken, runner: Taken | None) -> list[str]:
     if not coder.ok:
         return [f"The coder did not finish: {coder.text}"]
     if runner is not None and not runner.ok:
         return [f"The runner did not finish: {runner.text}"]
     if step.acceptance:
-        return _failed_checks(state, step.acceptance)
+        return failed_checks(state, step.acceptance)
     ran = runner.back.deeds.commands if runner is not None and runner.back and runner.back.deeds else ()
-    return [_told(ran[-1])] if ran and ran[-1].exit_code else []
-
-
-def _failed_checks(state: State, checks: tuple[str, ...]) -> list[str]:
-    """What fails, with exit code and output. Diagnostics that nobody can show here are the person's."""
-    problems: list[str] = []
-    for check, proof in unproven(checks, state.done):
-        if proof is not None:
-            problems.append(_shown(state, check, proof))
-        elif diagnosed_place(check) is None:
-            problems.append(f"`{check}` could not be run: {_answer(state, check)}")
-    return problems
-
-
-def _shown(state: State, check: str, proof: Proof) -> str:
-    if proof.kind != "exit_code":
-        return f"{check}: {proof.value} errors in {proof.subject or 'the project'}."
-    outcome = next((c for c in reversed(state.done.commands) if c.call_id == proof.ref), None)
-    return _told(outcome) if outcome is not None else f"`{check}` ended with exit code {proof.value}."
-
-
-def _told(outcome: CommandOutcome) -> str:
-    output = cut_middle(outcome.output.rstrip(), OUTPUT_SHARE) or "(no output)"
-    return f"`{outcome.command}` ended with exit code {outcome.exit_code}:\n{output}"
-
-
-def _answer(state: State, check: str) -> str:
-    return next((t.text for t in reversed(log_of(state)) if t.call.args.get("command") == check), "no answer")
+    return [told_outcome(ran[-1])] if ran and ran[-1].exit_code else []
 
 
 # ---- a step has failed: the rest of the plan is made anew
@@ -293,7 +229,7 @@ def _replans(state: State, log: tuple[Taken, ...]) -> int:
 def _replan(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do:
     failed = next(s for s in plan.steps if s.status == "failed")
     why = next((t.text for t in reversed(log) if t.agent == "coder"), "")
-    problems = "\n\n".join(_failed_checks(state, failed.acceptance)) or why
+    problems = "\n\n".join(failed_checks(state, failed.acceptance)) or why
     request = (
         f"{_with_words(state, _asked(state, plan))}\n\nStep “{failed.name}” failed. Plan what is left anew, "
         f"by another way; what is completed is kept.\n\n{problems}"
@@ -315,9 +251,9 @@ def _verify(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do | End:
     now = _since(here, "coder") if rounds else here
     if rounds and now[0].ok and not any(t.agent == "runner" for t in now):
         return _hand("runner", state.prompt, "The runner looks at it again.")
-    if (check := next(_unrun(state, checks, now), None)) is not None:
+    if (check := next(unrun(state, checks, now), None)) is not None:
         return check
-    problems = [*_failed_checks(state, checks), *_placeholders(state)]
+    problems = [*failed_checks(state, checks), *_placeholders(state)]
     changed = not rounds or (
         now[0].back is not None and now[0].back.deeds is not None and now[0].back.deeds.files
     )
