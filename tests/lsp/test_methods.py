@@ -50,7 +50,7 @@ async def test_nothing_streams_after_the_answer(workspace: Path, script: Script)
 
 
 async def test_a_session_is_made_listed_read_forked_exported_and_deleted(
-    workspace: Path, script: Script
+    workspace: Path, script: Script, daiku_home: Path
 ) -> None:
     model = script({"text": "one"}, {"text": "two"})
     async with connected(workspace) as server:
@@ -77,7 +77,10 @@ async def test_a_session_is_made_listed_read_forked_exported_and_deleted(
         for form in ("markdown", "json", "jsonl"):
             text = (await ask("daiku/session/export", {"sessionId": key, "format": form}))["text"]
             assert "one" in text
+        trace = daiku_home / "traces" / f"{key}.jsonl"
+        assert trace.exists()
         assert await ask("daiku/session/delete", {"sessionId": key}) is None
+        assert not trace.exists()
         gone = await server.client.refused("daiku/session/get", {"sessionId": key})
         assert (gone.code, gone.data["kind"]) == (-32803, "not_found")
 

@@ -38,7 +38,7 @@ from daiku.runs.replay import replay as replayed
 from daiku.settings import home, secrets_of
 from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.disk import DiskWorkspace
-from daiku.trace.export import as_jsonl, write_trace
+from daiku.trace.export import as_jsonl, forget_trace, write_trace
 from daiku.trace.journal import Journal
 from daiku.trace.transcript import export
 
@@ -105,7 +105,7 @@ def delete(session: str) -> None:
     with _journal() as journal:
         journal.delete_session(session)
     CheckpointStore(home(os.environ) / "checkpoints", DiskWorkspace(())).forget(session)
-    (home(os.environ) / "traces" / f"{session}.jsonl").unlink(missing_ok=True)
+    forget_trace(home(os.environ) / "traces", session)
     click.echo(say("deleted", session=session))
 
 

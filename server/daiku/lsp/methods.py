@@ -20,6 +20,7 @@ from daiku.lsp.opening import Json
 from daiku.lsp.plans import plan_export, plan_import, plan_run
 from daiku.lsp.starts import chat, code, commands, plan, research, resume
 from daiku.lsp.wire import Handler
+from daiku.trace.export import forget_trace
 from daiku.trace.transcript import export
 
 Method: TypeAlias = Callable[[Connection, Any], Awaitable[BaseModel | str | None]]
@@ -67,6 +68,8 @@ async def session_delete(c: Connection, p: api.SessionRef) -> None:
     app = await c.app()
     app.journal.delete_session(p.session_id)
     await asyncio.to_thread(app.checkpoints.forget, p.session_id)
+    if app.runs.wiring.traces is not None:
+        forget_trace(app.runs.wiring.traces, p.session_id)
 
 
 async def session_fork(c: Connection, p: api.SessionForkParams) -> BaseModel:

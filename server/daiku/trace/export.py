@@ -151,6 +151,11 @@ def write_trace(home: Path, session: str, chunks: Iterable[Chunk]) -> Path:
     return path
 
 
+def forget_trace(folder: Path, session: str) -> None:
+    """Delete `folder`/`session`.jsonl, where it is. Raises OSError."""
+    (folder / f"{session}.jsonl").unlink(missing_ok=True)
+
+
 def _jsonl(lines: Iterable[TraceLine]) -> str:
     return "".join(
         json.dumps(line.model_dump(), ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines
