@@ -233,6 +233,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     });
     known.session = session;
     for (const chunk of known.stream.fill(chunks, session.lastSeq)) shown(chunk);
+    flush();
   };
 
   const fetch = async (sessionId: string) => {

@@ -102,8 +102,9 @@ async function afterwards(parts: App, editor: vscode.TextEditor, answer: string)
   if (!file) {
     const show = t("Show");
     const words = answer.trim().split("\n")[0]?.slice(0, 200) || t("Nothing was changed.");
-    const picked = await vscode.window.showInformationMessage(words, show);
-    if (picked === show) await panel.reveal();
+    void vscode.window
+      .showInformationMessage(words, show)
+      .then((picked) => (picked === show ? panel.reveal() : undefined));
     return;
   }
   await goToFirst(parts, file.path);

@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import type { Chat } from "./chat";
 import { candidates, currentEditor } from "./context";
+import type { Irrevocable } from "./contract.gen";
 import type { Diffs } from "./diff";
 import { t } from "./l10n";
 import { revealed } from "./pure/ansi";
@@ -115,7 +116,11 @@ export async function restore(chat: Chat, checkpointId: string): Promise<void> {
   const words =
     files.length === 1 ? t("1 file is as it was before.") : t("{0} files are as they were before.", files.length);
   vscode.window.setStatusBarMessage(`$(discard) ${words}`, 5000);
-  if (cannotUndo.length === 0) return;
+  // It stands there until the person has read it; nothing waits for that.
+  if (cannotUndo.length > 0) void tellWhatStays(words, cannotUndo);
+}
+
+async function tellWhatStays(words: string, cannotUndo: readonly Irrevocable[]): Promise<void> {
   const commands = cannotUndo.map(({ command }) => revealed(command).split("\n")[0] ?? "");
   const all = t("Show all");
   const few = commands.slice(0, 3).join("; ") + (commands.length > 3 ? "; …" : "");

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runHostTests } from "./lab/host.mjs";
 
-test("in the extension host", { timeout: 240_000 }, async (t) => {
+test("in the extension host", { timeout: 460_000 }, async (t) => {
   const { code, tests, said } = await runHostTests();
   for (const { title, error } of tests) {
     await t.test(title, () => {

@@ -23,14 +23,16 @@ const node = (n: number): PlanNode => {
 };
 
 describe("a plan", () => {
-  beforeEach(async () => {
+  before(async () => {
     app = await daiku();
-    if (app.chat.working) await app.chat.stop();
-    app.chat.newChat();
     await play(
       { calls: [{ tool: "plan/propose", args: { goal: "Three files", name: "Files", steps: STEPS } }] },
       { text: "That is the plan." },
     );
+  });
+  beforeEach(async () => {
+    if (app.chat.working) await app.chat.stop();
+    app.chat.newChat();
     await app.chat.send("Plan it", [], { mode: "plan" });
     await until("the plan", () => steps().length === 3);
   });

@@ -24,17 +24,12 @@ async function change(app: App): Promise<void> {
   if (app.chat.working) await app.chat.stop();
   app.chat.newChat();
   await until("no changes", () => app.changes.files.length === 0);
-  for (const name of ["one.txt", "two.txt"]) writeFileSync(inWorkspace(name), BEFORE);
   await vscode.commands.executeCommand("workbench.action.closeAllEditors");
-  await play(
-    {
-      calls: [
-        { tool: "files/edit", args: { path: "one.txt", edits } },
-        { tool: "files/edit", args: { path: "two.txt", edits: edits.slice(0, 1) } },
-      ],
-    },
-    { text: "Done." },
-  );
+  for (const name of ["one.txt", "two.txt"]) writeFileSync(inWorkspace(name), BEFORE);
+  // The editor keeps documents for a while, and hears of changes on the disk a little later.
+  const stale = ({ uri, getText }: vscode.TextDocument) =>
+    uri.scheme === "file" && /(one|two)\.txt$/.test(uri.path) && getText() !== BEFORE;
+  await until("the documents to be as the files", () => !vscode.workspace.textDocuments.some(stale));
   await app.chat.send("Change them", [], { approvals: "edits" });
   await until("the changes", () => countOpen(app.changes.files).changes === 4);
 }
@@ -54,10 +49,19 @@ const run = (command: string, ...args: unknown[]) => vscode.commands.executeComm
 let theApp: App;
 
 describe("changes", () => {
-  beforeEach(async () => {
+  before(async () => {
     theApp = await daiku();
-    await change(theApp);
+    await play(
+      {
+        calls: [
+          { tool: "files/edit", args: { path: "one.txt", edits } },
+          { tool: "files/edit", args: { path: "two.txt", edits: edits.slice(0, 1) } },
+        ],
+      },
+      { text: "Done." },
+    );
   });
+  beforeEach(() => change(theApp));
   after(async () => {
     await run("workbench.action.closeAllEditors");
     theApp.chat.newChat();
@@ -140,8 +144,10 @@ describe("changes", () => {
     await run(accept.command.command, ...(accept.command.arguments ?? []));
     assert.deepEqual(count(), { changes: 3, files: 2 });
   });
+});
 
-  it("say what an undo could not undo", async () => {
+describe("an undo", () => {
+  it("says what it could not undo", async () => {
     theApp.chat.newChat();
     await play(
       { calls: [{ tool: "files/write", args: { path: "three.txt", content: "3\n" } }] },
