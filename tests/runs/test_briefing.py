@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from daiku.agents.agent import find_agent
+from daiku.domain.base import JsonObject
 from daiku.domain.errors import UsageError
 from daiku.domain.events import Chunk, Edited, Event, MessageSaid, PlanChanged, ToolResponded, encode_event
 from daiku.domain.handovers import Brief, EditsMade
@@ -19,7 +20,7 @@ from daiku.tools.disk import DiskWorkspace
 OLD = Plan(name="Old", goal="g", steps=(Step(name="a"),))
 NEW = Plan(name="New", goal="g", steps=(Step(name="a"), Step(name="b")))
 SEARCH = ToolCall(id="call_1", tool="web/search", args={"query": "q"})
-FOUND = {"results": [{"query": "q", "url": "https://a.example.com/", "title": "A", "text": "x"}]}
+FOUND: JsonObject = {"results": [{"query": "q", "url": "https://a.example.com/", "title": "A", "text": "x"}]}
 
 
 def past(*events: Event) -> list[Chunk]:
