@@ -92,7 +92,7 @@ async def _write(seen: Seen, args: WriteArgs, context: ToolContext) -> Patch | R
         new = new.replace("\n", "\r\n")
     if new == old:
         return Refusal(f"{name} has this text already: nothing was written.")
-    if objection := seen.objection(context.session, name, old, new):
+    if objection := seen.objection(context.session, context.workspace.locate(args.path), name, old, new):
         return objection
     return Patch(files=(FileChange(path=name, kind="edit", old=old, new=new),))
 
@@ -121,7 +121,8 @@ async def _patch(seen: Seen, args: PatchArgs, context: ToolContext) -> Patch | R
     texts = {path: await _text(path, context) for path in paths}
     for whole in (intent for intent in intents if isinstance(intent, WholeFile)):
         old, name = texts[whole.path], names[whole.path]
-        if old is not None and (why := seen.objection(context.session, name, old, whole.content)):
+        real = context.workspace.locate(whole.path)
+        if old is not None and (why := seen.objection(context.session, real, name, old, whole.content)):
             return why
     built = await asyncio.to_thread(build_patch, intents, texts)
     if isinstance(built, Refusal):
@@ -205,9 +206,10 @@ async def _apply(label: str, patch: Patch, context: ToolContext, seen: Seen) -> 
     async with context.checkpoints.changing:
         made = await _change(label, patch, context)
     for one in made.seen.files:
-        seen.note(context.session, one.path, None)
+        seen.note(context.session, context.workspace.locate(one.path), None)
         name = one.to or one.path
-        seen.note(context.session, name, editable(name, one.new) if one.new is not None else None)
+        text = editable(name, one.new) if one.new is not None else None
+        seen.note(context.session, context.workspace.locate(name), text)
     after = None if before is None else await problems(patch, context, before=False)
     change = await asyncio.to_thread(difference, before, after, made.seen)
     text = "\n".join(part for part in (_summary(made.stats, made.diff), told(made.further, change)) if part)

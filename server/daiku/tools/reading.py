@@ -71,7 +71,7 @@ async def read(seen: Seen, args: ReadArgs, context: ToolContext) -> ToolResult:
         return await asyncio.to_thread(_picture, context, real, *kind)
     found = await context.workspace.read(args.path)
     text = editable(found.path, found.text)
-    seen.note(context.session, found.path, text)
+    seen.note(context.session, real, text)
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
