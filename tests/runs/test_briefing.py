@@ -18,7 +18,7 @@ from daiku.runs.briefing import FILE_LIMIT, brief_from, told
 from daiku.tools.disk import DiskWorkspace
 
 OLD = Plan(name="Old", goal="g", steps=(Step(name="a"),))
-NEW = Plan(name="New", goal="g", steps=(Step(name="a"), Step(name="b")))
+NEW = Plan(name="New", goal="g", steps=(Step(name="a"), Step(name="b", step_id="step_0000000b")))
 SEARCH = ToolCall(id="call_1", tool="web/search", args={"query": "q"})
 FOUND: JsonObject = {"results": [{"query": "q", "url": "https://a.example.com/", "title": "A", "text": "x"}]}
 
@@ -53,7 +53,7 @@ def test_the_newest_plan_findings_and_edits_of_the_conversation_are_in_the_brief
     assert brief_from([], "x") == Brief(request="x")
 
 
-@pytest.mark.parametrize("reference", ["2", "b", NEW.steps[1].step_id])
+@pytest.mark.parametrize("reference", ["2", "b", "step_0000000b"])
 def test_a_step_is_named_by_number_name_or_id(reference: str) -> None:
     chunks = past(PlanChanged(plan=NEW), PlanChanged(plan=OLD))
     brief = brief_from(chunks, "x", step_id=reference)
