@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from daiku import api
 from tests.lsp.conftest import connected
 from tests.runs.test_team import AT_1, AT_2, CODER, NOTHING_TO_LOOK_UP, RUNS_NOTHING, by, write
@@ -76,8 +78,9 @@ async def test_a_checklist_becomes_a_plan_that_is_worked_and_written_out(
 
 
 async def test_a_claim_with_an_invented_reference_is_not_shown_as_proven(
-    workspace: Path, script: Script
+    workspace: Path, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("daiku.agents.role.WAIT", 0.0)
     invented = {"text": "It runs on the moon.", "proofs": ["call_invented"]}
     model = script(*WORK, *(reporting(invented) for _ in range(9)))
     async with connected(workspace, settings=SETTINGS) as server:
