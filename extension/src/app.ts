@@ -129,7 +129,7 @@ function watchSettings(context: vscode.ExtensionContext, { server, chat, log }: 
   const restart = (why: string) => {
     if (server.state.phase === "off") return;
     due = why;
-    if (chat.working) log.info(`${why}; the server restarts when the run has ended`);
+    if (chat.busy) log.info(`${why}; the server restarts when the run has ended`);
     else go();
   };
   const go = () => {
@@ -147,8 +147,8 @@ function watchSettings(context: vscode.ExtensionContext, { server, chat, log }: 
       if (server.state.phase === "off") void server.client().catch(() => undefined);
       else restart("the workspace is trusted now");
     }),
-    chat.onWorking((working) => {
-      if (!working) go();
+    chat.onWorking(() => {
+      if (!chat.busy) go();
     }),
   );
 }

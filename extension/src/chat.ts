@@ -29,6 +29,8 @@ interface Conversation {
 export interface Chat {
   readonly current: string | undefined;
   readonly working: boolean;
+  /** A run of this window is under way, in whichever conversation. */
+  readonly busy: boolean;
   readonly onWorking: vscode.Event<boolean>;
   /** Something waits for the person, in the conversation that is open. */
   readonly onWaiting: vscode.Event<readonly Pending[]>;
@@ -262,6 +264,9 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     },
     get chunks() {
       return conversation()?.stream.chunks ?? [];
+    },
+    get busy() {
+      return works.size > 0;
     },
     onWorking: working.event,
     onWaiting: waits.event,

@@ -301,6 +301,7 @@ function Announcer({ items, working }: { items: readonly Item[]; working: boolea
   else if (last?.kind === "approval" && !last.decision)
     words = t("Daiku asks for your approval: {0}", spokenAsk(last.ask));
   else if (last?.kind === "question" && last.answer === undefined) words = last.ask.question;
+  else if (last?.kind === "restored") words = t("{0} files are as they were before.", last.restored.files.length);
   else if (last?.kind === "error") words = last.error.message;
   else if (last?.kind === "end" && !working) words = t("Daiku has finished.");
   said.current = words;

@@ -296,7 +296,17 @@ test("before an edit is made, its changes are chosen one by one, in Japanese, in
       assert.match(textIn(told.at(-1)), /left out|not|only/i);
       await byKeyboard(page, "Daiku: Focus on 変更 View");
       await page.locator(".pane-header[aria-label^='変更'][aria-expanded=true]").waitFor();
+      await rows(page, "変更").filter({ hasText: "net = sum" }).waitFor();
       await workbench.shot("review-before-3-changes");
+      await page.keyboard.press("Control+Alt+J");
+      await page.locator(".tab.active", { hasText: "price.py" }).waitFor();
+      await workbench.statusItem(/^Ln 1,/).waitFor();
+      await workbench.shot("review-before-4-in-place");
+      await page.keyboard.press("Control+Alt+E");
+      await page.locator(".quick-input-widget:visible", { hasText: "Daikuで編集: price.py:1" }).waitFor();
+      await page.keyboard.type("説明を日本語に");
+      await workbench.shot("review-before-5-inline-chat");
+      await page.keyboard.press("Escape");
     });
   } finally {
     await model.stop();

@@ -148,6 +148,7 @@ describe("changes", () => {
 
 describe("an undo", () => {
   it("says what it could not undo", async () => {
+    theApp = await daiku();
     theApp.chat.newChat();
     await play(
       { calls: [{ tool: "files/write", args: { path: "three.txt", content: "3\n" } }] },
