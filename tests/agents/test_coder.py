@@ -17,6 +17,7 @@ from daiku.domain.handovers import Brief, CommandOutcome, CommandsRun, EditsMade
 from daiku.domain.messages import AssistantMessage, ToolMessage, UserMessage
 from daiku.domain.plans import Plan, Step
 from daiku.domain.research import Finding
+from daiku.runs.replay import replay
 from tests.agents.acting import PROTOCOLS, act, app_with, in_protocol, said
 
 TWO = """I split it in two.
@@ -180,6 +181,7 @@ async def test_one_reply_writes_its_files(tmp_path: Path, protocol: str) -> None
     assert made.notes.startswith("I split it in two.")
     assert len(made.checkpoints) == 2
     assert said(watch)[-1] == MADE
+    assert (await replay(watch.chunks)).difference is None
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -15,6 +15,7 @@ from daiku.core.state import State
 from daiku.domain.handovers import Brief, CommandOutcome, CommandsRun, PlanMade
 from daiku.domain.messages import AssistantMessage, ToolMessage, UserMessage
 from daiku.domain.plans import Plan, Step
+from daiku.runs.replay import replay
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
 
 LINES = """Project Name: Snake
@@ -77,6 +78,7 @@ async def test_lines_become_a_plan_with_order_and_checks(tmp_path: Path) -> None
         (one.step_id, two.step_id),
     ]
     assert three.acceptance == ()
+    assert (await replay(watch.chunks)).difference is None
     assert four.acceptance == ("python -m pytest -q",)
 
 

@@ -31,6 +31,7 @@ from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan, Step
 from daiku.domain.tools import ToolCall
 from daiku.runs import RunRequest
+from daiku.runs.replay import replay
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
 from tests.runs.playing import Watch
 
@@ -281,6 +282,7 @@ async def test_a_patch_of_the_code_mends_the_test(tmp_path: Path, protocol: str)
     ]
     assert [f.path for f in state.done.files] == ["add.py"]
     assert said(watch)[1].endswith("- `add.py`")
+    assert (await replay(watch.chunks)).difference is None
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
