@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import * as vscode from "vscode";
-import { chunks, daiku, decide, inWorkspace, play, textOf, until } from "./lab";
+import { chunks, configure, daiku, decide, inWorkspace, play, textOf, until } from "./lab";
 
 const call = (tool: string, args: object) => ({ tool, args });
 
@@ -86,6 +86,23 @@ describe("a chat", () => {
     await app.chat.stop();
     assert.equal((await running)?.status, "cancelled");
     assert.ok(Date.now() - start < 3000);
+  });
+
+  it("is not cut off by changed settings while another chat is open", async () => {
+    const app = await daiku();
+    await play({ text: "word ".repeat(40), delay_ms: 30 });
+    const running = app.chat.send("Talk", []);
+    await until("the first words", () => chunks(app).some((chunk) => chunk.type === "delta"));
+    app.chat.newChat();
+    const former = app.server.running();
+    const config = vscode.workspace.getConfiguration("daiku");
+    try {
+      await config.update("limits.maxRounds", 17, vscode.ConfigurationTarget.Global);
+      assert.equal((await running)?.status, "completed");
+      await until("the restart", () => app.server.running() !== former && app.server.running());
+    } finally {
+      await configure({ "limits.maxRounds": undefined });
+    }
   });
 
   it("is numbered without gaps, and is the same when it is fetched again", async () => {
