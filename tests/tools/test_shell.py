@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from daiku.core.ports import Checkpoints, TextFile
+from daiku.core.ports import TextFile
 from daiku.domain.config import Config, SandboxSettings
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.events import Event, ToolOutput
 from daiku.domain.patches import FileStat, Patch
 from daiku.domain.tools import ToolResult
+from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.sandbox import bubblewrap
 from daiku.tools.shell import KillArgs, OutputArgs, RunArgs, kill, output, preview, run
 from daiku.tools.shell.background import Jobs
@@ -51,22 +52,14 @@ class Folder:
         raise NotImplementedError
 
 
-class Nothing:
-    async def take(self, session: str, run: str, paths: Any) -> str:
-        return ""
-
-    async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
-        return ()
-
-
 def context_of(root: Path, emit: Callable[[Event], Any], sandbox: SandboxSettings) -> ToolContext:
-    checkpoints: Checkpoints = Nothing()
+    workspace = Folder(root)
     return ToolContext(
         session="s",
         run="r",
         call_id="c",
-        workspace=Folder(root),
-        checkpoints=checkpoints,
+        workspace=workspace,
+        checkpoints=CheckpointStore(root.parent / "kept", workspace),
         config=Config(sandbox=sandbox),
         emit=emit,
     )
