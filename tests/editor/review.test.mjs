@@ -281,6 +281,8 @@ test("before an edit is made, its changes are chosen one by one, in Japanese, in
       const card = frame.locator(".approval.card");
       await card.waitFor({ timeout: 30_000 });
       assert.equal(await card.locator("input[type=checkbox]").count(), 2);
+      // The card is deaf for its first half second, to keys that were meant for something else.
+      await page.waitForTimeout(700);
       await workbench.shot("review-before-1-asked");
       await card.locator("input[type=checkbox]").nth(1).focus();
       await page.keyboard.press("Space");
