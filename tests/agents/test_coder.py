@@ -89,7 +89,7 @@ def test_braces_in_code_are_no_json() -> None:
 def test_a_patch_in_any_form_is_one_patch(patch: str) -> None:
     reply = read(f"I change one line.\n\n{patch}")
     assert [c.tool for c in reply.calls] == ["files/patch"]
-    assert "- `src/a.py`" in reply.text
+    assert reply.text == "I change one line.\n\n- `src/a.py`"
 
 
 def test_new_files_and_changes_of_old_ones_go_together() -> None:

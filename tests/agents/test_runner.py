@@ -141,6 +141,7 @@ def test_after_a_patch_the_command_is_run_again(text: str) -> None:
     failed = (*ASKED, *ran(read(commands("pytest", "ls")), 1))
     mended = read(text, failed)
     assert [c.tool for c in mended.calls] == ["files/patch"]
+    assert mended.text in ("I see.\n\n- `add.py`", "- `add.py`"), "the form is not for the person"
     assert line(RUN.go_on((*failed, *ran(mended)))) == "pytest"
     assert RUN.go_on((*failed, *ran(mended, 1))) is None, "the patch did not fit: the model is asked"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.plantext import read_plan_text, to_markdown
+from daiku.core.plantext import read_plan_text, to_markdown, to_read
 from daiku.domain.errors import ToolValidationError, UsageError
 from daiku.domain.plans import Plan, Step, WorkStatus
 
@@ -85,6 +85,25 @@ def test_what_a_checklist_looks_like() -> None:
         "- [ ] Step 3: Tell it `step_00000003`\n"
         "  To all.\n\n"
         "*Progress: 1/3 (33%)*\n"
+    )
+
+
+def test_whoever_is_asked_to_approve_sees_what_will_be_run_and_no_ids() -> None:
+    plan = Plan(
+        name="Greeting",
+        goal="Say hello",
+        summary="Two small files.",
+        steps=(
+            Step(step_id="step_00000001", name="Write it", acceptance=("pytest -q",)),
+            Step(step_id="step_00000002", name="Ship it", depends_on=("step_00000001",)),
+        ),
+    )
+    assert to_read(plan) == (
+        "# Greeting\n\nSay hello\n\nTwo small files.\n\n"
+        "- [ ] Step 1: Write it\n"
+        "  - Check: `pytest -q`\n"
+        "- [ ] Step 2: Ship it\n"
+        "  - Depends on: 1"
     )
 
 

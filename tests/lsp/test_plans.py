@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from daiku import api
+from daiku.domain.events import Chunk, Event, PlanChanged, RunStarted, encode_event
+from daiku.domain.plans import Plan
+from daiku.lsp.plans import asked_for
 from tests.lsp.conftest import connected
 from tests.runs.test_team import AT_1, AT_2, CODER, NOTHING_TO_LOOK_UP, RUNS_NOTHING, by, write
 
@@ -91,6 +94,22 @@ async def test_a_claim_with_an_invented_reference_is_not_shown_as_proven(
             claim for claim in result["report"]["claims"] if "moon" in claim["text"] and claim["proofs"]
         ]
         assert len([claim for claim in result["report"]["claims"] if claim["proofs"]]) >= 2
+
+
+def test_who_works_a_plan_is_told_what_the_planner_was_asked() -> None:
+    plan = Plan(plan_id="plan_00000001", name="Roman", goal="Numerals")
+    other = plan.model_copy(update={"plan_id": "plan_00000002"})
+
+    def record(agent: str, *events: Event) -> list[Chunk]:
+        return [Chunk(1, "", "ses_1", f"run_{agent}", agent, event, encode_event(event)) for event in events]
+
+    planned = record("planner", RunStarted(prompt="Add Roman numerals, with a test."), PlanChanged(plan=plan))
+    assert asked_for(plan, planned) == "Add Roman numerals, with a test."
+    changed = record("team", RunStarted(prompt="Something else"), PlanChanged(plan=plan))
+    assert asked_for(plan, [*planned, *changed]) == "Add Roman numerals, with a test."
+    by_the_coordinator = record("coordinator", RunStarted(prompt="Yes."), PlanChanged(plan=other))
+    assert asked_for(other, [*planned, *by_the_coordinator]) == "Numerals"
+    assert asked_for(plan, []) == "Numerals", "imported"
 
 
 async def test_a_plan_is_imported_into_a_conversation_and_refused_without_steps(

@@ -129,7 +129,11 @@ def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
     if not calls:
         return Unreadable(CUT_OFF if cut else "; ".join(blocks.warnings) or NO_FORM)
     notes = (*blocks.warnings, *((CUT_OFF,) if cut else ()))
-    said = (_prose(text), "\n".join(f"- `{name}`" for name in names), *(f"Note: {note}" for note in notes))
+    said = (
+        _prose(text, names),
+        "\n".join(f"- `{name}`" for name in names),
+        *(f"Note: {note}" for note in notes),
+    )
     return Changes(tuple(calls), "\n\n".join(part for part in said if part), bool(cut or blocks.unclosed))
 
 
@@ -141,9 +145,10 @@ def _is_patch(path: str, content: str) -> bool:
     return has_blocks(first) or is_apply_patch(first) or first.startswith(("diff --git ", "--- "))
 
 
-def _prose(text: str) -> str:
-    """What the reply says before its first block."""
-    return _FIRST_BLOCK.split(text, maxsplit=1)[0].strip()
+def _prose(text: str, names: list[str]) -> str:
+    """What the reply says before its first block; a line that only names a file belongs to the block."""
+    lines = _FIRST_BLOCK.split(text, maxsplit=1)[0].splitlines()
+    return "\n".join(line for line in lines if line.strip(" `*:") not in names).strip()
 
 
 def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:

@@ -30,6 +30,8 @@ NOTHING = "Nothing has to be run."
 GIVEN_UP = "It cannot be mended here."
 NO_CHANGES = "a patch needs the change below it: a path and SEARCH/REPLACE blocks, a diff or whole files"
 SHOWN_END = 3000
+_CHOICE = re.compile(r'^(?:`{3}\w*\n)?\{\s*"action"\s*:\s*"patch"\s*\}\s*?$(?:\n`{3}[ \t]*$)?', re.MULTILINE)
+"""The choice of a patch that follows: nobody needs to read it."""
 LOOKING_AROUND = CommandRules(resolve=lambda path: path)
 """By which it is told whether a command only looks: whatever place it looks at."""
 
@@ -204,7 +206,7 @@ def _repair(
     chosen = read_json(message.text, Repair.model_validate, cut=cut)
     if isinstance(chosen, Unreadable) or chosen.action == "patch":
         patch = message.text if isinstance(chosen, Unreadable) else chosen.patch or message.text
-        changes = changes_in(patch, cut=cut)
+        changes = changes_in(_CHOICE.sub("", patch), cut=cut)
         if isinstance(changes, Changes) and not changes.unfinished:
             return AssistantMessage(
                 text=changes.said,

@@ -50,11 +50,24 @@ def to_markdown(plan: Plan) -> str:
     return "\n".join([*lines, "", f"*Progress: {done}/{total}{share}*", ""])
 
 
+def to_read(plan: Plan) -> str:
+    """The plan for whoever is asked to approve it: all that will be done and run, and no ids."""
+    numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
+    about = [part for part in (plan.goal.strip(), plan.summary.strip()) if part]
+    lines = [f"# {_flat(plan.name)}", ""]
+    for part in dict.fromkeys(about):
+        lines += [part, ""]
+    for number, step in enumerate(plan.steps, 1):
+        lines += _item(number, step.model_copy(update={"step_id": ""}), numbers)
+    return "\n".join(lines)
+
+
 def _item(number: int, step: Step, numbers: dict[str, int]) -> Iterator[str]:
     box = "[x]" if step.status == "completed" else "[ ]"
     mark = f" {FAILED_MARK}" if step.status == "failed" else ""
     now = _NOW if step.status == "in_progress" else ""
-    yield f"- {box}{mark} Step {number}: {_flat(step.name)}{now} `{step.step_id}`"
+    known = f" `{step.step_id}`" if step.step_id else ""
+    yield f"- {box}{mark} Step {number}: {_flat(step.name)}{now}{known}"
     for line in _trimmed(step.description):
         yield f"  {_SPECIAL.sub(lambda _: _BACKSLASH, line)}".rstrip()
     for check in step.acceptance:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel
 
 from daiku import api
+from daiku.agents.agent import PLANNER
 from daiku.core.plantext import read_plan_text, to_markdown
 from daiku.core.state import State, apply
 from daiku.core.team import plan_of
 from daiku.core.teamreport import final_report
-from daiku.domain.events import Chunk
+from daiku.domain.events import Chunk, PlanChanged, RunStarted
 from daiku.domain.handovers import Brief
+from daiku.domain.plans import Plan
 from daiku.domain.runs import RunResult
 from daiku.lsp.connection import Connection
 from daiku.lsp.starts import start
@@ -34,6 +37,21 @@ class Followed:
             self.state = apply(self.state, chunk.event)
 
 
+def asked_for(plan: Plan, chunks: Iterable[Chunk]) -> str:
+    """What the planner was asked when it made the plan: those who work it are told that too, for a goal
+    may be no more than its headline. The goal, where no planner made it."""
+    prompts: dict[str, str] = {}
+    for chunk in chunks:
+        match chunk.event:
+            case RunStarted(prompt=prompt) if chunk.agent == PLANNER.name:
+                prompts[chunk.run] = prompt
+            case PlanChanged(plan=made) if made.plan_id == plan.plan_id:
+                return prompts.get(chunk.run) or plan.goal
+            case _:
+                pass
+    return plan.goal
+
+
 async def plan_run(c: Connection, p: api.PlanRunParams) -> RunResult:
     """Let the team work a plan. Whoever asks for it approves of it."""
     app = await c.app()
@@ -45,8 +63,9 @@ async def plan_run(c: Connection, p: api.PlanRunParams) -> RunResult:
     if p.step_id and all(step.step_id != p.step_id for step in plan.steps):
         raise invalid([f"stepId: the plan has no step {p.step_id!r}"])
     followed = Followed()
-    brief = Brief(request=plan.goal, plan=plan, step_id=p.step_id or "")
-    request = RunRequest(plan.goal, agent="team", brief=brief)
+    asked = asked_for(plan, app.journal.chunks(app.journal.session_of_plan(plan.plan_id)[0]))
+    brief = Brief(request=asked, plan=plan, step_id=p.step_id or "")
+    request = RunRequest(asked, agent="team", brief=brief)
     result = await start(c, p, request, followed.hear)
     now = plan_of(followed.state) or app.journal.get_plan(plan.plan_id)
     fields = {name: getattr(result, name) for name in RunResult.model_fields}

@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue
 
 from daiku.core.gate import LEAVE, VOUCH, Missing, missing, question, refusal
 from daiku.core.planning import checklist, find_step, move_step, order, revised, with_status
+from daiku.core.plantext import to_read
 from daiku.domain.events import PlanChanged
 from daiku.domain.plans import Plan, Step, WorkStatus
 from daiku.domain.tools import ToolResult
@@ -118,7 +119,7 @@ async def approve(args: PlanIdArgs, context: ToolContext) -> ToolResult:
 async def preview_approval(args: PlanIdArgs, context: ToolContext) -> Preview | ToolResult:
     """The plan as it would be approved."""
     plan = _find(args.plan_id, context)
-    return _none(args.plan_id, context) if plan is None else Preview(checklist(plan))
+    return _none(args.plan_id, context) if plan is None else Preview(to_read(plan))
 
 
 def _find(plan_id: str, context: ToolContext) -> Plan | None:
