@@ -178,6 +178,17 @@ describe("a session", () => {
     expect(item(view, "plan")?.plan.status).toBe("completed");
   });
 
+  it("does not say a plan's summary again below the plan", () => {
+    const say = session();
+    const view = foldAll(EMPTY, [
+      say("run_started", {}),
+      say("plan", { plan: { ...PLAN, summary: "One step." } }),
+      say("message", { role: "assistant", text: "One step." }, { agent: "planner" }),
+      say("message", { role: "assistant", text: "Shall I?" }, { agent: "planner" }),
+    ]);
+    expect(view.items.flatMap((each) => (each.kind === "text" ? [each.quiet === true] : []))).toEqual([true, false]);
+  });
+
   it("adds up what it used, nested runs too, and knows how full the context is", () => {
     const say = session();
     const view = foldAll(EMPTY, [

@@ -80,11 +80,12 @@ describe("the team's work in the panel", () => {
     const start = [
       say("run_started", {}),
       say("handoff_start", { to: "coder", run: "r2", request: "write" }),
-      say("run_started", { brief } as never, inner),
+      say("run_started", { brief, told: "Write roman.py" } as never, inner),
       say("message", { text: "I write.", agent: "coder" }, inner),
     ];
     await show(start);
     expect(find(".handoff").textContent).toContain("Step 2");
+    expect(find(".handoff-request").textContent).toContain("Write roman.py");
     expect(texts(".item-text")).toEqual(["I write."]);
     const end = [...start, say("handoff_end", { to: "coder", run: "r2", result: "written" })];
     await show(end);

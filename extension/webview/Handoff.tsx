@@ -15,6 +15,10 @@ const agents = (): Record<string, string> => ({
   reporter: t("Reporter"),
   coordinator: t("Coordinator"),
   team: t("Team"),
+  tasks: t("Task planner"),
+  task_loop: t("Task runner"),
+  task_report: t("Reporter"),
+  worktree: t("Merger"),
 });
 
 export function Handoff({ item, around }: { item: HandoffItem; around: Around }) {

@@ -1,4 +1,4 @@
-// Leads to a tool call of the conversation: what folds it opens, it comes into view and gets the focus.
+// Leads to a tool call of the conversation: what folds it opens, it opens itself, comes into view and gets the focus.
 
 type Listener = (callId: string) => void;
 const listeners = new Set<Listener>();
@@ -14,7 +14,9 @@ export function reveal(callId: string): void {
   // After what opens has been drawn.
   setTimeout(() => {
     const found = document.querySelector<HTMLElement>(`[data-call="${CSS.escape(callId)}"]`);
-    found?.scrollIntoView({ block: "center" });
-    found?.querySelector<HTMLElement>(".tool-head")?.focus();
+    const head = found?.querySelector<HTMLElement>(".tool-head");
+    if (head?.getAttribute("aria-expanded") === "false") head.click();
+    head?.focus({ preventScroll: true });
+    requestAnimationFrame(() => found?.scrollIntoView({ block: "center" }));
   }, 120);
 }

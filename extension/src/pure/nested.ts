@@ -1,16 +1,15 @@
 // Nested runs in the view: for which step they work, what they hand back, and what needs no words beside them.
 
-import type { Brief, Envelope, HandoffEnd } from "../contract.gen";
+import type { Envelope, HandoffEnd, RunStarted } from "../contract.gen";
 import { change, type Draft, findLast } from "./draft";
 import type { EndItem, HandoffItem, Item, TextItem } from "./items";
 
-/** A nested run begins with what it was given: for which step it works. */
-export function begun(draft: Draft, run: string, brief: Brief | undefined): void {
+/** A nested run begins with what it was given: its words, and for which step it works. */
+export function begun(draft: Draft, run: string, { brief, told }: RunStarted): void {
   const n = brief?.plan?.steps.findIndex(({ stepId }) => stepId === brief.stepId) ?? -1;
-  if (n < 0) return;
-  const step = { n: n + 1, name: brief?.plan?.steps[n]?.name ?? "" };
+  const step = n < 0 ? undefined : { n: n + 1, name: brief?.plan?.steps[n]?.name ?? "" };
   const child = (item: Item): item is HandoffItem => item.kind === "handoff" && item.child === run;
-  change(draft, child, (item) => ({ ...item, step }));
+  change(draft, child, (item) => ({ ...item, ...(told ? { request: told } : {}), ...(step ? { step } : {}) }));
 }
 
 export function handedBack(draft: Draft, { to, run, result, problem, handover }: HandoffEnd): void {
@@ -24,11 +23,12 @@ export function handedBack(draft: Draft, { to, run, result, problem, handover }:
   }));
 }
 
-/** The team's own words: not needed where they announce a call, short where a report has said them. */
-export function teamWords(draft: Draft, { agent, run }: Envelope, calls: boolean): Partial<TextItem> {
+/** The team's own words: not needed where they announce a call or repeat the plan, short where a report has said them. */
+export function teamWords(draft: Draft, { agent, run }: Envelope, text: string, calls: boolean): Partial<TextItem> {
+  const plan = draft.items[findLast(draft, ({ kind }) => kind === "plan")];
+  if (agent === "planner") return plan?.kind === "plan" && text && text === plan.plan.summary ? { quiet: true } : {};
   if (agent !== "team") return {};
   if (calls) return { quiet: true };
-  const plan = draft.items[findLast(draft, ({ kind }) => kind === "plan")];
   const reported = draft.items.some((item) => item.kind === "handoff" && item.run === run && item.report);
   return reported && plan?.kind === "plan" && plan.plan.status === "completed" ? { folded: true } : {};
 }

@@ -156,7 +156,7 @@ function unknown(_type: never): void {}
 
 function runStarted(draft: Draft, chunk: Envelope, data: RunStarted): void {
   if (chunk.parent) {
-    begun(draft, chunk.run, data.brief);
+    begun(draft, chunk.run, data);
     return;
   }
   draft.run = { id: chunk.run, status: "open", mode: data.mode, model: data.model, started: chunk.time };
@@ -191,7 +191,7 @@ function closeRun(draft: Draft, run: string): void {
 }
 
 function said(draft: Draft, chunk: Envelope, { role, text, thinking, calls }: MessageSaid): void {
-  if (role === "assistant") closeText(draft, chunk, text, thinking, teamWords(draft, chunk, calls.length > 0));
+  if (role === "assistant") closeText(draft, chunk, text, thinking, teamWords(draft, chunk, text, calls.length > 0));
   else push(draft, { ...common(draft, chunk), kind: "user", text, context: [], images: 0, steering: true });
 }
 
