@@ -129,8 +129,11 @@ TEAM = Agent(
 
 TASKS = Agent(name="tasks", prompt="agents/tasks", tools=LOOKING)
 TASK_LOOP = Agent(name="task_loop", prompt="agents/task_loop")
+TASK_REPORT = Agent(name="task_report", prompt="agents/task_loop", tools=())
 BRINGER = Agent(name="worktree", prompt="agents/task_loop", tools=("files/patch",))
-INNER: Mapping[str, Agent] = MappingProxyType({agent.name: agent for agent in (TASKS, TASK_LOOP, BRINGER)})
+INNER: Mapping[str, Agent] = MappingProxyType(
+    {agent.name: agent for agent in (TASKS, TASK_LOOP, TASK_REPORT, BRINGER)}
+)
 """Parts of other tools: nobody can ask for them by name, but the journal names them."""
 
 AGENTS: Mapping[str, Agent] = MappingProxyType(

@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic import ValidationError
 
-from daiku.agents.agent import TASK_LOOP, TASKS, Agent
+from daiku.agents.agent import TASK_REPORT, TASKS, Agent
 from daiku.agents.role import Role
 from daiku.core.context import transcript
 from daiku.core.cut import cut_middle
@@ -125,7 +125,7 @@ def task_reporter(facts: TaskReport) -> Agent:
         words = (report.summary, report.cause, report.next_action)
         return _telling(message, "\n\n".join(w for w in words if w), TasksReported(report=report))
 
-    return replace(TASK_LOOP, tools=(), role=Role(read, _never), hand_back=_report_of)
+    return replace(TASK_REPORT, role=Role(read, _never), hand_back=_report_of)
 
 
 def _never(_messages: tuple[Message, ...]) -> AssistantMessage | None:
