@@ -1,6 +1,7 @@
 // Bundles the extension and its panel into extension/dist; `--watch` goes on when a source changes.
 
 import { existsSync, rmSync } from "node:fs";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { at } from "./places.mjs";
 import { main, say, seconds, Trouble } from "./say.mjs";
@@ -13,17 +14,11 @@ const SHARED = {
   legalComments: "none",
   outdir: at("extension", "dist"),
 };
+const IN_EDITOR = { platform: "node", format: "cjs", target: "node20", mainFields: ["module", "main"] };
 const BUNDLES = [
-  {
-    entry: "extension/src/extension.ts",
-    options: {
-      platform: "node",
-      format: "cjs",
-      target: "node20",
-      external: ["vscode"],
-      mainFields: ["module", "main"],
-    },
-  },
+  // The language client is a file of its own: its library is five times the extension, and activation need not read it.
+  { entry: "extension/src/extension.ts", options: { ...IN_EDITOR, external: ["vscode", "./client"] } },
+  { entry: "extension/src/client.ts", options: { ...IN_EDITOR, external: ["vscode"] } },
   {
     entry: "extension/webview/main.tsx",
     options: {
@@ -45,7 +40,7 @@ function bundles(production) {
     ...options,
     define,
     minify: production,
-    entryPoints: { [entry.includes("webview") ? "webview" : "extension"]: at(...entry.split("/")) },
+    entryPoints: { [entry.includes("webview") ? "webview" : path.basename(entry, ".ts")]: at(...entry.split("/")) },
   }));
 }
 

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import NamedTuple
 
+from daiku.core.commands import CommandRules, read_only
 from daiku.core.cut import cut_middle
 from daiku.core.placeholders import Leftover, merged_leftovers, of_diff
 from daiku.domain.events import Checkpointed, Edited, HandoffEnd, ToolCalled, ToolResponded
@@ -19,6 +20,8 @@ EVERYWHERE = ""
 """The subject of a proof that is about the diagnostics of the whole workspace."""
 TOLD_OUTPUT = 8000
 """Characters of a command's output that a parent run is told; the whole stands in the child's record."""
+LOOKING = CommandRules(resolve=str)
+"""Only whether a command changes something is asked of it here."""
 WATCHED = ("shell/run", "editor/diagnostics", "plan/update_step")
 
 
@@ -147,9 +150,21 @@ def proof_of(check: str, done: Done) -> Proof | None:
 
 
 def unproven(checks: Iterable[str], done: Done) -> tuple[tuple[str, Proof | None], ...]:
-    """The checks without a passing proof, each with the failed proof where there is one."""
-    found = ((check, proof_of(check, done)) for check in checks)
+    """The checks without a passing proof, each with the failed proof where there is one. A command that
+    may have changed files since, and is none of `checks`, undoes what a command had shown before it."""
+    wanted = tuple(checks)
+    known = frozenset(plain_command(check) for check in wanted)
+    found = ((check, _standing(proof_of(check, done), known, done)) for check in wanted)
     return tuple((check, proof) for check, proof in found if proof is None or not proof.ok)
+
+
+def _standing(proof: Proof | None, checks: frozenset[str], done: Done) -> Proof | None:
+    if proof is None or not proof.ok or proof.kind != "exit_code":
+        return proof
+    ids = [command.call_id for command in done.commands]
+    later = done.commands[ids.index(proof.ref) + 1 :] if proof.ref in ids else ()
+    commands = (c.command for c in later if plain_command(c.command) not in checks)
+    return proof if all(read_only(command, LOOKING) for command in commands) else None
 
 
 def _diagnostics_proof(place: str, done: Done) -> Proof | None:

@@ -323,7 +323,8 @@ def _finish(status: str, failure: Failure | None, record: Recorder) -> None:
         text=state.text,
         usage=state.usage,
     )
-    left = open_notice(state.plans) if status == "completed" and state.plan_touched else ""
+    whole = status == "completed" and state.plan_touched and not state.given  # who gave the calls goes on
+    left = open_notice(state.plans) if whole else ""
     record(
         *(() if failure is None else (_error(failure),)),
         *((Notice(level="warning", text=left),) if left else ()),

@@ -49,7 +49,7 @@ from daiku.runs.consenting import CONSENT, Settling, wants_servers
 from daiku.runs.given import next_given
 from daiku.runs.purse import Metered, Purse
 from daiku.runs.ruling import Ruling
-from daiku.runs.waiting import Waits, still_asked
+from daiku.runs.waiting import Waits, may_be_asked, still_asked
 from daiku.runs.wiring import Wiring
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import TaskWork, ToolContext
@@ -392,7 +392,8 @@ class LiveRun:
 
     def show_again(self) -> None:
         """Show what still waits for the person once more, as it was journaled (after a restart)."""
-        for chunk in still_asked(self.record.state, self.past() if self.record.state.pending else ()):
+        state = self.record.state
+        for chunk in still_asked(state, self.past()) if may_be_asked(state) else ():
             self._listen(chunk)
 
     # -- the end --------------------------------------------------------------------------

@@ -45,6 +45,12 @@ class Waits(Generic[T]):
                 future.set_exception(Paused())
 
 
+def may_be_asked(state: State) -> bool:
+    """Whether something of a run may wait for the person's word: a call, or what an edge asks by itself."""
+    edges = (asked for call, asked in state.approvals.items() if call.startswith(CONSENT))
+    return bool(state.pending) or any(asked.approval_id not in state.decisions for asked in edges)
+
+
 def still_asked(state: State, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Of a run's `chunks` those that ask what the person has not answered yet."""
     open_ids = {call.id for call in state.pending}
