@@ -1,5 +1,6 @@
-// The fast loop: lint, types, layers, generated files and the unit tests of both languages; `--static` leaves the tests out.
+// The fast loop: lint, types, layers, generated files and the unit tests of both languages; `--static` leaves the tests out and looks at every type.
 
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { at, nodeProgram, workFolder } from "./places.mjs";
@@ -25,6 +26,17 @@ function typeChecks() {
     });
 }
 
+/** What the fast loop checks the types of: the product, and of its tests those that were changed; [] for everything. */
+function changedPython() {
+  const said = spawnSync("git", ["status", "--porcelain", "--no-renames", "-uall", "--", "tests"], {
+    cwd: at(),
+    encoding: "utf8",
+  });
+  if (said.status !== 0) return [];
+  const files = said.stdout.split("\n").map((line) => line.slice(3));
+  return ["server", ".dev", ...files.filter((file) => file.endsWith(".py") && existsSync(at(file)))];
+}
+
 /** Every check, the slowest first. */
 function checks(python, withTests) {
   const program = (name) => path.join(path.dirname(python), name);
@@ -32,11 +44,12 @@ function checks(python, withTests) {
     "-m",
     "pytest",
     "-n",
-    "2",
+    "3",
     "--dist=worksteal",
     "-q",
     "-m",
     "not slow and not editor and not bench",
+    "--hypothesis-profile=quick",
     "-o",
     `cache_dir=${workFolder("pytest")}`,
   ];
@@ -47,7 +60,11 @@ function checks(python, withTests) {
   ];
   const [first, ...rest] = withTests ? tests : [];
   return [
-    { name: "basedpyright", command: program("basedpyright"), args: ["--warnings", "--pythonpath", python] },
+    {
+      name: "basedpyright",
+      command: program("basedpyright"),
+      args: ["--warnings", "--pythonpath", python, ...(withTests ? changedPython() : [])],
+    },
     ...(first ? [first] : []),
     { name: "ruff check", command: program("ruff"), args: ["check", "--quiet"] },
     { name: "ruff format", command: program("ruff"), args: ["format", "--check", "--quiet"] },

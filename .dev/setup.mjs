@@ -34,7 +34,9 @@ function plainEnvironment(extra = {}) {
 export function toolEnvironment(extra = {}) {
   const first = [path.dirname(nodeProgram), at("node_modules", ".bin")];
   const PATH = [...first, process.env.PATH ?? ""].join(path.delimiter);
-  return plainEnvironment({ PATH, ...extra });
+  // Compiled modules are kept, and not in the tree: a suite starts hundreds of Pythons.
+  const python = { PYTHONDONTWRITEBYTECODE: "", PYTHONPYCACHEPREFIX: workFolder("pycache") };
+  return plainEnvironment({ PATH, ...python, ...extra });
 }
 
 function npm(folder, args, env = plainEnvironment()) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sys
@@ -74,11 +75,18 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.addaudithook(_refuse_elsewhere)
     # A busy machine is slow, not wrong: no property fails for the time that it took.
     settings.register_profile("daiku", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("quick", settings.get_profile("daiku"), max_examples=20)
     settings.load_profile("daiku")
     # Programs that tests start find the sources as the tests do.
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(ROOT / "server"), os.environ.get("PYTHONPATH", "")]
     ).strip(os.pathsep)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: the garbage collector need not walk through it in every test."""
+    gc.collect()
+    gc.freeze()
 
 
 _number = count()
@@ -92,6 +100,8 @@ def own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
         monkeypatch.delenv(name, raising=False)
     for name in [n for n in os.environ if n.startswith("DAIKU_") and n != "DAIKU_CORPORA"]:
         monkeypatch.delenv(name)
+    # A scripted model mends a file within the second in which it was made, and Python compares seconds.
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     home = tmp_path_factory.getbasetemp() / f"daiku-home-{next(_number)}"
     monkeypatch.setenv("DAIKU_HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))

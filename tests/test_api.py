@@ -75,6 +75,7 @@ def test_names_on_the_wire_are_camel_case() -> None:
         )
 
 
+@pytest.mark.slow
 def test_the_typescript_contract_is_up_to_date() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / ".dev" / "gen.py"), "--check"],

@@ -334,6 +334,7 @@ def test_only_the_terminal_front_prints() -> None:
     assert not printing, f"stdout belongs to the protocol: {printing}"
 
 
+@pytest.mark.slow
 def test_generated_files_are_fresh() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / ".dev" / "gen.py"), "--check"],

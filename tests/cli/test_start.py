@@ -45,6 +45,7 @@ def test_what_is_not_needed_is_not_loaded(loaded: str, never: tuple[str, ...]) -
     assert python(f"import sys, {loaded}; print([m for m in {never!r} if m in sys.modules])") == "[]"
 
 
+@pytest.mark.slow
 def test_the_module_is_the_command() -> None:
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "server"), "LC_ALL": "C.UTF-8"}
     command = [sys.executable, "-m", "daiku"]

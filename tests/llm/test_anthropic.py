@@ -434,6 +434,7 @@ async def test_cancelling_closes_the_connection(model_server: ModelServer, claud
     await asyncio.wait_for(model_server.left.wait(), 5)
 
 
+@pytest.mark.slow
 async def test_silence_is_bounded_and_progress_is_not(model_server: ModelServer) -> None:
     quick = ProviderSettings(base_url=model_server.url, first_token_seconds=30, idle_seconds=1)
     provider = AnthropicProvider(quick)

@@ -180,6 +180,7 @@ async def test_cancelling_cancels_in_the_editor() -> None:
     await asyncio.wait_for(editor.cancelled.wait(), 5)
 
 
+@pytest.mark.slow
 async def test_silence_is_bounded() -> None:
     editor = Editor(text("so"), hang=True)
     with pytest.raises(LLMTimeoutError, match="nothing for 1 s"):

@@ -287,6 +287,7 @@ async def test_halves_of_surrogates_are_replaced(model_server: ModelServer, olla
     assert sent(model_server)["messages"][0]["content"] == "a\ufffdb"
 
 
+@pytest.mark.slow
 async def test_a_pause_in_the_middle_is_bounded(model_server: ModelServer) -> None:
     patient = ProviderSettings(base_url=model_server.url, first_token_seconds=60, idle_seconds=1)
     provider = OllamaProvider(patient)

@@ -519,6 +519,7 @@ async def test_a_stream_that_breaks_off_gives_no_reply(
     assert not seen
 
 
+@pytest.mark.slow
 async def test_silence_before_the_first_byte_is_bounded_by_its_own_limit(model_server: ModelServer) -> None:
     model_server.answer(CHAT, Answer([HANG]))
     provider = compatible_provider(settings(model_server, first_token_seconds=1, idle_seconds=1))
@@ -527,6 +528,7 @@ async def test_silence_before_the_first_byte_is_bounded_by_its_own_limit(model_s
     await provider.aclose()
 
 
+@pytest.mark.slow
 async def test_silence_between_bytes_is_bounded_and_the_connection_closed(model_server: ModelServer) -> None:
     model_server.answer(CHAT, Answer([b": thinking\n\n", *events(chunk(content="Hal")).body, HANG]))
     provider = compatible_provider(settings(model_server, first_token_seconds=600, idle_seconds=1))

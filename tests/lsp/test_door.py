@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from typing import Any
 
 import pytest
@@ -48,10 +49,16 @@ def test_the_copies_of_the_contract_are_true() -> None:
     assert opening.PROTOCOL == api.PROTOCOL
 
 
+converter = cache(default_converter)
+
+
 def computed(capabilities: types.ClientCapabilities) -> dict[str, Any]:
     """What pygls computes from features like ours."""
     server = LanguageServer(
-        "daiku", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Incremental
+        "daiku",
+        __version__,
+        text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
+        converter_factory=converter,
     )
     for command in api.COMMANDS:
         server.command(command)(lambda *_: None)
@@ -66,7 +73,7 @@ def computed(capabilities: types.ClientCapabilities) -> dict[str, Any]:
     gen = server.protocol.lsp_initialize(types.InitializeParams(capabilities=capabilities))
     with pytest.raises(StopIteration) as end:
         next(gen)
-    return default_converter().unstructure(end.value.value)
+    return converter().unstructure(end.value.value)
 
 
 @settings(deadline=None)  # pygls takes its time

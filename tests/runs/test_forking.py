@@ -89,6 +89,7 @@ def without_ids(chunks: Sequence[Chunk]) -> list[tuple[int, str, str]]:
     return [(c.seq, c.type, ours.sub(number, f"{c.run} {c.parent} {c.data}")) for c in chunks]
 
 
+@pytest.mark.slow
 async def test_a_fork_at_any_point_folds_goes_on_and_leaves_the_other_as_it_was(tmp_path: Path) -> None:
     app, session, _ = await rich(tmp_path)
     chunks = app.journal.chunks(session)
@@ -145,6 +146,7 @@ async def test_an_open_run_goes_on_in_the_fork_from_where_it_was(tmp_path: Path)
     await app.aclose()
 
 
+@pytest.mark.slow
 async def test_with_its_files_a_fork_has_them_as_they_were_at_that_point(tmp_path: Path) -> None:
     app, session, held = await rich(tmp_path)
     file = tmp_path / "project/a.txt"

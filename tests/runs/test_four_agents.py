@@ -169,6 +169,7 @@ def lying() -> Play:
     return answer
 
 
+@pytest.mark.slow
 async def test_a_model_that_lies_leaves_the_step_open(tmp_path: Path) -> None:
     async with serving(lying()) as service, local_web() as web:
         app = app_with(tmp_path, service, web, "native")

@@ -110,6 +110,7 @@ async def test_what_went_wrong_replays_to_the_same_events(tmp_path: Path, line: 
     await app.aclose()
 
 
+@pytest.mark.slow
 async def test_a_reply_that_ran_out_of_time_replays_to_the_same_events(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     app = make_app(tmp_path, {"text": "a word " * 200, "delay_ms": 50})

@@ -183,6 +183,7 @@ async def test_a_session_runs_one_thing_at_a_time(play: Play) -> None:
     await task
 
 
+@pytest.mark.slow
 async def test_the_time_limit_stops_a_command_and_says_so(play: Play) -> None:
     app, watch = play({"calls": [shell("sleep 30")]}), Watch()
     result = await app.runs.run(RunRequest("go", approvals="all", limits=RunLimits(max_seconds=1)), watch)

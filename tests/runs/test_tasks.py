@@ -141,6 +141,7 @@ WORK = main(call("task_loop/run", step_id="1"))
 END = main(text="The end.")
 
 
+@pytest.mark.slow
 async def test_the_first_failure_stops_and_a_second_run_goes_on_where_it_was(folder: Path) -> None:
     chunks, _ = await run(
         folder,
@@ -337,6 +338,7 @@ async def test_a_list_without_any_plan_is_registered_too(folder: Path) -> None:
     assert (plan.status, plan.goal, statuses(plan.steps[0])) == ("completed", "go", ["completed"])
 
 
+@pytest.mark.slow
 async def test_a_step_is_completed_only_when_its_checks_pass(folder: Path) -> None:
     plan = propose(step("Set up", acceptance=["grep -q right a.txt"]), step("Core"))
     chunks, _ = await run(

@@ -81,6 +81,7 @@ def test_an_edit_is_refused_once_and_made_when_it_is_sent_again() -> None:
     assert offered.objection(Patch(files=(change,)), "s") == ""
 
 
+@pytest.mark.slow
 def test_a_large_file_is_looked_at_quickly_or_not_at_all() -> None:
     source = "def f():\n    return {'a': [1, 2, (3, 4)]}\n" * 9_000
     began = time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -28,6 +29,12 @@ def schema_of(model: type[BaseModel]) -> JsonObject:
     schema.setdefault("type", "object")
     schema.setdefault("properties", {})
     return schema
+
+
+@cache
+def schema_text(model: type[BaseModel]) -> str:
+    """`schema_of` as JSON, made once for each model."""
+    return json.dumps(schema_of(model), ensure_ascii=False)
 
 
 def _inline(node: Any, definitions: JsonObject, within: tuple[str, ...]) -> JsonValue:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from functools import cache
 from typing import Protocol
 
 import httpx2
@@ -63,6 +66,12 @@ def timeouts(settings: ProviderSettings) -> httpx2.Timeout:
     )
 
 
+@cache
+def _tls(*_certificates: str | None) -> ssl.SSLContext:
+    """The certificates to trust, read once: that takes longer than everything else of a client."""
+    return httpx2.create_ssl_context()
+
+
 def http_client(settings: ProviderSettings) -> httpx2.AsyncClient:
     """A client to share by all requests of one provider: making one costs more than a request.
 
@@ -70,6 +79,7 @@ def http_client(settings: ProviderSettings) -> httpx2.AsyncClient:
     parser takes a tenth of the time that h11 takes for a streamed delta.
     """
     return Httpx2AiohttpClient(
+        verify=_tls(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
         timeout=timeouts(settings),
         limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=20, keepalive_expiry=120),
         follow_redirects=True,

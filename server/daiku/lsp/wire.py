@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from functools import cache
 from typing import Any, TypeAlias, TypeGuard
 
 from cattrs import transform_error
@@ -337,13 +338,17 @@ class Protocol(LanguageServerProtocol):
         return len(self._running) + len(self._asked) + len(self._parts) + len(self._request_futures)
 
 
+# It keeps nothing of a connection, and making it takes longer than all else of a server.
+_converter = cache(default_converter)
+
+
 class Server(LanguageServer):
     """pygls's server with our protocol."""
 
     protocol: Protocol  # pyright: ignore[reportIncompatibleVariableOverride]  # made by protocol_cls below
 
     def __init__(self) -> None:
-        options: Any = {"protocol_cls": Protocol, "converter_factory": default_converter}  # untyped in pygls
+        options: Any = {"protocol_cls": Protocol, "converter_factory": _converter}  # untyped in pygls
         super().__init__("daiku", __version__, **options)  # pyright: ignore[reportUnknownMemberType]  # likewise
 
     def report_server_error(self, error: Exception, source: Any) -> None:  # pygls's own signature

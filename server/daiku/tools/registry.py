@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from daiku.core.arguments import explain, parse_arguments, schema_of, usage
+from daiku.core.arguments import explain, parse_arguments, schema_text, usage
 from daiku.core.cut import OUTPUT_LIMIT, cut_middle
 from daiku.core.jsonargs import mended, problems_of, usage_of
 from daiku.core.toolnames import candidates, nearest, wire_name
@@ -90,8 +90,9 @@ class ToolRegistry:
 
     def _load_now(self, name: str) -> LoadedTool:
         tool = self._tools[name]
-        schema = schema_of(tool.args) if tool.schema is None else tool.schema
-        return LoadedTool(tool, json.dumps(schema, ensure_ascii=False))
+        if tool.schema is None:
+            return LoadedTool(tool, schema_text(tool.args))
+        return LoadedTool(tool, json.dumps(tool.schema, ensure_ascii=False))
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """What models and the guard know of the tools, in the order they were added."""

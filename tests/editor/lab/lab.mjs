@@ -36,7 +36,8 @@ export async function inEditor({ name, files, env = {}, settings = {}, trust = f
     vsix: vsix ?? (await packClient()),
     settings,
     trust,
-    env: { DAIKU_HOME: home, ...env },
+    // A scripted model mends a file within the second in which it was made, and Python compares seconds.
+    env: { DAIKU_HOME: home, PYTHONDONTWRITEBYTECODE: "1", ...env },
   });
   const browser = await startBrowser({ locale });
   const workbench = new Workbench(browser.page);
