@@ -308,6 +308,7 @@ LANGUAGES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", LANGUAGES)
 async def test_in_any_language_a_wrong_patch_is_followed_by_a_right_one(tmp_path: Path, command: str) -> None:
     if shutil.which(command.split(maxsplit=1)[0]) is None:

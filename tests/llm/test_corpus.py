@@ -154,6 +154,7 @@ def _calls(calls: tuple[object, ...]) -> list[tuple[object, ...]]:
     return [(getattr(c, "tool", ""), getattr(c, "args", {}), getattr(c, "malformed", "")) for c in calls]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", files("stream"))
 def test_a_stream_that_is_cut_is_seen_to_be_cut(name: str) -> None:
     check_cuts(name, every=False)

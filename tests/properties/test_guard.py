@@ -87,6 +87,7 @@ def traces(folder: Path) -> set[str]:
     return {str(p.relative_to(folder)) for p in folder.rglob("*") if ".git" not in p.parts}
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=250, deadline=None)
 def test_what_only_reads_leaves_no_trace_in_a_real_shell(yard: Path, data: st.DataObject) -> None:

@@ -53,6 +53,7 @@ def unmarked(value: Any) -> Any:
             return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_each_request_begins_as_the_one_before(tmp_path: Path, protocol: Protocol) -> None:
     project = tmp_path / "project"

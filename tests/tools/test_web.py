@@ -140,6 +140,7 @@ async def test_a_long_page_comes_in_parts(workspace: Path, web: LocalWeb) -> Non
     assert web.paths == ["/long"]
 
 
+@pytest.mark.slow
 async def test_floods_bombs_and_silence_are_bounded(workspace: Path, web: LocalWeb) -> None:
     road = Road(private=True, seconds=5)
     for path in ("/flood", "/bomb"):
@@ -171,6 +172,7 @@ TRAPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trap", TRAPS)
 def test_broken_and_hostile_html_is_read_in_time(trap: str) -> None:
     began = time.monotonic()
