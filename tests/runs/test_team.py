@@ -198,7 +198,7 @@ async def test_after_two_plannings_anew_it_ends_with_what_is_missing_said(folder
     assert handed(watch).count("planner") == 3
     assert commands(watch).count("false") == 9
     assert [s.status for s in last_plan(watch).steps] == ["failed"]
-    assert "Not finished:\n- step “Do it” (failed)" in result.text
+    assert result.text.startswith("Not finished:\n- step “Do it” (failed)\n\nAll is done.")
     assert "is done:" not in result.text
     await app.aclose()
 

@@ -67,13 +67,12 @@ def _step_claim(number: int, step: Step, done: Done) -> Claim:
 
 
 def closing_words(state: State, plan: Plan | None, why: str) -> str:
-    """The team's last words: why it stopped, or the report; then what is missing."""
+    """The team's last words: why it stopped, and what is missing; then the report, whatever that says."""
     report = final_report(state, plan)
-    head = why or report.text
-    parts = [head, listed(report.claims) if report.claims and not (why and plan is None) else ""]
-    if plan is not None and (lacking := _lacking(state, plan)):
-        parts.append("Not finished:\n" + "\n".join(f"- {each}" for each in lacking))
-    return "\n\n".join(part for part in parts if part)
+    lacking = _lacking(state, plan) if plan is not None else []
+    missing = "Not finished:\n" + "\n".join(f"- {each}" for each in lacking) if lacking else ""
+    claims = listed(report.claims) if report.claims and not (why and plan is None) else ""
+    return "\n\n".join(part for part in (why, missing, "" if why else report.text, claims) if part)
 
 
 def _lacking(state: State, plan: Plan) -> list[str]:
