@@ -14,7 +14,14 @@ const SHARED = {
   legalComments: "none",
   outdir: at("extension", "dist"),
 };
-const IN_EDITOR = { platform: "node", format: "cjs", target: "node20", mainFields: ["module", "main"] };
+const IN_EDITOR = {
+  platform: "node",
+  format: "cjs",
+  target: "node20",
+  mainFields: ["module", "main"],
+  // What is loaded later is a CommonJS file: Node's `import()` would not find it without its ending.
+  supported: { "dynamic-import": false },
+};
 const BUNDLES = [
   // The language client is a file of its own: its library is five times the extension, and activation need not read it.
   { entry: "extension/src/extension.ts", options: { ...IN_EDITOR, external: ["vscode", "./client"] } },
