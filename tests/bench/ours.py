@@ -32,9 +32,9 @@ def make_app(base_url: str, folder: Path) -> App:
         llm=LLMSettings(provider="compatible", model="bench", compatible=compatible),
         sandbox=SandboxSettings(mode="off"),
     )
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "project").mkdir(parents=True, exist_ok=True)
     (folder / "home" / "traces").mkdir(parents=True, exist_ok=True)  # as daiku.settings.home does
-    app = build(config, workspace=DiskWorkspace((folder,)), home=folder / "home")
+    app = build(config, workspace=DiskWorkspace((folder / "project",)), home=folder / "home")
     app.registry.remove(app.registry.names)
     app.registry.add([Tool("bench/echo", "read", EchoArgs, echo)])
     return app

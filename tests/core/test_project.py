@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import time
+from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daiku.agents import project as look
 from daiku.agents.agent import find_agent
 from daiku.agents.coordinator import system_prompt
 from daiku.agents.project import project_facts
-from daiku.core.project import FACTS_LIMIT, Folder, facts
+from daiku.core.project import FACTS_LIMIT, Folder, Package, facts
 from daiku.core.projectkinds import READ, packages_of
 
 
@@ -302,3 +306,35 @@ def test_who_works_in_the_project_is_told_of_it(tmp_path: Path, agent: str) -> N
     assert "- here: Go with go (go.mod); set up: `go mod download`; tests: `go test ./...`" in text
     assert "What this project is" not in system_prompt(find_agent(agent), "act", (tmp_path / "x",), True)
     assert "go.mod" not in system_prompt(find_agent("researcher"), "act", (tmp_path,), has_tools=True)
+
+
+def test_what_is_kept_is_never_older_than_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = count()
+
+    def spied(folder: Folder, above: Sequence[Folder]) -> tuple[Package, ...]:
+        next(looks)
+        return packages_of(folder, above)
+
+    def told() -> str:
+        for path in (tmp_path, *tmp_path.rglob("*")):
+            if path.stat().st_mtime > time.time() - 60:  # as if a minute had passed
+                os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 60))
+        return project_facts((tmp_path,))
+
+    monkeypatch.setattr(look, "packages_of", spied)
+    (tmp_path / "package.json").write_text('{"scripts": {"test": "a"}}')
+    (tmp_path / "docs").mkdir()
+    first = told()
+    assert (told(), next(looks)) == (first, 2), "the second look reads nothing"
+    (tmp_path / "pnpm-lock.yaml").touch()
+    assert "pnpm" in told()
+    (tmp_path / "docs" / "go.mod").write_text("module x\n")
+    assert "Go" in told()
+    (tmp_path / "docs" / "go.mod").unlink()
+    assert "Go" not in told()
+    (tmp_path / "package.json").write_text('{"scripts": {"lint": "a"}}')
+    assert "lint" in told()
+    (tmp_path / "package.json").write_text('{"scripts": {"test": "a"}}')
+    assert "lint" not in project_facts((tmp_path,)), "what has just been changed may change again unseen"
+    (tmp_path / "package.json").write_text('{"scripts": {"lint": "a"}}')
+    assert "lint" in project_facts((tmp_path,))

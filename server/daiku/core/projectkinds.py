@@ -128,7 +128,8 @@ def php(folder: Folder, above: Sequence[Folder]) -> Package | None:
 
 def dotnet(folder: Folder, above: Sequence[Folder]) -> Package | None:
     ends = (".sln", ".slnx", ".csproj", ".fsproj", ".vbproj")
-    own = next((name for end in ends for name in sorted(folder.files) if name.endswith(end)), "")
+    there = sorted(name for name in folder.files if name.endswith(ends))
+    own = next((name for end in ends for name in there if name.endswith(end)), "")
     if not own or any(name.endswith((".sln", ".slnx")) for each in above for name in each.files):
         return None
     if not re.fullmatch(r"[\w. +-]{1,80}", own):
