@@ -128,6 +128,25 @@ def test_a_plan_speaks_for_the_call_that_made_it() -> None:
     assert lines == ["Plan: Mend (0 of 1 done)", "  ☐ Look"]
 
 
+def test_of_a_plan_that_was_shown_only_what_changes_is_told() -> None:
+    look, mend = Step(name="Look"), Step(name="Mend it")
+    plan = Plan(name="Mend", goal="g", steps=(look, mend))
+    looked = look.model_copy(update={"status": "completed"})
+    lines = seen(
+        PlanChanged(plan=plan),
+        PlanChanged(plan=plan.model_copy(update={"status": "approved"})),
+        PlanChanged(plan=plan.model_copy(update={"status": "approved"})),
+        PlanChanged(plan=plan.model_copy(update={"status": "in_progress", "steps": (looked, mend)})),
+        PlanChanged(plan=plan.model_copy(update={"status": "completed", "steps": (looked,)})),
+    )
+    assert lines == [
+        *("Plan: Mend (0 of 2 done)", "  ☐ Look", "  ☐ Mend it"),
+        "Plan approved: Mend",
+        *("Plan: Mend (1 of 2 done)", "  ☑ Look"),
+        *("Plan: Mend (1 of 1 done)", "  ☑ Look"),
+    ]
+
+
 def test_what_is_said_and_what_is_done_stand_apart() -> None:
     call = called("a", "files/read", path="a.py")
     assert seen(

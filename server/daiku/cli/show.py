@@ -71,6 +71,7 @@ class Show:
         self._tools = ToolLines(terminal, self._tool_line)
         self._section: Section = ""
         self._silent = False
+        self._plans: dict[str, Plan] = {}
 
     def __call__(self, chunk: Chunk) -> None:
         """Show one chunk."""
@@ -216,11 +217,20 @@ class Show:
     # -- plan and spinner ------------------------------------------------------------------
 
     def _plan(self, plan: Plan) -> None:
+        """A plan in full once, then what has changed of it."""
+        known = self._plans.get(plan.plan_id)
+        self._plans[plan.plan_id] = plan
+        before = {step.step_id: (step.name, step.status) for step in known.steps} if known is not None else {}
+        steps = [step for step in plan.steps if before.pop(step.step_id, None) != (step.name, step.status)]
+        if known is not None and not steps and not before:
+            if plan.status == "approved" != known.status:
+                self._tool_line(self._terminal.paint(say("plan.approved", name=safe(plan.name)), "bold"))
+            return
         done, total = plan.progress()
         self._tool_line(
             self._terminal.paint(say("plan.progress", name=safe(plan.name), done=done, all=total), "bold")
         )
-        for step in plan.steps:
+        for step in plan.steps if before else steps:  # where one is gone the rest is shown whole
             mark = MARKS[step.status]
             text = f"  {mark} {clip(safe(step.name), self._terminal.width - 6)}"
             self._tool_line(self._terminal.paint(text, "dim") if step.status == "completed" else text)

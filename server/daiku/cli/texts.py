@@ -130,6 +130,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "usage.cached": (" ({cached} cached)", "（キャッシュ {cached}）"),
     "go_on": ("go on: daiku run --session {session} …", "続ける: daiku run --session {session} …"),
     "resume_with": ("go on: daiku resume {run}", "再開: daiku resume {run}"),
+    "plan.approved": ("Plan approved: {name}", "計画を承認: {name}"),
     "plan.progress": ("Plan: {name} ({done} of {all} done)", "計画: {name}（{all} のうち {done} 完了）"),
     # approvals and questions
     "approve.read": ("Show the model this file?", "このファイルをモデルに見せますか？"),
