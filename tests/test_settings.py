@@ -279,6 +279,7 @@ FORBIDDEN = [
     '[work.labels]\ntodo = "x"',
     "[limits]\nmax_rounds = 0",
     "[limits]\nmax_rounds = 500",
+    "[limits]\nmax_replans = 3",
     "[guardrails]\nsimilarity_block = 0.9",
     '[playbook]\nlearn = "auto"',
 ]
@@ -311,6 +312,7 @@ def test_a_trusted_workspace_can_set_the_same(environ: dict[str, str], workspace
         ('[sandbox]\nmode = "strict"', "sandbox.mode", "strict"),
         ("[limits]\nmax_rounds = 5", "limits.max_rounds", 5),
         ("[limits]\nmax_cost = 0.5", "limits.max_cost", 0.5),
+        ("[limits]\nmax_repairs = 0", "limits.max_repairs", 0),
         ("[guardrails]\nsimilarity_warn = 0.1", "guardrails.similarity_warn", 0.1),
         ('[playbook]\nlearn = "off"', "playbook.learn", "off"),
         ('[llm]\nmodel = "openai/gpt-4o"', "llm.model", "openai/gpt-4o"),

@@ -798,6 +798,9 @@ export interface RunLimits {
   maxToolErrors: number;
   maxRepeats: number;
   maxActions: number;
+  maxRepairs: number;
+  maxReplans: number;
+  maxVerifications: number;
 }
 
 /** Where a run stops by itself; 0 is no limit (X.24). */
@@ -809,6 +812,9 @@ export interface RunLimitsInput {
   maxToolErrors?: number;
   maxRepeats?: number;
   maxActions?: number;
+  maxRepairs?: number;
+  maxReplans?: number;
+  maxVerifications?: number;
 }
 
 export interface RunRef {

@@ -50,7 +50,10 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
     prompt: "Hello",
     mode: "act",
     model: "lab",
-    limits: { maxRounds: 50, maxTokens: 0, maxCost: 0, maxSeconds: 0, maxToolErrors: 3, maxRepeats: 3, maxActions: 50 },
+    limits: {
+      ...{ maxRounds: 50, maxTokens: 0, maxCost: 0, maxSeconds: 0, maxToolErrors: 3, maxRepeats: 3, maxActions: 50 },
+      ...{ maxRepairs: 2, maxReplans: 2, maxVerifications: 2 },
+    },
     context: [],
     images: [],
     calls: [],

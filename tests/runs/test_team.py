@@ -27,7 +27,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.handovers import Brief
 from daiku.domain.plans import Plan, Step
-from daiku.domain.runs import ApprovalMode, RunResult
+from daiku.domain.runs import ApprovalMode, RunLimits, RunResult
 from daiku.runs import RunRequest
 from daiku.runs.replay import replay
 from tests.runs.playing import Watch, make_app
@@ -181,6 +181,28 @@ async def test_repair_is_bounded_then_the_rest_is_planned_anew_and_what_is_done_
     assert commands(watch).count("false") == 3  # once, and after each of two repairs
     assert (folder / "project/a.txt").exists()
     await app.aclose()
+
+
+@pytest.mark.parametrize(("repairs", "replans"), [(0, 0), (1, 0), (0, 1)])
+async def test_how_often_it_is_tried_again_is_the_persons_choice(
+    folder: Path, repairs: int, replans: int
+) -> None:
+    app = make_app(
+        folder,
+        by(PLANNER, calls=[propose(step("Do it", "false"))], when="The user asked"),
+        by(PLANNER, text="That is the plan.", when="draft"),
+        NOTHING_TO_LOOK_UP,
+        by(CODER, text="No change: all done!"),
+        RUNS_NOTHING,
+        reported("All is done."),
+    )
+    watch = Watch()
+    limits = RunLimits(max_repairs=repairs, max_replans=replans)
+    await app.runs.run(RunRequest("go", agent="team", approvals="all", limits=limits), watch)
+    await app.aclose()
+    assert handed(watch).count("planner") == 1 + replans
+    assert handed(watch).count("coder") == (1 + repairs) * (1 + replans)
+    assert [s.status for s in last_plan(watch).steps] == ["failed"]
 
 
 async def test_after_two_plannings_anew_it_ends_with_what_is_missing_said(folder: Path) -> None:

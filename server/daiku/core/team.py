@@ -26,12 +26,6 @@ from daiku.domain.plans import Plan, Step
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolCall
 
-MAX_REPAIRS = 2
-"""How often coder and runner are given a step again whose checks fail; after that it has failed."""
-MAX_REPLANS = 2
-"""How often the rest of the plan is made anew because a step failed (S2P.14, S2P.17)."""
-MAX_VERIFICATIONS = 2
-"""Rounds of work on what the last look at everything finds (S2P.10, S2P.14)."""
 GO_ON, STOP = "Go on", "Stop here"
 OF_THE_STAGE = ("format", "limit", "tool", "guardrail", "handoff_depth", "context_overflow", "content_filter")
 """Failures of one stage that another attempt may not have."""
@@ -122,7 +116,7 @@ def _next(state: State, approvals: ApprovalMode) -> Do | End:
     if (only := _only(state, plan)) is not None:
         settled = only.status == "completed" or (only.status == "failed" and _begins(log, only))
         return End() if settled else _move(only, "in_progress", f"Step {_number(plan, only)}: {only.name}")
-    if any(s.status == "failed" for s in plan.steps) and _replans(state, log) < MAX_REPLANS:
+    if any(s.status == "failed" for s in plan.steps) and _replans(state, log) < state.limits.max_replans:
         return _replan(state, plan, log)
     if (apart := at_once(plan, log, approvals, _with_words(state, _asked(state, plan)))) is not None:
         return Do(TOOL, apart, "Steps that do not wait for one another: their coders work at once.")
@@ -201,10 +195,11 @@ def _attempt(state: State, step: Step, here: tuple[Taken, ...], attempts: int) -
     if not problems:
         return _move(step, "completed", f"“{step.name}” is done.")
     told = "\n\n".join(problems)
-    if attempts <= MAX_REPAIRS:
+    most = state.limits.max_repairs
+    if attempts <= most:
         request = f"{_with_words(state, state.prompt)}\n\nThis step is not done yet. Put right what fails:\n\n{told}"
-        return _hand("coder", request, f"Repair {attempts} of {MAX_REPAIRS} of “{step.name}”.")
-    return _move(step, "failed", f"“{step.name}” failed after {MAX_REPAIRS} repairs.")
+        return _hand("coder", request, f"Repair {attempts} of {most} of “{step.name}”.")
+    return _move(step, "failed", f"“{step.name}” failed after {most} repairs.")
 
 
 def _problems(state: State, step: Step, coder: Taken, runner: Taken | None) -> list[str]:
@@ -257,10 +252,11 @@ def _verify(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do | End:
     changed = not rounds or (
         now[0].back is not None and now[0].back.deeds is not None and now[0].back.deeds.files
     )
-    if problems and changed and rounds < MAX_VERIFICATIONS and state.done.files:
+    most = state.limits.max_verifications
+    if problems and changed and rounds < most and state.done.files:
         told = "\n\n".join(problems)
         request = f"{state.prompt}\n\nThe work is not finished yet. Put right what is left:\n\n{told}"
-        return _hand("coder", request, f"Left to do, round {rounds + 1} of {MAX_VERIFICATIONS}.")
+        return _hand("coder", request, f"Left to do, round {rounds + 1} of {most}.")
     return _hand("reporter", state.prompt or plan.goal, "The reporter writes the report.")
 
 

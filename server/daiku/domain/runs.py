@@ -29,6 +29,12 @@ class RunLimits(Wire):
     """How often the same thing may come again, with nothing new, before the run ends."""
     max_actions: int = Field(default=50, ge=0)
     """Calls that one reply may make; those after them are not carried out (C4.7)."""
+    max_repairs: int = Field(default=2, ge=0)
+    """How often a step whose checks fail is worked again before it has failed; 0: not once."""
+    max_replans: int = Field(default=2, ge=0)
+    """How often the rest of a plan is made anew because a step failed (S2P.14, S2P.17); 0: not once."""
+    max_verifications: int = Field(default=2, ge=0)
+    """Rounds of work on what the last look at everything finds (S2P.10, S2P.14); 0: it is only told."""
 
 
 class Position(Wire):

@@ -24,7 +24,13 @@ STRICTNESS: dict[str, tuple[JsonValue, ...]] = {
     "playbook.enabled": (True, False),
 }
 """From loose to strict: an untrusted file may only move to the right."""
-LOWER_IS_STRICTER = ("guardrails.similarity_warn", "guardrails.similarity_block")
+LOWER_IS_STRICTER = (
+    "guardrails.similarity_warn",
+    "guardrails.similarity_block",
+    "limits.max_repairs",
+    "limits.max_replans",
+    "limits.max_verifications",
+)
 ADDED_TO = ("approvals.commands_deny", "guardrails.regex_blocks")
 """Lists where more is stricter: what the file says comes on top."""
 HARMLESS = (
