@@ -8,6 +8,8 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -241,6 +243,38 @@ async def test_cancelling_leaves_no_copy_behind(tmp_path: Path) -> None:
     assert (await task).status == "cancelled"
     assert [c.type for c in world.seen].count("run_finished") == 3
     await app.aclose()
+    assert world.left_behind() == []
+
+
+@pytest.mark.parametrize(("seconds", "gone"), [(0.4, True), (4, False)])
+def test_what_a_killed_process_left_running_in_a_copy_is_waited_for(
+    tmp_path: Path, seconds: float, gone: bool
+) -> None:
+    world = World(tmp_path)
+    folder = world.home / "worktrees"
+    place = folder / "wt_1"
+    place.mkdir(parents=True)
+    place.with_suffix(".of").write_text(str(world.root))
+    busy = """
+import contextlib, pathlib, sys, time
+end = time.time() + float(sys.argv[2])
+while time.time() < end:
+    with contextlib.suppress(OSError):
+        p = pathlib.Path(sys.argv[1]) / "deep"
+        p.mkdir(parents=True, exist_ok=True)
+        (p / "a").touch()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", busy, str(place), str(seconds)], stderr=subprocess.DEVNULL
+    ) as orphan:
+        while not (place / "deep").exists():
+            time.sleep(0.01)
+        sweep(folder)
+        assert gone is not place.with_suffix(".of").exists(), (
+            "what is still there is noted for the next start"
+        )
+        orphan.kill()
+    sweep(folder)
     assert world.left_behind() == []
 
 

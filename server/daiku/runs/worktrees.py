@@ -45,6 +45,8 @@ AGAIN, BACK = ":again", ":back"
 """Behind a call's id: the run that does a piece again here; the one that brings its patch back."""
 OLD = 3600.0
 """Seconds after which a scratch file is nobody's any more."""
+OUTLIVE, SETTLE = 0.4, 0.1
+"""Seconds that the programs of a killed process are given to end, and for which its copy has to stay away then."""
 LOST = "its copy of the project was lost in a restart"
 
 
@@ -242,17 +244,16 @@ def _note(place: Path) -> Path:
 
 async def _away(tree: Worktree, lock: SessionLock) -> None:
     await remove(tree)
-    await asyncio.to_thread(_forget, tree.place, tree.base.top)
+    await asyncio.to_thread(_forget, tree.place, tree.base.top, lock)
+
+
+def _forget(place: Path, top: Path, lock: SessionLock, settle: float = 0.0) -> None:
+    """Take a copy away with all that is noted of it; where that does not work the next start tries again."""
+    gone = [discard(place, top, settle=settle), discard(place.with_suffix(".kept"), top)]
     lock.release()
-    with suppress(OSError):
-        tree.place.with_suffix(".lock").unlink()
-
-
-def _forget(place: Path, top: Path) -> None:
-    discard(place, top)
-    discard(place.with_suffix(".kept"), top)
-    for suffix in (".diff", ".of"):
-        place.with_suffix(suffix).unlink(missing_ok=True)
+    for suffix in (".diff", ".of", ".lock") if all(gone) else ():
+        with suppress(OSError):
+            place.with_suffix(suffix).unlink()
 
 
 def sweep(folder: Path) -> None:
@@ -261,11 +262,18 @@ def sweep(folder: Path) -> None:
         with suppress(OSError):
             if time.time() - index.stat().st_mtime > OLD:
                 index.unlink()
-    for note in folder.glob("*.of"):
-        place = note.with_suffix("")
-        lock = SessionLock(place.with_suffix(".lock"))
+    left = {note: SessionLock(note.with_suffix(".lock")) for note in folder.glob("*.of")}
+    ours = {note: lock for note, lock in left.items() if _taken(lock)}
+    if ours:
+        time.sleep(OUTLIVE)
+    for note, lock in ours.items():
         with suppress(OSError, ValueError):
-            if lock.acquire():
-                _forget(place, Path(note.read_text("utf-8")))
-                place.with_suffix(".lock").unlink(missing_ok=True)
+            _forget(note.with_suffix(""), Path(note.read_text("utf-8")), lock, SETTLE)
         lock.release()
+
+
+def _taken(lock: SessionLock) -> bool:
+    try:
+        return lock.acquire()
+    except OSError:
+        return False

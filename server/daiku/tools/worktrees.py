@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import time
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from daiku.tools.git import Repository, repository
 
 LARGEST = 2_000_000
 """Characters of a change that is brought back as one patch."""
+PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
+"""Seconds between attempts to take a folder away."""
 IDENTITY = {
     "GIT_AUTHOR_NAME": "Daiku",
     "GIT_AUTHOR_EMAIL": "daiku@localhost",
@@ -153,9 +156,17 @@ async def remove(tree: Worktree) -> None:
     await asyncio.to_thread(discard, place, tree.base.top)
 
 
-def discard(place: Path, top: Path) -> None:
-    """Take away a copy of the repository at `top` without git: its folder, and what the repository notes of it."""
-    shutil.rmtree(place, ignore_errors=True)
+def discard(place: Path, top: Path, *, settle: float = 0.0) -> bool:
+    """Take away a copy of the repository at `top` without git: its folder, and what the repository notes of it.
+    Whether it is gone. A program whose parent was killed may still be writing there: it is waited for, and
+    the folder has to stay away for `settle` seconds."""
+    for pause in PAUSES:
+        shutil.rmtree(place, ignore_errors=True)
+        if not place.exists():
+            time.sleep(settle)
+        if not place.exists():
+            break
+        time.sleep(pause)
     notes = _common(top) / "worktrees"
     for note in notes.iterdir() if notes.is_dir() else ():
         with suppress(OSError):
@@ -163,6 +174,7 @@ def discard(place: Path, top: Path) -> None:
                 shutil.rmtree(note, ignore_errors=True)
     with suppress(OSError):
         notes.rmdir()  # git makes it anew; it stays where somebody else's are
+    return not place.exists()
 
 
 def _common(top: Path) -> Path:
