@@ -37,6 +37,7 @@ export interface ApprovalAsked {
   why: string;
   callId: string;
   remember: string;
+  fromServer: boolean;
   hunks: number;
 }
 
@@ -44,6 +45,7 @@ export interface ApprovalGiven {
   approvalId: string;
   decision: "allow_once" | "allow_always" | "reject_once" | "reject_always";
   feedback?: string;
+  unattended: boolean;
   hunks?: number[];
 }
 
@@ -479,11 +481,13 @@ export interface InputAsked {
   question: string;
   choices: string[];
   callId: string;
+  fromServer: boolean;
 }
 
 export interface InputGiven {
   inputId: string;
   text: string;
+  unattended: boolean;
 }
 
 /** A command (or a call of another program's tool) that ran after a checkpoint: its effects stay. */
@@ -1052,6 +1056,7 @@ export interface ToolResponded {
   data?: JsonObject;
   images: ToolImage[];
   untrusted: boolean;
+  outcome: "done" | "failed" | "denied" | "rejected" | "unattended" | "interrupted" | "cancelled" | "not_run";
 }
 
 export interface ToolsResult {

@@ -151,7 +151,7 @@ def test_the_last_words_need_every_change_made_and_nothing_worse() -> None:
     assert closing.text == MADE
     assert CODE.go_on((*ASKED, reply, ok[0])) is None
     assert CODE.go_on((*ASKED, reply, ok[0], ok[1].model_copy(update={"ok": False}))) is None
-    worse = ok[1].model_copy(update={"text": "New problems in the editor since this edit (1 error):\n…"})
+    worse = ok[1].model_copy(update={"new_problems": 1})
     assert CODE.go_on((*ASKED, reply, ok[0], worse)) is None
     assert CODE.go_on((*ASKED, reply, *ok, UserMessage(text="Wait."))) is None
 

@@ -68,7 +68,7 @@ def test_without_the_value_it_is_not_run_and_nothing_after_it(came: tuple[Event,
     command = decide(after(*came, calls=calls), RULES)
     assert isinstance(command, Refuse)
     assert f'"{target}" cannot be resolved' in command.why
-    refused = ToolResponded(id="c2", tool="files/read", ok=False, result=command.why)
+    refused = ToolResponded(id="c2", tool="files/read", ok=False, outcome=command.outcome, result=command.why)
     then = decide(after(*came, refused, calls=calls), RULES)
     assert isinstance(then, Refuse)
     assert then.call == last

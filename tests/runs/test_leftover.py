@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from daiku.core.decide import INTERRUPTED
 from daiku.domain.events import Checkpointed, Chunk, Event, ToolCalled, ToolResponded, encode_event
-from daiku.domain.tools import Effect
-from daiku.runs.ending import CANCELLED
+from daiku.domain.tools import Effect, Outcome
 from daiku.runs.leftover import irrevocable
 
 EFFECTS: dict[str, Effect] = {
@@ -30,8 +28,10 @@ def answered(id_: str, tool: str, *, ok: bool = True, took: int = 5, **data: Any
     return ToolResponded(id=id_, tool=tool, ok=ok, result="", duration_ms=took, data=data or None)
 
 
-def ended(id_: str, why: str) -> ToolResponded:
-    return ToolResponded(id=id_, tool="shell/run", ok=False, result=why)
+def ended(id_: str, outcome: Outcome, took: int = 0) -> ToolResponded:
+    return ToolResponded(
+        id=id_, tool="shell/run", ok=False, outcome=outcome, result=f"It says {outcome}.", duration_ms=took
+    )
 
 
 def told(*events: Event | tuple[Event, str]) -> list[tuple[str, int | None]]:
@@ -82,13 +82,13 @@ def test_what_was_refused_did_nothing_and_what_was_interrupted_may_have() -> Non
     assert told(
         POINT,
         called("1", "shell/run", command="rejected by the person"),
-        answered("1", "shell/run", ok=False, took=0),
+        ended("1", "rejected", took=5),
         called("2", "shell/run", command="refused by the sandbox"),
         answered("2", "shell/run", ok=False, exitCode=126, durationMs=0),
         called("3", "shell/run", command="interrupted"),
-        ended("3", INTERRUPTED),
+        ended("3", "interrupted"),
         called("4", "shell/run", command="cancelled"),
-        ended("4", CANCELLED),
+        ended("4", "cancelled"),
         called("5", "shell/run", command="cut short"),
     ) == [("interrupted", None), ("cancelled", None), ("cut short", None)]
 

@@ -12,7 +12,6 @@ from daiku.agents.telling import fenced, happened, step_line
 from daiku.core.applypatch import is_apply_patch
 from daiku.core.blocks import has_blocks
 from daiku.core.cut import cut_middle
-from daiku.core.diagnostics import NEW_PROBLEMS
 from daiku.core.fileblocks import parse_file_blocks
 from daiku.core.parse import Unreadable
 from daiku.core.patch import parse_patch, paths_of
@@ -162,7 +161,7 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
     answers = [m for m in here if isinstance(m, ToolMessage) and m.call_id in ids]
     if len(answers) != len(ids) or here[-1] is spoke:
         return None
-    if not all(m.ok and NEW_PROBLEMS not in m.text for m in answers):
+    if not all(m.ok and not m.new_problems for m in answers):
         return None
     return AssistantMessage(text=MADE)
 

@@ -24,8 +24,6 @@ from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.runs import Listener
 
 LIMIT, NO_APPROVAL = 3, 4
-NOBODY_THERE = "nobody is there"
-"""What the guard says of a call that needs a person when there is none."""
 Asked: TypeAlias = ApprovalAsked | InputAsked
 Start = Callable[[Listener], Awaitable[RunResult]]
 
@@ -114,7 +112,7 @@ def _note(chunk: Chunk, approvals: ApprovalMode, seen: _Seen, asking: asyncio.Qu
             seen.unanswered = seen.unanswered or isinstance(event, ApprovalAsked)
         else:
             asking.put_nowait(event)
-    elif isinstance(event, ToolResponded) and not event.ok and NOBODY_THERE in event.result:
+    elif isinstance(event, ToolResponded) and event.outcome == "unattended":
         seen.unanswered = True
 
 

@@ -51,19 +51,15 @@ def coded_aside(state: State, log: tuple[Taken, ...], step: Step) -> Taken | Non
                 return None
             call = ToolCall(id=key, tool="agent/handoff", args={"agent": "coder", "request": step.name})
             well = back.status == "completed" and not back.problem
-            return Taken(call, well, back.result or back.problem, back)
+            return Taken(call, "done" if well else "failed", back.result or back.problem, back)
     return None
 
 
 def _pieces(taken: Taken) -> list[JsonValue]:
     """The requests of a call that was carried out; none where it was refused."""
     requests = taken.call.args.get("requests") if taken.call.tool == TOOL else None
-    refused = taken.text.startswith(REFUSED)
+    refused = taken.outcome == "not_run"
     return requests if isinstance(requests, list) and not refused else []
-
-
-REFUSED = "Not side by side: "
-"""How the answer begins where no copies of the project could be made."""
 
 
 def _step_of(piece: JsonValue) -> str:

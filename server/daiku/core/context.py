@@ -48,17 +48,19 @@ def summary_message(summary: str, prompt: str = "", plans: Sequence[Plan] = ()) 
     if prompt:
         parts.append(f"The request under way:\n{cut_middle(prompt, PROMPT_SHARE)}")
     opened = [checklist(plan) for plan in plans if plan.status not in ("completed", "failed")]
-    return UserMessage(text="\n\n".join([*parts, *(f"Open plan:\n{text}" for text in opened)]))
+    return UserMessage(
+        text="\n\n".join([*parts, *(f"Open plan:\n{text}" for text in opened)]), kind="summary"
+    )
 
 
 def rules_message(rules: Sequence[RulesText]) -> UserMessage:
     """Rules of folders, verbatim; those of a workspace that the person does not trust as data."""
-    return UserMessage(text="\n\n".join([RULES_HEAD, *(_rules(each) for each in rules)]))
+    return UserMessage(text="\n\n".join([RULES_HEAD, *(_rules(each) for each in rules)]), kind="rules")
 
 
 def is_rules(message: Message) -> bool:
     """True for what `rules_message` made."""
-    return isinstance(message, UserMessage) and message.text.startswith(RULES_HEAD)
+    return isinstance(message, UserMessage) and message.kind == "rules"
 
 
 def _rules(rules: RulesText) -> str:

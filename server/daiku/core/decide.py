@@ -8,14 +8,14 @@ from typing import TypeAlias
 
 from daiku.core.context import rough_tokens
 from daiku.core.guard import Verdict
-from daiku.core.refs import NOT_RUN, refs, why_not_run
+from daiku.core.refs import NOT_RUN_HEAD, refs, why_not_run
 from daiku.core.repetition import stopped
 from daiku.core.state import State
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, InputAsked
 from daiku.domain.messages import AssistantMessage, Message
 from daiku.domain.runs import TerminalStatus
-from daiku.domain.tools import ToolCall, ToolSpec
+from daiku.domain.tools import Outcome, ToolCall, ToolSpec
 
 INTERRUPTED = (
     "This call was interrupted: it started, and how far it got is not known. "
@@ -78,6 +78,8 @@ class Answered:
 
     call: ToolCall
     text: str
+    unattended: bool = False
+    """Nobody was there: the text is not a person's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class Refuse:
 
     call: ToolCall
     why: str
+    outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +154,10 @@ def _next_call(state: State, rules: Rules) -> Command:
     call = state.pending[0]
     spec = rules.spec(call.tool)
     if call.id in state.started:
-        return RunTools((call,)) if spec is not None and spec.resumes else Refuse(call, INTERRUPTED)
+        resumes = spec is not None and spec.resumes
+        return RunTools((call,)) if resumes else Refuse(call, INTERRUPTED, "interrupted")
     if why := _too_many(state, call) or why_not_run(call, state.messages, state.given):
-        return Refuse(call, why)
+        return Refuse(call, why, "not_run")
     if spec is None or call.malformed is not None:
         return RunTools((call,))
     if spec.effect == "ask":
@@ -161,7 +165,7 @@ def _next_call(state: State, rules: Rules) -> Command:
     verdict = rules.verdict(call, state.tainted)
     match verdict.answer:
         case "deny":
-            return Refuse(call, verdict.why)
+            return Refuse(call, verdict.why, "unattended" if verdict.unattended else "denied")
         case "ask":
             return _approval(state, call, verdict)
         case "allow":
@@ -177,15 +181,14 @@ def _too_many(state: State, call: ToolCall) -> str:
     ids = [each.id for each in reply.calls] if reply is not None else []
     if call.id not in ids[most:]:
         return ""
-    return (
-        f"{NOT_RUN}the reply makes {len(ids)} calls, and at most {most} are carried out. Make the rest anew."
-    )
+    return f"{NOT_RUN_HEAD}the reply makes {len(ids)} calls, and at most {most} are carried out. Make the rest anew."
 
 
 def _question(state: State, call: ToolCall) -> Command:
     asked = state.inputs.get(call.id)
     if asked is not None and asked.input_id in state.answers:
-        return Answered(call, state.answers[asked.input_id])
+        given = state.answers[asked.input_id]
+        return Answered(call, given.text, given.unattended)
     return AskPerson(call, asked)
 
 
@@ -197,7 +200,9 @@ def _approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
     if given.decision in ("allow_once", "allow_always"):
         return RunTools((call,))
     said = f" They said: {given.feedback}" if given.feedback else ""
-    return Refuse(call, f"The person rejected this call.{said}")
+    if given.unattended:
+        return Refuse(call, given.feedback or "", "unattended")
+    return Refuse(call, f"The person rejected this call.{said}", "rejected")
 
 
 def _together(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tuple[ToolCall, ...]:

@@ -10,15 +10,13 @@ from dataclasses import dataclass, replace
 
 from daiku.core.align import LineOp, line_ops
 from daiku.core.ports import Diagnostic
+from daiku.domain.base import JsonObject
 from daiku.domain.patches import FileChange
 
 SHOWN = 20
 """Problems that one answer lists."""
 LONGEST = 500
 """Characters of one problem's message."""
-
-NEW_PROBLEMS = "New problems in the editor"
-"""How an answer begins that tells of them."""
 
 _ORDER = ("error", "warning", "info", "hint")
 _NUMBER = re.compile(r"\d+")
@@ -157,12 +155,19 @@ def counted(found: Iterable[Diagnostic]) -> str:
     return ", ".join(f"{counts[s]} {s}{'s' if counts[s] > 1 else ''}" for s in _ORDER if counts[s])
 
 
+def new_problems(data: JsonObject | None) -> int:
+    """How many problems are new since an edit, by the data of its result."""
+    told = data.get("problems") if data is not None else None
+    counts = told.get("new") if isinstance(told, dict) else None
+    return sum(n for n in counts.values() if isinstance(n, int)) if isinstance(counts, dict) else 0
+
+
 def delta_text(change: Delta) -> str:
     """What the model reads of it; empty where nothing changed."""
     fixed = f"{change.fixed} fixed" if change.fixed else ""
     if not change.new:
         return f"Problems in the editor: {fixed}, none new." if fixed else ""
-    head = f"{NEW_PROBLEMS} since this edit ({counted(change.new)}{fixed and f'; {fixed}'}):"
+    head = f"New problems in the editor since this edit ({counted(change.new)}{fixed and f'; {fixed}'}):"
     lines = [problem_line(d) for d in change.new[:SHOWN]]
     more = len(change.new) - SHOWN
     return "\n".join([head, *lines, *([f"… and {more} more"] if more > 0 else [])])

@@ -40,6 +40,8 @@ class Verdict:
     why: str
     kind: ApprovalKind = "command"
     key: str = ""
+    unattended: bool = False
+    """Denied only because nobody is there to be asked."""
 
 
 def _nothing_granted(_key: str) -> Literal["allow", "reject"] | None:
@@ -138,7 +140,7 @@ def _settle(
         return Verdict("deny", "you chose to reject this always", kind, key)
     if sacred:
         if policy.nobody:
-            return Verdict("deny", f"{why}; that needs a person, and nobody is there", kind)
+            return Verdict("deny", f"{why}; that needs a person, and nobody is there", kind, unattended=True)
         return Verdict("ask", why, kind)
     if policy.approval_mode == "all" or (policy.approval_mode == "edits" and kind == "edit"):
         return Verdict("allow", "you granted this for the whole run", kind, key)

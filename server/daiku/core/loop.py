@@ -25,7 +25,7 @@ from daiku.core.decide import (
     decide,
 )
 from daiku.core.gate import open_notice
-from daiku.core.repetition import told
+from daiku.core.repetition import repeated
 from daiku.core.state import CHECKER, Recorder, State, apply
 from daiku.domain.base import long_id
 from daiku.domain.errors import ContextOverflowError, DaikuError, Failure
@@ -111,12 +111,12 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
             await _ask_approval(call, verdict.kind, verdict.why, asked, record, ports)
         case AskPerson(call, asked):
             await _ask_person(call, asked, record, ports)
-        case Answered(call, text):
-            _respond(call, ToolResult(ok=True, text=text), record)
+        case Answered(call, text, unattended):
+            _respond(call, ToolResult(outcome="unattended" if unattended else "done", text=text), record)
         case RunTools(calls):
             await _run_tools(calls, record, ports)
-        case Refuse(call, why):
-            _respond(call, ToolResult(ok=False, text=why), record)
+        case Refuse(call, why, outcome):
+            _respond(call, ToolResult(outcome=outcome, text=why), record)
         case Object(why):
             record(MessageSaid(role="user", text=why, agent=CHECKER))
         case Finish(status, failure):
@@ -295,8 +295,10 @@ def _respond(call: ToolCall, result: ToolResult, record: Recorder) -> None:
 def _answer(response: ToolResponded, record: Recorder, *before: Event) -> None:
     """Record what came of a call, and tell the person too where the model is told that it repeats itself."""
     state = record.state
-    note = told(apply(state, response).trail, state.limits.max_repeats) if len(state.pending) == 1 else ""
-    record(*before, response, *((Notice(level="warning", text=note.removeprefix("Note: ")),) if note else ()))
+    found = (
+        repeated(apply(state, response).trail, state.limits.max_repeats) if len(state.pending) == 1 else ""
+    )
+    record(*before, response, *((Notice(level="warning", text=found),) if found else ()))
 
 
 def _called(call: ToolCall) -> ToolCalled:
@@ -308,6 +310,7 @@ def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolRespo
         id=call.id,
         tool=call.tool,
         ok=result.ok,
+        outcome=result.outcome,
         result=result.text,
         duration_ms=duration_ms,
         data=result.data,

@@ -12,7 +12,7 @@ from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.tools import ToolCall
 
 _TARGET = re.compile(r"[\w-]+(?:\.[^/#]*)?")
-NOT_RUN = "This action was not run: "
+NOT_RUN_HEAD = "This action was not run: "
 
 
 def refs(value: JsonValue) -> Iterator[str]:
@@ -93,9 +93,9 @@ def why_not_run(call: ToolCall, messages: Sequence[Message], given: Sequence[Too
             own = {c.id for c in (*message.calls, *given)}
             for target in refs(call.args):
                 if target.partition(".")[0] in own:
-                    return f'{NOT_RUN}"$ref": "{target}" cannot be resolved: there is no such result.'
-            if any(answer.text.startswith(NOT_RUN) for answer in answers):
-                return f"{NOT_RUN}an earlier action of the list could not be."
+                    return f'{NOT_RUN_HEAD}"$ref": "{target}" cannot be resolved: there is no such result.'
+            if any(answer.outcome == "not_run" for answer in answers):
+                return f"{NOT_RUN_HEAD}an earlier action of the list could not be."
             return ""
         if isinstance(message, ToolMessage):
             answers.append(message)

@@ -165,12 +165,18 @@ def _text(trail: Trail) -> Repetition | None:
 
 
 def told(trail: Trail, limit: int) -> str:
-    """What the model is told as long as it may still get out of the loop; empty where it is in none.
+    """`repeated` as a note to the model."""
+    found = repeated(trail, limit)
+    return f"Note: {found}" if found else ""
+
+
+def repeated(trail: Trail, limit: int) -> str:
+    """What came again, as long as the run may still get out of the loop; empty where it is in none.
     `limit` is the number of repeats that ends the run, 0 for never."""
     found = repetition(trail) if limit else None
     if found is None or not max(1, min(LEAST_TOLD, limit - 1)) <= found.repeats < limit:
         return ""
-    return f"Note: {_described(found)} Change your approach, or say what is in the way."
+    return f"{_described(found)} Change your approach, or say what is in the way."
 
 
 def stopped(trail: Trail, limit: int) -> Failure | None:

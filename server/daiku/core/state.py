@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Never, TypeVar, assert_never
 
 from daiku.core.context import is_rules, render_prompt, rules_message, summary_message, undone_note
+from daiku.core.diagnostics import new_problems
 from daiku.core.evidence import Done, did_begin, did_edit, did_hand_over, did_keep, did_respond, did_undo
 from daiku.core.planning import progress_note
 from daiku.core.refs import filled
@@ -63,7 +64,7 @@ PERSON = "user"
 OUTCOMES = frozenset({"exitCode", "report"})
 """What a result's data hold when the call was carried out, whatever came of it."""
 PROGRESS = "How the plans stand now:\n"
-NOT_RUN = "The run ended before this was carried out."
+NOT_CARRIED_OUT = "The run ended before this was carried out."
 KEPT_REQUEST = 16_000
 """Characters of what a stage was told that a compaction keeps as they are; of more only the request."""
 
@@ -108,7 +109,7 @@ class State(NamedTuple):
     approvals: Mapping[str, ApprovalAsked] = NOTHING
     decisions: Mapping[str, ApprovalGiven] = NOTHING
     inputs: Mapping[str, InputAsked] = NOTHING
-    answers: Mapping[str, str] = NOTHING
+    answers: Mapping[str, InputGiven] = NOTHING
     text: str = ""
     rounds: int = 0
     usage: Usage = Usage()
@@ -168,7 +169,7 @@ def apply(state: State, event: Event) -> State:
         case InputAsked():
             return state._replace(inputs=_with(state.inputs, event.call_id, event))
         case InputGiven():
-            return state._replace(answers=_with(state.answers, event.input_id, event.text))
+            return state._replace(answers=_with(state.answers, event.input_id, event))
         case PlanChanged():
             return state._replace(plans=_with_plan(state.plans, event.plan), plan_touched=True)
         case Compacted():
@@ -228,7 +229,8 @@ def _said(state: State, event: MessageSaid) -> State:
         elif event.agent == CHECKER:
             state = state._replace(objections=state.objections + 1)
         note = told(state.trail, state.limits.max_repeats)
-        said = UserMessage(text=f"{event.text}\n\n{note}" if note else event.text)
+        kind = "checker" if event.agent == CHECKER else "person"
+        said = UserMessage(text=f"{event.text}\n\n{note}" if note else event.text, kind=kind)
         if state.pending:
             return state._replace(held=(*state.held, said))
         return state._replace(messages=(*state.messages, said))
@@ -259,6 +261,8 @@ def _responded(state: State, event: ToolResponded) -> State:
         call_id=event.id,
         tool=event.tool,
         ok=event.ok,
+        outcome=event.outcome,
+        new_problems=new_problems(event.data),
         text="\n\n".join(part for part in (event.result, news, note) if part),
         images=tuple(Image(media_type=i.media_type, data=i.data) for i in event.images),
         untrusted=event.untrusted,
@@ -287,21 +291,19 @@ def _responded(state: State, event: ToolResponded) -> State:
 
 def _judged(state: State, event: ToolResponded) -> tuple[bool, Trail]:
     """Whether the call was carried out, and the trail with it; closed with the reply's last result."""
-    carried_out = _carried_out(state, event)
+    carried_out = _carried_out(event)
     call = next((c for c in state.pending if c.id == event.id), None)
     trail = responded(state.trail, call, event, carried_out=carried_out)
     last = all(c.id == event.id for c in state.pending)
     return carried_out, closed(trail) if last else trail
 
 
-def _carried_out(state: State, event: ToolResponded) -> bool:
+def _carried_out(event: ToolResponded) -> bool:
     """A command that ran and failed is an outcome, a rejection is a decision: neither is a call
     that could not be carried out."""
-    if event.ok or (event.data is not None and not OUTCOMES.isdisjoint(event.data)):
+    if event.outcome in ("done", "rejected") or (event.outcome == "unattended" and event.tool == "user/ask"):
         return True
-    asked = state.approvals.get(event.id)
-    given = state.decisions.get(asked.approval_id) if asked is not None else None
-    return given is not None and given.decision in ("reject_once", "reject_always")
+    return event.data is not None and not OUTCOMES.isdisjoint(event.data)
 
 
 def _used(state: State, event: Used) -> State:
@@ -347,7 +349,7 @@ def _undone(state: State, event: Reviewed | Restored) -> State:
     if not note:
         return state
     paths = [event.path] if isinstance(event, Reviewed) else [file.path for file in event.files]
-    return _told(state._replace(done=did_undo(state.done, paths)), UserMessage(text=note))
+    return _told(state._replace(done=did_undo(state.done, paths)), UserMessage(text=note, kind="note"))
 
 
 def _told(state: State, said: UserMessage) -> State:
@@ -372,7 +374,9 @@ def _settled(state: State) -> State:
     """Every call answered: what was still open is marked as not carried out."""
     if not state.pending and not state.held:
         return state
-    open_calls = tuple(ToolMessage(call_id=c.id, tool=c.tool, ok=False, text=NOT_RUN) for c in state.pending)
+    open_calls = tuple(
+        ToolMessage(call_id=c.id, tool=c.tool, outcome=None, text=NOT_CARRIED_OUT) for c in state.pending
+    )
     return state._replace(
         messages=(*state.messages, *open_calls, *state.held),
         pending=(),

@@ -14,7 +14,7 @@ from daiku.core.parse import Unreadable, read_json
 from daiku.core.planning import find_step, with_status
 from daiku.core.refs import refs, replaced
 from daiku.core.replies import MAX_ACTIONS, ActionReply
-from daiku.core.state import NOT_RUN, State
+from daiku.core.state import State
 from daiku.domain.base import new_id
 from daiku.domain.handovers import TaskReport
 from daiku.domain.messages import ToolMessage
@@ -179,7 +179,7 @@ def progressed(place: Place, run: State) -> Place:
     """The step with its tasks as the run stands that carries them out; an approval of that run counts."""
     plan, step = place
     answers = {
-        task_of(m.call_id): m for m in run.messages if isinstance(m, ToolMessage) and m.text != NOT_RUN
+        task_of(m.call_id): m for m in run.messages if isinstance(m, ToolMessage) and m.outcome is not None
     }
     under_way = {task_of(key) for key in run.started}
     asked = {task_of(call.id) for call in run.pending}

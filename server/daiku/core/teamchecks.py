@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from daiku.core.cut import cut_middle
-from daiku.core.decide import INTERRUPTED
 from daiku.core.evidence import EVERYWHERE, diagnosed_place, plain_command, unproven
 from daiku.core.state import State
 from daiku.core.teamlog import Taken, log_of
@@ -28,7 +27,7 @@ class Do(NamedTuple):
 def unrun(state: State, checks: tuple[str, ...], since: tuple[Taken, ...]) -> Iterator[Do]:
     """The checks that are not shown and were not tried since the last edit of this attempt. One that a
     restart cut short was not tried: to look again does no harm."""
-    tried = {_key(t.call.tool, t.call.args) for t in since if t.text != INTERRUPTED}
+    tried = {_key(t.call.tool, t.call.args) for t in since if t.outcome != "interrupted"}
     for check, _ in unproven(checks, state.done):
         do = check_call(check)
         if _key(do.tool, do.args) not in tried:

@@ -7,16 +7,21 @@ from typing import NamedTuple
 from daiku.core.state import State
 from daiku.domain.events import HandoffEnd
 from daiku.domain.messages import AssistantMessage, ToolMessage
-from daiku.domain.tools import ToolCall
+from daiku.domain.tools import Outcome, ToolCall
 
 
 class Taken(NamedTuple):
     """A call that was answered; `back` is what a nested run handed back for it."""
 
     call: ToolCall
-    ok: bool
+    outcome: Outcome | None
     text: str
     back: HandoffEnd | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call was carried out as asked."""
+        return self.outcome == "done"
 
     @property
     def agent(self) -> str:
@@ -37,7 +42,7 @@ def log_of(state: State) -> tuple[Taken, ...]:
     calls = {call.id: call for m in mine if isinstance(m, AssistantMessage) for call in m.calls}
     backs = {back.call_id: back for back in state.returned}
     return tuple(
-        Taken(calls[m.call_id], m.ok, m.text, backs.get(m.call_id))
+        Taken(calls[m.call_id], m.outcome, m.text, backs.get(m.call_id))
         for m in mine
         if isinstance(m, ToolMessage) and m.call_id in calls
     )

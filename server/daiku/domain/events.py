@@ -9,7 +9,7 @@ from json.encoder import encode_basestring
 from time import time_ns
 from typing import ClassVar, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_core import PydanticSerializationError
 
 from daiku.domain.base import JsonObject, Wire
@@ -20,7 +20,7 @@ from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan
 from daiku.domain.review import Irrevocable, ReviewDecision
 from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
-from daiku.domain.tools import ToolCall, ToolImage
+from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
 
 
 class RunStarted(Wire):
@@ -148,6 +148,9 @@ class ToolResponded(Wire):
     data: JsonObject | None = None
     images: tuple[ToolImage, ...] = ()
     untrusted: bool = False
+    outcome: Outcome = "failed"
+
+    _outcome = model_validator(mode="before")(with_outcome)
 
 
 ApprovalKind = Literal["edit", "command", "network", "mcp", "plan", "read"]
@@ -167,6 +170,8 @@ class ApprovalAsked(Wire):
     why: str
     call_id: str = ""
     remember: str = ""
+    from_server: bool = False
+    """An MCP server needs this itself: no call of a model stands behind it."""
     hunks: int = 0
     """How many hunks of the preview can be chosen from; 0 where it is all or nothing."""
 
@@ -176,6 +181,8 @@ class ApprovalGiven(Wire):
     approval_id: str
     decision: ApprovalDecision
     feedback: str | None = None
+    unattended: bool = False
+    """Nobody was there: this is no person's word."""
     hunks: tuple[int, ...] | None = None
     """Of the previewed edit, only these are wanted (0-based, in the order of the diff); None: all."""
 
@@ -186,12 +193,16 @@ class InputAsked(Wire):
     question: str
     choices: tuple[str, ...] = ()
     call_id: str = ""
+    from_server: bool = False
+    """An MCP server asks, not the model."""
 
 
 class InputGiven(Wire):
     type: ClassVar[str] = "input_given"
     input_id: str
     text: str
+    unattended: bool = False
+    """Nobody was there: this is no person's answer."""
 
 
 class PlanChanged(Wire):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from daiku.domain.base import Frozen, JsonObject, Wire
-from daiku.domain.tools import ToolCall, ToolSpec
+from daiku.domain.tools import Outcome, ToolCall, ToolSpec, with_outcome
 
 
 class Image(Wire):
@@ -24,10 +24,16 @@ PLACE_KEY = "scripted"
 """The key of a place in a script: unlike what other providers keep it holds whatever a role makes of the reply."""
 
 
+UserMessageKind = Literal["person", "rules", "checker", "note", "summary"]
+"""Who speaks: a person (or what a stage was asked to do), the rules of folders, the check of what a run hands
+over, a fact that the model must know, the summary of older messages."""
+
+
 class UserMessage(Frozen):
     role: Literal["user"] = "user"
     text: str
     images: tuple[Image, ...] = ()
+    kind: UserMessageKind = "person"
 
 
 class AssistantMessage(Frozen):
@@ -58,10 +64,16 @@ class ToolMessage(Frozen):
     role: Literal["tool"] = "tool"
     call_id: str
     tool: str
-    ok: bool
+    ok: bool = False
     text: str
     images: tuple[Image, ...] = ()
     untrusted: bool = False
+    outcome: Outcome | None = "failed"
+    """None: the run ended before the call was answered."""
+    new_problems: int = 0
+    """Problems that the editor shows since this edit and did not show before."""
+
+    _outcome = model_validator(mode="before")(with_outcome)
 
 
 Message: TypeAlias = Annotated[UserMessage | AssistantMessage | ToolMessage, Field(discriminator="role")]

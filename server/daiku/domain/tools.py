@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from daiku.domain.base import Frozen, JsonObject, Wire, long_id
 
 Effect = Literal["none", "read", "edit", "command", "network", "mcp", "plan", "ask"]
 """What a tool touches. `none` and `read` change nothing; `plan` and `ask` change only the session."""
+
+
+Outcome = Literal["done", "failed", "denied", "rejected", "unattended", "interrupted", "cancelled", "not_run"]
+"""What came of a call: carried out; tried without success; refused by the guard; refused by a person; nobody
+could be asked; begun and cut off by a restart; cancelled by a person; never begun."""
+
+
+def with_outcome(values: object) -> object:
+    """Fields of an answered call with both `ok` and `outcome`: records of before have no outcome.
+    Raises ValueError where the two contradict each other."""
+    if not isinstance(values, dict):
+        return values
+    fields = cast("dict[str, object]", values)
+    if "outcome" not in fields:
+        return {**fields, "outcome": "done" if fields.get("ok") is True else "failed"}
+    if "ok" not in fields:
+        return {**fields, "ok": fields["outcome"] == "done"}
+    if fields["ok"] is not (fields["outcome"] == "done"):
+        raise ValueError("ok means the outcome done, and nothing else does")
+    return fields
 
 
 class ToolCall(Frozen):
@@ -44,12 +64,16 @@ class ToolImage(Wire):
 class ToolResult(Frozen):
     """What a call came to. `text` is what the model reads; `data` what programs read."""
 
-    ok: bool
+    ok: bool = False
+    """True where the outcome is `done`; either may be given, the other follows."""
     text: str
     data: JsonObject | None = None
     images: tuple[ToolImage, ...] = ()
+    outcome: Outcome = "failed"
     untrusted: bool = False
     """True where the text comes from outside (web, MCP, issue): it can grant nothing."""
+
+    _outcome = model_validator(mode="before")(with_outcome)
 
 
 class ToolSpec(Frozen):

@@ -14,9 +14,6 @@ from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.servers import ConsentQuestion
 from daiku.tools.mcp import Servers
 
-CONSENT = "mcp:"
-"""How the `call_id` begins of what an edge asks by itself, not for a call of the model."""
-
 
 def wants_servers(servers: Servers, agent: Agent, mode: Mode) -> bool:
     """Whether a run of `agent` in `mode` could be offered any of their tools."""
@@ -85,4 +82,5 @@ def _asked(question: ConsentQuestion) -> ApprovalAsked:
         why=question.why,
         call_id=question.key,
         remember=question.remember,
+        from_server=True,
     )

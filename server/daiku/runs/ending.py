@@ -19,7 +19,11 @@ def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
     open_calls = [c for c in state.pending if c.id in state.started]
     closing: list[Event] = [
         ToolResponded(
-            id=c.id, tool=c.tool, ok=False, result=CANCELLED if status == "cancelled" else CUT_SHORT
+            id=c.id,
+            tool=c.tool,
+            ok=False,
+            outcome="cancelled" if status == "cancelled" else "interrupted",
+            result=CANCELLED if status == "cancelled" else CUT_SHORT,
         )
         for c in open_calls
     ]

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from daiku.core.cut import cut_middle
-from daiku.core.decide import INTERRUPTED
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Chunk, ToolCalled, ToolResponded
 from daiku.domain.review import Irrevocable
 from daiku.domain.tools import Effect
-from daiku.runs.ending import CANCELLED, CUT_SHORT
 from daiku.runs.forking import taken
-
-UNSURE = (INTERRUPTED, CANCELLED, CUT_SHORT)
-"""Results of calls that began and did not end by themselves."""
 
 OUTSIDE: tuple[Effect | None, ...] = ("command", "network", "mcp", None)
 """Effects beyond the files that checkpoints keep; None: a tool that is not known here now."""
@@ -56,8 +51,13 @@ def _command(tool: str, args: JsonObject) -> str:
 
 def _ran(end: ToolResponded) -> bool:
     """A call that a person or the guard refused, or whose arguments were wrong, never ran."""
-    if end.result in UNSURE:
-        return True
+    match end.outcome:
+        case "done" | "interrupted" | "cancelled":
+            return True
+        case "denied" | "rejected" | "unattended" | "not_run":
+            return False
+        case "failed":
+            pass
     data = end.data or {}
     if "exitCode" in data:
         return end.ok or data.get("durationMs") != 0

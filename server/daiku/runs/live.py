@@ -45,7 +45,7 @@ from daiku.domain.messages import (
 from daiku.domain.runs import ApprovalMode, RunResult, RunStatus
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.llm.tokens import estimate_request
-from daiku.runs.consenting import CONSENT, Settling, wants_servers
+from daiku.runs.consenting import Settling, wants_servers
 from daiku.runs.given import next_given
 from daiku.runs.purse import Metered, Purse
 from daiku.runs.ruling import Ruling
@@ -349,19 +349,25 @@ class LiveRun:
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
         if self.approvals == "none":
-            return ApprovalGiven(approval_id=asked.approval_id, decision="reject_once", feedback=NOBODY)
+            return ApprovalGiven(
+                approval_id=asked.approval_id, decision="reject_once", feedback=NOBODY, unattended=True
+            )
         return await self._approvals.answer(asked.approval_id)
 
     async def answer(self, asked: InputAsked) -> InputGiven:
         if self.approvals == "none":
-            return InputGiven(input_id=asked.input_id, text=NOBODY_ANSWERS)
+            return InputGiven(input_id=asked.input_id, text=NOBODY_ANSWERS, unattended=True)
         return await self._inputs.answer(asked.input_id)
 
     async def _ask(self, call: ToolCall, question: str, choices: tuple[str, ...]) -> str:
         """A tool's own question in the middle of its call (a server's form)."""
         input_id = long_id("input")
         asked = InputAsked(
-            input_id=input_id, question=question, choices=choices, call_id=f"{CONSENT}{call.id}:{input_id}"
+            input_id=input_id,
+            question=question,
+            choices=choices,
+            call_id=f"{call.id}:{input_id}",
+            from_server=True,
         )
         self.record(asked)
         given = await self.answer(asked)

@@ -44,7 +44,6 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
-from daiku.runs.consenting import CONSENT
 
 
 class Difference(Frozen):
@@ -170,15 +169,15 @@ class _Recorded:
     def _of_an_edge(self, event: Event) -> bool:
         """Asked and answered by an edge (MCP servers), not by the loop for a call."""
         match event:
-            case ApprovalAsked(call_id=call) | InputAsked(call_id=call):
-                return call.startswith(CONSENT)
+            case ApprovalAsked(from_server=by_edge) | InputAsked(from_server=by_edge):
+                return by_edge
             case ApprovalGiven(approval_id=given):
                 mine = (a for a in self._asked.values() if a.approval_id == given)
             case InputGiven(input_id=given):
                 mine = (a for a in self._inputs.values() if a.input_id == given)
             case _:
                 return False
-        return any(asked.call_id.startswith(CONSENT) for asked in mine)
+        return any(asked.from_server for asked in mine)
 
     def _aligned(self, event: Event) -> Event:
         """When something was said while the model was asked is a matter of time, not of decisions."""
@@ -213,12 +212,8 @@ class _Recorded:
         if call.id in self._asked:
             return Verdict("ask", "on record")
         answer = self._answers.get(call.id)
-        at_once = answer is not None and any(
-            isinstance(one, ToolCalled) and one.id == call.id and other is answer
-            for one, other in pairwise(self.events)
-        )
-        if answer is not None and at_once and not answer.ok and answer.data is None:
-            return Verdict("deny", answer.result)
+        if answer is not None and answer.outcome in ("denied", "unattended"):
+            return Verdict("deny", answer.result, unattended=answer.outcome == "unattended")
         return Verdict("allow", "")
 
     def paused(self) -> bool:
@@ -256,6 +251,7 @@ class _Recorded:
             raise _Over
         return ToolResult(
             ok=answer.ok,
+            outcome=answer.outcome,
             text=answer.result,
             data=answer.data,
             images=answer.images,

@@ -11,7 +11,6 @@ from hashlib import sha256
 from daiku.agents.agent import OFFERED, TASK_LOOP, find_agent
 from daiku.agents.tasks import report_request, task_maker, task_reporter, tasks_request
 from daiku.core import tasks
-from daiku.core.aside import REFUSED
 from daiku.core.gate import Missing, missing
 from daiku.core.planning import checklist
 from daiku.core.refs import refs
@@ -105,7 +104,7 @@ class TaskWork:
         works = [self._nested(*piece) for piece in pieces]
         done = await side_by_side(self.parent, self.call, works, only_apart=only_apart)
         if isinstance(done, str):
-            return failed(f"{REFUSED}{done}.")
+            return ToolResult(outcome="not_run", text=f"Not side by side: {done}.")
         lines = [
             _piece(number, work, piece)
             for number, (work, piece) in enumerate(zip(works, done, strict=True), 1)

@@ -9,7 +9,6 @@ from typing import Generic, TypeVar
 
 from daiku.core.state import State
 from daiku.domain.events import ApprovalAsked, Chunk, InputAsked
-from daiku.runs.consenting import CONSENT
 
 T = TypeVar("T")
 
@@ -47,7 +46,7 @@ class Waits(Generic[T]):
 
 def may_be_asked(state: State) -> bool:
     """Whether something of a run may wait for the person's word: a call, or what an edge asks by itself."""
-    edges = (asked for call, asked in state.approvals.items() if call.startswith(CONSENT))
+    edges = (asked for asked in state.approvals.values() if asked.from_server)
     return bool(state.pending) or any(asked.approval_id not in state.decisions for asked in edges)
 
 
@@ -58,7 +57,7 @@ def still_asked(state: State, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         match chunk.event:
             case ApprovalAsked(approval_id=key, call_id=call) if key not in state.decisions:
                 wanted = state.approvals.get(call)
-                if (call in open_ids or call.startswith(CONSENT)) and wanted == chunk.event:
+                if (call in open_ids or chunk.event.from_server) and wanted == chunk.event:
                     yield chunk
             case InputAsked(input_id=key, call_id=call) if key not in state.answers:
                 if call in open_ids:

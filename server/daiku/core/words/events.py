@@ -20,7 +20,7 @@ def localised(event: Event, words: Words) -> Event:
             return event.model_copy(
                 update={"why": words(why), "remember": words(remember), "preview": preview}
             )
-        case InputAsked(question=question) if event.call_id.startswith("mcp:"):  # a server's, not a model's
+        case InputAsked(question=question) if event.from_server:
             return event.model_copy(update={"question": words(question)})
         case _:
             return event
