@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daiku.core.commands import CommandRules, judge, seen, strip_cd
-from daiku.core.guard import Policy, lexically, verdict
+from daiku.core.guard import Policy, lexically, remembered, verdict
 from daiku.core.protected import holds_secrets, why_protected
+from daiku.core.webplaces import read_place, why_local
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import ToolCall, ToolSpec
 
@@ -263,3 +264,70 @@ def test_distrust_never_loosens_a_verdict(
     assert strictness(headless=True) >= plain
     assert strictness(mode="ask") >= plain
     assert strictness(mode="plan") >= plain
+
+
+URL_PIECES = ["http", "https", "file", ":", "//", "/", "@", "user", "pw", "[", "]", "::1", "%25eth0", "x.org", "127.0.0.1", "0x7f.1", "#", "?", "%00",
+              "exa\u2105mple.com", "\uff0e", ":99999", ":-1", ":a", "\\", " ", "\t", "[redacted]", "\ud800", "\u0130", "xn--", "."]  # fmt: skip
+NAMES_OF_ARGS = ["url", "command", "path", "to", "patch", "diff", "edits", "stdin", "network", "sandbox", "query", "content", "message", "uri", "file_path"]  # fmt: skip
+TEXTS = st.one_of(
+    st.text(max_size=40),
+    st.lists(st.sampled_from(URL_PIECES), max_size=8).map("".join),
+    st.lists(st.sampled_from([*PIECES, *HARMLESS, "cd a &&", "rm -rf", "'", "awk"]), max_size=4).map(
+        " ".join
+    ),
+)
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXTS),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.one_of(st.sampled_from(NAMES_OF_ARGS), TEXTS), inner, max_size=3),
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    effect=EFFECTS,
+    args=st.dictionaries(st.one_of(st.sampled_from(NAMES_OF_ARGS), TEXTS), VALUES, max_size=4),
+    approvals=st.sampled_from(["ask", "edits", "all", "none"]),
+    deny=st.sampled_from([(), ("rm",), ("git push", "'")]),
+    tainted=st.booleans(),
+    sandbox=st.sampled_from(["on", "off", "missing", "refused"]),
+)
+@settings(max_examples=500)
+def test_any_arguments_at_all_get_a_verdict_and_never_an_exception(
+    effect: Any, args: Any, approvals: Any, deny: Any, tainted: bool, sandbox: Any
+) -> None:
+    policy = Policy(
+        approvals=ApprovalSettings(commands_deny=deny),
+        approval_mode=approvals,
+        tainted=tainted,
+        sandbox=sandbox,
+        roots=("/w",),
+        home="/home/u",
+    )
+    spec = ToolSpec(name="x/y", description="", parameters={}, effect=effect)
+    given_ = verdict(ToolCall.model_construct(id="c", tool="x/y", args=args), spec, policy)
+    assert given_.answer in ("allow", "ask", "deny")
+    assert given_.why
+    remembered(given_.key)
+
+
+@given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(URL_PIECES), max_size=9).map("".join)))
+@settings(max_examples=500)
+def test_any_text_is_read_as_a_web_address_or_refused_in_words(text: str) -> None:
+    place = read_place(text)
+    assert place if isinstance(place, str) else place.host
+    if not isinstance(place, str):
+        why_local(place)
+        assert "@" not in place.url.split("/", 3)[2]
+
+
+@pytest.mark.parametrize(
+    "url", ["https://user:[redacted]@host/", "http://[::1", "http://x]y/", "http://exa\u2105mple.com/", "http://127.0.0.1:80#@h", "http://x:y/"]
+)  # fmt: skip
+def test_an_address_that_cannot_be_read_is_no_end_of_a_run(url: str) -> None:
+    spec = ToolSpec(name="web/fetch", description="", parameters={}, effect="network")
+    for approvals in ("ask", "edits", "all", "none"):
+        given_ = verdict(ToolCall(tool="web/fetch", args={"url": url}), spec, Policy(approval_mode=approvals))
+        assert given_.why

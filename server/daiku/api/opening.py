@@ -22,7 +22,8 @@ class InitializationOptions(Wire):
     settings: JsonObject | None = None
     client: ClientOffer | None = None
     trusted: bool | None = None
-    """False: the workspace is not trusted, its own settings file may loosen nothing. Absent: trusted."""
+    """False: the workspace is not trusted, its own settings file may loosen nothing. Absent: as in the
+    terminal, only the settings file of a folder that was trusted by `daiku config trust` may."""
 
 
 class ServerOffer(Wire):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from daiku.core.always import memory
 from daiku.core.bash import Script, Simple, Word, read_script
 from daiku.core.catastrophe import Place, moved, why_never, why_never_write
+from daiku.core.dangers import dangers
 from daiku.core.online import wants_network
 from daiku.core.protected import holds_secrets, why_protected
 from daiku.core.readonly import candidates, reads_only
@@ -39,14 +40,14 @@ class CommandRules:
 class Judgement:
     """`answer` before settings and grants: allow = harmless or allowed by the person's list.
 
-    `keys` are what "always" remembers, one for each part that needs a yes; empty = cannot be remembered.
+    `key` is what "always" remembers, the whole line; empty = cannot be remembered.
     `understood`: the whole tree was read. `network`: it wants the network. `protected`: it would change
     protected files. `read_only`: every part only reads. `programs`: what it names to be run.
     """
 
     answer: Answer
     why: str
-    keys: tuple[str, ...] = ()
+    key: str = ""
     understood: bool = False
     network: bool = False
     protected: bool = False
@@ -92,18 +93,19 @@ def judge(command: str, rules: CommandRules) -> Judgement:
     if why := _never(script, every, rules):
         return Judgement("deny", why)
     network = any(wants_network(s.words) for s in every)
+    told = "".join(f"; {danger}" for danger in dangers(every))
     if why := _protected(script, every, rules):
-        return Judgement("ask", why, network=network, protected=True)
+        return Judgement("ask", why + told, network=network, protected=True)
     if script.doubts or not script.commands:
         return Judgement(
             "ask",
-            f"runs a command that needs a look: {next(iter(script.doubts), 'it is empty')}",
+            f"runs a command that needs a look: {next(iter(script.doubts), 'it is empty')}{told}",
             network=network,
         )
-    return _parts(script, rules, network=network)
+    return _parts(script, rules, network=network, told=told, key=memory(command, script, every))
 
 
-def _parts(script: Script, rules: CommandRules, *, network: bool) -> Judgement:
+def _parts(script: Script, rules: CommandRules, *, network: bool, told: str, key: str) -> Judgement:
     open_parts: list[Simple] = []
     all_read = True
     any_secret = False
@@ -116,13 +118,10 @@ def _parts(script: Script, rules: CommandRules, *, network: bool) -> Judgement:
             open_parts.append(part)
     if not open_parts:
         why = "it only reads" if all_read else "your settings allow it"
-        return Judgement(
-            "allow", why, (), understood=True, network=network and not all_read, read_only=all_read
-        )
+        return Judgement("allow", why, understood=True, network=network and not all_read, read_only=all_read)
     names = ", ".join(dict.fromkeys(program(p.words) or "?" for p in open_parts))
-    why = f"runs {names}" + ("; it names a file of secrets" if any_secret else "")
-    keys = tuple(dict.fromkeys(memory(p.words) for p in open_parts))
-    return Judgement("ask", why, () if "" in keys or any_secret else keys, understood=True, network=network)
+    why = f"runs {names}" + ("; it names a file of secrets" if any_secret else "") + told
+    return Judgement("ask", why, "" if any_secret else key, understood=True, network=network)
 
 
 def read_only(command: str, rules: CommandRules) -> bool:

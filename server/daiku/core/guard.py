@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
-from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
 from daiku.core.commands import CommandRules, Judgement, judge, strip_cd
 from daiku.core.protected import holds_secrets, why_content_matters, why_protected
+from daiku.core.webplaces import read_place
 from daiku.domain.config import Answer, ApprovalSettings
 from daiku.domain.events import ApprovalKind
 from daiku.domain.runs import ApprovalMode, Mode
@@ -187,9 +187,16 @@ def _edit(call: ToolCall, policy: Policy) -> Verdict:
 
 def _network(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
     url = call.args.get("url")
-    host = (urlsplit(url).hostname or "") if isinstance(url, str) else ""
-    key = f"network:{host or spec.name}"
-    return _settle("network", policy.approvals.network, key, f"reaches {host or 'the network'}", policy)
+    if not isinstance(url, str):
+        return _settle(
+            "network", policy.approvals.network, f"network:{spec.name}", "reaches the network", policy
+        )
+    place = read_place(url)
+    if isinstance(place, str):  # the tool says so too, and goes nowhere
+        return _settle("network", policy.approvals.network, "", f"reaches the network; {place}", policy)
+    return _settle(
+        "network", policy.approvals.network, f"network:{place.host}", f"reaches {place.host}", policy
+    )
 
 
 def _mcp(spec: ToolSpec, policy: Policy) -> Verdict:
@@ -237,19 +244,14 @@ def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, polic
     if judged.answer == "allow" and told and plain and policy.trusted and not bare:
         return Verdict("allow", judged.why, kind)
     mark = ("network:" if kind == "network" else "") + ("unsandboxed:" if bare else "") + "command:"
-    keys = tuple(mark + key for key in judged.keys) if plain else ()
-    answers = {policy.granted(key) for key in keys}
-    if "reject" in answers:
-        return Verdict("deny", "you chose to reject this always", kind)
+    # The whole line is the key, its folder too: the same words do other things elsewhere.
+    key = f"{mark}{str(call.args.get('command')).strip()}" if plain and judged.key else ""
     why = judged.why
     if kind == "network":
         why = f"{why}, with the network"
     if bare:
         why = f"{why}; there is no sandbox here: it runs with all your rights"
     doubt = "" if judged.understood and not bare else why
-    if answers == {"allow"} and len(keys) > 1 and kind == "command" and policy.trusted:
-        return Verdict("allow", "you chose to allow each part always", kind)
-    key = " && ".join(keys)
     return _settle(kind, setting, key, why, policy, ask=doubt)
 
 
@@ -281,9 +283,9 @@ def remembered(key: str) -> str:
         case "mcp":
             return f"call {rest.partition('#')[0]} as it describes itself now"
         case _:
-            commands = " && ".join(part.rpartition("command:")[2] for part in key.split(" && "))
+            mark, _, command = key.partition("command:")
             network = " with the network" if prefix == "network" else ""
-            return f"run `{commands}`{network}" + (" without a sandbox" if "unsandboxed:" in key else "")
+            return f"run `{command}`{network}" + (" without a sandbox" if "unsandboxed:" in mark else "")
 
 
 # What a call touches, from its arguments alone: a plug-in's tool is checked as ours are.

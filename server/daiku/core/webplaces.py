@@ -40,7 +40,7 @@ def read_place(text: str) -> WebPlace | str:
         return "the address has characters that no address has"
     try:
         parts = urlsplit(text)
-        port = parts.port
+        port, name = parts.port, parts.hostname or ""
     except ValueError:
         return "it is not a web address"
     scheme = parts.scheme.lower()
@@ -48,7 +48,7 @@ def read_place(text: str) -> WebPlace | str:
         return f"only http and https can be fetched, not {scheme or text.partition(':')[0][:20] or 'this'}"
     if "@" in parts.netloc:
         return "an address with a user name or password in it is not fetched"
-    host = _ascii_host(parts.hostname or "")
+    host = _ascii_host(name)
     if not host:
         return "the address has no host that can be read"
     address = _literal(host)

@@ -108,8 +108,9 @@ def prompt(
         if args.uri is not None:
             context += await pointed_at(c, args.uri, args.range, args.diagnostics, look=look)
         # Where nothing may be changed or run, no mode that would try is of use.
-        chosen: Mode = mode if c.offer.trusted else "ask"
-        who = agent if c.offer.trusted else "coordinator"
+        trusted = c.offer.trusted is not False
+        chosen: Mode = mode if trusted else "ask"
+        who = agent if trusted else "coordinator"
         return await _run(c, args, tokens, RunRequest(asked, agent=who, mode=chosen, context=context))
 
     return run

@@ -28,6 +28,7 @@ from daiku.lsp.opening import Json, Offer, read_offer, to_path
 from daiku.lsp.texts import texts
 from daiku.lsp.wire import Refused, Server, invalid
 from daiku.settings import home, load, secrets_of
+from daiku.settings.trusted import is_trusted
 from daiku.tools.disk import DiskWorkspace
 
 log = logging.getLogger(__name__)
@@ -118,22 +119,31 @@ class Connection:
         root = Path(self._folders[0]) if self._folders else None
         loaded = load(
             workspace=root,
-            trusted=self.offer.trusted,
+            trusted=self._settings_trusted(folder, root),
             environ=self._environ,
             editor=_json_object(self._settings),
         )
         start_logging(folder, redactor(secrets_of(loaded.config, self._environ)))
+        # A client with a question of its own about trust asks it there; any other is told the way.
+        way = " (daiku config trust)" if loaded.ignored and self.offer.trusted is None else ""
         for notice in loaded.notices:
-            self.show(WARNING, notice)
+            self.show(WARNING, notice, way)
         return build(
             loaded.config,
             workspace=self.workspace,
             home=folder,
             editor=ClientEditor(self.protocol, self.documents, self.workspace) if self.offer.editor else None,
             bridge=ClientModels(self.protocol) if self.offer.language_model else None,
-            trusted=self.offer.trusted,
+            trusted=self.offer.trusted is not False,
             locale=self.offer.locale,
         )
+
+    def _settings_trusted(self, folder: Path, root: Path | None) -> bool:
+        """Whether the settings file of `root` may loosen anything: the client's word on it, and where
+        it says nothing the person's, from the list of trusted folders in Daiku's home."""
+        if self.offer.trusted is not None:
+            return self.offer.trusted
+        return root is not None and is_trusted(folder, root)
 
     def _disk(self) -> Workspace:
         return DiskWorkspace(tuple(Path(folder) for folder in self._folders))
@@ -176,9 +186,9 @@ class Connection:
 
     # ---- words to the person
 
-    def show(self, kind: int, text: str) -> None:
-        """One line in a message box."""
-        message = " ".join(self.protocol.words(text).split())
+    def show(self, kind: int, text: str, way: str = "") -> None:
+        """One line in a message box; `way` stands behind it as it is."""
+        message = " ".join(self.protocol.words(text).split()) + way
         self.protocol.tell("window/showMessage", {"type": kind, "message": message})
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:

@@ -78,7 +78,8 @@ class Offer:
     folders: tuple[str, ...] = ()
     """Paths of the workspace folders."""
     settings: Json = None
-    trusted: bool = True
+    trusted: bool | None = None
+    """None: the client does not say whether it trusts the workspace."""
     locale: str = "en"
     approvals: bool = False
     language_model: bool = False
@@ -127,6 +128,9 @@ def problems(params: Json) -> list[str]:
 
 
 def _option_problems(options: Mapping[str, Json]) -> list[str]:
+    trusted = options.get("trusted")
+    if trusted is not None and not isinstance(trusted, bool):
+        return [f"initializationOptions.trusted must be true or false, not {_kind(trusted)}"]
     client = options.get("client")
     if client is not None and not isinstance(client, dict):
         return [f"initializationOptions.client must be an object, not {_kind(client)}"]
@@ -155,7 +159,7 @@ def read_offer(params: Mapping[str, Json]) -> Offer:
         process_id=pid if isinstance(pid := params.get("processId"), int) else None,
         folders=_folders(params),
         settings=options.get("settings"),
-        trusted=options.get("trusted") is not False,
+        trusted=trusted if isinstance(trusted := options.get("trusted"), bool) else None,
         locale=locale if isinstance(locale, str) else "en",
         approvals=client.get("approvals") is True,
         language_model=client.get("languageModel") is True,

@@ -59,11 +59,8 @@ class Launch:
         s = self.settings
         if s.url:
             lines = ["Connect to this server and offer its tools:", f"  {_plain(s.url)}"]
-            if urlsplit(s.url).scheme == "http" and urlsplit(s.url).hostname not in (
-                "localhost",
-                "127.0.0.1",
-                "::1",
-            ):
+            scheme, host = _scheme_and_host(s.url)
+            if scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
                 lines.append("without encryption (http)")
             if s.headers:
                 lines.append(f"with the headers {', '.join(map(_plain, sorted(s.headers)))}")
@@ -120,15 +117,23 @@ def expanded(value: str, environ: Mapping[str, str]) -> str:
     return _REFERENCE.sub(lambda found: environ.get(found[1], ""), value)
 
 
+def _scheme_and_host(url: str) -> tuple[str, str]:
+    """Both empty where `url` is no address."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname or ""
+    except ValueError:
+        return "", ""
+
+
 def _problem(settings: MCPServerSettings) -> str:
     name = settings.mcp_server_name
     if not SERVER_NAME.fullmatch(name) or name in RESERVED:
         return "its mcp_server_name must be of letters, digits, `_`, `-` and `.`, and not `mcp`"
     if bool(settings.command) == bool(settings.url):
         return "it needs either a command or a url"
-    if settings.url and (
-        urlsplit(settings.url).scheme not in ("http", "https") or not urlsplit(settings.url).hostname
-    ):
+    scheme, host = _scheme_and_host(settings.url)
+    if settings.url and (scheme not in ("http", "https") or not host):
         return "its url must begin with https:// or http://"
     if settings.command and not settings.command[0].strip():
         return "its command is empty"
