@@ -95,14 +95,20 @@ class ThoughtSplitter:
         self._gap = ""
         self._thoughts = 0
 
+    def plain(self, text: str) -> bool:
+        """Take `text` where all of it is answer, at nearly no cost; False where `feed` has to look at it."""
+        if self._fresh or self._held or self._closing is not None or _SPECIAL.search(text):
+            return False
+        self._said.append(text)
+        if "\n" in text:
+            self._after_lines(text)
+        elif self._blank or self._line:
+            self._within_line(text)
+        return True
+
     def feed(self, text: str) -> Sequence[Piece]:
         """What can be told now."""
-        if not (self._fresh or self._held or self._closing is not None or _SPECIAL.search(text)):
-            self._said.append(text)
-            if "\n" in text:
-                self._after_lines(text)
-            elif self._blank or self._line:
-                self._within_line(text)
+        if self.plain(text):
             return (Piece("answer", text),)
         self._held += text
         return self._pieces(last=False)
@@ -337,6 +343,11 @@ class ThoughtSplitter:
         self._blank, self._info = True, False
 
 
+def may_hold_thoughts(reply: str) -> bool:
+    """False where a look at the whole reply can tell that there is no mark in it."""
+    return _ANY_MARK.search(reply) is not None
+
+
 def split_thoughts(reply: str) -> Split:
     """The answer and the thoughts of a whole reply; a reply without thoughts is its own answer."""
     splitter = ThoughtSplitter()
@@ -359,3 +370,4 @@ _PART = 2000
 """Characters fed at once: what is held back is copied for each line."""
 _PATTERNS = {closer: re.compile(re.escape(closer), re.IGNORECASE) for closer in _CLOSERS}
 _CLOSES_LINE = re.compile(rf"(?:{'|'.join(map(re.escape, _CLOSERS))})(?=[ \t\r]*$)", re.IGNORECASE)
+_ANY_MARK = re.compile("|".join(map(re.escape, (*_PAIRS, *_ANSWERS, *_CLOSERS, *_HARMONY))), re.IGNORECASE)

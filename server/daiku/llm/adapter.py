@@ -23,6 +23,7 @@ from daiku.domain.messages import (
 from daiku.domain.tools import ToolSpec
 from daiku.llm.catalogue import cost, known, normalize_model_name
 from daiku.llm.choice import ModelChoice
+from daiku.llm.heard import heard
 from daiku.llm.provider import Provider
 from daiku.llm.quote import quoted
 from daiku.llm.retry import RetryPolicy, again, wait_before
@@ -142,7 +143,7 @@ class LLMAdapter:
     def _asked(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         protocol = self.settings.tool_protocol
         if protocol == "native" or not request.tools:
-            return self.provider.stream(request)
+            return heard(self.provider.stream(request))
         return Exchange(self.provider, protocol, self.clock.sleep).stream(request)
 
     def _priced(self, reply: Reply, request: ModelRequest) -> Reply:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import cast
 
 from daiku.core.attempts import ATTEMPTS, WAIT
 from daiku.core.codecs import FormatProblem, TextProtocol, decode, encode
@@ -22,6 +21,7 @@ from daiku.domain.messages import (
     Usage,
     UserMessage,
 )
+from daiku.llm.heard import heard
 from daiku.llm.provider import Provider
 
 
@@ -42,7 +42,7 @@ class Exchange:
         for attempt in range(1, ATTEMPTS + 1):
             reply: Reply | None = None
             said = HumanText()
-            pieces = cast("AsyncGenerator[ModelEvent]", self.provider.stream(written))
+            pieces = heard(self.provider.stream(written))
             try:
                 async for event in pieces:
                     match event:
@@ -51,6 +51,9 @@ class Exchange:
                                 yield TextDelta(shown)
                         case Reply():
                             reply = event
+                        case Restarted():
+                            said = HumanText()
+                            yield event
                         case _:
                             yield event
             finally:

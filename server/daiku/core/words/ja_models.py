@@ -21,6 +21,7 @@ MODELS: tuple[tuple[str, str], ...] = (
     ("Asking again.", "もう一度尋ねます。"),
     ("{model} did not keep to the {protocol} protocol in {count} tries.", "{model} は {count} 回とも {protocol} プロトコルを守りませんでした。"),
     ("Choose a model that can use tools, or the other tool_protocol.", "ツールを使えるモデルか、もう一方の tool_protocol を選んでください。"),
+    ("What was shown so far was the model's thinking, not its answer.", "ここまで表示した文は、回答ではなくモデルの思考でした。"),
     # choosing
     ("{service} needs a key and none is set.", "{service} には API キーが必要ですが、設定されていません。"),
     ("Set {name}, or run “Daiku: Set API Key”.", "{name} を設定するか、「Daiku: Set API Key」を実行してください。"),
