@@ -531,7 +531,7 @@ export interface LeftoverPlace {
   count: number;
 }
 
-/** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. */
+/** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. `reminder`: a user's message that is none of a person's, but Daiku's own word to the model. */
 export interface MessageSaid {
   role: "user" | "assistant";
   text: string;
@@ -540,6 +540,7 @@ export interface MessageSaid {
   calls: ToolCall[];
   opaque: JsonObject;
   seen?: number;
+  reminder?: "objection" | "errors" | "rounds" | "last_word" | "unfinished";
 }
 
 /** A model that can be chosen; `id` is `provider/name`. Tokens are 0 where unknown. */
@@ -1012,13 +1013,14 @@ export interface ThinkingPartInput {
   text: string;
 }
 
-/** One call that the model asked for. `tool` is the canonical `namespace/tool`. `malformed` holds the argument text when it was not a JSON object; such a call is answered with an error, never run. */
+/** One call that the model asked for. `tool` is the canonical `namespace/tool`. `malformed` holds the argument text when it was not a JSON object; such a call is answered with an error, never run. `notes` say how its arguments were read where the model wrote them in another way; its result repeats them. */
 export interface ToolCall {
   id: string;
   tool: string;
   args: JsonObject;
   reasoning?: string;
   malformed?: string;
+  notes: string[];
 }
 
 /** The call is under way (or refused: its response follows at once). Never written twice. */

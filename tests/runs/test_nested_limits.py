@@ -43,12 +43,22 @@ async def nested(folder: Path, lines: list[Json], limits: RunLimits) -> tuple[Ru
     return result, watch.chunks
 
 
+REMINDED = "None of your last 3 replies"
+"""What a model is told before its fourth reply where nothing could be carried out."""
+
 LOOPS: dict[str, list[Json]] = {
     "same result": [{"calls": [read("a.txt")]}] * 9,
-    "same failure": [{"calls": [read("marker-missing.txt")]}] * 9,
+    "same failure": [
+        {**({"when": REMINDED} if n == 3 else {}), "calls": [read("marker-missing.txt")]} for n in range(9)
+    ],
     "alternating": [{"calls": [read("a.txt")]}, {"calls": [read("b.txt")]}] * 5,
     "same text": [
-        {"text": "Let me look.", "calls": [{"tool": f"none/marker{n}", "args": {}}]} for n in range(9)
+        {
+            **({"when": REMINDED} if n == 3 else {}),
+            "text": "Let me look.",
+            "calls": [{"tool": f"none/marker{n}", "args": {}}],
+        }
+        for n in range(9)
     ],
     "undone edits": [
         {"calls": [edit("marker a", "marker x")]},

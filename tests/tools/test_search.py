@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -83,18 +86,16 @@ async def test_case_path_glob_and_expressions_narrow_and_widen(workspace: Path, 
 
     async def lines(**args: JsonValue) -> list[str]:
         text = (await call(workspace, "search/text", **args)).text
-        return (
-            []
-            if text.startswith("Nothing matches")
-            else sorted(line.partition(": ")[0] for line in text.split("\n"))
-        )
+        hits = [] if text.startswith("Nothing matches") else text.split("\n")
+        return sorted(line.partition(": ")[0] for line in hits if not line.startswith("No line"))
 
     assert await lines(pattern="BETA") == ["src/b.ts:2"]
     assert await lines(pattern="BETA", ignore_case=True, path="src/b.ts") == ["src/b.ts:1", "src/b.ts:2"]
     assert await lines(pattern="beta", glob="*.py") == ["src/a.py:2"]
-    assert await lines(pattern="a.b*c") == ["src/beta[1].txt:1"]
-    assert await lines(pattern="a.b*c", regex=True) == []
-    assert await lines(pattern=r"^def \w+", regex=True) == ["src/a.py:1"]
+    assert await lines(pattern="a.b*c", literal=True) == ["src/beta[1].txt:1"]
+    assert await lines(pattern="a.b*c", regex=False) == ["src/beta[1].txt:1"]
+    assert await lines(pattern=r"^def \w+") == ["src/a.py:1"]
+    assert await lines(pattern=r"^def \w+", literal=True) == []
     assert await lines(pattern="beta", glob="build/**") == []
     assert await lines(pattern="zzz") == []
 
@@ -116,11 +117,58 @@ def test_no_value_of_a_model_stands_as_a_flag_of_its_own() -> None:
     assert not any(flag.startswith(("--pre=", "--hostname-bin")) for flag in flags)
 
 
-async def test_an_unreadable_expression_says_why(workspace: Path, engine: str) -> None:
+async def test_an_unreadable_expression_is_taken_as_plain_text_and_that_is_said(
+    workspace: Path, engine: str
+) -> None:
     write(workspace, **FILES)
-    found = await call(workspace, "search/text", pattern="(", regex=True)
-    assert not found.ok
-    assert "expression" in found.text
+    found = await call(workspace, "search/text", pattern="def alpha(")
+    head, line = found.text.split("\n")
+    assert head.startswith("The pattern is no regular expression")
+    assert head.endswith("was taken as plain text.")
+    assert line == "src/a.py:1: def alpha():"
+
+
+async def test_what_matches_only_as_plain_text_or_in_another_case_is_found_and_said(
+    workspace: Path, engine: str
+) -> None:
+    write(workspace, **{"a.txt": "x = a[0] + b\nClass Alpha\n"})
+    plain = await call(workspace, "search/text", pattern="a[0] + b")
+    assert plain.text.split("\n")[1:] == ["a.txt:1: x = a[0] + b"]
+    assert "as plain text" in plain.text
+    case = await call(workspace, "search/text", pattern="class alpha")
+    assert case.text.split("\n")[1:] == ["a.txt:2: Class Alpha"]
+    assert "upper and lower case" in case.text
+    both = await call(workspace, "search/text", pattern="A[0] +")
+    assert both.text.split("\n")[1:] == ["a.txt:1: x = a[0] + b"]
+    nothing = await call(workspace, "search/text", pattern="a[1] +")
+    assert nothing.text == (
+        "Nothing matches 'a[1] +': neither as a regular expression nor as plain text nor as a regular expression "
+        "in any case nor as plain text in any case."
+    )
+
+
+PATTERNS = [
+    r"class \w+|def \w+", r"def (add|mul)", r"^import ", r"\bself\b", r"return [a-z]+\(", r"TODO|FIXME", r"[A-Z]{3,}",
+    r"\d+\.\d+", r"async def", r"raise \w+Error", r"=> \{", r"interface \w+", r"^\s*#", r"\(\)$", r"https?://",
+    r"'[^']*'", r"0x[0-9a-f]+", r"if .* is None", r"lambda", r"\$\{", r"export (const|function)", r"\.map\(", r"日本",
+    r"==", r"\[\]", r"@\w+", r"\s{8,}\S", r"(?i)error", r"a{2}", r"\\n",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("rg") is None, reason="no ripgrep on this machine")
+@pytest.mark.parametrize("pattern", PATTERNS)
+async def test_a_pattern_finds_what_ripgrep_finds(pattern: str) -> None:
+    root = Path(__file__).parents[1] / "core"
+    told = (await call(root, "search/text", pattern=pattern)).text.split("\n")
+    command = ["rg", "--no-config", "-n", "--no-heading", "--sort=path", f"--regexp={pattern}", "."]
+    run = partial(subprocess.run, command, cwd=root, capture_output=True, text=True, check=False)
+    found = (await asyncio.to_thread(run)).stdout.splitlines()
+    wanted = [line.removeprefix("./").split(":", 2)[:2] for line in found]
+    if not wanted:
+        assert "matches" in told[0]
+        return
+    hits = [line.split(":", 2)[:2] for line in told if not line.startswith("[…")]
+    assert hits == wanted[: search.MAX_HITS]
 
 
 async def test_an_expression_that_never_ends_is_stopped_or_refused(workspace: Path, engine: str) -> None:

@@ -53,7 +53,7 @@ def parse_apply_patch(text: str) -> tuple[FileOp, ...] | Refusal:
         end = next((i for i in range(index + 1, len(body)) if _FILE.fullmatch(body[i])), len(body))
         op = _op(match[1], match[2], body[index + 1 : end])
         if isinstance(op, Refusal):
-            return Refusal(f"{match[2]}: {op.text}")
+            return op.within(match[2])
         ops.append(op)
         index = end
     return tuple(ops) or Refusal("The patch names no file.")

@@ -9,11 +9,12 @@ from typing import TypeAlias
 from daiku.core.context import rough_tokens
 from daiku.core.guard import Verdict
 from daiku.core.refs import NOT_RUN_HEAD, refs, why_not_run
+from daiku.core.reminders import NO_MORE_CALLS, Remind, due, exhausted, reached, unanswered
 from daiku.core.repetition import stopped
 from daiku.core.state import State
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, InputAsked
-from daiku.domain.messages import AssistantMessage, Message
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.runs import TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolSpec
 
@@ -27,6 +28,10 @@ OBJECTIONS = 2
 """How often a run is told that it cannot end like this; after that it has failed."""
 
 
+def _as_written(call: ToolCall) -> ToolCall:
+    return call
+
+
 def _no_objection(_: State) -> str:
     return ""
 
@@ -38,6 +43,8 @@ class Rules:
     spec: Callable[[str], ToolSpec | None]
     verdict: Callable[[ToolCall, bool], Verdict]
     """The guard's word on a call; the flag says that untrusted text is in the conversation."""
+    read: Callable[[ToolCall], ToolCall] = _as_written
+    """The call with its arguments as the tool gets them: what is judged, shown and run is the same."""
     compact_at: int = 0
     tokens: Callable[[Sequence[Message]], int] = rough_tokens
     """About how many tokens a request with these messages takes."""
@@ -106,6 +113,13 @@ class Object:
 
 
 @dataclass(frozen=True, slots=True)
+class Tell:
+    """Tell the model something of Daiku's own before it is asked again."""
+
+    remind: Remind
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """End the run; with `failure` where a limit or an error ended it."""
 
@@ -114,7 +128,7 @@ class Finish:
 
 
 Command: TypeAlias = (
-    AskModel | Compact | AskApproval | AskPerson | Answered | RunTools | Refuse | Object | Finish
+    AskModel | Compact | AskApproval | AskPerson | Answered | RunTools | Refuse | Object | Tell | Finish
 )
 
 
@@ -124,7 +138,7 @@ def decide(state: State, rules: Rules) -> Command:
         return Finish("limit" if state.failure.kind == "limit" else "failed")
     if state.pending:
         return _next_call(state, rules)
-    over = _limit(state)
+    over = _spent(state)
     if over is not None:
         return Finish("limit", over)
     last = state.messages[-1] if state.messages else None
@@ -133,8 +147,12 @@ def decide(state: State, rules: Rules) -> Command:
     circles = stopped(state.trail, state.limits.max_repeats)
     if circles is not None:
         return Finish("limit", circles)
-    if state.rounds >= state.limits.max_rounds > 0:
-        return Finish("limit", _reached("rounds", f"{state.limits.max_rounds} rounds", "max_rounds"))
+    if state.asks_model and (remind := due(state)) is not None:
+        return Tell(remind)
+    if "last_word" not in state.reminders and (over := exhausted(state)) is not None:
+        return Finish("limit", over)
+    if "last_word" in state.reminders and isinstance(last, ToolMessage):
+        return Finish("limit", exhausted(state, before=1))
     if rules.compact_at and state.context_tokens > rules.compact_at and len(state.messages) > 4:
         return Compact()
     return AskModel()
@@ -142,6 +160,15 @@ def decide(state: State, rules: Rules) -> Command:
 
 def _end(state: State, rules: Rules) -> Command:
     """The model has said its last word; what it hands over has to be of use."""
+    if "last_word" in state.reminders:
+        return Finish("limit", exhausted(state, before=1))
+    match unanswered(state) if state.asks_model else None:
+        case Remind() as remind:
+            return Tell(remind)
+        case Failure() as failure:
+            return Finish("failed", failure)
+        case None:
+            pass
     why = rules.objection(state)
     if not why:
         return Finish("completed")
@@ -152,12 +179,15 @@ def _end(state: State, rules: Rules) -> Command:
 
 def _next_call(state: State, rules: Rules) -> Command:
     call = state.pending[0]
+    if "last_word" in state.reminders and call.id not in state.started:
+        return Refuse(call, NO_MORE_CALLS, "not_run")
     spec = rules.spec(call.tool)
     if call.id in state.started:
         resumes = spec is not None and spec.resumes
         return RunTools((call,)) if resumes else Refuse(call, INTERRUPTED, "interrupted")
     if why := _too_many(state, call) or why_not_run(call, state.messages, state.given):
         return Refuse(call, why, "not_run")
+    call = rules.read(call)
     if spec is None or call.malformed is not None:
         return RunTools((call,))
     if spec.effect == "ask":
@@ -216,31 +246,18 @@ def _together(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tu
             break
         if any(refs(call.args)) or _too_many(state, call):  # it may wait for one of these
             break
-        if rules.verdict(call, state.tainted).answer != "allow":
+        meant = rules.read(call)
+        if rules.verdict(meant, state.tainted).answer != "allow":
             break
-        calls.append(call)
+        calls.append(meant)
     return tuple(calls)
 
 
-def _limit(state: State) -> Failure | None:
+def _spent(state: State) -> Failure | None:
     limits, usage = state.limits, state.usage
-    if 0 < limits.max_tool_errors <= state.errors:
-        return _reached(
-            "tool errors",
-            f"{state.errors} replies in a row of which no call could be carried out",
-            "max_tool_errors",
-        )
     tokens = usage.prompt_tokens + usage.completion_tokens
     if 0 < limits.max_tokens <= tokens:
-        return _reached("tokens", f"{tokens} tokens", "max_tokens")
+        return reached("tokens", f"{tokens} tokens", "max_tokens")
     if usage.cost is not None and 0 < limits.max_cost <= usage.cost:
-        return _reached("cost", f"${usage.cost:.4f}", "max_cost")
+        return reached("cost", f"${usage.cost:.4f}", "max_cost")
     return None
-
-
-def _reached(name: str, value: str, setting: str) -> Failure:
-    return Failure(
-        kind="limit",
-        message=f"The limit of {name} was reached ({value}).",
-        hint=f"Raise limits.{setting}, or go on with a new request.",
-    )

@@ -26,7 +26,7 @@ def apply_edits(text: str, edits: Sequence[SearchReplace]) -> str | Refusal:
     for number, edit in enumerate(edits, 1):
         changed = _apply(new, edit)
         if isinstance(changed, Refusal):
-            return changed if len(edits) == 1 else Refusal(f"Edit {number} of {len(edits)}: {changed.text}")
+            return changed if len(edits) == 1 else changed.within(f"Edit {number} of {len(edits)}")
         new = changed
     if new == text:
         return Refusal("The edits change nothing: the file is already as it should become.")

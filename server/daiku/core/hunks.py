@@ -80,7 +80,7 @@ def apply_hunks(text: str, hunks: Sequence[Hunk]) -> str | Refusal:
 
 
 def _at(refusal: Refusal, number: int, hunks: Sequence[Hunk]) -> Refusal:
-    return refusal if len(hunks) == 1 else Refusal(f"Hunk {number} of {len(hunks)}: {refusal.text}")
+    return refusal if len(hunks) == 1 else refusal.within(f"Hunk {number} of {len(hunks)}")
 
 
 def _in_order(options: Sequence[Sequence[_Place]]) -> list[_Place | None]:

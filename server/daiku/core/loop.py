@@ -22,6 +22,7 @@ from daiku.core.decide import (
     Refuse,
     Rules,
     RunTools,
+    Tell,
     decide,
 )
 from daiku.core.gate import open_notice
@@ -118,7 +119,9 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
         case Refuse(call, why, outcome):
             _respond(call, ToolResult(outcome=outcome, text=why), record)
         case Object(why):
-            record(MessageSaid(role="user", text=why, agent=CHECKER))
+            record(MessageSaid(role="user", text=why, agent=CHECKER, reminder="objection"))
+        case Tell(remind):
+            record(MessageSaid(role="user", text=remind.text, agent=CHECKER, reminder=remind.reminder))
         case Finish(status, failure):
             _finish(status, failure, record)
         case _:
@@ -311,12 +314,17 @@ def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolRespo
         tool=call.tool,
         ok=result.ok,
         outcome=result.outcome,
-        result=result.text,
+        result="\n\n".join([result.text, *_read_as(call)]),
         duration_ms=duration_ms,
         data=result.data,
         images=result.images,
         untrusted=result.untrusted,
     )
+
+
+def _read_as(call: ToolCall) -> tuple[str, ...]:
+    """What the model is told of arguments that it wrote in another tool's words; nothing where it did not."""
+    return (f"Note: {'; '.join(call.notes)}.",) if call.notes else ()
 
 
 def _finish(status: str, failure: Failure | None, record: Recorder) -> None:

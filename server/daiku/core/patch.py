@@ -125,7 +125,7 @@ def _edited(text: str | None, edit: SearchReplace) -> str | Refusal:
 
 def _store(path: str, result: str | Refusal, now: dict[str, str | None]) -> Refusal | None:
     if isinstance(result, Refusal):
-        return Refusal(f"{path}: {result.text}")
+        return result.within(path)
     now[path] = result
     return None
 
@@ -175,7 +175,7 @@ def _delete(diff: FileDiff, now: dict[str, str | None]) -> Refusal | None:
         return Refusal(f"{path}: it cannot be deleted, there is no such file.")
     left = apply_hunks(text, diff.hunks)
     if isinstance(left, Refusal):
-        return Refusal(f"{path}: {left.text}")
+        return left.within(path)
     if diff.hunks and left.strip():
         return Refusal(f"{path}: the diff deletes the file but does not hold all of its lines.")
     now[path] = None

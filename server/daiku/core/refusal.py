@@ -9,13 +9,21 @@ from difflib import SequenceMatcher
 
 _CANDIDATES = 60
 _SHOWN = 12
+SHOWS_LINES = "showsLines"
+"""What the data of a refused edit's result hold where it shows the file's lines: the next try can be right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why nothing was changed, in words that let a model do better."""
+    """Why nothing was changed, in words that let a model do better. `shows_lines`: the words hold lines of the
+    file as they stand, so that the next try can be right."""
 
     text: str
+    shows_lines: bool = False
+
+    def within(self, where: str) -> Refusal:
+        """The same refusal, told of a part of a larger edit."""
+        return Refusal(f"{where}: {self.text}", self.shows_lines)
 
 
 def line_number(text: str, offset: int) -> int:
@@ -53,7 +61,8 @@ def not_found(text: str, wanted: Sequence[str]) -> Refusal:
     last = min(first + max(len(wanted), 1), first + _SHOWN)
     like = "Nearest lines" if matched < len(wanted) else "Only blanks differ, but not alike in all lines"
     return Refusal(
-        f"The text to replace is not in the file. {like}:\n{_numbered(lines, first + 1, last)}{difference}"
+        f"The text to replace is not in the file. {like}:\n{_numbered(lines, first + 1, last)}{difference}",
+        shows_lines=True,
     )
 
 
@@ -63,7 +72,8 @@ def ambiguous(text: str, offsets: Sequence[int], advice: str = "") -> Refusal:
     more = "" if len(offsets) <= 10 else f" and {len(offsets) - 10} more"
     return Refusal(
         f"The text to replace stands in {len(offsets)} places: lines {', '.join(numbers)}{more}. "
-        f"Add lines before or after it until it is the only one{advice}."
+        f"Add lines before or after it until it is the only one{advice}.",
+        shows_lines=True,
     )
 
 

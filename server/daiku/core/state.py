@@ -12,6 +12,7 @@ from daiku.core.diagnostics import new_problems
 from daiku.core.evidence import Done, did_begin, did_edit, did_hand_over, did_keep, did_respond, did_undo
 from daiku.core.planning import progress_note
 from daiku.core.refs import filled
+from daiku.core.refusal import SHOWS_LINES
 from daiku.core.repetition import Trail, closed, edited, replied, responded, told
 from daiku.core.research import gather
 from daiku.domain.events import (
@@ -33,6 +34,7 @@ from daiku.domain.events import (
     MessageSaid,
     Notice,
     PlanChanged,
+    Reminder,
     Restored,
     Reviewed,
     RulesText,
@@ -58,10 +60,10 @@ NOTHING: Mapping[str, Never] = MappingProxyType({})
 UNBOUND: Mapping[str, int] = MappingProxyType({"max_rounds": 0, "max_repeats": 0, "max_tool_errors": 0})
 """Limits that mean a model's turns: what no model is asked for bounds itself."""
 CHECKER = "daiku"
-"""The agent of what a run is told when it cannot end like this."""
+"""The agent of Daiku's own words to the model; what they are for is their `reminder`."""
 PERSON = "user"
 """The agent of what a person says while a run is under way."""
-OUTCOMES = frozenset({"exitCode", "report"})
+OUTCOMES = frozenset({"exitCode", "report", SHOWS_LINES})
 """What a result's data hold when the call was carried out, whatever came of it."""
 PROGRESS = "How the plans stand now:\n"
 NOT_CARRIED_OUT = "The run ended before this was carried out."
@@ -80,12 +82,14 @@ class State(NamedTuple):
     is what it really did, its nested runs included; `research` what it found on the web; `handoffs` are those that are under way (by call)
     and `returned` those that came back, in order; `nested_rounds` are the turns of the latter.
     `progress` is what the model was last told of how the plans stand.
-    `plan_touched` says that a plan was changed in this run. `objections` counts how often the run was told that it cannot end like this. `limits` are what
-    bounds this run (`began` is the place of its request in `messages`, `said` what the person said
+    `plan_touched` says that a plan was changed in this run. `objections` counts how often the run was told that it cannot end like this,
+    `reminders` says what else the model was told by Daiku itself and still holds. `limits` are what
+    bounds this run, `asks_model` is False where its replies are worked out (`began` is the place of its request in `messages`, `said` what the person said
     since), `asked_limits` what was asked for: its nested runs get these.
     """
 
     started_run: bool = False
+    asks_model: bool = True
     prompt: str = ""
     request: str = ""
     mode: Mode = "act"
@@ -99,6 +103,7 @@ class State(NamedTuple):
     returned: tuple[HandoffEnd, ...] = ()
     nested_rounds: int = 0
     objections: int = 0
+    reminders: frozenset[Reminder] = frozenset()
     asked_limits: RunLimits = RunLimits()
     began: int = 0
     said: tuple[str, ...] = ()
@@ -202,6 +207,7 @@ def _begun(state: State, event: RunStarted) -> State:
     settled = _settled(state)
     return State(
         started_run=True,
+        asks_model=not (event.driven or event.calls),
         prompt=event.prompt,
         request=request if len(request) <= KEPT_REQUEST else event.prompt,
         mode=event.mode,
@@ -227,7 +233,7 @@ def _said(state: State, event: MessageSaid) -> State:
         if event.agent == PERSON:  # a word from outside: what comes now is not the same again
             state = state._replace(trail=Trail(), said=(*state.said, event.text))
         elif event.agent == CHECKER:
-            state = state._replace(objections=state.objections + 1)
+            state = _reminded(state, event.reminder or "objection")
         note = told(state.trail, state.limits.max_repeats)
         kind = "checker" if event.agent == CHECKER else "person"
         said = UserMessage(text=f"{event.text}\n\n{note}" if note else event.text, kind=kind)
@@ -241,6 +247,7 @@ def _said(state: State, event: MessageSaid) -> State:
     state = state._replace(trail=replied(state.trail, event.text, calls=bool(event.calls)))
     if event.calls:
         return state._replace(
+            reminders=state.reminders - {"unfinished"},
             messages=before,
             pending=event.calls,
             went_well=False,
@@ -249,6 +256,12 @@ def _said(state: State, event: MessageSaid) -> State:
             rounds=state.rounds + 1,
         )
     return state._replace(messages=(*before, *later), text=event.text, rounds=state.rounds + 1)
+
+
+def _reminded(state: State, reminder: Reminder) -> State:
+    if reminder == "objection":
+        return state._replace(objections=state.objections + 1)
+    return state._replace(reminders=state.reminders | {reminder})
 
 
 def _responded(state: State, event: ToolResponded) -> State:
@@ -283,6 +296,7 @@ def _responded(state: State, event: ToolResponded) -> State:
         pending=pending,
         started=state.started - {event.id},
         errors=state.errors if pending else 0 if went_well else state.errors + 1,
+        reminders=state.reminders - {"errors"} if went_well else state.reminders,
         went_well=went_well,
         trail=trail,
         tainted=state.tainted or event.untrusted,

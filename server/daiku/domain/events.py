@@ -94,12 +94,18 @@ class HandoffEnd(Wire):
     tainted: bool = False
 
 
+Reminder = Literal["objection", "errors", "rounds", "last_word", "unfinished"]
+"""Why Daiku itself speaks to the model: what it hands over cannot be used; its calls fail; its rounds run out; this
+is its last reply; it ended its turn without an answer."""
+
+
 class MessageSaid(Wire):
     """A whole message, durable: a user's (also steering), or a reply that closes its deltas.
 
     `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one
     `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is
-    how many messages the reply was made from: what was said meanwhile comes after it.
+    how many messages the reply was made from: what was said meanwhile comes after it. `reminder`: a
+    user's message that is none of a person's, but Daiku's own word to the model.
     """
 
     type: ClassVar[str] = "message"
@@ -110,6 +116,7 @@ class MessageSaid(Wire):
     calls: tuple[ToolCall, ...] = ()
     opaque: JsonObject = {}
     seen: int | None = None
+    reminder: Reminder | None = None
 
 
 class Delta(Wire):

@@ -20,11 +20,11 @@ ApprovalMode = Literal["ask", "edits", "all", "none"]
 class RunLimits(Wire):
     """Where a run stops by itself; 0 is no limit (X.24)."""
 
-    max_rounds: int = Field(default=50, ge=0)
+    max_rounds: int = Field(default=250, ge=0)
     max_tokens: int = Field(default=0, ge=0)
     max_cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     max_seconds: int = Field(default=0, ge=0)
-    max_tool_errors: int = Field(default=3, ge=0)
+    max_tool_errors: int = Field(default=8, ge=0)
     max_repeats: int = Field(default=3, ge=0)
     """How often the same thing may come again, with nothing new, before the run ends."""
     max_actions: int = Field(default=50, ge=0)

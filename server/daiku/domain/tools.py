@@ -36,7 +36,8 @@ class ToolCall(Frozen):
     """One call that the model asked for.
 
     `tool` is the canonical `namespace/tool`. `malformed` holds the argument text
-    when it was not a JSON object; such a call is answered with an error, never run.
+    when it was not a JSON object; such a call is answered with an error, never run. `notes` say how its
+    arguments were read where the model wrote them in another way; its result repeats them.
     """
 
     id: str = Field(default_factory=lambda: long_id("call"))
@@ -44,6 +45,7 @@ class ToolCall(Frozen):
     args: JsonObject = {}
     reasoning: str | None = None
     malformed: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Action(Frozen):

@@ -132,6 +132,7 @@ class LiveRun:
         self.rules = Rules(
             spec=self._spec,
             verdict=self._verdict,
+            read=wiring.registry.read,
             compact_at=int(self._model.context * COMPACT_SHARE) if self._model else 0,
             tokens=self._tokens,
             objection=self._objection,

@@ -129,7 +129,7 @@ class _Recorded:
         self._replies = deque(_replies(events))
         self._summaries = deque(_summaries(events))
         self._answers = {e.id: e for e in events if isinstance(e, ToolResponded)}
-        self._called = {e.id for e in events if isinstance(e, ToolCalled)}
+        self._called = {e.id: e for e in events if isinstance(e, ToolCalled)}
         self._parallel = {
             e.tool
             for one, other in pairwise(events)
@@ -153,8 +153,10 @@ class _Recorded:
         return tuple(written)
 
     def _from_outside(self, event: Event) -> bool:
-        steered = isinstance(event, MessageSaid) and event.role == "user"
-        return steered or isinstance(event, OUTSIDE) or self._of_an_edge(event)
+        said = (
+            isinstance(event, MessageSaid) and event.role == "user" and event.reminder in (None, "objection")
+        )
+        return said or isinstance(event, OUTSIDE) or self._of_an_edge(event)
 
     def _outside(self) -> list[Event]:
         found: list[Event] = []
@@ -196,7 +198,7 @@ class _Recorded:
 
     @property
     def rules(self) -> Rules:
-        return Rules(spec=self._spec, verdict=self._verdict)
+        return Rules(spec=self._spec, verdict=self._verdict, read=self._read)
 
     def _spec(self, name: str) -> ToolSpec:
         asks = any(isinstance(e, ToolCalled) and e.tool == name and e.id in self._inputs for e in self.events)
@@ -207,6 +209,11 @@ class _Recorded:
             effect="ask" if asks else "edit",
             parallel=name in self._parallel,
         )
+
+    def _read(self, call: ToolCall) -> ToolCall:
+        """The call with the arguments that it was made with then."""
+        made = self._called.get(call.id)
+        return call if made is None else call.model_copy(update={"args": made.args})
 
     def _verdict(self, call: ToolCall, tainted: bool) -> Verdict:
         if call.id in self._asked:

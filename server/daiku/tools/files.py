@@ -18,7 +18,7 @@ from daiku.core.diff import patch_diff, stat
 from daiku.core.edits import apply_edits
 from daiku.core.notebooks import shown
 from daiku.core.patch import WholeFile, build_patch, parse_patch, paths_of
-from daiku.core.refusal import Refusal
+from daiku.core.refusal import SHOWS_LINES, Refusal
 from daiku.domain.errors import DaikuError, StaleVersionError
 from daiku.domain.events import Checkpointed, Edited, Notice
 from daiku.domain.patches import FileChange, FileStat, Patch, SearchReplace
@@ -105,7 +105,7 @@ async def _edit(args: EditArgs, context: ToolContext) -> Patch | Refusal:
         return Refusal(f"There is no file {name}. files/write makes new files.")
     new = await asyncio.to_thread(apply_edits, old, args.edits)
     if isinstance(new, Refusal):
-        return Refusal(f"{name}: {new.text}")
+        return new.within(name)
     return Patch(files=(FileChange(path=name, kind="edit", old=old, new=new),))
 
 
@@ -175,7 +175,7 @@ async def carry_out(
         try:
             patch = await _offer(build, context, desk.offered)
             if isinstance(patch, Refusal):
-                return failed(patch.text)
+                return _refused(patch)
             if context.wanted is None:
                 return await _apply(label, patch, context, desk.seen)
             part = part_of(patch, context.wanted)
@@ -187,6 +187,10 @@ async def carry_out(
         except StaleVersionError as error:
             stale = error.failure.message
     return failed(f"{stale} It changed each of {TRIES} times: read it again, then edit.")
+
+
+def _refused(refusal: Refusal) -> ToolResult:
+    return ToolResult(ok=False, text=refusal.text, data={SHOWS_LINES: True} if refusal.shows_lines else None)
 
 
 async def _offer(

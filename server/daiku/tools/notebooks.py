@@ -22,7 +22,7 @@ async def as_written(patch: Patch, context: ToolContext) -> Patch | Refusal:
     for change in patch.files:
         written = await _written(change, context) if is_notebook(change.path) else change
         if isinstance(written, Refusal):
-            return Refusal(f"{change.path}: {written.text}")
+            return written.within(change.path)
         changes.append(written)
     return Patch(files=tuple(changes))
 

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from daiku.core.arguments import explain, parse_arguments, schema_text, usage
 from daiku.core.cut import OUTPUT_LIMIT, cut_middle
+from daiku.core.dialects import understood
 from daiku.core.jsonargs import mended, problems_of, usage_of
 from daiku.core.toolnames import candidates, nearest, wire_name
 from daiku.domain.base import JsonObject
@@ -140,6 +141,27 @@ class ToolRegistry:
             return tool, parse_arguments(tool.args, call.args)
         except ValidationError as error:
             return _invalid(explain(tool.name, tool.args, error))
+
+    def read(self, call: ToolCall) -> ToolCall:
+        """The call as it will be carried out: under its canonical name, its arguments in our words and as
+        the values that the tool gets, so that whoever judges the call judges what is run. A call that cannot
+        be carried out stays as it is."""
+        loaded = self.get(call.tool)
+        if loaded is None or call.malformed is not None:
+            return call
+        tool = loaded.tool
+        if tool.schema is not None:
+            args = mended(tool.schema, call.args)
+            return call if args == call.args else call.model_copy(update={"args": args})
+        known = frozenset(tool.args.model_fields)
+        meant = understood(tool.name, call.args, known)
+        try:
+            parsed = parse_arguments(tool.args, meant.args)
+        except ValidationError:
+            return call
+        args = parsed.model_dump(mode="json", exclude_unset=True)
+        notes = (*call.notes, *meant.notes)
+        return call.model_copy(update={"tool": tool.name, "args": args, "notes": notes})
 
     async def preview(self, call: ToolCall, context: ToolContext) -> Preview | ToolResult | None:
         """What exactly the call would do, for an approval; None where the tool has nothing to show."""

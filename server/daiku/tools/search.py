@@ -7,7 +7,9 @@ import re
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 from pydantic import Field
@@ -25,6 +27,7 @@ from daiku.tools.walk import files
 
 MAX_HITS = 200
 MAX_SYMBOLS = 60
+MORE = f"[… more than {MAX_HITS} lines match; narrow it with path, glob or a longer pattern …]"
 SECONDS = 30
 _LARGEST = 5_000_000
 _LONG = 400
@@ -33,10 +36,11 @@ _INDEX = TagIndex()
 
 
 class TextArgs(Args):
-    pattern: str = Field(min_length=1)
-    path: str | None = None
+    pattern: str = Field(min_length=1, description="regular expression, or plain text with literal")
+    path: str | None = Field(default=None, description="only in this folder or file")
     glob: str | None = Field(default=None, description="only files that match, such as *.py or src/**")
-    regex: bool = False
+    literal: bool = Field(default=False, description="take the pattern as plain text")
+    regex: bool | None = Field(default=None, description="false means literal")
     ignore_case: bool = False
 
 
@@ -49,37 +53,90 @@ class MapArgs(Args):
 
 
 async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
-    """Lines that match, in the files that the agent may see."""
-    if args.regex and (wrong := _unreadable(args.pattern)):
-        return failed(f"The regular expression cannot be used: {wrong}. Without `regex` it is plain text.")
+    """Lines that match, in the files that the agent may see. What is found nowhere is looked for as plain text
+    and then in any case, and the answer says which of it was found."""
     roots = context.workspace.roots
     places = roots if args.path in (None, "", ".") else (visible(context, args.path or "."),)
     if missing := next((place for place in places if not place.exists()), None):
         return failed(f"There is no file or folder {context.workspace.relative(missing)}.")
-    query = Query(args.pattern, args.regex, args.ignore_case, args.glob or "")
+    literal = args.literal or args.regex is False
+    wrong = "" if literal else _unreadable(args.pattern)
+    tries = _readings(args, literal=literal or bool(wrong))
+    until = asyncio.get_running_loop().time() + SECONDS
+    try:
+        for number, reading in enumerate(tries):
+            found = await _found(reading.query, places, context, until)
+            if found.lines or found.more:
+                return _answered(found, _because(wrong), reading.note if number else "")
+    except ValueError as error:
+        return failed(f"The search cannot be made: {error}")
+    ways = " nor ".join(reading.way for reading in tries)
+    return ToolResult(ok=True, text=f"{_because(wrong)}Nothing matches {args.pattern!r}: neither {ways}.")
+
+
+class _Reading(NamedTuple):
+    """One way to read the pattern: what is looked for, its name, and what is told where it was found only so."""
+
+    query: Query
+    way: str
+    note: str
+
+
+def _readings(args: TextArgs, *, literal: bool) -> tuple[_Reading, ...]:
+    """The ways to read the pattern, the one that was asked for first; each differs from those before."""
+    plain = re.escape(args.pattern) == args.pattern or args.pattern.isalnum()
+    glob = args.glob or ""
+    found: list[_Reading] = []
+    if not literal:
+        query = Query(args.pattern, regex=True, ignore_case=args.ignore_case, glob=glob)
+        found.append(_Reading(query, "as a regular expression", ""))
+    if literal or not plain:
+        query = Query(args.pattern, regex=False, ignore_case=args.ignore_case, glob=glob)
+        note = "No line matches it as a regular expression; these hold it as plain text:"
+        found.append(_Reading(query, "as plain text", note))
+    if not args.ignore_case:
+        note = "No line matches it in this case; these do where upper and lower case count as the same:"
+        found.extend(
+            _Reading(replace(first.query, ignore_case=True), f"{first.way} in any case", note)
+            for first in tuple(found)
+        )
+    return tuple(found)
+
+
+class _Found(NamedTuple):
+    lines: tuple[str, ...]
+    more: str = ""
+
+
+async def _found(query: Query, places: tuple[Path, ...], context: ToolContext, until: float) -> _Found:
+    """The lines that match, as they are told; those found so far when the clock of the event loop shows `until`. Raises ValueError where the search cannot be made."""
+    roots = context.workspace.roots
     program = find_ripgrep(roots)
-    found = ripgrep(program, query, places) if program else _python(query, roots, places)
-    lines: list[str] = []
-    more = ""
+    hits = ripgrep(program, query, places) if program else _python(query, roots, places)
     ignores = {root: Ignores(root) for root in roots}
     hidden: dict[Path, bool] = {}
+    lines: list[str] = []
     try:
-        async with asyncio.timeout(SECONDS), aclosing(found):
-            async for hit in found:
+        async with asyncio.timeout_at(until), aclosing(hits):
+            async for hit in hits:
                 root = root_of(roots, hit.path)
                 if root is None or hidden.setdefault(hit.path, ignores[root].hides(hit.path, folder=False)):
                     continue
                 if len(lines) >= MAX_HITS:
-                    more = f"\n[… more than {MAX_HITS} lines match; narrow it with path, glob or a longer pattern …]"
-                    break
+                    return _Found(tuple(lines), MORE)
                 lines.append(f"{context.workspace.relative(hit.path)}:{hit.line}: {hit.text.strip()[:_LONG]}")
     except TimeoutError:
-        more = f"\n[… stopped after {SECONDS} s; narrow it with path or glob …]"
-    except ValueError as error:
-        return failed(f"The search cannot be made: {error}")
-    if not lines:
-        return ToolResult(ok=True, text=f"Nothing matches {args.pattern!r}.{more}")
-    return ToolResult(ok=True, text="\n".join(lines) + more)
+        return _Found(tuple(lines), f"[… stopped after {SECONDS} s; narrow it with path or glob …]")
+    return _Found(tuple(lines))
+
+
+def _answered(found: _Found, because: str, note: str) -> ToolResult:
+    head = f"{because}{note}".strip()
+    return ToolResult(ok=True, text="\n".join(part for part in (head, *found.lines, found.more) if part))
+
+
+def _because(wrong: str) -> str:
+    return f"The pattern is no regular expression ({wrong}) and was taken as plain text.\n" if wrong else ""
 
 
 def _unreadable(pattern: str) -> str:

@@ -1,0 +1,145 @@
+"""What a model is told while it can still end well: that its calls fail, that its turns run out, that it has no answer yet."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from daiku.core.state import State
+from daiku.domain.errors import Failure
+from daiku.domain.events import Reminder
+from daiku.domain.messages import AssistantMessage, is_own
+
+TOLD_ERRORS = 3
+"""Replies in a row of which no call could be carried out, before the model is told what would be right."""
+ROUNDS_LEFT = 10
+"""So many replies before the last one the model is told that they run out."""
+LEAST_ROUNDS = 5
+"""A run with fewer rounds than this has none to spare for a last word."""
+NO_MORE_CALLS = "This call was not run: the reply before was asked to be the last one, in words."
+
+
+class Remind(NamedTuple):
+    """A word of Daiku's own to the model, and what it is for."""
+
+    reminder: Reminder
+    text: str
+
+
+def rounds_of(state: State) -> int:
+    """Replies of models so far, those of nested runs included."""
+    return state.rounds + state.nested_rounds
+
+
+def exhausted(state: State, *, before: int = 0) -> Failure | None:
+    """Why the run has to end for its turns or its failed calls; `before`: so many rounds earlier."""
+    limits = state.limits
+    if 0 < limits.max_tool_errors <= state.errors:
+        what = f"{state.errors} replies in a row of which no call could be carried out"
+        return reached("tool errors", what, "max_tool_errors")
+    used = rounds_of(state)
+    if limits.max_rounds and used >= limits.max_rounds - before:
+        return reached("rounds", f"{limits.max_rounds} rounds", "max_rounds")
+    return None
+
+
+def reached(name: str, value: str, setting: str) -> Failure:
+    """That a limit of the settings was reached."""
+    return Failure(
+        kind="limit",
+        message=f"The limit of {name} was reached ({value}).",
+        hint=f"Raise limits.{setting}, or go on with a new request.",
+    )
+
+
+def due(state: State) -> Remind | None:
+    """What the model has to be told before it is asked again; None where there is nothing, or it was told."""
+    limits, told = state.limits, state.reminders
+    spare = not limits.max_rounds or limits.max_rounds >= LEAST_ROUNDS
+    last = exhausted(state, before=1) if spare else None
+    if last is not None and "last_word" not in told:
+        return Remind("last_word", _last_word(last))
+    if state.errors >= TOLD_ERRORS and "errors" not in told and limits.max_tool_errors != TOLD_ERRORS:
+        return Remind("errors", _errors(state))
+    left = limits.max_rounds - rounds_of(state)
+    if limits.max_rounds > 2 * ROUNDS_LEFT and left <= ROUNDS_LEFT and "rounds" not in told:
+        return Remind("rounds", _rounds(left))
+    return None
+
+
+def _last_word(why: Failure) -> str:
+    return (
+        f"{why.message} This is your last reply in this run, and no tool is run any more. Say in words what "
+        "was done and what shows it, what is left to do, what is in the way, and how to go on."
+    )
+
+
+def _errors(state: State) -> str:
+    most = state.limits.max_tool_errors
+    bound = f" After {most} the run ends." if most else ""
+    return (
+        f"None of your last {state.errors} replies had a call that could be carried out.{bound} Each result says "
+        "what was wrong and what would be right: read it again, look at the file or the tool's parameters as they "
+        "are now, and make one small call that is certain to fit. If it cannot be done, say why."
+    )
+
+
+def _rounds(left: int) -> str:
+    return (
+        f"{left} replies are left in this run. Finish what is under way, leave the project in a state that works, "
+        "and keep the last reply for what was done and what is left."
+    )
+
+
+def unanswered(state: State) -> Remind | Failure | None:
+    """Where the model ended its turn with nothing, or with what it is about to do: it is asked once to go on,
+    and a second time in a row that is a failure. None where its words are an answer."""
+    last = state.messages[-1] if state.messages else None
+    if not isinstance(last, AssistantMessage) or last.calls or is_own(last) or "last_word" in state.reminders:
+        return None
+    empty = not last.text.strip()
+    if not empty and not promises(last.text):
+        return None
+    if "unfinished" in state.reminders:
+        empty_twice = "The model ended its turn without a word, twice in a row."
+        promised_twice = "The model ended its turn with a promise instead of a result, twice in a row."
+        return Failure(
+            kind="format",
+            message=empty_twice if empty else promised_twice,
+            hint="Ask again, or choose another model.",
+        )
+    begins = (
+        "Your reply was empty." if empty else "You said what you will do next, and your reply made no call."
+    )
+    return Remind(
+        "unfinished",
+        f"{begins} Go on now: make the next call. If everything is done, say what was done; if you stop, say why.",
+    )
+
+
+_ACTS = (
+    "read|look|check|run|open|edit|write|search|start|begin|create|update|implement|fix|add|examine|inspect|explore|find|"
+    "modify|apply|make|change|analy[sz]e|proceed|continue|test|investigate|try|see|refactor|remove|replace|install|review"
+)
+_PROMISE = re.compile(
+    rf"(?:^|[.!:;\n]\s*|\b(?:first|now|next|then|so|okay|ok|great|alright)[,.]?\s+)"
+    rf"(?:i['’]ll|i will|let me|let['’]s|i['’]m going to|i am going to)"
+    rf"(?:\s+(?:now|first|next|then|start by|begin by|go ahead and|quickly|also|just))*\s+(?:{_ACTS})(?:ing)?\b[^?]*$",
+    re.IGNORECASE,
+)
+_PROMISE_JA = re.compile(
+    r"(?:これから|次に|まず|では|それでは|今から)[^。?？\n]*(?:確認|実行|修正|作成|編集|調査|検索|実装|変更|更新|追加|読み|調べ|見|直し|書き)"
+    r"[^。?？\n]{0,8}(?:します|ます|いきます|しましょう)[。.:：…]*\s*$"
+)
+_LATER = re.compile(r"\b(?:if you|once you|when you|should you|let me know|after you)\b", re.IGNORECASE)
+
+
+def promises(text: str) -> bool:
+    """Whether the text ends by saying what its speaker is about to do now, in English or Japanese. What depends
+    on the person ("if you like, I will …") and questions are answers."""
+    end = text.strip().rpartition("\n\n")[2][-400:]
+    sentences = re.split(r"(?<=[.!?。！？])\s+", end)
+    last = sentences[-1] if sentences else ""
+    if _LATER.search(last):
+        return False
+    return _PROMISE.search(last) is not None or _PROMISE_JA.search(last) is not None
