@@ -589,14 +589,16 @@ export interface OriginalResult {
   text?: string;
 }
 
-/** A goal and its steps (R4.31–R4.33). */
+/** A goal and its steps (R4.31–R4.33). `focus`: what the work is about, in a few words. `dropped_checks`: those of unfinished steps that a plan made anew left out. */
 export interface Plan {
   planId: string;
   name: string;
   goal: string;
+  focus: string;
   summary: string;
   status: "draft" | "approved" | "in_progress" | "completed" | "failed";
   steps: Step[];
+  droppedChecks: string[];
 }
 
 export interface PlanChanged {
@@ -923,7 +925,7 @@ export interface SteerParams {
   text: string;
 }
 
-/** A milestone; `acceptance` are commands or diagnostics checks that must pass (R4.28–R4.30). */
+/** A milestone; `acceptance` are commands or diagnostics checks that must pass (R4.28–R4.30). `check_seconds`: how long one of them may take, where limits.check_seconds is not meant. `own_checks`: those of them that a person wrote, which a plan made anew keeps. */
 export interface Step {
   stepId: string;
   name: string;
@@ -931,10 +933,12 @@ export interface Step {
   status: "pending" | "in_progress" | "completed" | "failed";
   dependsOn: string[];
   acceptance: string[];
+  checkSeconds: { [key: string]: number };
+  ownChecks: string[];
   taskList: Task[];
 }
 
-/** A milestone; `acceptance` are commands or diagnostics checks that must pass (R4.28–R4.30). */
+/** A milestone; `acceptance` are commands or diagnostics checks that must pass (R4.28–R4.30). `check_seconds`: how long one of them may take, where limits.check_seconds is not meant. `own_checks`: those of them that a person wrote, which a plan made anew keeps. */
 export interface StepInput {
   stepId?: string;
   name: string;
@@ -942,6 +946,8 @@ export interface StepInput {
   status?: "pending" | "in_progress" | "completed" | "failed";
   dependsOn?: string[];
   acceptance?: string[];
+  checkSeconds?: { [key: string]: number };
+  ownChecks?: string[];
   taskList?: TaskInput[];
 }
 

@@ -28,8 +28,10 @@ export const PLAN: Plan = {
   planId: "plan_00000001",
   name: "Repair the cart",
   goal: "All tests pass",
+  focus: "",
   summary: "",
   status: "draft",
+  droppedChecks: [],
   steps: [
     {
       stepId: "step_00000001",
@@ -38,6 +40,8 @@ export const PLAN: Plan = {
       status: "pending",
       dependsOn: [],
       acceptance: [],
+      checkSeconds: {},
+      ownChecks: [],
       taskList: [],
     },
   ],

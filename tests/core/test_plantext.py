@@ -119,7 +119,9 @@ def test_a_checklist_of_somebody_elses_hand() -> None:
         ("Test it", "failed"),
     ]
     assert plan.steps[1].description == "in the parser"
-    assert plan.status == "in_progress"
+    assert plan.status == "draft"  # nobody has approved of what is left
+    one, two, three = plan.steps
+    assert (one.depends_on, two.depends_on, three.depends_on) == ((), (one.step_id,), (two.step_id,))
 
 
 def test_a_plain_list_is_a_plan_too() -> None:

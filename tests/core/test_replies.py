@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daiku.core.parse import Unreadable
+from daiku.core.planlines import planned_step
 from daiku.core.replies import (
     read_actions,
     read_command,
@@ -31,7 +32,7 @@ def test_a_plan_in_lines_has_five_parts() -> None:
         "project": "Snake",
         "reply": "Sure, let me build it.\nIt will be fun.",
         "focus": "the board",
-        "plans": ("Write board.py\nwith tests", "Run the tests"),
+        "plans": ("Step 1: Write board.py\nwith tests", "Step 2: Run the tests"),
         "summary": "A small game.",
     }
 
@@ -50,8 +51,8 @@ def test_a_plan_is_read_through_its_ornaments(written: str) -> None:
     plan = read_plan(written)
     assert not isinstance(plan, Unreadable), plan
     assert plan.project == "Snake"
-    assert plan.plans[0].startswith("Write board.py")
-    assert plan.plans[1] == "Run the tests"
+    one, two = (planned_step(text) for text in plan.plans)
+    assert (one.number, one.name, two.number, two.name) == ("1", "Write board.py", "2", "Run the tests")
 
 
 def test_a_plan_may_be_json_with_the_same_keys() -> None:
@@ -60,7 +61,7 @@ def test_a_plan_may_be_json_with_the_same_keys() -> None:
     )
     plan = read_plan(reply)
     assert not isinstance(plan, Unreadable)
-    assert plan.plans == ("a", "b")
+    assert plan.plans == ("Step 1: a", "Step 2: b")
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,61 @@ async def test_a_plan_is_imported_into_a_conversation_and_refused_without_steps(
         assert (await server.client.refused("daiku/plan/run", {"planId": "plan_00000000"})).code == -32803
 
 
+def step(number: int, *after: int, **more: Any) -> dict[str, Any]:
+    return {
+        "stepId": f"step_{number:08x}",
+        "name": f"s{number}",
+        "dependsOn": [f"step_{n:08x}" for n in after],
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([], "no steps"),
+        ([step(1, 2), step(2, 1)], "wait for one another"),
+        ([step(1, 1)], "waits for itself"),
+        ([step(1, 9)], "none of the steps"),
+        ([step(1), step(1)], "Two steps have the id"),
+        ([step(n) for n in range(31)], "at most 30"),
+    ],
+)
+async def test_a_plan_that_could_not_be_worked_is_not_kept_whoever_changes_it(
+    workspace: Path, steps: list[dict[str, Any]], said: str
+) -> None:
+    async with connected(workspace, settings=SETTINGS) as server:
+        ask = server.client.request
+        plan = await ask("daiku/plan/import", {"markdown": CHECKLIST})
+        refused = await server.client.refused("daiku/plan/update", {"planId": plan["planId"], "steps": steps})
+        assert refused.code == -32602
+        assert said in " ".join(refused.data)
+        assert await ask("daiku/plan/get", {"planId": plan["planId"]}) == plan
+
+
+async def test_approving_a_plan_that_is_done_leaves_it_done(workspace: Path, script: Script) -> None:
+    async with connected(workspace, settings=SETTINGS) as server:
+        ask = server.client.request
+        done = await ask("daiku/plan/import", {"markdown": CHECKLIST.replace("[ ]", "[x]")})
+        assert done["status"] == "completed"
+        assert await ask("daiku/plan/approve", {"planId": done["planId"]}) == done
+        half = await ask("daiku/plan/import", {"markdown": CHECKLIST.replace("[ ] Step 1", "[x] Step 1")})
+        assert half["status"] == "draft"
+        assert (await ask("daiku/plan/approve", {"planId": half["planId"]}))["status"] == "in_progress"
+
+
+async def test_a_check_that_a_person_adds_is_theirs(workspace: Path, script: Script) -> None:
+    async with connected(workspace, settings=SETTINGS) as server:
+        ask = server.client.request
+        plan = await ask("daiku/plan/import", {"markdown": CHECKLIST})
+        one, two = plan["steps"]
+        one = {**one, "acceptance": [*one["acceptance"], "make sure"]}
+        changed = await ask("daiku/plan/update", {"planId": plan["planId"], "steps": [one, two]})
+        assert [s["ownChecks"] for s in changed["steps"]] == [["make sure"], []]
+        again = await ask("daiku/plan/update", {"planId": plan["planId"], "name": "Other"})
+        assert [s["ownChecks"] for s in again["steps"]] == [["make sure"], []]
+
+
 async def test_a_plan_that_was_half_done_goes_on_where_it_is(workspace: Path, script: Script) -> None:
     (workspace / "a.txt").write_text("one\n")
     model = script(*WORK, reporting())

@@ -92,11 +92,11 @@ async def test_the_check_has_to_be_run_exactly_and_to_pass(folder: Path) -> None
 async def test_after_an_edit_the_check_has_to_be_run_again(folder: Path) -> None:
     _, watch = await play(
         folder,
-        *planned("true"),
-        {"calls": [shell("true")]},
+        *planned("ls"),
+        {"calls": [shell("ls")]},
         {"calls": [call("files/write", path="a.txt", content="x")]},
         move("completed"),
-        {"calls": [shell("true")]},
+        {"calls": [shell("ls")]},
         move("completed"),
         {"text": "Done."},
     )
@@ -109,8 +109,8 @@ async def test_a_nested_runs_edit_counts_as_one(folder: Path) -> None:
         folder,
         {"calls": [call("files/write", path="a.txt", content="x")], "agent": "now you write code"},
         {"text": "Written.", "agent": "now you write code"},
-        *planned("true"),
-        {"calls": [shell("true")]},
+        *planned("ls"),
+        {"calls": [shell("ls")]},
         {"calls": [call("agent/handoff", agent="coder", request="write it")]},
         move("completed"),
         {"text": "Done."},
@@ -120,7 +120,7 @@ async def test_a_nested_runs_edit_counts_as_one(folder: Path) -> None:
 
 
 async def test_a_draft_is_not_worked(folder: Path) -> None:
-    _, watch = await play(folder, planned("true")[0], move("in_progress"), {"text": "Well."})
+    _, watch = await play(folder, planned("ls")[0], move("in_progress"), {"text": "Well."})
     assert "draft" in refusals(watch)[0]
 
 
@@ -155,3 +155,57 @@ async def test_where_nobody_is_there_such_a_check_is_refused_with_what_counts_in
     assert "no editor is connected" in why
     assert "give the step a command" in why
     await app.aclose()
+
+
+def proposed(*steps: Line) -> Line:
+    return {"calls": [call("plan/propose", goal="G", steps=list(steps))]}
+
+
+@pytest.mark.parametrize("status", ["in_progress", "completed"])
+async def test_a_step_waits_for_those_before_it(folder: Path, status: str) -> None:
+    steps = ({"name": "one"}, {"name": "two", "depends_on": ["1"]}, {"name": "three", "depends_on": ["2"]})
+    third = {"calls": [call("plan/update_step", step_id="3", status=status)]}
+    _, watch = await play(
+        folder, proposed(*steps), {"calls": [call("plan/approve")]}, third, {"text": "Well."}
+    )
+    assert refusals(watch) == ["Step “three” has to wait for: two. Complete those first."]
+
+
+async def test_a_step_without_checks_that_is_completed_says_that_nothing_proves_it(folder: Path) -> None:
+    _, watch = await play(
+        folder,
+        proposed({"name": "one"}),
+        {"calls": [call("plan/approve")]},
+        move("completed"),
+        {"text": "Well."},
+    )
+    told = [c.event.result for c in watch.chunks if isinstance(c.event, ToolResponded)][-1]
+    assert "nothing proves it" in told
+    assert status(watch) == "completed"
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ("true", "proves nothing"),
+        ("pytest -q || true", "proves nothing"),
+        ("all tests pass", "no command: there is no program 'all'"),
+        ("tail -f log", "does not end by itself"),
+    ],
+)
+async def test_a_check_that_proves_nothing_is_asked_back(folder: Path, check: str, said: str) -> None:
+    _, watch = await play(
+        folder, proposed({"name": "one", "acceptance": [check]}), proposed({"name": "one"}), {"text": "Well."}
+    )
+    first, second = [c.event for c in watch.chunks if isinstance(c.event, ToolResponded)]
+    assert (first.ok, second.ok) == (False, True)
+    assert said in first.result
+
+
+async def test_a_program_that_a_step_has_to_bring_first_is_told(folder: Path) -> None:
+    step = {"name": "one", "acceptance": ["(10 min) no-such-tool --version"]}
+    _, watch = await play(folder, proposed(step), {"text": "Well."})
+    [told] = [c.event for c in watch.chunks if isinstance(c.event, ToolResponded)]
+    assert told.ok
+    assert "There is no program 'no-such-tool' here" in told.result
+    assert "- Check (10 min): `no-such-tool --version`" in told.result

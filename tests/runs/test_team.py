@@ -155,7 +155,7 @@ async def test_repair_is_bounded_then_the_rest_is_planned_anew_and_what_is_done_
         folder,
         by(
             PLANNER,
-            calls=[propose(step("Write a", "test -e a.txt"), step("Possible", "true"))],
+            calls=[propose(step("Write a", "test -e a.txt"), step("Possible", "test -e a.txt"))],
             when="“Impossible” failed",
         ),
         by(

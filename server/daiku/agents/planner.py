@@ -7,8 +7,10 @@ from pydantic import JsonValue
 from daiku.agents.role import Role, since_asked
 from daiku.agents.telling import happened
 from daiku.core.parse import Unreadable
+from daiku.core.planlines import planned_step
 from daiku.core.planning import checklist
-from daiku.core.replies import PlanReply, like_a_machine, planned_step, read_plan
+from daiku.core.proposed import as_given, objections
+from daiku.core.replies import PlanReply, like_a_machine, read_plan
 from daiku.core.state import State
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.handovers import Brief, PlanMade
@@ -63,6 +65,8 @@ def read(
     reply = read_plan(message.text)
     if isinstance(reply, Unreadable):
         return reply
+    if wrong := objections(as_given(planned_step(text) for text in reply.plans)):
+        return Unreadable(" ".join(wrong))
     told: dict[str, JsonValue] = {"summary": reply.summary}
     return AssistantMessage(
         text=reply.reply,
@@ -73,20 +77,19 @@ def read(
 
 
 def proposal(reply: PlanReply) -> JsonObject:
-    """The arguments of plan/propose: every step waits for the one before where it does not say more."""
-    steps: list[JsonValue] = []
-    for number, text in enumerate(reply.plans, 1):
-        step = planned_step(text)
-        after = step.depends_on if step.depends_on is not None else (str(number - 1),) if number > 1 else ()
-        steps.append(
-            {
-                "name": step.name,
-                "description": step.description,
-                "depends_on": list(after),
-                "acceptance": list(step.acceptance),
-            }
-        )
-    return {"goal": reply.focus, "name": reply.project, "summary": reply.summary, "steps": steps}
+    """The arguments of plan/propose: every step waits for the one before where it does not say more. The
+    goal is what was asked, which the call knows by itself."""
+    steps: list[JsonValue] = [
+        {
+            "id": step.own,
+            "name": step.name,
+            "description": step.description,
+            "depends_on": list(step.after),
+            "acceptance": list(step.acceptance),
+        }
+        for step in as_given(planned_step(text) for text in reply.plans)
+    ]
+    return {"name": reply.project, "focus": reply.focus, "summary": reply.summary, "steps": steps}
 
 
 def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:

@@ -37,7 +37,7 @@ class ResearchVariables(Frozen):
 def research_request(plan: Plan | None, question: str = "") -> str:
     """The request to the researcher: plan, keywords and question; keywords come from the plan's focus
     (C0.19), without a plan from the question."""
-    focus = f"{plan.goal} {plan.name}" if plan is not None else question
+    focus = f"{plan.focus or plan.goal} {plan.name}" if plan is not None else question
     return render(
         "agents/researcher_request",
         ResearchVariables(

@@ -106,10 +106,15 @@ def _parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
 
 
+def tree_of(command: str) -> Node:
+    """The syntax tree of `command`, its bytes as places; never raises."""
+    return _parser().parse(command.encode("utf-8", "replace").translate(_AS_LETTERS)).root_node
+
+
 def read_script(command: str) -> Script:
     """Read `command`; never raises."""
     source = command.encode("utf-8", "replace")
-    root = _parser().parse(source.translate(_AS_LETTERS)).root_node
+    root = tree_of(command)
     reader = _Reader(source)
     reader.walk(root)
     if root.has_error:

@@ -1,10 +1,9 @@
-"""Changes of a plan: which transitions there are, and a plan's status from its steps."""
+"""A plan as it is worked: which transitions there are, its status from its steps, how it is shown to models."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
 
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.plans import Plan, PlanStatus, Step, WorkStatus
@@ -16,65 +15,6 @@ MOVES: Mapping[WorkStatus, frozenset[WorkStatus]] = {
     "failed": frozenset(),
 }
 """What a step may become; completed and failed end it unless it is reopened (C4.9)."""
-
-
-Given: TypeAlias = tuple[str, str, str, tuple[str, ...], tuple[str, ...]]
-"""A step as it was proposed: own id, name, description, depends on, acceptance."""
-
-
-def order(steps: Iterable[Given], kept: tuple[Step, ...] = ()) -> tuple[Step, ...]:
-    """Steps as they were proposed: the model's own ids, numbers (from 1) or names become step ids, those
-    of `kept` steps too. Raises ToolValidationError: unknown or circular (C4.3)."""
-    given = list(steps)
-    made = [Step(name=name, description=text, acceptance=checks) for _, name, text, _, checks in given]
-    ids: dict[str, str] = {}
-    for number, ((own, name, *_), step) in enumerate(zip(given, made, strict=True), 1):
-        for key in (own, str(number), name, f"step {number}", f"step_{number}"):
-            if key:
-                ids.setdefault(key.lower(), step.step_id)
-    for step in kept:
-        ids.setdefault(step.step_id.lower(), step.step_id)
-        ids.setdefault(step.name.lower(), step.step_id)
-    linked = tuple(
-        step.model_copy(update={"depends_on": tuple(_known(d, ids) for d in after)})
-        for step, (_, _, _, after, _) in zip(made, given, strict=True)
-    )
-    _refuse_circles(linked)
-    return linked
-
-
-def revised(old: Plan, steps: Iterable[Given], *, name: str, goal: str, summary: str) -> Plan:
-    """The plan made anew: what is completed stays, with its id, and is not planned again; the rest is
-    replaced. A draft, for it has to be approved again. Raises ToolValidationError."""
-    kept = tuple(step for step in old.steps if step.status == "completed")
-    finished = {step.name.strip().lower() for step in kept} | {step.step_id for step in kept}
-    given = tuple(steps)
-    again = {str(n) for n, step in enumerate(given, 1) if {step[0], step[1].strip().lower()} & finished}
-    fresh = order(given, kept)
-    left = tuple(step for number, step in enumerate(fresh, 1) if str(number) not in again)
-    gone = {step.step_id for step in fresh} - {step.step_id for step in left}
-    open_ones = tuple(
-        s.model_copy(update={"depends_on": tuple(d for d in s.depends_on if d not in gone)}) for s in left
-    )
-    changed = {"name": name or old.name, "goal": goal or old.goal, "summary": summary or old.summary}
-    return old.model_copy(update={**changed, "status": "draft", "steps": (*kept, *open_ones)})
-
-
-def _known(name: str, ids: Mapping[str, str]) -> str:
-    found = ids.get(name.strip().lower())
-    if found is None:
-        raise _wrong(f"depends_on names {name!r}, which is none of the steps.")
-    return found
-
-
-def _refuse_circles(steps: tuple[Step, ...]) -> None:
-    waiting = {s.step_id: set(s.depends_on) for s in steps}
-    while ready := [key for key, after in waiting.items() if not after & waiting.keys()]:
-        for key in ready:
-            del waiting[key]
-    if waiting:
-        names = ", ".join(s.name for s in steps if s.step_id in waiting)
-        raise _wrong(f"These steps wait for one another: {names}.")
 
 
 def find_step(plan: Plan, reference: str) -> Step | None:
@@ -104,6 +44,11 @@ def move_step(plan: Plan, step_id: str, status: WorkStatus, *, reopen: bool = Fa
     return with_status(plan.model_copy(update={"steps": steps}))
 
 
+def approved(plan: Plan) -> Plan:
+    """The plan as it stands when it may be worked: steps that are completed already count."""
+    return with_status(plan.model_copy(update={"status": "approved"}))
+
+
 def with_status(plan: Plan) -> Plan:
     """The plan with the status that follows from its steps; a draft stays one until approved."""
     return plan.model_copy(update={"status": _status(plan)})
@@ -120,17 +65,47 @@ def _status(plan: Plan) -> PlanStatus:
     return plan.status if plan.status in ("draft", "approved") else "approved"
 
 
+def waits_for(plan: Plan, step: Step) -> tuple[str, ...]:
+    """Names of the steps that have to be completed before `step`."""
+    return tuple(
+        other.name for other in plan.steps if other.step_id in step.depends_on and other.status != "completed"
+    )
+
+
 def checklist(plan: Plan) -> str:
-    """The plan as a Markdown checklist (X.28): `[x]` completed, `[ ]` open, a cross behind failed."""
+    """The plan as a Markdown checklist (X.28): `[x]` completed, `[ ]` open, a cross behind failed; below
+    each step what it is, its checks and what it waits for."""
     marks = {"completed": "[x]", "failed": "[ ] ❌", "pending": "[ ]", "in_progress": "[ ]"}
+    numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
     lines = [f"# {plan.name}", "", plan.goal, ""]
     for number, step in enumerate(plan.steps, 1):
         now = " (in progress)" if step.status == "in_progress" else ""
         lines.append(f"- {marks[step.status]} Step {number}: {step.name}{now} `{step.step_id}`")
         if step.description:
             lines.append(f"  {step.description}")
+        lines += (f"  - {line}" for line in below(step, numbers))
     done, total = plan.progress()
     return "\n".join([*lines, "", f"Progress: {done} of {total} steps, plan is {plan.status}."])
+
+
+def below(step: Step, numbers: Mapping[str, int]) -> Iterator[str]:
+    """The lines of a step's checks and of what it waits for, as `core.plantext` reads them back."""
+    for check in step.acceptance:
+        plain = " ".join(check.split())
+        if plain:
+            longest = max((len(run) for run in re.findall(r"`+", plain)), default=0)
+            fence = "`" * (longest + 1)
+            pad = " " if plain[0] == "`" or plain[-1] == "`" else ""
+            yield f"Check{_time(step.check_seconds.get(check, 0))}: {fence}{pad}{plain}{pad}{fence}"
+    after = [str(numbers[each]) for each in step.depends_on if each in numbers]
+    if after:
+        yield f"Depends on: {', '.join(after)}"
+
+
+def _time(seconds: int) -> str:
+    if not seconds:
+        return ""
+    return f" ({seconds // 60} min)" if seconds % 60 == 0 else f" ({seconds} s)"
 
 
 def progress_note(plans: Sequence[Plan]) -> str:

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator
 from pydantic import JsonValue
 
 from daiku.core.parse import Unreadable, read_json
-from daiku.core.planning import Given, order, with_status
-from daiku.core.replies import PlanReply, planned_step, read_plan
+from daiku.core.planlines import PlannedStep, planned_step
+from daiku.core.planning import below, with_status
+from daiku.core.proposed import Given, as_given, order
+from daiku.core.replies import PlanReply, read_plan
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.plans import Plan, Step, WorkStatus
 
@@ -25,13 +27,13 @@ _BARE_ITEM = re.compile(r"^(?P<indent>\s{0,3})[-*+]\s+\[(?P<box>[ xX])\]\s*(?P<f
 _PLAIN_ITEM = re.compile(r"^(?P<indent>\s{0,3})(?:[-*+]|\d+[.)])\s+(?P<text>\S.*)$")
 _ID = re.compile(r"\s*`(step_[0-9a-f]{8})`\s*$")
 _NOW = " (in progress)"
-_CHECK = re.compile(r"^(?:- )?Check: (?P<fence>`+) ?(?P<check>.*?) ?(?P=fence)$")
+_CHECK = re.compile(r"^(?:- )?Check(?P<time> \(\d+ (?:min|s)\))?: (?P<fence>`+) ?(?P<check>.*?) ?(?P=fence)$")
 _AFTER = re.compile(r"^- Depends on: (?P<after>.+)$")
 _FOOTER = re.compile(r"^\*?Progress:", re.IGNORECASE)
 _BACKSLASH = "\\"
-_SPECIAL = re.compile(r"^(?=[-*\\]|progress:|check:)", re.IGNORECASE)
+_SPECIAL = re.compile(r"^(?=[-*\\]|progress:|check(?: \(|:))", re.IGNORECASE)
 """What would be read as something else at the start of a line; a backslash before it says that it is text."""
-_ESCAPED = re.compile(r"^\\(?=[-*\\]|progress:|check:)", re.IGNORECASE)
+_ESCAPED = re.compile(r"^\\(?=[-*\\]|progress:|check(?: \(|:))", re.IGNORECASE)
 
 
 # ---- out
@@ -70,16 +72,7 @@ def _item(number: int, step: Step, numbers: dict[str, int]) -> Iterator[str]:
     yield f"- {box}{mark} Step {number}: {_flat(step.name)}{now}{known}"
     for line in _trimmed(step.description):
         yield f"  {_SPECIAL.sub(lambda _: _BACKSLASH, line)}".rstrip()
-    for check in step.acceptance:
-        plain = _flat(check)
-        if plain:
-            longest = max((len(run) for run in re.findall(r"`+", plain)), default=0)
-            fence = "`" * (longest + 1)
-            pad = " " if plain[0] == "`" or plain[-1] == "`" else ""
-            yield f"  - Check: {fence}{pad}{plain}{pad}{fence}"
-    if step.depends_on:
-        after = ", ".join(str(numbers[each]) for each in step.depends_on if each in numbers)
-        yield f"  - Depends on: {after}"
+    yield from (f"  - {line}" for line in below(step, numbers))
 
 
 def _quoted(text: str) -> Iterator[str]:
@@ -122,21 +115,30 @@ def read_plan_text(text: str) -> Plan:
 
 def from_markdown(text: str) -> Plan:
     """A plan from a checklist, ours or another's: a heading, text before the items, items with what is
-    indented below them."""
+    indented below them. Steps of another's list wait for one another, one after the other, where it does
+    not say more. A draft where anything is left to do: nobody has approved of it here."""
     lines = text.splitlines()
     name = next((line.lstrip("#").strip() for line in lines if line.startswith("#")), "")
     pattern = _BARE_ITEM if any(_BARE_ITEM.match(line) for line in lines) else _PLAIN_ITEM
     before: list[str] = []
+    after: list[str] = []
+    heading = False
     items: list[tuple[re.Match[str], list[str]]] = []
     for line in lines:
         found = pattern.match(line)
+        heading = heading and found is None
         if found is not None and (not items or len(found["indent"]) <= len(items[0][0]["indent"])):
             items.append((_ITEM.match(line) or found, []))
+        elif line.startswith("#"):
+            heading = bool(items)
+        elif heading and found is None:
+            after.append(line)
         elif items:
             items[-1][1].append(line)
-        elif not line.startswith("#"):
+        else:
             before.append(line)
     goal, summary = _goal(before)
+    summary = "\n".join(part for part in (summary, _joined(after)) if part)
     given, statuses = _steps(items)
     steps = tuple(
         step.model_copy(update={"status": status})
@@ -144,7 +146,8 @@ def from_markdown(text: str) -> Plan:
     )
     goal = goal or name
     plan = Plan(name=name or goal.split("\n", 1)[0][:NAME_LIMIT], goal=goal, summary=summary, steps=steps)
-    return with_status(plan)
+    done = with_status(plan).status == "completed"
+    return plan.model_copy(update={"status": "completed"}) if done else plan
 
 
 def _goal(lines: list[str]) -> tuple[str, str]:
@@ -159,36 +162,41 @@ def _goal(lines: list[str]) -> tuple[str, str]:
     return goal, summary
 
 
-def _steps(items: list[tuple[re.Match[str], list[str]]]) -> tuple[list[Given], list[WorkStatus]]:
-    given: list[Given] = []
+def _steps(items: list[tuple[re.Match[str], list[str]]]) -> tuple[tuple[Given, ...], list[WorkStatus]]:
+    ours = any(_ID.search(found["text"]) for found, _ in items)
+    numbers = [found.groupdict().get("number") or "" for found, _ in items]
+    named = all(numbers) and len(set(numbers)) == len(numbers)
+    planned: list[PlannedStep] = []
     statuses: list[WorkStatus] = []
-    for found, below in items:
+    for place, (found, below_it) in enumerate(items):
         parts = found.groupdict()
         name = _ID.sub("", parts["text"].strip())
         now = name.endswith(_NOW)
         name = name.removesuffix(_NOW).strip().removesuffix("**").strip()
-        about, checks, after = _below(below)
-        given.append(("", name, about, after, checks))
+        lines = [line.strip() for line in below_it if not _FOOTER.match(line.strip())]
+        step = _ours(name, lines) if ours else planned_step("\n".join([name or "-", *lines]))
+        about = {"name": name, "description": _joined(step.description.splitlines())}
+        planned.append(step.model_copy(update={**about, "number": numbers[place] if named else ""}))
         box = (parts.get("box") or " ").lower()
         failed, open_ = bool(parts.get("failed")), "in_progress" if now else "pending"
         statuses.append("completed" if box == "x" else "failed" if failed else open_)
-    return given, statuses
+    return as_given(planned), statuses
 
 
-def _below(lines: list[str]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def _ours(name: str, lines: list[str]) -> PlannedStep:
+    """A step as `to_markdown` wrote it."""
     about: list[str] = []
     checks: list[str] = []
     after: tuple[str, ...] = ()
-    for line in (each.strip() for each in lines):
-        if _FOOTER.match(line):
-            continue
+    for line in lines:
         if found := _CHECK.match(line):
-            checks.append(found["check"])
+            time = (found["time"] or "").strip()
+            checks.append(f"{time} {found['check']}" if time else found["check"])
         elif found := _AFTER.match(line):
             after = tuple(part.strip() for part in found["after"].split(",") if part.strip())
         else:
             about.append(_ESCAPED.sub("", line))
-    return _joined(about), tuple(checks), after
+    return PlannedStep(name=name, description="\n".join(about), acceptance=tuple(checks), depends_on=after)
 
 
 def _joined(lines: Iterable[str]) -> str:
@@ -197,12 +205,8 @@ def _joined(lines: Iterable[str]) -> str:
 
 def _of_reply(reply: PlanReply) -> Plan:
     """The planner's five parts (X.6): one step after the other."""
-    given: list[Given] = []
-    for number, text in enumerate(reply.plans, 1):
-        step = planned_step(text)
-        after = step.depends_on if step.depends_on is not None else (str(number - 1),) if number > 1 else ()
-        given.append(("", step.name, step.description, after, step.acceptance))
-    return Plan(name=reply.project, goal=reply.focus, summary=reply.summary, steps=order(given))
+    steps = order(as_given(planned_step(text) for text in reply.plans))
+    return Plan(name=reply.project, goal=reply.focus, focus=reply.focus, summary=reply.summary, steps=steps)
 
 
 # ---- JSON: goal and steps (R4.38), or goal, subtasks and actions (S2P.4–S2P.6)
@@ -267,7 +271,7 @@ def _given(row: dict[str, JsonValue], actions: list[dict[str, JsonValue]]) -> Gi
     after = _list(row.get("depends_on") or row.get("dependencies"))
     checks = _list(row.get("acceptance"))
     own = _text(row.get("id"))
-    return own, name, "\n".join(lines), tuple(map(_text, after)), tuple(map(_text, checks))
+    return Given(own, name, "\n".join(lines), tuple(map(_text, after)), tuple(map(_text, checks)))
 
 
 def _text(value: JsonValue) -> str:

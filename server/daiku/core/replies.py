@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import AliasChoices, Field, JsonValue, TypeAdapter, field_validator, model_validator
 
 from daiku.core.parse import Unreadable, read_json
+from daiku.core.planlines import FENCE, NUMBER, check_line, open_check
 from daiku.domain.base import Frozen, JsonObject
 
 MAX_QUERIES = 3
@@ -35,10 +36,21 @@ class PlanReply(Frozen):
     @classmethod
     def _numbered(cls, value: Any) -> Any:
         """Steps may come as `{"1": "…", "2": "…"}`, and each as an object with its checks."""
-        steps: Any = value.values() if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+        if isinstance(value, dict):
+            rows: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+            return tuple(_numbered_text(key, step) for key, step in rows.items())
+        steps: Any = value
         if not isinstance(steps, Iterable) or isinstance(steps, str):
             return value  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
         return tuple(_step_text(step) for step in steps)  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+
+
+def _numbered_text(key: str, step: Any) -> Any:
+    text = _step_text(step)
+    number = re.fullmatch(r"(?:step)?[\s_]*(\d+)", key.strip(), re.IGNORECASE)
+    return (
+        f"Step {number[1]}: {text}" if number and isinstance(text, str) and not NUMBER.match(text) else text
+    )
 
 
 def like_a_machine(text: str) -> bool:
@@ -53,62 +65,15 @@ def _step_text(step: Any) -> Any:
     found: dict[str, Any] = step  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
     name = next((found[key] for key in ("step", "name", "title", "action") if found.get(key)), "")
     checks, after = found.get("acceptance") or found.get("check") or (), found.get("depends_on")
+    number = next((found[key] for key in ("number", "id", "step_number") if found.get(key) is not None), "")
+    if re.fullmatch(r"\d+", str(number)) and not NUMBER.match(str(name)):
+        name = f"Step {number}: {name}"
     lines = [str(name), str(found.get("description") or "")]
-    lines += [f"Check: {check}" for check in ([checks] if isinstance(checks, str) else checks)]
+    lines += [check_line(check) for check in ([checks] if isinstance(checks, str) else checks)]
     if isinstance(after, list):
         names: list[Any] = after  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
         lines.append("Depends on: " + (", ".join(str(each) for each in names) or "none"))
     return "\n".join(line for line in lines if line)
-
-
-class PlannedStep(Frozen):
-    """A step of the planner's reply: `depends_on` None is what the form leaves open, the step before."""
-
-    name: str
-    description: str = ""
-    acceptance: tuple[str, ...] = ()
-    depends_on: tuple[str, ...] | None = None
-
-
-_CHECK = re.compile(
-    r"^[\s*_-]*(?:check|checks|acceptance|verify|verification|検証|確認)[*_\s]*[:：][*_\s]*(.*)$",
-    re.IGNORECASE,
-)
-_AFTER = re.compile(r"^[\s*_-]*(?:depends on|after|依存)[*_\s]*[:：][*_\s]*(.*)$", re.IGNORECASE)
-_NO_STEP = re.compile(r"\W*(?:none|nothing|no|なし|-)?\W*", re.IGNORECASE)
-
-
-def planned_step(text: str) -> PlannedStep:
-    """The parts of one step of a plan: its first line names it, `Check:` and `Depends on:` lines are read."""
-    first, *rest = text.strip().splitlines() or [""]
-    about: list[str] = []
-    checks: list[str] = []
-    after: tuple[str, ...] | None = None
-    for line in rest:
-        if found := _CHECK.match(line):
-            checks += [check] if (check := _unquoted(found[1])) else []
-        elif found := _AFTER.match(line):
-            after = () if _NO_STEP.fullmatch(found[1]) else tuple(_step_names(found[1]))
-        else:
-            about.append(line)
-    return PlannedStep(
-        name=first.strip("* "), description="\n".join(about), acceptance=tuple(checks), depends_on=after
-    )
-
-
-def _unquoted(check: str) -> str:
-    """The command without the marks of inline code around it."""
-    check = check.strip().strip("*").strip()
-    inner = re.fullmatch(r"(`+)\s?(.*?)\s?\1\.?", check)
-    return inner[2] if inner else check
-
-
-def _step_names(text: str) -> Iterator[str]:
-    """What `Depends on:` names: numbers, with or without the word before them."""
-    for part in re.split(r"[,;、]|\band\b", text):
-        name = re.sub(r"^(?:steps?|ステップ)\s*(?=\d)", "", part.strip(" .`"), flags=re.IGNORECASE)
-        if name:
-            yield name
 
 
 class QueriesReply(Frozen):
@@ -296,25 +261,34 @@ _KEYS = {
     "plan": "plans",
     "summary": "summary",
 }
-_STEP = re.compile(
-    r"^\s*[-*+]\s*\[[ xX]?\]\s*(?:\**\s*(?:step|ステップ)\s*\d+\s*\**\s*[:：.]\s*\**)?\s*(.*)$", re.IGNORECASE
-)
+_STEP = re.compile(r"^(?P<indent>\s*)[-*+]\s*\[[ xX]?\]\s*(?P<text>.*)$")
+NESTED = 2
+"""Columns that an item stands further in than the first step where it is a part of the step above it."""
 
 
 def plan_lines(reply: str) -> dict[str, Any]:
     """The parts of a plan written in lines; empty where there are none (R0.22–R0.26).
 
-    Emphasis, headings and full-width colons are borne; a part may run over several lines.
+    Emphasis, headings and full-width colons are borne; a part may run over several lines. Each step keeps
+    the number that is written before it; what is indented below a step belongs to it.
     """
     parts: dict[str, list[str]] = {}
     steps: list[str] = []
-    here = ""
-    for line in reply.splitlines():
-        if re.match(r"^\s*(`{3,}|~{3,})", line):
+    here, margin, fence = "", 0, ""
+    for line in (each.expandtabs(4) for each in reply.splitlines()):
+        if fence:
+            steps[-1] += "\n" + line.strip()
+            fence = "" if line.strip().startswith(fence) else fence
+            continue
+        if mark := FENCE.match(line):
+            if here == "plans" and steps and open_check(steps[-1]):
+                steps[-1] += "\n" + line.strip()
+                fence = mark["mark"]
             continue
         step = _STEP.match(line)
-        if here == "plans" and step:
-            steps.append(step[1].strip())
+        if here == "plans" and step and (not steps or len(step["indent"]) < margin + NESTED):
+            margin = margin if steps else len(step["indent"])
+            steps.append(step["text"].strip())
         elif head := _HEAD.match(line):
             here = _KEYS[head[1].lower()]
             parts[here] = [head[2]]

@@ -23,7 +23,10 @@ class Task(Wire):
 
 
 class Step(Wire):
-    """A milestone; `acceptance` are commands or diagnostics checks that must pass (R4.28–R4.30)."""
+    """A milestone; `acceptance` are commands or diagnostics checks that must pass (R4.28–R4.30).
+
+    `check_seconds`: how long one of them may take, where limits.check_seconds is not meant. `own_checks`:
+    those of them that a person wrote, which a plan made anew keeps."""
 
     step_id: str = Field(default_factory=lambda: new_id("step"))
     name: str
@@ -31,18 +34,23 @@ class Step(Wire):
     status: WorkStatus = "pending"
     depends_on: tuple[str, ...] = ()
     acceptance: tuple[str, ...] = ()
+    check_seconds: dict[str, int] = {}
+    own_checks: tuple[str, ...] = ()
     task_list: tuple[Task, ...] = ()
 
 
 class Plan(Wire):
-    """A goal and its steps (R4.31–R4.33)."""
+    """A goal and its steps (R4.31–R4.33). `focus`: what the work is about, in a few words.
+    `dropped_checks`: those of unfinished steps that a plan made anew left out."""
 
     plan_id: str = Field(default_factory=lambda: new_id("plan"))
     name: str
     goal: str
+    focus: str = ""
     summary: str = ""
     status: PlanStatus = "draft"
     steps: tuple[Step, ...] = ()
+    dropped_checks: tuple[str, ...] = ()
 
     def progress(self) -> tuple[int, int]:
         """Steps completed, steps in all."""

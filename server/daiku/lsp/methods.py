@@ -10,6 +10,8 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.agents.agent import AGENTS
+from daiku.core.planning import approved, with_status
+from daiku.core.proposed import problems_of, with_own_checks_marked
 from daiku.core.words.events import localised_failure
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Checkpointed
@@ -19,7 +21,7 @@ from daiku.lsp.jsontext import model_json
 from daiku.lsp.opening import Json
 from daiku.lsp.plans import plan_export, plan_import, plan_run
 from daiku.lsp.starts import chat, code, commands, plan, research, resume
-from daiku.lsp.wire import Handler
+from daiku.lsp.wire import Handler, invalid
 from daiku.trace.export import forget_trace
 from daiku.trace.transcript import export
 
@@ -88,17 +90,22 @@ async def plan_get(c: Connection, p: api.PlanRef) -> BaseModel:
 
 
 async def plan_update(c: Connection, p: api.PlanUpdateParams) -> BaseModel:
+    """The plan as a person changed it. Raises what makes it a plan that cannot be worked."""
     app = await c.app()
+    before = app.journal.get_plan(p.plan_id)
     given = {name: getattr(p, name) for name in p.model_fields_set - {"plan_id"}}
     given = {name: value for name, value in given.items() if value is not None}
-    changed = app.journal.get_plan(p.plan_id).model_copy(update=given)
-    return await app.runs.change_plan(changed)
+    changed = with_own_checks_marked(before, before.model_copy(update=given))
+    if problems := problems_of(changed):
+        raise invalid(problems)
+    return await app.runs.change_plan(changed if changed.status == "draft" else with_status(changed))
 
 
 async def plan_approve(c: Connection, p: api.PlanRef) -> BaseModel:
+    """The plan, approved where it was a draft; what was approved before stays as it is."""
     app = await c.app()
-    approved = app.journal.get_plan(p.plan_id).model_copy(update={"status": "approved"})
-    return await app.runs.change_plan(approved)
+    plan = app.journal.get_plan(p.plan_id)
+    return plan if plan.status != "draft" else await app.runs.change_plan(approved(plan))
 
 
 async def checkpoint_list(c: Connection, p: api.SessionRef) -> BaseModel:

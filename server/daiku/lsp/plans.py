@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.agents.agent import PLANNER
+from daiku.core.planning import approved
 from daiku.core.plantext import read_plan_text, to_markdown
 from daiku.core.state import State, apply
 from daiku.core.team import plan_of
@@ -57,7 +58,7 @@ async def plan_run(c: Connection, p: api.PlanRunParams) -> RunResult:
     app = await c.app()
     plan = app.journal.get_plan(p.plan_id)
     if plan.status == "draft":
-        plan = await app.runs.change_plan(plan.model_copy(update={"status": "approved"}))
+        plan = await app.runs.change_plan(approved(plan))
     if p.session_id is None:
         p = p.model_copy(update={"session_id": app.journal.session_of_plan(plan.plan_id)[0]})
     if p.step_id and all(step.step_id != p.step_id for step in plan.steps):

@@ -302,6 +302,7 @@ class LiveRun:
             editor=wiring.editor,
             plans=lambda: record.state.plans,
             done=lambda: record.state.done,
+            asked=record.state.prompt,
             replans=lambda: None if record.state.brief is None else record.state.brief.plan,
             wanted=wanted_of(record.state.approvals.get(call.id), record.state.decisions),
             ask=None if self.approvals == "none" else partial(self._ask, call),

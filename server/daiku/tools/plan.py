@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from hashlib import sha256
 
 from pydantic import Field, JsonValue
 
+from daiku.core.checks import like_a_sentence, programs, timed
+from daiku.core.evidence import diagnosed_place
 from daiku.core.gate import LEAVE, VOUCH, Missing, missing, question, refusal
-from daiku.core.planning import checklist, find_step, move_step, order, revised, with_status
+from daiku.core.planning import approved, checklist, find_step, move_step, waits_for
 from daiku.core.plantext import to_read
-from daiku.domain.events import PlanChanged
+from daiku.core.proposed import MAX_STEPS, Given, difference, objections, order, revised
+from daiku.domain.events import Notice, PlanChanged
 from daiku.domain.plans import Plan, Step, WorkStatus
 from daiku.domain.tools import ToolResult
+from daiku.tools.shell.environment import child_environment
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
 NAME_LIMIT = 80
+BY_WORD = "Step “{name}” has no checks: it is completed by your word alone, and nothing proves it."
 
 
 class StepArgs(Args):
     """One step. `depends_on` names other steps by number, id or name; `acceptance` are commands or
-    checks that must pass before the step counts as done."""
+    checks that must pass before the step counts as done, each with its time limit before it where it
+    needs long: `(20 min) make test`."""
 
     name: str
     description: str = ""
@@ -29,11 +37,14 @@ class StepArgs(Args):
 
 
 class ProposeArgs(Args):
-    goal: str
+    """Without a goal it is what was asked."""
+
+    goal: str = ""
     name: str = ""
+    focus: str = ""
     summary: str = ""
     plan_id: str = Field(default="", description="a plan to make anew; its completed steps are kept")
-    steps: tuple[StepArgs, ...] = Field(default=(), max_length=30)
+    steps: tuple[StepArgs, ...] = Field(default=(), max_length=MAX_STEPS)
 
 
 class UpdateStepArgs(Args):
@@ -47,29 +58,69 @@ class PlanIdArgs(Args):
 
 
 async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
-    """Make a plan and show it; a plan that is made anew is a draft again. Without steps a planner makes them."""
+    """Make a plan and show it; a plan that is made anew is a draft again. Without steps a planner makes
+    them. A check that cannot prove anything, or is no command, is asked back."""
+    goal = args.goal or context.asked
     if not args.steps:
         if context.tasks is None:
             return failed("plan/propose needs `steps`: a list of {name, description, depends_on}.")
-        return await context.tasks.plan(args.goal)
+        return await context.tasks.plan(goal)
     old = _find(args.plan_id, context) if args.plan_id else context.replans()
     if args.plan_id and old is None:
         return _none(args.plan_id, context)
-    steps = tuple((s.id, s.name, s.description, s.depends_on, s.acceptance) for s in args.steps)
-    name = args.name or args.goal.split("\n", 1)[0][:NAME_LIMIT]
+    steps = tuple(Given(s.id, s.name, s.description, s.depends_on, s.acceptance) for s in args.steps)
+    absent = _absent(steps, context)
+    if wrong := [*objections(steps), *(_no_command(*each) for each in absent if like_a_sentence(each[0]))]:
+        return failed("\n".join(wrong))
+    warnings = tuple(_brought_later(*each) for each in absent)
     if old is not None:
-        return _show(revised(old, steps, name=name, goal=args.goal, summary=args.summary), context)
+        named = {"name": args.name, "goal": args.goal, "summary": args.summary, "focus": args.focus}
+        return _revise(old, revised(old, steps, **named), warnings, context)
     place = f"{context.session} {context.run} {context.call_id}"
     own = f"plan_{sha256(place.encode()).hexdigest()[:8]}"
     if made := next((p for p in context.plans() if p.plan_id == own), None):  # before a restart
         return _show(made, context)
-    plan = Plan(plan_id=own, name=name, goal=args.goal, summary=args.summary, steps=order(steps))
-    return _show(plan, context)
+    name = args.name or goal.split("\n", 1)[0][:NAME_LIMIT]
+    plan = Plan(plan_id=own, name=name, goal=goal, focus=args.focus, summary=args.summary, steps=order(steps))
+    return _show(plan, context, *warnings)
+
+
+def _revise(old: Plan, new: Plan, warnings: tuple[str, ...], context: ToolContext) -> ToolResult:
+    """Show the plan made anew, and to the model and the person what is different."""
+    changed = difference(old, new)
+    if changed:
+        dropped = len(new.dropped_checks) > len(old.dropped_checks)
+        text = f"The plan was made anew.\n{changed}"
+        context.emit(Notice(level="warning" if dropped else "info", text=text))
+    return _show(new, context, *warnings, f"What is different now:\n{changed}" if changed else "")
+
+
+def _absent(steps: tuple[Given, ...], context: ToolContext) -> tuple[tuple[str, str], ...]:
+    """The checks that call a program which is not there, each with the program's name."""
+    checks = dict.fromkeys(timed(check)[0] for step in steps for check in step.acceptance)
+    path = child_environment(os.environ, context.workspace.roots, network=False)["PATH"]
+    found = (
+        (check, next((name for name in programs(check) if shutil.which(name, path=path) is None), ""))
+        for check in checks
+        if diagnosed_place(check) is None
+    )
+    return tuple((check, name) for check, name in found if name)
+
+
+def _no_command(check: str, name: str) -> str:
+    return (
+        f"`{check}` is no command: there is no program {name!r}. A check is a command that ends with exit code "
+        "0 when the step is done, as `python -m pytest -q`; leave it out where nothing can prove the step."
+    )
+
+
+def _brought_later(check: str, name: str) -> str:
+    return f"There is no program {name!r} here: `{check}` can only pass once a step has brought it."
 
 
 async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
     """Move a step, named by id, number or name, of the newest plan that has it. It is completed only
-    where each of its checks has passed since the last edit (`core.gate`)."""
+    where the steps before it are and each of its checks has passed since the last edit (`core.gate`)."""
     plans = reversed(context.plans())
     plan = next((p for p in plans if find_step(p, args.step_id) is not None), None)
     if plan is None:
@@ -77,6 +128,9 @@ async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
     step = find_step(plan, args.step_id)
     if args.status in ("in_progress", "completed") and plan.status == "draft":
         return failed(f"The plan “{plan.name}” is a draft. plan/approve asks the person whether to start it.")
+    begins = args.status in ("in_progress", "completed")
+    if step is not None and begins and step.status != "completed" and (waiting := waits_for(plan, step)):
+        return failed(f"Step “{step.name}” has to wait for: {', '.join(waiting)}. Complete those first.")
     moved = move_step(plan, args.step_id, args.status, reopen=args.reopen)
     vouched: list[JsonValue] = []
     if args.status == "completed" and step is not None and step.status != "completed":
@@ -84,7 +138,8 @@ async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
         if lacking.to_run or not await _vouched(step, lacking, context):
             return failed(refusal(step, lacking))
         vouched += lacking.unseen
-    shown = _show(moved, context)
+    by_word = args.status == "completed" and step is not None and not step.acceptance
+    shown = _show(moved, context, BY_WORD.format(name=step.name) if by_word and step is not None else "")
     return shown.model_copy(update={"data": {**(shown.data or {}), "vouched": vouched}}) if vouched else shown
 
 
@@ -113,7 +168,7 @@ async def approve(args: PlanIdArgs, context: ToolContext) -> ToolResult:
         return _show(plan, context)
     if plan.status != "draft":
         return failed(f"The plan is {plan.status} already.")
-    return _show(with_status(plan.model_copy(update={"status": "approved"})), context)
+    return _show(approved(plan), context)
 
 
 async def preview_approval(args: PlanIdArgs, context: ToolContext) -> Preview | ToolResult:
@@ -134,9 +189,10 @@ def _none(plan_id: str, context: ToolContext) -> ToolResult:
     return failed(f"There is no plan {plan_id!r}. Plans of this conversation: {known}.")
 
 
-def _show(plan: Plan, context: ToolContext) -> ToolResult:
+def _show(plan: Plan, context: ToolContext, *more: str) -> ToolResult:
     context.emit(PlanChanged(plan=plan))
-    return ToolResult(ok=True, text=checklist(plan), data={"planId": plan.plan_id})
+    text = "\n\n".join(part for part in (checklist(plan), *more) if part)
+    return ToolResult(ok=True, text=text, data={"planId": plan.plan_id})
 
 
 PLAN_TOOLS = (

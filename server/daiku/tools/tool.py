@@ -76,6 +76,8 @@ class ToolContext:
     """What the run really did so far, and the proofs that still hold."""
     replans: Callable[[], Plan | None] = _no_plan
     """The plan that this run is to make anew, finished steps kept."""
+    asked: str = ""
+    """What the run was asked, as it was put."""
     hand_over: Callable[[str, str], Awaitable[ToolResult]] | None = None
     tasks: TaskWork | None = None
     extras: dict[str, Any] = field(default_factory=dict[str, Any])  # plug-ins' own wiring (R1.20)
