@@ -73,7 +73,11 @@ async def test_one_instruction_goes_through_all_four_and_is_reported(tmp_path: P
     assert isinstance(edits, EditsMade)
     assert isinstance(commands, CommandsRun)
     assert isinstance(report, ReportMade)
-    assert (plan.plan.name, plan.plan.goal) == ("Roman", "Python Roman numerals parsing")
+    assert (plan.plan.name, plan.plan.goal) == (
+        "Roman",
+        "Write a small library that adds Roman numerals, with a test.",
+    )
+    assert plan.plan.focus == "Python Roman numerals parsing"
     assert [s.depends_on for s in plan.plan.steps] == [(), (plan.plan.steps[0].step_id,)]
     assert found.queries == tuple(QUERIES["queries"])
     assert len(searched) == 2

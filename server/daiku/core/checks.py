@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import reduce
 from typing import Literal
 
 from tree_sitter import Node
@@ -127,14 +128,12 @@ class _Status:
 
     def _pipeline(self, node: Node) -> Status:
         parts = [child for child in node.named_children if child.type != "comment"]
-        found = [self.of(part) for part in parts[:-1]]
+        found: list[Status] = [self.of(part) for part in parts[:-1]]
         words = self._words(parts[-1]) if parts[-1].type == "command" else NO_WORDS
-        last = "passes" if words[:1] and words[0] in _FILTERS else self.of(parts[-1])
-        if not self._pipefail:
-            return last
-        for each in found:
-            last = _both(each, last)
-        return last
+        last = self.of(parts[-1])
+        if words[:1] and words[0] in _FILTERS:
+            last = "passes"
+        return reduce(_both, found, last) if self._pipefail else last
 
     def _command(self, words: tuple[str, ...]) -> Status:
         while words and (words[0] in _BEFORE or re.fullmatch(r"\w+=.*", words[0])):

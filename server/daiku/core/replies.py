@@ -41,7 +41,7 @@ class PlanReply(Frozen):
             return tuple(_numbered_text(key, step) for key, step in rows.items())
         steps: Any = value
         if not isinstance(steps, Iterable) or isinstance(steps, str):
-            return value  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+            return value
         return tuple(_step_text(step) for step in steps)  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
 
 
