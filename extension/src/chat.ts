@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import type { CommandArgs } from "./codeCommands";
-import type { ApproveParams, Chunk, ContextItem, Requests, RestoreResult, RunResult, Session } from "./contract.gen";
+import type { ApproveParams, Chunk, ContextItem, EditGrant, Requests, RestoreResult, RunResult, Session } from "./contract.gen";
 import type { Mode, ToPanel } from "./pure/panel";
 import { type Pending, pending } from "./pure/pending";
 import { Stream } from "./pure/stream";
@@ -73,6 +73,8 @@ export interface SendOptions {
   mode?: Mode;
   /** `edits`: are made at once, and looked through afterwards. */
   approvals?: Approvals;
+  /** The edit that was asked for by pointing at its place. */
+  grant?: EditGrant;
 }
 
 export interface ChatOptions {
@@ -275,7 +277,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
 
     send: (text, context, options = {}) => {
       const session = current;
-      const { mode, model, approvals } = { ...choice(), ...options };
+      const { mode, model, approvals, grant } = { grant: undefined, ...choice(), ...options };
       return stream(
         session,
         (client, partialResultToken, cancel) =>
@@ -291,6 +293,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
                 partialResultToken,
               },
               ...(model ? { model } : {}),
+              ...(grant ? { grant } : {}),
               ...(session ? { sessionId: session } : {}),
             },
             cancel,

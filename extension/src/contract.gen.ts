@@ -133,6 +133,7 @@ export interface ChatParams {
   mode?: "ask" | "plan" | "act" | null;
   context?: ContextItemInput[];
   images?: Image[];
+  grant?: EditGrant | null;
 }
 
 export interface CheckpointInfo {
@@ -280,6 +281,12 @@ export interface Deeds {
 
 export interface Delta {
   text: string;
+}
+
+/** The edit that a person asked for by pointing: changes of this file, or of these lines of it, are not asked about in this run. Everything else is, as the run's approvals say. */
+export interface EditGrant {
+  uri: string;
+  range?: Range | null;
 }
 
 /** `expected`: the cells' texts that the edit was made against; others are refused. */

@@ -29,8 +29,9 @@ export async function inlineChat(parts: App, argument?: unknown): Promise<void> 
     if (!text) return;
     if (parts.chat.working) parts.chat.newChat();
     where.working();
-    // What is asked for in place is looked through in place.
-    const options = { mode: "act" as const, approvals: "edits" as const };
+    // What is asked for in place is looked through in place; what lies anywhere else is asked about.
+    const grant = { uri: editor.document.uri.toString(), range: { start: range.start, end: range.end } };
+    const options = { mode: "act" as const, grant };
     const result = await parts.chat.send(text, [attachment.item], options);
     await parts.changes.refresh();
     if (result?.status === "completed") await afterwards(parts, editor, result.text);

@@ -10,7 +10,7 @@ from daiku.domain.messages import Image
 from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan
 from daiku.domain.research import Research
-from daiku.domain.runs import ApprovalMode, ContextItem, Mode, RunLimits, RunResult
+from daiku.domain.runs import ApprovalMode, ContextItem, EditGrant, Mode, RunLimits, RunResult
 
 
 class RunStart(Wire):
@@ -32,6 +32,7 @@ class ChatParams(RunStart):
     mode: Mode | None = None
     context: tuple[ContextItem, ...] = ()
     images: tuple[Image, ...] = ()
+    grant: EditGrant | None = None
 
 
 class PlanParams(RunStart):

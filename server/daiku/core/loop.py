@@ -81,8 +81,9 @@ class Ports(Protocol):
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult: ...
 
-    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult:
-        """What exactly will happen, and what "always" would mean; or why it cannot work."""
+    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult | None:
+        """What exactly will happen, and what "always" would mean; or why it cannot work. None where what
+        will happen need not be asked about: from now on the guard allows the call."""
         ...
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven: ...
@@ -232,6 +233,8 @@ async def _ask_approval(
 ) -> None:
     if asked is None:
         preview = await ports.preview(call, record)
+        if preview is None:  # now that it is seen, it need not be asked about: the guard allows it
+            return
         if isinstance(preview, ToolResult):
             _respond(call, preview, record)
             return

@@ -56,6 +56,15 @@ class ContextItem(Wire):
     text: str | None = None
 
 
+class EditGrant(Wire):
+    """The edit that a person asked for by pointing: changes of this file, or of these lines of it, are
+    not asked about in this run. Everything else is, as the run's approvals say."""
+
+    uri: str
+    range: Range | None = None
+    """Whole lines, 0-based; absent: the whole file."""
+
+
 class RunResult(Wire):
     """How a run ended, as every front reports it."""
 

@@ -57,7 +57,7 @@ class Gathered:
 
 
 async def chat(c: Connection, p: api.ChatParams) -> RunResult:
-    request = RunRequest(p.text, context=p.context, images=p.images, mode=p.mode or "act")
+    request = RunRequest(p.text, context=p.context, images=p.images, mode=p.mode or "act", grant=p.grant)
     return await start(c, p, request)
 
 

@@ -15,6 +15,7 @@ from daiku.core.budget import opened
 from daiku.core.choosing import wanted_of
 from daiku.core.context import transcript
 from daiku.core.decide import Rules
+from daiku.core.editplace import EditPlace, inside
 from daiku.core.gate import next_open
 from daiku.core.guard import Verdict, remembered, verdict
 from daiku.core.parse import Unreadable
@@ -52,7 +53,7 @@ from daiku.runs.ruling import Ruling
 from daiku.runs.waiting import Waits, may_be_asked, still_asked
 from daiku.runs.wiring import Wiring
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.tool import TaskWork, ToolContext
+from daiku.tools.tool import Preview, TaskWork, ToolContext
 from daiku.trace.export import Tracing
 
 log = logging.getLogger(__name__)
@@ -98,6 +99,9 @@ class LiveRun:
         self.task_work: Callable[[LiveRun, str], TaskWork] | None = None
         self._sent: ModelRequest | None = None
         self._pausing = False
+        self.place: EditPlace | None = None
+        """Where an edit was asked for by pointing: there it is not asked about again."""
+        self._at_place: set[str] = set()
         self._approvals = Waits[ApprovalGiven]()
         self._inputs = Waits[InputGiven]()
 
@@ -214,7 +218,9 @@ class LiveRun:
         return self._by_name.get(name)
 
     def _verdict(self, call: ToolCall, tainted: bool) -> Verdict:
-        return verdict(call, self._by_name[call.tool], replace(self._policy, tainted=tainted))
+        pointed_at = call.id in self._at_place
+        policy = replace(self._policy, tainted=tainted, pointed_at=lambda _: pointed_at)
+        return verdict(call, self._by_name[call.tool], policy)
 
     # -- the model ------------------------------------------------------------------------
 
@@ -304,6 +310,7 @@ class LiveRun:
             done=lambda: record.state.done,
             asked=record.state.prompt,
             replans=lambda: None if record.state.brief is None else record.state.brief.plan,
+            place=self.place if call.id in self._at_place else None,
             wanted=wanted_of(record.state.approvals.get(call.id), record.state.decisions),
             ask=None if self.approvals == "none" else partial(self._ask, call),
             hand_over=partial(self.hand_over, self, call.id) if self.hand_over is not None else None,
@@ -320,14 +327,26 @@ class LiveRun:
         self._ruling(call, result)
         return result
 
-    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult:
+    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult | None:
         preview = await self._wiring.registry.preview(call, self._context(call, record))
         if isinstance(preview, ToolResult):
             return preview
         if preview is None:
             return ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1), ""
+        if self._stays_at_place(call, preview):
+            return None
         key = self._verdict(call, record.state.tainted).key
         return preview.text, (preview.remember or remembered(key)) if key else ""
+
+    def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
+        """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""
+        if self.place is None or preview.patch is None or not inside(preview.patch, self.place):
+            return False
+        self._at_place.add(call.id)
+        if self._verdict(call, self.record.state.tainted).answer == "allow":
+            return True
+        self._at_place.discard(call.id)
+        return False
 
     # -- the person -----------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from daiku.domain.plans import Plan
 from daiku.domain.runs import (
     ApprovalMode,
     ContextItem,
+    EditGrant,
     Mode,
     RunLimits,
     RunResult,
@@ -38,6 +39,7 @@ from daiku.domain.runs import (
 from daiku.domain.tools import ToolCall
 from daiku.runs.briefing import told
 from daiku.runs.ending import end, time_is_up, unexpected
+from daiku.runs.granting import granted_place
 from daiku.runs.handoff import hand_over
 from daiku.runs.history import events_of, last_start, state_of
 from daiku.runs.live import LiveRun
@@ -70,6 +72,8 @@ class RunRequest:
     calls: tuple[ToolCall, ...] = ()
     brief: Brief | None = None
     """What a stage of work, or the team, is given besides."""
+    grant: EditGrant | None = None
+    """The edit that was asked for by pointing; a resumed run asks about it again."""
 
 
 @dataclass(slots=True)
@@ -102,6 +106,7 @@ class Runs:
             state = self._close_open_run(session, listen) if request.session else State()
             run = long_id("run")
             live = LiveRun(wiring, agent, run, session, state, listen, request.approvals)
+            live.place = await granted_place(request.grant, wiring.workspace)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             wiring.journal.touch(session, "running", model, title)
             text, brief = await self._told(agent, request)

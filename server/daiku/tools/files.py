@@ -15,6 +15,7 @@ from daiku.core.choosing import left_out_text, part_of
 from daiku.core.cut import cut_middle
 from daiku.core.diagnostics import Delta
 from daiku.core.diff import patch_diff, stat
+from daiku.core.editplace import inside
 from daiku.core.edits import apply_edits
 from daiku.core.notebooks import shown
 from daiku.core.patch import WholeFile, build_patch, parse_patch, paths_of
@@ -33,6 +34,9 @@ from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
 TRIES = 3
 """How often an edit is made anew when the file moved on under it."""
+ELSEWHERE = (
+    "The file changed meanwhile: the edit would no longer stay at the place it was asked for. Make it anew."
+)
 _SHOWN_DIFF = 4000
 _STORED_DIFF = 60_000
 
@@ -176,6 +180,8 @@ async def carry_out(
             patch = await _offer(build, context, desk.offered)
             if isinstance(patch, Refusal):
                 return _refused(patch)
+            if context.place is not None and not inside(patch, context.place):
+                return failed(ELSEWHERE)
             if context.wanted is None:
                 return await _apply(label, patch, context, desk.seen)
             part = part_of(patch, context.wanted)
@@ -284,7 +290,7 @@ def _changing(name: str, args: type[Args], label: str, build: Build, desk: Desk)
         if isinstance(patch, Refusal):
             return failed(patch.text)
         diff = await asyncio.to_thread(lambda: patch_diff(Patch(files=tuple(map(shown, patch.files)))))
-        return Preview(text=diff, remember="edits of files in this workspace")
+        return Preview(text=diff, remember="edits of files in this workspace", patch=patch)
 
     return Tool(name, "edit", args, run, preview=preview, timeout=120)
 

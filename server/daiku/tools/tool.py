@@ -9,11 +9,13 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from daiku.core.choosing import Wanted
+from daiku.core.editplace import EditPlace
 from daiku.core.evidence import Done
 from daiku.core.ports import Checkpoints, Editor, Workspace
 from daiku.domain.base import JsonObject
 from daiku.domain.config import Config
 from daiku.domain.events import Event
+from daiku.domain.patches import Patch
 from daiku.domain.plans import Plan
 from daiku.domain.tools import Effect, ToolResult
 
@@ -81,6 +83,8 @@ class ToolContext:
     hand_over: Callable[[str, str], Awaitable[ToolResult]] | None = None
     tasks: TaskWork | None = None
     extras: dict[str, Any] = field(default_factory=dict[str, Any])  # plug-ins' own wiring (R1.20)
+    place: EditPlace | None = None
+    """The call was let through unasked because its edit stays at this place; None: it is not bound to one."""
     wanted: Wanted | None = None
     """Of the edit that was shown, the person wants only this; None: all of it."""
     ask: Ask | None = None
@@ -90,10 +94,11 @@ class ToolContext:
 @dataclass(frozen=True, slots=True)
 class Preview:
     """What exactly will happen: the text shown to the person (a diff or the command line), and the
-    words for what "always" would allow (empty: cannot be remembered)."""
+    words for what "always" would allow (empty: cannot be remembered). `patch`: the edit itself."""
 
     text: str
     remember: str = ""
+    patch: Patch | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ ACTS: tuple[tuple[str, str], ...] = (
     ("the settings deny it (approvals.mcp)", "設定で拒否されています（approvals.mcp）"),
     ("you chose to reject this always", "常に拒否することを選んでいます"),
     ("you chose to allow this always", "常に許可することを選んでいます"),
+    ("you asked for an edit of this place", "この場所の編集を求められています"),
     ("you granted this for the whole run", "この実行全体で許可しています"),
     ("that needs a person, and nobody is there", "人の確認が必要ですが、誰もいません"),
     ("the sandbox is set to strict and there is none here", "サンドボックスが strict に設定されていますが、ここにはありません"),
