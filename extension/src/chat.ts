@@ -4,7 +4,16 @@ import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import type { CommandArgs } from "./codeCommands";
-import type { ApproveParams, Chunk, ContextItem, EditGrant, Requests, RestoreResult, RunResult, Session } from "./contract.gen";
+import type {
+  ApproveParams,
+  Chunk,
+  ContextItem,
+  EditGrant,
+  Requests,
+  RestoreResult,
+  RunResult,
+  Session,
+} from "./contract.gen";
 import type { Mode, ToPanel } from "./pure/panel";
 import { type Pending, pending } from "./pure/pending";
 import { Stream } from "./pure/stream";

@@ -22,11 +22,18 @@ class EditPlace:
     after: str = ""
 
 
-def edit_place(path: str, text: str, lines: Range | None) -> EditPlace:
-    """The place of `lines` (whole ones, 0-based) in `text`; without `lines` the whole file."""
+def edit_place(path: str, text: str, lines: Range | None) -> EditPlace | None:
+    """The place of `lines` (whole ones, 0-based) in `text`; without `lines` the whole file. None where
+    `text` has no such lines."""
     if lines is None:
         return EditPlace(path)
-    every = _LINES.findall(text)
+    every: list[str] = _LINES.findall(text)
+    if not every or not every[-1].endswith(("\n", "\r")):
+        every = every or [""]
+    else:
+        every.append("")  # what an editor shows behind the last line end is a line too
+    if not 0 <= lines.start.line < len(every) or lines.end.line < lines.start.line:
+        return None
     past = lines.end.line + (1 if lines.end.character > 0 or lines.end.line == lines.start.line else 0)
     return EditPlace(path, "".join(every[: lines.start.line]), "".join(every[past:]))
 

@@ -44,10 +44,6 @@ class Verdict:
     """Denied only because nobody is there to be asked."""
 
 
-def _no_edit_granted(_call: ToolCall) -> bool:
-    return False
-
-
 def _nothing_granted(_key: str) -> Literal["allow", "reject"] | None:
     return None
 
@@ -59,8 +55,8 @@ class Policy:
     `granted` looks up what the person answered with "always". `tainted`: text from outside (a web
     page, an issue, an MCP server) has entered the conversation. `resolve` gives the real name of a
     path relative to its root, symbolic links followed, None where it lies outside; `roots` and `home`
-    are absolute paths. `network`: commands may use the network by the settings. `pointed_at`: the edit
-    is the one that the person asked for by pointing at its place, and changes nothing beside it.
+    are absolute paths. `network`: commands may use the network by the settings. `pointed_at`: the call is
+    the edit that the person asked for by pointing at its place, and changes nothing beside it.
     """
 
     approvals: ApprovalSettings = ApprovalSettings()
@@ -72,7 +68,7 @@ class Policy:
     sandbox: SandboxState = "on"
     network: bool = False
     granted: Callable[[str], Literal["allow", "reject"] | None] = _nothing_granted
-    pointed_at: Callable[[ToolCall], bool] = _no_edit_granted
+    pointed_at: bool = False
     resolve: Callable[[str], str | None] | None = None
     roots: tuple[str, ...] = ()
     home: str = ""
@@ -189,7 +185,7 @@ def _edit(call: ToolCall, policy: Policy) -> Verdict:
         if why := why_content_matters(path, written):
             return _settle("edit", policy.approvals.edit, "", f"{path}: {why}", policy, sacred=True)
     settled = _settle("edit", policy.approvals.edit, "edit", CHANGES_FILES, policy)
-    asked_for = settled.answer == "ask" and policy.trusted and not policy.tainted and policy.pointed_at(call)
+    asked_for = settled.answer == "ask" and policy.trusted and not policy.tainted and policy.pointed_at
     return Verdict("allow", "you asked for an edit of this place", "edit", "edit") if asked_for else settled
 
 

@@ -218,8 +218,7 @@ class LiveRun:
         return self._by_name.get(name)
 
     def _verdict(self, call: ToolCall, tainted: bool) -> Verdict:
-        pointed_at = call.id in self._at_place
-        policy = replace(self._policy, tainted=tainted, pointed_at=lambda _: pointed_at)
+        policy = replace(self._policy, tainted=tainted, pointed_at=call.id in self._at_place)
         return verdict(call, self._by_name[call.tool], policy)
 
     # -- the model ------------------------------------------------------------------------
