@@ -25,7 +25,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.servers import ServerReport
 from daiku.settings import home, user_file, workspace_file
 from daiku.settings.trusted import is_trusted
-from daiku.tools.sandbox import sandbox_state
+from daiku.tools.sandbox import rights_end_at_the_sandbox, sandbox_state
 from daiku.trace.database import SQLITE, SQLITE_NEEDED
 
 State = Literal["good", "note", "bad"]
@@ -123,6 +123,11 @@ def _server(report: ServerReport) -> Finding:
 
 def _sandbox(app: App) -> Finding:
     match sandbox_state(app.config.sandbox):
+        case "on" if not rights_end_at_the_sandbox():
+            mend = "Allow user namespaces, or run Daiku as another user than root."
+            return Finding(
+                "note", "Sandbox: bubblewrap works, but commands keep an administrator's rights in it", mend
+            )
         case "on":
             return Finding("good", "Sandbox: bubblewrap works")
         case "off":

@@ -20,13 +20,13 @@ from daiku.tools.web.cache import Cache
 
 def builtin_tools(home: Path | None = None, *, editor: bool = False) -> tuple[Tool, ...]:
     """Every tool of this package, in the order in which models are told of them. What was fetched is
-    kept for a while below `home`, without one in memory only. `editor`: one is connected."""
+    kept for a while below `home`, without one in memory only; so is what commands made of protected files. `editor`: one is connected."""
     web = Web(cache=Cache(home / "web" if home else None))
     return (
         *file_tools(),
         *SEARCH_TOOLS,
         *(EDITOR_TOOLS if editor else ()),
-        *shell_tools(),
+        *shell_tools(home),
         *GIT_TOOLS,
         *web_tools(web),
         *PLAN_TOOLS,

@@ -20,8 +20,9 @@ def localised(event: Event, words: Words) -> Event:
             return event.model_copy(
                 update={"why": words(why), "remember": words(remember), "preview": preview}
             )
-        case InputAsked(question=question) if event.from_server:
-            return event.model_copy(update={"question": words(question)})
+        case InputAsked(question=question, choices=choices) if event.from_server:
+            said = tuple(words(choice) for choice in choices)
+            return event.model_copy(update={"question": words(question), "choices": said})
         case _:
             return event
 

@@ -6,18 +6,25 @@ import asyncio
 import contextlib
 import re
 from collections import deque
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from daiku.core.cut import OUTPUT_LIMIT, cut_middle
+from daiku.tools.sandbox.aside import PutAside
 from daiku.tools.shell.process import Process
 
 KEPT_CHARACTERS = 200_000
+Ended = Callable[[], Awaitable[tuple[PutAside, ...]]]
+"""What is done when a command has ended: protected files that it made are put aside, and told."""
 
 
 class Job:
     """One background command and what it printed since it was last looked at."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, ended: Ended) -> None:
         self.process = process
+        self.aside: tuple[PutAside, ...] = ()
+        self._ended = ended
         self._pieces: deque[str] = deque()
         self._size = 0
         self._dropped = 0
@@ -28,6 +35,8 @@ class Job:
         try:
             await self.process.finish(self._add, limit=False)
         finally:
+            await asyncio.shield(self.process.stop())
+            self.aside = await asyncio.shield(self._ended())
             self._news.set()
 
     def _add(self, text: str) -> None:
@@ -66,18 +75,19 @@ class Job:
 class Jobs:
     """The background commands of this server, by session and name."""
 
-    def __init__(self) -> None:
+    def __init__(self, aside: Path | None = None) -> None:
+        self.aside = aside
         self._jobs: dict[tuple[str, str], Job] = {}
 
-    def add(self, session: str, command: str, process: Process) -> str:
-        """Follow `process` from now on; the name that it is known by."""
+    def add(self, session: str, command: str, process: Process, ended: Ended) -> str:
+        """Follow `process` from now on; the name that it is known by. `ended` is called at its end."""
         words = re.findall(r"[A-Za-z0-9]+", command)[:2]
         base = "-".join(words).lower() or "command"
         name, number = base, 1
         while (session, name) in self._jobs:
             number += 1
             name = f"{base}-{number}"
-        self._jobs[session, name] = Job(process)
+        self._jobs[session, name] = Job(process, ended)
         return name
 
     def get(self, session: str, name: str) -> Job | None:

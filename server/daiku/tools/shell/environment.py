@@ -1,4 +1,4 @@
-"""The environment of a command: no keys, no folders of the workspace on PATH, nothing that waits for a person."""
+"""The environment of a command: what programs need by name, and nothing else of the person's."""
 
 from __future__ import annotations
 
@@ -11,21 +11,33 @@ from pathlib import Path
 from daiku.core.redact import redactor
 from daiku.tools.sandbox import safe_path
 
-_SECRET_NAME = re.compile(
-    r"KEY|SECRET|TOKEN|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|PRIVATE|DSN|DATABASE_URL|CONNECTION_STRING|WEBHOOK|_PAT$|^PAT$|_PWD$|^PGPASS",
-    re.IGNORECASE,
+# What passes, where its value holds no secret: the person, the language, the terminal, and where tools lie.
+_PASSES = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|PWD|TZ|LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|NO_COLOR|COLUMNS|LINES|HOSTNAME|EDITOR|TMPDIR"
+    r"|XDG_(?:CACHE|CONFIG|DATA|STATE)_HOME|XDG_(?:DATA|CONFIG)_DIRS|SSL_CERT_(?:FILE|DIR)|CURL_CA_BUNDLE|REQUESTS_CA_BUNDLE"
+    r"|NODE_EXTRA_CA_CERTS|PIP_CERT|NIX_SSL_CERT_FILE|NIX_PATH|NIX_PROFILES|LOCALE_ARCHIVE|LD_LIBRARY_PATH|LIBRARY_PATH|CPATH"
+    r"|C_INCLUDE_PATH|CPLUS_INCLUDE_PATH|PKG_CONFIG_PATH|CMAKE_PREFIX_PATH|CMAKE_GENERATOR|MANPATH|INFOPATH|ACLOCAL_PATH"
+    r"|CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|FC|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|MAKEFLAGS|ARCHFLAGS|MACOSX_DEPLOYMENT_TARGET|SDKROOT"
+    r"|DEVELOPER_DIR|CCACHE_DIR|SCCACHE_DIR|CI|DEBUG|VERBOSE|OMP_NUM_THREADS|CUDA_HOME|CUDA_PATH|CUDA_VISIBLE_DEVICES|ROCM_PATH"
+    r"|JAVA_HOME|JDK_HOME|M2_HOME|MAVEN_HOME|GRADLE_HOME|GRADLE_USER_HOME|KOTLIN_HOME|SCALA_HOME|SBT_HOME|ANT_HOME|ANDROID_HOME"
+    r"|ANDROID_SDK_ROOT|ANDROID_NDK_(?:HOME|ROOT)|GOPATH|GOROOT|GOBIN|GOCACHE|GOMODCACHE|GOFLAGS|GOOS|GOARCH|GOPROXY|GONOSUMDB"
+    r"|GOSUMDB|GOTOOLCHAIN|GO111MODULE|CGO_ENABLED|CARGO_HOME|CARGO_TARGET_DIR|CARGO_BUILD_JOBS|CARGO_INCREMENTAL|RUSTUP_HOME"
+    r"|RUSTUP_TOOLCHAIN|RUSTFLAGS|RUSTC|RUST_BACKTRACE|RUST_LOG|NODE_ENV|NODE_PATH|NVM_DIR|NVM_BIN|NVM_INC|FNM_[A-Z_]+|VOLTA_HOME"
+    r"|N_PREFIX|PNPM_HOME|BUN_INSTALL|DENO_DIR|DENO_INSTALL|COREPACK_HOME|YARN_CACHE_FOLDER|NPM_CONFIG_(?:PREFIX|CACHE|REGISTRY)"
+    r"|npm_config_(?:prefix|cache|registry)|PLAYWRIGHT_BROWSERS_PATH|PUPPETEER_(?:CACHE_DIR|EXECUTABLE_PATH)|CHROME_(?:BIN|PATH)"
+    r"|CYPRESS_CACHE_FOLDER|ELECTRON_CACHE|PYENV_ROOT|PYENV_VERSION|PYTHONIOENCODING|PYTHONUTF8|PYTHONDONTWRITEBYTECODE"
+    r"|PYTHONHASHSEED|PYTHONWARNINGS|CONDA_(?:PREFIX|DEFAULT_ENV|EXE|PYTHON_EXE|SHLVL)|MAMBA_ROOT_PREFIX|PIXI_HOME|PIPX_HOME"
+    r"|PIPX_BIN_DIR|PIP_(?:CACHE_DIR|INDEX_URL)|POETRY_(?:HOME|CACHE_DIR)|PIPENV_[A-Z_]+|WORKON_HOME|UV_(?:CACHE_DIR|PYTHON|PYTHON_"
+    r"INSTALL_DIR|INDEX_URL|PYTHON_PREFERENCE)|RBENV_ROOT|RBENV_VERSION|GEM_HOME|GEM_PATH|BUNDLE_PATH|RVM_PATH|rvm_path|SDKMAN_DIR"
+    r"|ASDF_[A-Z_]+|MISE_[A-Z_]+|DOTNET_[A-Za-z_]+|NUGET_PACKAGES|MSBUILD[A-Za-z_]*|COMPOSER_HOME|PHPRC|ERL_LIBS|MIX_HOME|HEX_HOME"
+    r"|MIX_ENV|OPAM[A-Z_]*|GHCUP_[A-Z_]+|STACK_ROOT|JULIA_DEPOT_PATH|R_HOME|R_LIBS(?:_USER)?|FLUTTER_ROOT|PUB_CACHE|HF_HOME"
+    r"|HF_HUB_OFFLINE|TRANSFORMERS_CACHE|TORCH_HOME|SOURCE_DATE_EPOCH|RAILS_ENV|RACK_ENV|APP_ENV|DJANGO_SETTINGS_MODULE|FLASK_APP"
+    r"|FLASK_ENV|ZDOTDIR|DEVCONTAINER|CODESPACES|WSL_DISTRO_NAME|GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL)|GIT_SSL_CAINFO"
+    r"|SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|PATHEXT|TEMP|TMP|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAM(?:DATA|FILES|FILES\(X86\)|W6432)"
+    r"|OS|PROCESSOR_ARCHITECTURE|NUMBER_OF_PROCESSORS"
 )
-# What editors, shells and our own start put there, and what makes programs load code.
-_DROPPED = re.compile(
-    r"^(?:DAIKU_|VSCODE_|ELECTRON_|GIT_|BASH_FUNC_|BASH_ENV$|ENV$|PROMPT_COMMAND$|PS4$|SHELLOPTS$|BASHOPTS$|LD_PRELOAD$|LD_AUDIT$"
-    r"|DYLD_INSERT|NODE_OPTIONS$|PYTHONPATH$|PYTHONHOME$|PYTHONSTARTUP$|PERL5OPT$|PERL5LIB$|RUBYOPT$|RUBYLIB$|JAVA_TOOL_OPTIONS$"
-    r"|_JAVA_OPTIONS$|VIRTUAL_ENV|PYTEST_|FORCE_COLOR$|CLICOLOR_FORCE$|DBUS_|XDG_RUNTIME_DIR$|WAYLAND_|DISPLAY$|RIPGREP_CONFIG_PATH$)"
-)
-_KEPT = frozenset(
-    {"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_SSL_CAINFO"}
-)
-_PROXY = re.compile(r"^(?:https?|all|no|ftp)_proxy$", re.IGNORECASE)
-_LOGIN = re.compile(r"://[^/\s@]*:[^/\s@]*@")
+_PROXY = re.compile(r"(?:https?|all|no|ftp)_proxy", re.IGNORECASE)
+_LOGIN = re.compile(r"://[^/\s@]*@")
 _FIXED = {
     "TERM": "dumb",
     "PAGER": "cat",
@@ -45,6 +57,16 @@ _FIXED = {
 GIT_SETTINGS = (
     ("core.fsmonitor", "false"),
     ("core.pager", "cat"),
+    ("core.sshCommand", "ssh"),
+    ("core.askPass", "true"),
+    ("core.gitProxy", ""),
+    ("core.alternateRefsCommand", ""),
+    ("credential.helper", ""),
+    ("interactive.diffFilter", ""),
+    ("gpg.program", "gpg"),
+    ("gpg.ssh.program", "ssh-keygen"),
+    ("gpg.ssh.defaultKeyCommand", ""),
+    ("gpg.x509.program", "gpgsm"),
     ("safe.bareRepository", "explicit"),
     ("protocol.ext.allow", "never"),
 )
@@ -64,10 +86,10 @@ def child_environment(
     looks_secret = redactor(())
     kept: dict[str, str] = {}
     for name, value in environ.items():
-        dropped = _DROPPED.match(name) and name not in _KEPT
-        if dropped or _SECRET_NAME.search(name) or looks_secret(value) != value:
+        proxy = _PROXY.fullmatch(name) is not None
+        if not proxy and (_PASSES.fullmatch(name) is None or looks_secret(value) != value):
             continue
-        if _LOGIN.search(value) and not (network and _PROXY.match(name)):
+        if _LOGIN.search(value) and not (network and proxy):
             continue
         kept[name] = value
     kept.update(_FIXED)
@@ -78,12 +100,16 @@ def child_environment(
         path = f"{folder / 'bin'}{os.pathsep}{path}"
     kept["PATH"] = path
     kept["TMPDIR"] = "/tmp"  # noqa: S108  # inside the sandbox it is the command's own
-    git = [*GIT_SETTINGS, *(() if hooks else (("core.hooksPath", "/dev/null"),))]
-    kept["GIT_CONFIG_COUNT"] = str(len(git))
-    for at, (name, value) in enumerate(git):
-        kept[f"GIT_CONFIG_KEY_{at}"] = name
-        kept[f"GIT_CONFIG_VALUE_{at}"] = value
-    return kept
+    return {**kept, **git_settings((*GIT_SETTINGS, *(() if hooks else (("core.hooksPath", "/dev/null"),))))}
+
+
+def git_settings(settings: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """`settings` as variables that git reads, stronger than those of any file."""
+    found = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for at, (name, value) in enumerate(settings):
+        found[f"GIT_CONFIG_KEY_{at}"] = name
+        found[f"GIT_CONFIG_VALUE_{at}"] = value
+    return found
 
 
 def _without_ours(path: str) -> str:

@@ -1,0 +1,111 @@
+"""Where commands run: bubblewrap when it works here, with what they may write, see and reach."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from daiku.core.guard import SandboxState
+from daiku.domain.config import SandboxSettings
+from daiku.tools.sandbox.kernel import system_call_filter, user_namespace
+from daiku.tools.sandbox.places import safe_path
+from daiku.tools.sandbox.view import Bounds, view
+
+__all__ = ["Bounds", "bubblewrap", "contained", "rights_end_at_the_sandbox", "safe_path", "sandbox_state"]
+
+PROBE_SECONDS = 10
+_KEPT_CAPABILITIES = (
+    "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID", "CAP_NET_BIND_SERVICE",
+)  # fmt: skip
+# Descriptors that bubblewrap reads from; a shell opens them for it.
+_NAMESPACE, _FILTER = 8, 9
+
+
+def sandbox_state(settings: SandboxSettings) -> SandboxState:
+    """What the guard needs to know: is there a sandbox, and is that as the person wants it."""
+    if settings.mode == "off":
+        return "off"
+    if bubblewrap():
+        return "on"
+    return "refused" if settings.mode == "strict" else "missing"
+
+
+def bubblewrap() -> str:
+    """The path of a bubblewrap that works here, really tried; empty where there is none."""
+    found = shutil.which("bwrap", path=safe_path(os.environ.get("PATH", os.defpath), ()))
+    return found if found and _way(found) is not None else ""
+
+
+def rights_end_at_the_sandbox() -> bool:
+    """False where the server runs as an administrator and the kernel gives the sandbox no users of its own."""
+    found = bubblewrap()
+    return os.geteuid() != 0 or (bool(found) and (_way(found) or ("", ""))[0] != "")
+
+
+@cache
+def _way(bwrap: str) -> tuple[str, str] | None:
+    """How bubblewrap works here: the path of the user namespace and of the filter of system calls, each
+    empty where it cannot be had; None where it does not work at all."""
+    program = system_call_filter()
+    written = ""
+    if program:
+        place = Path(_scratch().name) / "system-calls"
+        place.write_bytes(program)
+        written = str(place)
+    namespace = user_namespace()
+    ways = [(namespace, written), ("", written), (namespace, ""), ("", "")]
+    return next((way for way in dict.fromkeys(ways) if _works(bwrap, way)), None)
+
+
+def _works(bwrap: str, way: tuple[str, str]) -> bool:
+    try:
+        with tempfile.TemporaryDirectory(prefix="daiku-") as folder:
+            bounds = Bounds(roots=(Path(folder),))
+            script = "echo > probe && ! touch /probe 2>&- && ! touch /proc/sys/vm/probe 2>&-"
+            argv = [*_arguments(bwrap, way, bounds, Path(folder)), "sh", "-c", script]
+            done = subprocess.run(
+                argv,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=PROBE_SECONDS,
+                check=False,
+            )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
+
+
+@cache
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    # One for the server's life: what one command leaves in /tmp and in the home the next one finds; it goes
+    # when the server ends.
+    return tempfile.TemporaryDirectory(prefix="daiku-tmp-")
+
+
+def contained(argv: list[str], bounds: Bounds, cwd: Path) -> list[str]:
+    """`argv` inside the sandbox. Raises OSError when there is no temporary folder."""
+    found = bubblewrap()
+    return [*_arguments(found, _way(found) or ("", ""), bounds, cwd), *argv]
+
+
+def _arguments(bwrap: str, way: tuple[str, str], bounds: Bounds, cwd: Path) -> list[str]:
+    namespace, calls = way
+    options = [bwrap, *(("--userns", str(_NAMESPACE)) if namespace else ())]
+    options += view(bounds, Path(_scratch().name))
+    options += ["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--chdir", str(cwd)]
+    options += ["--seccomp", str(_FILTER)] if calls else []
+    if not bounds.network or bounds.read_only:
+        options.append("--unshare-net")
+    if os.geteuid() == 0:
+        options += ["--cap-drop", "ALL"]
+        for capability in _KEPT_CAPABILITIES:
+            options += ["--cap-add", capability]
+    options.append("--")
+    opened = ((_NAMESPACE, namespace), (_FILTER, calls))
+    opens = " ".join(f"{number}<'{place}'" for number, place in opened if place)
+    return ["/bin/sh", "-c", f'exec {opens}; exec "$@"', "sandbox", *options] if opens else options

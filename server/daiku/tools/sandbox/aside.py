@@ -1,0 +1,175 @@
+"""What a sandboxed command made or changed of protected files is put aside until a person says yes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from daiku.tools.sandbox.gitfolder import harmless
+from daiku.tools.sandbox.places import within
+from daiku.tools.sandbox.tree import Found, Mark, Role, topmost, tree_of
+
+MOST_KEPT = 24
+"""Places that are mounted for reading only; each costs time, and what is beyond is restored afterwards."""
+LARGEST_COPY = 1_000_000
+MOST_COPIED = 16_000_000
+_GIT_PARTS = ("hooks", "info")
+_texts: dict[tuple[str, Mark], bytes] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """How protected files stood before a command. `kept` are mounted for reading only; `texts` are those
+    of the others, to be restored."""
+
+    trees: tuple[tuple[Path, Role], ...]
+    found: tuple[Found, ...]
+    kept: tuple[Path, ...]
+    lineage: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    texts: dict[str, bytes] = field(default_factory=dict[str, bytes])
+
+    @property
+    def secrets(self) -> tuple[Path, ...]:
+        """Files of secrets in the roots, protected or not."""
+        return tuple(Path(path) for found in self.found for path in found.secrets)
+
+    @property
+    def complete(self) -> bool:
+        return all(found.complete for found in self.found)
+
+
+@dataclass(frozen=True, slots=True)
+class PutAside:
+    """One protected place that a command made or changed: where it was, and where it lies now."""
+
+    place: Path
+    kept: Path
+    replaced: bool
+    """True where what was there before is there again."""
+
+
+def before(roots: tuple[Path, ...], repositories: tuple[Path, ...] = ()) -> Before:
+    """Look at the roots, and at git folders outside them, before a command runs. Blocks for a moment."""
+    wanted: dict[tuple[Path, Role], None] = {(root.resolve(), "plain"): None for root in roots}
+    for folder in repositories:
+        wanted[(folder.resolve(), "git")] = None
+    trees = tuple(wanted)
+    real = tuple(folder for folder, _ in trees)
+    found = tuple(tree_of(folder, role).look() for folder, role in trees)
+    marks = {path: mark for each in found for path, mark in each.protected.items()}
+    kept = _to_keep(real, marks)
+    names = {str(place) for place in kept}
+    open_marks = {path: mark for path, mark in marks.items() if not _is_kept(path, names)}
+    lineage = {str(place): _lineage(place, real) for place in kept}
+    return Before(trees, found, kept, lineage, _copies(open_marks))
+
+
+def _to_keep(roots: tuple[Path, ...], marks: dict[str, Mark]) -> tuple[Path, ...]:
+    """The places to mount for reading only: the uppermost first, links left out."""
+    wanted: dict[str, None] = {}
+    for path in marks:
+        place = Path(path)
+        parts = place.parts
+        # hooks and info of a git folder as a whole: what is not there yet cannot be made there either
+        at = next((i for i, part in enumerate(parts) if part == ".git"), 0)
+        part = parts[at + 1] if 0 < at < len(parts) - 2 else ""
+        wanted[str(Path(*parts[: at + 2])) if part in _GIT_PARTS else path] = None
+    kept: list[Path] = []
+    for path in topmost(wanted):
+        place = Path(path)
+        if place.exists() and place.resolve() == place and any(within(place, root) for root in roots):
+            kept.append(place)
+    return tuple(kept[:MOST_KEPT])
+
+
+def _is_kept(path: str, kept: set[str]) -> bool:
+    return path in kept or any(path.startswith(f"{place}/") for place in kept)
+
+
+def _lineage(place: Path, roots: tuple[Path, ...]) -> tuple[int, ...]:
+    """The folders that `place` lies in, as the disk knows them."""
+    found: list[int] = []
+    for folder in (place, *place.parents) if place.is_dir() else place.parents:
+        with suppress(OSError):
+            found.append(folder.lstat().st_ino)
+        if folder in roots:
+            break
+    return tuple(found)
+
+
+def _copies(marks: dict[str, Mark]) -> dict[str, bytes]:
+    copied: dict[str, bytes] = {}
+    size = 0
+    for path, mark in marks.items():
+        if mark.link or not mark.changed or mark.size > LARGEST_COPY or size + mark.size > MOST_COPIED:
+            continue
+        text = _texts.get((path, mark))
+        if text is None:
+            with suppress(OSError):
+                text = Path(path).read_bytes()
+        if text is not None:
+            copied[path] = text
+            size += len(text)
+    _texts.clear()
+    _texts.update({(path, marks[path]): text for path, text in copied.items()})
+    return copied
+
+
+def put_aside(earlier: Before, folder: Path) -> tuple[PutAside, ...]:
+    """Take out of effect what is new or different of protected files since `earlier`; it is moved below
+    `folder`. Raises OSError."""
+    moved: list[PutAside] = []
+    old = {path: mark for each in earlier.found for path, mark in each.protected.items()}
+    roots = tuple(root for root, _ in earlier.trees)
+    kept = {path for path, ids in earlier.lineage.items() if _lineage(Path(path), roots) == ids}
+    for root, role in earlier.trees:
+        now = tree_of(root, role).look().protected
+        new = [
+            path
+            for path, mark in now.items()
+            if old.get(path) != mark and not _is_kept(path, kept) and not _git_made(Path(path))
+        ]
+        for path in topmost(new):
+            place = Path(path)
+            if os.path.realpath(place.parent) != str(place.parent):
+                continue  # moved meanwhile; what is behind a link is not touched
+            target = folder / f"{time.time_ns():x}" / place.relative_to(root)
+            _move(place, target)
+            text = earlier.texts.get(path)
+            if text is not None:
+                place.write_bytes(text)
+            moved.append(PutAside(place, target, replaced=text is not None))
+    return tuple(moved)
+
+
+def _git_made(place: Path) -> bool:
+    if ".git" not in place.parts[:-1]:
+        return False
+    if place.is_dir() and not place.is_symlink():
+        inner = list(place.iterdir())
+        return all(_git_made(each) for each in inner)
+    return harmless(place)
+
+
+def put_back(moved: PutAside) -> None:
+    """The person said yes: what the command made takes effect. Raises OSError."""
+    if moved.place.is_symlink() or moved.place.is_file():
+        moved.place.unlink()
+    moved.place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(moved.kept, moved.place)
+
+
+def _move(place: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        shutil.move(place, target)
+    except (OSError, shutil.Error):
+        # What cannot be carried to another disk (a pipe, a file that may not be read) does not stay either.
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place)
+        else:
+            place.unlink(missing_ok=True)

@@ -1,0 +1,201 @@
+"""Places of this machine that a sandboxed command may see: tool chains of the home, nothing with credentials."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+# Of a home only these are shown, for reading. A folder that also holds credentials is named by its parts.
+TOOL_PLACES = (
+    "bin", ".local/bin", ".local/lib", ".local/include", ".local/opt", ".local/pipx", ".local/share/pipx", ".local/share/uv",
+    ".local/share/mise", ".local/share/rtx", ".local/share/fnm", ".local/share/pnpm", ".local/share/virtualenv",
+    ".local/share/virtualenvs", ".local/share/pypoetry", ".local/share/hatch", ".local/share/gem", ".local/share/go",
+    ".local/share/R", ".local/share/NuGet", ".local/state/nix/profiles", ".nix-profile", ".linuxbrew",
+    ".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/env", ".rustup", ".nvm", ".fnm", ".volta", ".asdf", ".pyenv", ".rye",
+    ".poetry/bin", ".rbenv", ".rvm", ".gem/ruby", ".bundle/cache", ".sdkman", ".jenv", ".jabba", ".m2/repository", ".m2/wrapper",
+    ".gradle/wrapper", ".gradle/caches", ".gradle/jdks", ".gradle/native", ".ivy2/cache", ".ivy2/local", ".sbt/boot", "go/bin",
+    "go/pkg", ".deno/bin", ".bun/bin", ".bun/install/global", ".npm-global", ".yarn/bin", ".yarn/berry/cache",
+    ".config/yarn/global", ".config/composer/vendor", ".composer/vendor", ".nuget/packages", ".dotnet", ".pub-cache/bin",
+    ".pub-cache/hosted", ".pub-cache/git", ".pub-cache/global_packages", ".hex/packages", ".mix/archives", ".mix/elixir", ".elan",
+    ".ghcup", ".cabal/bin", ".cabal/packages", ".cabal/store", ".stack/programs", ".stack/snapshots", ".opam", ".juliaup",
+    ".julia/artifacts", ".julia/compiled", ".julia/juliaup", ".julia/packages", ".julia/registries", "miniconda3", "anaconda3",
+    "miniforge3", "mambaforge", "micromamba", ".pixi", ".foundry/bin", ".foundry/versions", ".wasmer/bin", ".wasmtime", "flutter",
+    "Android/Sdk", "perl5", ".luarocks", ".krew/bin", ".terraform.d/plugin-cache", ".terraform.d/plugins", ".ansible/collections",
+    ".TinyTeX", ".cache/pip", ".cache/uv", ".cache/pypoetry", ".cache/pipenv", ".cache/pre-commit", ".cache/node",
+    ".cache/node-gyp", ".cache/corepack", ".cache/puppeteer", ".cache/ms-playwright", ".cache/Cypress", ".cache/electron",
+    ".cache/electron-builder", ".cache/deno", ".cache/bazelisk", ".cache/coursier", ".cache/yarn", ".cache/pnpm",
+    ".cache/go-build", ".cache/rattler", ".cache/huggingface/hub", ".cache/huggingface/datasets", ".cache/torch", ".keras",
+)  # fmt: skip
+# A package manager that may fetch needs a cache that it can write: these are shown only without the network.
+OFFLINE_PLACES = (".npm/_cacache",)
+# Settings of tool chains: shown where nothing in them looks like a credential.
+SETTING_PLACES = (
+    ".cargo/config.toml", ".cargo/config", ".config/pip/pip.conf", ".pip/pip.conf", ".config/go/env", ".condarc", ".rustfmt.toml",
+    ".config/rustfmt/rustfmt.toml", ".tool-versions", ".config/mise/config.toml", ".python-version", ".nvmrc", ".node-version",
+)  # fmt: skip
+_CREDENTIAL = re.compile(
+    r"token|pass|secret|auth|credential|_key|apikey|bearer|cookie|://[^/\s]*@", re.IGNORECASE
+)
+_LARGEST_SETTING = 20_000
+# Where a tool chain lies when its variable says so, and which parts of it count; "" is all of it.
+TOOL_VARIABLES: dict[str, tuple[str, ...]] = {
+    "CARGO_HOME": ("bin", "registry", "git"), "RUSTUP_HOME": ("",), "GOPATH": ("bin", "pkg"), "GOROOT": ("",), "JAVA_HOME": ("",),
+    "NVM_DIR": ("",), "PYENV_ROOT": ("",), "RBENV_ROOT": ("",), "VOLTA_HOME": ("",), "FNM_DIR": ("",), "ASDF_DATA_DIR": ("",),
+    "MISE_DATA_DIR": ("",), "SDKMAN_DIR": ("",), "ANDROID_HOME": ("",), "ANDROID_SDK_ROOT": ("",), "DOTNET_ROOT": ("",),
+    "CONDA_PREFIX": ("",), "UV_PYTHON_INSTALL_DIR": ("",), "PLAYWRIGHT_BROWSERS_PATH": ("",), "DENO_INSTALL": ("bin",),
+    "BUN_INSTALL": ("bin", "install/global"), "PNPM_HOME": ("",),
+}  # fmt: skip
+# What of a home that is itself the workspace, or lies in it, is hidden all the same.
+SECRET_PLACES = (
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub",
+    ".config/op", ".config/rclone", ".config/doctl", ".config/heroku", ".config/google-chrome", ".config/google-chrome-beta",
+    ".config/chromium", ".config/BraveSoftware", ".config/Code", ".config/Cursor", ".config/VSCodium", ".config/github-copilot",
+    ".config/git/credentials", ".config/sops", ".config/fish", ".config/age", ".vscode-server", ".cursor-server", ".mozilla",
+    ".thunderbird", "snap/firefox", ".password-store", ".local/share/keyrings", ".netrc", ".git-credentials", ".pypirc", ".pgpass",
+    ".my.cnf", ".vault-token", ".terraform.d/credentials.tfrc.json", ".terraformrc", ".cargo/credentials",
+    ".cargo/credentials.toml", ".npmrc", ".yarnrc.yml", ".m2/settings.xml", ".m2/settings-security.xml",
+    ".gradle/gradle.properties", ".cache/huggingface/token", ".cache/huggingface/stored_tokens", ".kaggle", ".s3cfg", ".boto",
+    ".gem/credentials", ".pub-cache/credentials.json", ".codex", ".claude", ".claude.json", ".gemini", ".bitcoin", ".ethereum",
+    ".electrum", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
+    ".sqlite_history", ".local/share/fish/fish_history", ".1password", ".colima", ".env",
+)  # fmt: skip
+# What of the system only its administrator may read; the server may be running as one.
+SYSTEM_SECRETS = (
+    "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private",
+    "/etc/pki/tls/private", "/etc/ssh", "/etc/krb5.keytab", "/etc/wireguard", "/etc/openvpn", "/etc/letsencrypt",
+    "/etc/NetworkManager/system-connections", "/etc/kubernetes", "/etc/rancher", "/etc/docker", "/var/lib/docker",
+    "/var/lib/containerd", "/var/lib/containers", "/var/lib/kubelet", "/var/lib/rancher", "/var/lib/postgresql", "/var/lib/mysql",
+    "/var/lib/redis", "/var/lib/mongodb", "/var/lib/vault", "/var/lib/private", "/var/spool", "/var/mail", "/var/backups",
+    "/var/log", "/var/snap", "/boot",
+)  # fmt: skip
+# Other people's homes, other systems' disks.
+FOREIGN_PLACES = ("/home", "/root", "/Users", "/mnt", "/media", "/run/media", "/var/tmp")  # noqa: S108  # names only
+
+
+def within(place: Path, folder: Path) -> bool:
+    """True where `place` is `folder` or lies in it, by their names."""
+    return place == folder or folder in place.parents
+
+
+def homes() -> tuple[Path, ...]:
+    """The person's home as the environment and as the system know it, real paths, none of them `/`."""
+    found = [Path.home()]
+    with suppress(KeyError):
+        found.append(Path(pwd.getpwuid(os.getuid()).pw_dir))
+    return tuple(dict.fromkeys(h for p in found if (h := p.resolve()) != Path("/") and h.is_dir()))
+
+
+def daiku_places() -> list[Path]:
+    """Where Daiku keeps its own things."""
+    home = Path.home()
+    places = [Path(own)] if (own := os.environ.get("DAIKU_HOME")) else []
+    for variable, usual in (
+        ("XDG_DATA_HOME", ".local/share"),
+        ("XDG_CONFIG_HOME", ".config"),
+        ("XDG_STATE_HOME", ".local/state"),
+    ):
+        places.append(Path(os.environ.get(variable) or str(home / usual)) / "daiku")
+    return _real(places)
+
+
+def secret_places() -> list[Path]:
+    """Credentials of the person and Daiku's own things, as far as they are there."""
+    return [*_real(home / name for home in homes() for name in SECRET_PLACES), *daiku_places()]
+
+
+def system_secrets() -> list[Path]:
+    """What of the system no command has any business with, as far as it is there."""
+    return _real(map(Path, SYSTEM_SECRETS))
+
+
+def foreign_places() -> list[Path]:
+    """Folders of other people and other systems, and the homes: hidden as a whole."""
+    found = _real(map(Path, FOREIGN_PLACES))
+    return list(dict.fromkeys([*found, *homes()]))
+
+
+def tool_places(environ: Mapping[str, str], *, network: bool) -> list[Path]:
+    """Tool chains in homes that are shown again: the known ones, and those that the environment names."""
+    own = homes()
+    found = [home / name for home in own for name in TOOL_PLACES]
+    found += [home / name for home in own for name in OFFLINE_PLACES if not network]
+    found += [home / name for home in own for name in SETTING_PLACES if _holds_no_credential(home / name)]
+    for variable, parts in TOOL_VARIABLES.items():
+        folder = Path(environ.get(variable) or ".")
+        if folder.is_absolute() and not _too_wide(folder, own):
+            found += [folder / part for part in parts]
+    return _shown((*found, *path_places(environ.get("PATH", ""))), own)
+
+
+def path_places(path: str) -> list[Path]:
+    """The folders of `path` (as of PATH), each with what it was installed with (`x` for `x/bin`)."""
+    own = homes()
+    found: list[Path] = []
+    for entry in filter(None, path.split(os.pathsep)):
+        folder = Path(entry)
+        above = folder.parent
+        whole = folder.name in ("bin", "sbin") and not _too_wide(above, own) and above.name != ".local"
+        if folder.is_absolute() and not _too_wide(folder, own):
+            found.append(above if whole and above.name not in (".cargo", ".deno", ".bun", "go") else folder)
+    return found
+
+
+def _too_wide(folder: Path, own: Iterable[Path]) -> bool:
+    """True where showing `folder` would show a home, or a folder of the whole system."""
+    real = folder.resolve()
+    return len(real.parts) < 3 or any(within(home, real) for home in own) or str(real) in FOREIGN_PLACES
+
+
+def _shown(places: Iterable[Path], own: tuple[Path, ...]) -> list[Path]:
+    """Those of `places` that are there and that are no secret; a link counts where it leads."""
+    secret = {Path(home / name) for home in own for name in SECRET_PLACES}
+    found: dict[Path, None] = {}
+    for place in places:
+        with suppress(OSError):
+            real = place.resolve()
+            if place.exists() and not any(within(real, hidden) for hidden in secret):
+                found[place] = None
+                if real != place and any(within(real, home) for home in own):
+                    found[real] = None
+    return list(found)
+
+
+def _holds_no_credential(place: Path) -> bool:
+    with suppress(OSError):
+        if stat.S_ISREG(place.stat().st_mode) and place.stat().st_size <= _LARGEST_SETTING:
+            return not _CREDENTIAL.search(place.read_text(encoding="utf-8", errors="replace"))
+    return False
+
+
+def _real(places: Iterable[Path]) -> list[Path]:
+    return list(dict.fromkeys(place.resolve() for place in places if place.exists()))
+
+
+def listening_sockets() -> Iterator[Path]:
+    """Unix sockets on disk that a process of this machine answers at: each is a way out of a sandbox."""
+    with suppress(OSError):
+        for line in Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace").splitlines()[1:]:
+            name = line.split(maxsplit=7)[7:]
+            if name and name[0].startswith("/"):
+                place = Path(name[0])
+                with suppress(OSError):
+                    if stat.S_ISSOCK(place.stat().st_mode):
+                        yield place.resolve()
+
+
+def safe_path(path: str, roots: tuple[Path, ...]) -> str:
+    """`path` (as of PATH) without relative folders and without folders of the workspace."""
+    kept: list[str] = []
+    for entry in path.split(os.pathsep):
+        folder = Path(entry)
+        if not entry or not folder.is_absolute():
+            continue
+        real = folder.resolve()
+        if not any(within(real, root.resolve()) or within(folder, root) for root in roots):
+            kept.append(entry)
+    return os.pathsep.join(dict.fromkeys(kept))

@@ -1,0 +1,265 @@
+"""Protected places and files of secrets in a folder tree; only folders that changed are read again."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import translate
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Literal
+
+from daiku.core.protected import (
+    PROTECTED_FILES,
+    PROTECTED_FOLDERS,
+    PROTECTED_PAIRS,
+    SECRET_FILES,
+    SECRET_FOLDERS,
+    holds_secrets,
+    why_protected,
+)
+from daiku.tools.sandbox.gitfolder import ALTERNATES, FREE_FOLDERS, STATE_FOLDERS, free_file, runs_commands
+
+Role = Literal["plain", "protected", "git", "modules", "worktrees"]
+"""What a folder is: `protected`: everything in it counts; `modules`, `worktrees`: git folders lie in it."""
+LONGEST_SECONDS = 5.0
+MOST_PROTECTED = 20_000
+SETTLED_NS = 50_000_000
+"""A folder that changed less than this before it was read may change again with the same time."""
+# What package managers fill, by the hundred thousand files; whoever can write there is run from there anyway.
+_FILLED = frozenset(
+    {"node_modules", "bower_components", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", ".pytest_cache",
+     ".ruff_cache", ".hypothesis", "site-packages", ".pnpm-store", ".terraform", ".gradle", ".next", ".nuxt", ".turbo"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What tells a file from what it was before; of a folder and of a link, what they are."""
+
+    inode: int
+    changed: int
+    size: int
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Protected places with their marks and files of secrets, by absolute path. `complete`: all of the
+    tree was looked at."""
+
+    protected: dict[str, Mark]
+    secrets: tuple[str, ...]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """One folder as it was read: its stamp, what of it has to be looked at, and the folders to go on with."""
+
+    stamp: tuple[int, int]
+    settled: bool
+    watched: tuple[str, ...]
+    secrets: tuple[str, ...]
+    inner: tuple[tuple[str, Role], ...]
+
+
+@lru_cache(maxsize=16)
+def tree_of(root: Path, role: Role = "plain") -> Tree:
+    """The tree of `root`, one for the process."""
+    return Tree(root, role)
+
+
+@dataclass(slots=True)
+class Tree:
+    """What is known of the tree below `root`, a real path."""
+
+    root: Path
+    role: Role = "plain"
+    _known: dict[tuple[str, Role], _Folder] = field(default_factory=dict[tuple[str, Role], _Folder])
+    _lock: Lock = field(default_factory=Lock)
+
+    def look(self) -> Found:
+        """How it stands now. Costs a look at every folder, and reading those that changed."""
+        with self._lock:
+            return self._look()
+
+    def _look(self) -> Found:
+        until = time.monotonic() + LONGEST_SECONDS
+        protected: dict[str, Mark] = {}
+        secrets: list[str] = []
+        pending: list[tuple[str, Role]] = [(str(self.root), self.role)]
+        seen: dict[tuple[str, Role], _Folder] = {}
+        while pending and time.monotonic() < until and len(protected) < MOST_PROTECTED:
+            at = pending.pop()
+            folder = self._folder(*at)
+            if folder is None:
+                continue
+            seen[at] = folder
+            for name in folder.watched:
+                if (mark := _mark(f"{at[0]}/{name}")) is not None:
+                    protected[f"{at[0]}/{name}"] = mark
+            secrets += [f"{at[0]}/{name}" for name in folder.secrets]
+            for name, role in folder.inner:
+                pending.append((f"{at[0]}/{name}", role))
+        self._known = seen
+        return Found(protected, tuple(secrets), not pending)
+
+    def _folder(self, path: str, role: Role) -> _Folder | None:
+        try:
+            now = os.lstat(path)
+            stamp = (now.st_ino, now.st_ctime_ns)
+            known = self._known.get((path, role))
+            if known is not None and known.stamp == stamp and known.settled:
+                return known
+            at = time.time_ns()
+            with os.scandir(path) as entries:
+                return _read(path, role, list(entries), stamp, settled=at - now.st_ctime_ns > SETTLED_NS)
+        except OSError:  # gone meanwhile, or not ours to read
+            return None
+
+
+def _mark(path: str) -> Mark | None:
+    try:
+        now = os.lstat(path)
+        if stat.S_ISDIR(now.st_mode):
+            return Mark(now.st_ino, 0, 0)
+        link = str(Path(path).readlink()) if stat.S_ISLNK(now.st_mode) else ""
+    except OSError:
+        return None
+    return Mark(now.st_ino, now.st_ctime_ns, now.st_size, link)
+
+
+def _read(
+    path: str, role: Role, entries: list[os.DirEntry[str]], stamp: tuple[int, int], *, settled: bool
+) -> _Folder:
+    watched: list[str] = []
+    secrets: list[str] = []
+    inner: list[tuple[str, Role]] = []
+    parent = Path(path).name.lower()
+    filled = role == "plain" and any(entry.name == "pyvenv.cfg" for entry in entries)
+    for entry in () if filled else entries:
+        name = entry.name
+        folder = entry.is_dir(follow_symlinks=False)
+        likely = parent in _PARENTS or _LIKELY(name)
+        if (
+            likely
+            and entry.is_file(follow_symlinks=False)
+            and role in ("plain", "protected")
+            and holds_secrets(name)
+        ):
+            secrets.append(name)
+        if role == "plain":
+            guarded = likely and _is_protected(parent, name)
+            if folder:
+                _inner(name, watched, inner, guarded=guarded)
+            elif guarded:
+                watched.append(name)
+        elif role == "protected":
+            watched.append(name)
+            if folder:
+                inner.append((name, "protected"))
+        else:
+            _git_entry(Path(path), name, role, watched, inner, folder=folder)
+    if role == "git":
+        settled = False  # what matters in it lies deeper than its own entries
+    return _Folder(stamp, settled, tuple(watched), tuple(secrets), tuple(inner))
+
+
+def _inner(name: str, watched: list[str], inner: list[tuple[str, Role]], *, guarded: bool) -> None:
+    if name == ".git":
+        inner.append((name, "git"))
+    elif guarded:
+        watched.append(name)
+        inner.append((name, "protected"))
+    elif name not in _FILLED:
+        inner.append((name, "plain"))
+
+
+def _git_entry(
+    path: Path, name: str, role: Role, watched: list[str], inner: list[tuple[str, Role]], *, folder: bool
+) -> None:
+    place = path / name
+    if not folder:
+        if place.is_symlink() or role == "modules" or not free_file(name):
+            watched.append(name)
+    elif role == "worktrees":
+        inner.append((name, "git"))
+    elif role == "modules":
+        inner.append((name, "git" if (place / "HEAD").exists() else "modules"))
+    elif name == "modules":
+        inner.append((name, "modules"))
+    elif name == "worktrees":
+        inner.append((name, "worktrees"))
+    elif name in FREE_FOLDERS:
+        watched += [
+            listed for listed in ALTERNATES if listed.startswith(f"{name}/") and (path / listed).exists()
+        ]
+    elif name in STATE_FOLDERS:
+        if runs_commands(place):
+            watched.append(name)
+    else:
+        inner.append((name, "protected"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Likely:
+    """A quick look at a plain name, so that few of a hundred thousand need the whole one."""
+
+    names: frozenset[str]
+    starts: tuple[str, ...]
+    ends: tuple[str, ...]
+    others: re.Pattern[str]
+
+    def __call__(self, name: str) -> bool:
+        low = name.lower()
+        if low in self.names or low.endswith(self.ends) or low.startswith(self.starts):
+            return True
+        return _UNUSUAL.search(name) is not None or self.others.match(low) is not None
+
+
+_UNUSUAL = re.compile(r"[^!-~ ]|[%\\:~]|[. ]$|^ ")
+"""What names are spelled with that mean another to some file system."""
+_WILD = re.compile(r"[*?\[]")
+
+
+def _likely(patterns: Iterable[str]) -> _Likely:
+    names: set[str] = set()
+    starts: list[str] = []
+    ends: list[str] = []
+    others = [r"(?!)"]
+    for pattern in patterns:
+        if not _WILD.search(pattern):
+            names.add(pattern)
+        elif not _WILD.search(pattern[1:]) and pattern[0] == "*":
+            ends.append(pattern[1:])
+        elif not _WILD.search(pattern[:-1]) and pattern[-1] == "*":
+            starts.append(pattern[:-1])
+        else:
+            others.append(translate(pattern))
+    return _Likely(frozenset(names), tuple(starts), tuple(ends), re.compile("|".join(others)))
+
+
+_LIKELY = _likely((*PROTECTED_FILES, *PROTECTED_FOLDERS, *SECRET_FILES, *SECRET_FOLDERS))
+_PARENTS = frozenset(parent for parent, _ in PROTECTED_PAIRS)
+
+
+def _is_protected(parent: str, name: str) -> bool:
+    """True where an entry `name` of a folder `parent` (lower case) that is itself nothing special is one of
+    what changes what tools do later."""
+    return (parent, name.lower()) in PROTECTED_PAIRS or bool(why_protected(name))
+
+
+def topmost(paths: Iterable[str]) -> Iterator[str]:
+    """Those of `paths` that lie in none of the others."""
+    kept: set[str] = set()
+    for path in sorted(paths, key=lambda p: (p.count("/"), p)):
+        parts = path.split("/")
+        if not any("/".join(parts[:at]) in kept for at in range(2, len(parts))):
+            kept.add(path)
+            yield path

@@ -1,0 +1,210 @@
+"""The file system that a sandboxed command sees: as options for bubblewrap, later ones over earlier ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from daiku.tools.sandbox.gitfolder import secret_attributes
+from daiku.tools.sandbox.places import (
+    daiku_places,
+    foreign_places,
+    homes,
+    listening_sockets,
+    path_places,
+    safe_path,
+    secret_places,
+    system_secrets,
+    tool_places,
+    within,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a command may do. `writable` folders; `network`; `read_only`: nothing is written at all, and
+    nothing is seen but `roots`, `readable` and the system's programs. `readable` are folders outside the
+    roots (a repository's), `kept` places that stay as they are, `masked` files that are not shown.
+    `attributes`: the `info` folder of the repository, where files of secrets become binary for git."""
+
+    roots: tuple[Path, ...]
+    writable: tuple[Path, ...] = ()
+    network: bool = False
+    read_only: bool = False
+    readable: tuple[Path, ...] = ()
+    kept: tuple[Path, ...] = ()
+    masked: tuple[Path, ...] = ()
+    attributes: Path | None = None
+
+
+# Of the kernel's own files, what root could change although its rights end at the sandbox.
+_KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/fs", "/proc/acpi", "/proc/scsi", "/proc/mtrr")
+_RESOLVER = (
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager",
+    "/run/current-system",
+    "/run/opengl-driver",
+)
+_SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/gnu/store",
+    "/snap",
+    "/home/linuxbrew",
+)
+_SYSTEM_SETTINGS = (
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "passwd", "group", "nsswitch.conf", "localtime", "timezone",
+    "alternatives", "os-release", "mime.types", "magic", "locale.alias", "locale.conf", "profile.d/locale.sh", "static",
+)  # fmt: skip
+_TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108  # mount points, not files of ours
+MOST_SOCKETS = 40
+
+
+def view(bounds: Bounds, scratch: Path) -> list[str]:
+    """The options for what is mounted where. `scratch` holds what commands leave in /tmp and in the home."""
+    return list(_reading(bounds, scratch) if bounds.read_only else _working(bounds, scratch))
+
+
+def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
+    """Everything of the system for reading, an almost empty home, the workspace for writing."""
+    open_places = [place.resolve() for place in (*bounds.roots, *bounds.writable)]
+    yield from ("--ro-bind", "/", "/", *_devices(), "--tmpfs", "/run")
+    for place in _RESOLVER:
+        yield from ("--ro-bind-try", place, place)
+    yield from _hide(system_secrets())
+    foreign = foreign_places()
+    for place in foreign:
+        if str(place) not in _TEMPORARY and not any(
+            within(place, other) for other in foreign if other != place
+        ):
+            yield from ("--tmpfs", str(place))
+    for name in _TEMPORARY:
+        yield from ("--bind", str(_folder(scratch, name.strip("/").replace("/", "-"))), name)
+    for place in homes():
+        yield from ("--bind", str(_folder(scratch, f"home{str(place).replace('/', '-')}")), str(place))
+    for place in tool_places(os.environ, network=bounds.network):
+        if any(within(place, hidden) for hidden in foreign):
+            yield from ("--ro-bind-try", str(place.resolve()), str(place))
+    hidden = [
+        place
+        for place in secret_places()
+        if not any(within(place.resolve(), w.resolve()) for w in bounds.writable)
+    ]
+    around = [place for place in hidden if any(within(root, place) for root in open_places)]
+    yield from _hide(place for place in around if not any(within(place, other) for other in foreign))
+    for place in bounds.readable:
+        yield from ("--ro-bind", str(place), str(place))
+    for place in dict.fromkeys(open_places):
+        if place.exists() and str(place) not in _TEMPORARY:
+            yield from ("--bind", str(place), str(place))
+    yield from _hide(
+        place for place in hidden if place not in around and _seen(place, open_places, bounds, foreign)
+    )
+    yield from _keep(bounds)
+    yield from _cut_off(open_places, bounds, foreign)
+
+
+def _reading(bounds: Bounds, scratch: Path) -> Iterator[str]:
+    """The workspace and programs, nothing else: a link that leads elsewhere leads nowhere."""
+    for name in _SYSTEM:
+        place = Path(name)
+        if place.is_symlink():
+            yield from ("--symlink", str(place.readlink()), name)
+        elif place.is_dir():
+            yield from ("--ro-bind", name, name)
+    for name in _SYSTEM_SETTINGS:
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+    yield from _devices()
+    for name in _TEMPORARY:
+        yield from ("--tmpfs", name)
+    own = daiku_places()
+    for place in path_places(safe_path(os.environ.get("PATH", ""), bounds.roots)):
+        if place.is_dir() and not any(within(place, Path(name)) for name in _SYSTEM):
+            yield from ("--ro-bind", str(place.resolve()), str(place))
+    for place in dict.fromkeys((*bounds.readable, *(root.resolve() for root in bounds.roots))):
+        if place.is_dir():
+            yield from ("--ro-bind", str(place), str(place))
+    open_places = [root.resolve() for root in (*bounds.roots, *bounds.readable)]
+    hidden = (*secret_places(), *own)
+    yield from _hide(
+        place
+        for place in dict.fromkeys(hidden)
+        if any(within(place, root) for root in open_places)
+        and not any(within(root, place) for root in open_places)
+    )
+    yield from _hide(bounds.masked)
+    yield from _attributes(bounds, scratch)
+    yield from ("--remount-ro", "/")
+
+
+def _attributes(bounds: Bounds, scratch: Path) -> Iterator[str]:
+    """Attributes that are stronger than those of any file in the work tree: no difference of a file of
+    secrets is shown, whichever commit it is in."""
+    if bounds.attributes is None:
+        return
+    written = scratch / "attributes"
+    if not written.exists():
+        written.write_text(secret_attributes(), encoding="utf-8")
+    yield from ("--tmpfs", str(bounds.attributes))
+    if (exclude := bounds.attributes / "exclude").is_file():
+        yield from ("--ro-bind", str(exclude), str(exclude))
+    yield from ("--ro-bind", str(written), str(bounds.attributes / "attributes"))
+
+
+def _devices() -> Iterator[str]:
+    yield from ("--dev", "/dev", "--proc", "/proc")
+    for place in _KERNEL:
+        if Path(place).exists():
+            yield from ("--ro-bind-try", place, place)
+    if Path("/dev/shm").is_dir():  # noqa: S108  # a mount point, not a file of ours
+        yield from ("--tmpfs", "/dev/shm")  # noqa: S108  # likewise
+
+
+def _keep(bounds: Bounds) -> Iterator[str]:
+    """Places that stay as they are. What lies directly in a folder of the workspace (`.git/hooks`) keeps
+    that folder too: a mount point cannot be moved away and put up anew around what it protects."""
+    roots = {root.resolve() for root in bounds.roots}
+    for folder in dict.fromkeys(place.parent for place in bounds.kept if place.parent.parent in roots):
+        if folder not in bounds.kept:
+            yield from ("--bind", str(folder), str(folder))
+    for place in bounds.kept:
+        yield from ("--ro-bind", str(place), str(place))
+
+
+def _cut_off(open_places: list[Path], bounds: Bounds, foreign: list[Path]) -> Iterator[str]:
+    """Sockets that lead out of the sandbox are covered."""
+    left = MOST_SOCKETS
+    for place in dict.fromkeys(listening_sockets()):
+        if left and not within(place, Path("/run")) and _seen(place, open_places, bounds, foreign):
+            left -= 1
+            yield from ("--ro-bind", "/dev/null", str(place))
+
+
+def _seen(place: Path, open_places: list[Path], bounds: Bounds, foreign: list[Path]) -> bool:
+    """True where `place` is still seen once the homes are hidden: it lies in none, or in a root within it."""
+    if any(within(place, opened) for opened in (*open_places, *bounds.readable)):
+        return True
+    return not any(within(place, hidden) for hidden in (*foreign, *map(Path, _TEMPORARY)))
+
+
+def _folder(scratch: Path, name: str) -> Path:
+    place = scratch / name
+    place.mkdir(mode=0o700, exist_ok=True)
+    return place
+
+
+def _hide(places: Iterable[Path]) -> Iterator[str]:
+    for place in places:
+        if place.is_dir():
+            yield from ("--tmpfs", str(place))
+        else:
+            yield from ("--ro-bind", "/dev/null", str(place))

@@ -1,0 +1,169 @@
+"""A command made ready: what is decided before it starts, and what it may see and do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import Field
+
+from daiku.core.bash import read_script
+from daiku.core.commands import CommandRules, Judgement, hidden, judge, strip_cd
+from daiku.core.guard import SandboxState
+from daiku.core.wrappers import program
+from daiku.domain.errors import DaikuError
+from daiku.domain.tools import ToolResult
+from daiku.tools.gitplaces import GitPlaces, git_places
+from daiku.tools.sandbox import Bounds, contained, sandbox_state
+from daiku.tools.sandbox.aside import Before, before
+from daiku.tools.shell.environment import GIT_SETTINGS, child_environment, git_settings
+from daiku.tools.shell.gitsettings import switched_off
+from daiku.tools.shell.process import reaped
+from daiku.tools.tool import Args, ToolContext
+
+DEFAULT_SECONDS = 120.0
+LONGEST_SECONDS = 3600.0
+REFUSED = 126
+
+
+class RunArgs(Args):
+    """`command` is a line for bash, run in the workspace folder. `timeout` in seconds (default 120, at
+    most 3600). `background`: do not wait; shell/output and shell/kill take the id. `stdin`: text that the
+    program reads. `network`: it needs the internet. `terminal`: it needs one. `sandbox`: false asks to run
+    it with all rights, for what the sandbox does not let through."""
+
+    command: str
+    timeout: float = Field(default=DEFAULT_SECONDS, gt=0, le=LONGEST_SECONDS)
+    background: bool = False
+    stdin: str | None = None
+    network: bool = False
+    terminal: bool = False
+    sandbox: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A command ready to start: `argv` as it is outside a sandbox, `bounds` those of its sandbox (None
+    without one). `guards`: protected files stay as they are."""
+
+    command: str
+    folder: Path
+    argv: list[str]
+    env: dict[str, str]
+    state: SandboxState
+    bounds: Bounds | None
+    guards: bool = True
+
+
+def not_run(text: str) -> ToolResult:
+    """The result of a command that was not started, and why."""
+    return ToolResult(ok=False, text=text, data={"exitCode": REFUSED, "output": text, "durationMs": 0})
+
+
+def prepare(args: RunArgs, context: ToolContext) -> Prepared | ToolResult:
+    """Everything that is decided before the start; a failing result says why it cannot be run."""
+    if why := hidden(args.command):
+        return not_run(f"Not run: {why}.")
+    stripped = strip_cd(args.command)
+    if stripped.refusal:
+        return not_run(f"Not run: {stripped.refusal}. Run it from there with a path, or as `cd FOLDER && …`.")
+    roots = context.workspace.roots
+    if not roots:
+        return not_run("Not run: no folder is open, so there is nowhere to run a command.")
+    try:
+        folder = context.workspace.locate(stripped.folder) if stripped.folder else roots[0]
+    except DaikuError as error:
+        return not_run(f"Not run: {error.failure.message}")
+    if not folder.is_dir():
+        return not_run(f"Not run: there is no folder {stripped.folder!r} in the workspace.")
+    state = sandbox_state(context.config.sandbox)
+    if state == "refused" or (not args.sandbox and context.config.sandbox.mode == "strict"):
+        return not_run(
+            "Not run: the sandbox is set to strict, and there is none here. Install bubblewrap, or set sandbox.mode."
+        )
+    return _assemble(args, stripped.command, folder, state if args.sandbox else "off", context)
+
+
+def _assemble(
+    args: RunArgs, command: str, folder: Path, state: SandboxState, context: ToolContext
+) -> Prepared | ToolResult:
+    roots = context.workspace.roots
+    judged = judge(command, rules_of(context, folder))
+    network = args.network or judged.network or context.config.sandbox.network
+    env = child_environment(
+        os.environ, roots, network=network, hooks=not judged.read_only, venv=not judged.read_only
+    )
+    shell = next((s for name in ("bash", "sh") if (s := shutil.which(name, path=env["PATH"]))), None)
+    if shell is None:
+        return not_run("Not run: there is neither bash nor sh on PATH.")
+    argv = [shell, *(("--noprofile", "--norc") if shell.endswith("bash") else ()), "-c", command]
+    place = git_places(folder, roots)
+    if isinstance(place, GitPlaces):
+        off = switched_off(folder, place.common, env)
+        hooks = () if not judged.read_only else (("core.hooksPath", "/dev/null"),)
+        env |= git_settings((*GIT_SETTINGS, *hooks, *off))
+    if state != "on":
+        env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # noqa: S108  # the system's own
+        return Prepared(command, folder, reaped(argv), env, state, None)
+    bounds = _with_repository(
+        Bounds(
+            roots=roots,
+            writable=tuple(Path(p).expanduser() for p in context.config.sandbox.write),
+            network=network and not judged.read_only,
+            read_only=judged.read_only,
+        ),
+        place if isinstance(place, GitPlaces) else None,
+        judged,
+        command,
+    )
+    return Prepared(command, folder, argv, env, state, bounds, guards=not judged.protected)
+
+
+def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement, command: str) -> Bounds:
+    """`bounds` with the parts of the workspace's repository that lie outside the roots."""
+    if place is None:
+        return bounds
+    real = tuple(root.resolve() for root in bounds.roots)
+    outside = place.outside(real)
+    above = (
+        (place.top,) if place.top not in real and not any(root in place.top.parents for root in real) else ()
+    )
+    runs_git = any(program(simple.words) == "git" for simple in read_script(command).commands)
+    info = place.common / "info"
+    if judged.read_only:
+        bounds = replace(bounds, attributes=info if info.is_dir() else None)
+    if outside and runs_git and not judged.read_only:
+        return replace(bounds, readable=above, writable=(*bounds.writable, *outside))
+    return replace(bounds, readable=(*above, *outside))
+
+
+def enclosed(prepared: Prepared, bounds: Bounds) -> tuple[list[str], Before | None]:
+    """The argv in its sandbox, and how protected files stood before (None where nothing is compared).
+    Blocks for a moment. Raises OSError."""
+    earlier: Before | None = None
+    if bounds.read_only:
+        bounds = replace(bounds, masked=before(bounds.roots).secrets)
+    elif prepared.guards:
+        repositories = tuple(place for place in bounds.writable if (place / "HEAD").is_file())
+        earlier = before(bounds.roots, repositories)
+        bounds = replace(bounds, kept=earlier.kept)
+    return contained(prepared.argv, bounds, prepared.folder), earlier
+
+
+def rules_of(context: ToolContext, folder: Path) -> CommandRules:
+    """What the guard judged the command by, as far as running it depends on it."""
+
+    def resolve(path: str) -> str | None:
+        try:
+            return context.workspace.relative(context.workspace.locate(str(folder / path)))
+        except (DaikuError, OSError, ValueError):
+            return None
+
+    return CommandRules(
+        resolve=resolve,
+        roots=(str(folder), *map(str, context.workspace.roots)),
+        home=str(Path.home()),
+        contained=True,
+    )

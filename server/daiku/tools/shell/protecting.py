@@ -1,0 +1,71 @@
+"""After a command: what it made of protected files is put aside, told, and put back when a person says so."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from daiku.core.words import translator
+from daiku.domain.events import Notice
+from daiku.tools.sandbox.aside import Before, PutAside, put_aside, put_back
+from daiku.tools.tool import ToolContext
+
+MOST_NAMED = 8
+KEEP = "Put them back: they are mine"
+LEAVE = "Leave them aside"
+
+
+@cache
+def _for_this_process() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="daiku-aside-")
+
+
+async def taken_aside(
+    earlier: Before | None, folder: Path | None, context: ToolContext
+) -> tuple[PutAside, ...]:
+    """Put aside what is new or different since `earlier`, and say so."""
+    if earlier is None:
+        return ()
+    target = folder or Path(_for_this_process().name)
+    try:
+        moved = await asyncio.to_thread(put_aside, earlier, target / context.session)
+    except OSError as error:
+        text = f"The command may have changed protected files, and they could not be put aside: {error}."
+        context.emit(Notice(level="error", text=text))
+        return ()
+    if moved:
+        text = f"Put aside, because other programs would obey it: {names(moved)}. It lies in {moved[0].kept.parent}."
+        context.emit(Notice(level="warning", text=text))
+    return moved
+
+
+async def answered(moved: tuple[PutAside, ...], context: ToolContext) -> tuple[PutAside, ...]:
+    """Ask the person, where one is there, and put back what is wanted; what is still aside."""
+    if not moved or context.ask is None:
+        return moved
+    question = (
+        f"The command made or changed files that other programs obey: {names(moved)}. Shall they take effect?"
+    )
+    if await context.ask(question, (LEAVE, KEEP)) not in (KEEP, translator("ja")(KEEP)):
+        return moved
+    for each in moved:
+        await asyncio.to_thread(put_back, each)
+    return ()
+
+
+def names(moved: tuple[PutAside, ...]) -> str:
+    """The places in a few words."""
+    named = ", ".join(str(each.place) for each in moved[:MOST_NAMED])
+    return named + (f" and {len(moved) - MOST_NAMED} more" if len(moved) > MOST_NAMED else "")
+
+
+def told(moved: tuple[PutAside, ...]) -> str:
+    """What the model reads of it; empty where there is nothing to say."""
+    if not moved:
+        return ""
+    return (
+        f"Not in effect: the command made or changed protected files, and they were put aside: {names(moved)}. "
+        "Only a person can put them back; to change such a file, use files/write or files/edit, which asks."
+    )
