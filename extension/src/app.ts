@@ -6,11 +6,13 @@ import { type Chat, createChat } from "./chat";
 import { watchLenses } from "./codeLens";
 import { registerCommands } from "./commands";
 import { followEditors } from "./context";
+import type { Chunk } from "./contract.gen";
 import { createDiffs } from "./diff";
 import { inlineChatActions } from "./inlineChat";
 import { createModels, type Models } from "./models";
 import { createPanel, type Panel, VIEW } from "./panel";
 import { change, dropped } from "./planCommands";
+import { lastEdits, lastTakenBack } from "./pure/conversation";
 import type { Mode, Situation, ToPanel } from "./pure/panel";
 import { listen } from "./requests";
 import { type Changes, createChanges } from "./review/changes";
@@ -71,7 +73,7 @@ export function createApp(context: vscode.ExtensionContext): App {
   const setMode = (chosen: Mode) => void context.workspaceState.update(MODE, chosen).then(tell);
   const panel = createPanel(context.extensionUri, listen({ chat, diffs, log, post, situation, setMode, server }));
   const changes = createChanges(chat, server, log);
-  const originals = createOriginals(chat, changes);
+  const originals = createOriginals(changes);
   const fail = (error: unknown) => void vscode.window.showErrorMessage(failureOf(error)?.message ?? "");
   const plans = createPlanTree(chat, (plan, step, before) =>
     change({ server, chat }, plan, dropped(plan, step, before)).catch(fail),
@@ -102,6 +104,7 @@ export function createApp(context: vscode.ExtensionContext): App {
     inlineChatActions(),
     vscode.window.registerWebviewViewProvider(VIEW, panel),
     createStatus(server, chat),
+    watchUndo(chat),
     watchApprovals(chat, panel.visible, () => showWaiting(panel)),
     server.onState((state) => {
       tell();
@@ -116,6 +119,22 @@ export function createApp(context: vscode.ExtensionContext): App {
   // `npm start` shows Daiku at once; an installed Daiku waits until it is asked for.
   if (process.env.DAIKU_DEV_OPEN) setImmediate(() => void panel.reveal());
   return app;
+}
+
+const DECIDES: ReadonlySet<Chunk["type"]> = new Set(["edit", "review", "restored"]);
+
+/** Whether there is something to undo, to bring back, and a chat at all: keys that would do nothing are left to others. */
+function watchUndo(chat: Chat): vscode.Disposable {
+  const tell = () => {
+    const { chunks } = chat;
+    void vscode.commands.executeCommand("setContext", "daiku.canUndo", lastEdits(chunks) !== undefined);
+    void vscode.commands.executeCommand("setContext", "daiku.canRedo", lastTakenBack(chunks) !== undefined);
+    void vscode.commands.executeCommand("setContext", "daiku.chatOpen", chunks.length > 0);
+  };
+  return chat.onChunks((fresh) => {
+    const all = fresh[0]?.seq === chat.chunks[0]?.seq;
+    if (all || fresh.some(({ type }) => DECIDES.has(type))) tell();
+  });
 }
 
 async function showWaiting(panel: Panel): Promise<void> {

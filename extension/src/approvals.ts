@@ -6,17 +6,24 @@ import { t } from "./l10n";
 import { revealed } from "./pure/ansi";
 
 export function watchApprovals(chat: Chat, visible: () => boolean, reveal: () => Promise<void>): vscode.Disposable {
+  const show = t("Show");
+  const elsewhere = chat.onAskedElsewhere(async (session) => {
+    const words = t("Daiku waits for your answer in another chat.");
+    if ((await vscode.window.showInformationMessage(words, show)) !== show) return;
+    await chat.open(session);
+    await reveal();
+  });
   const told = new Set<string>();
-  return chat.onWaiting((waiting) => {
+  const here = chat.onWaiting((waiting) => {
     void vscode.commands.executeCommand("setContext", "daiku.waiting", waiting.length > 0);
     const fresh = waiting.find((one) => !told.has(one.approvalId));
     if (!fresh || visible()) return;
     told.add(fresh.approvalId);
     const what = revealed(fresh.preview.split("\n")[0] ?? "").slice(0, 120);
     const words = fresh.kind === "command" ? t("Daiku asks to run: {0}", what) : t("Daiku asks for your approval.");
-    const show = t("Show");
     void vscode.window.showInformationMessage(words, show).then((picked) => (picked === show ? reveal() : undefined));
   });
+  return vscode.Disposable.from(elsewhere, here);
 }
 
 /** Answers the oldest question: a key for each, so that the hands stay where they are. */

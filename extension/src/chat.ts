@@ -26,6 +26,8 @@ interface Work {
   /** The run that the person started; known from its first chunk. */
   run: string | undefined;
   cancel: vscode.CancellationTokenSource;
+  /** It has a conversation of its own, beside the one that is open. */
+  aside: boolean;
 }
 
 interface Conversation {
@@ -44,10 +46,14 @@ export interface Chat {
   /** Something waits for the person, in the conversation that is open. */
   readonly onWaiting: vscode.Event<readonly Pending[]>;
   readonly waiting: readonly Pending[];
+  /** A conversation that is not open asks the person something. */
+  readonly onAskedElsewhere: vscode.Event<string>;
   /** What was said and done in the open conversation. */
   readonly chunks: readonly Chunk[];
   /** What has come to the open conversation; all of it, when another one was opened. */
   readonly onChunks: vscode.Event<readonly Chunk[]>;
+  /** Files were changed, decided on or brought back, in whichever conversation of this window. */
+  readonly onFiles: vscode.Event<void>;
   /** Everything that the panel needs to draw the open conversation. */
   snapshot(): ToPanel;
   send(text: string, context: readonly ContextItem[], options?: SendOptions): Promise<RunResult | undefined>;
@@ -84,6 +90,8 @@ export interface SendOptions {
   approvals?: Approvals;
   /** The edit that was asked for by pointing at its place. */
   grant?: EditGrant;
+  /** In a conversation of its own, beside the one that is open. Raises what goes wrong. */
+  aside?: boolean;
 }
 
 export interface ChatOptions {
@@ -94,6 +102,7 @@ export interface ChatOptions {
   choice: () => { mode: Mode; model: string; approvals: Approvals };
 }
 
+const ABOUT_FILES = new Set<Chunk["type"]>(["edit", "review", "restored"]);
 const SESSION = "daiku.session";
 /** A run that does not stop within this time has its request cancelled too. */
 const STOP_MS = 3000;
@@ -102,12 +111,15 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
   const working = new vscode.EventEmitter<boolean>();
   const waits = new vscode.EventEmitter<readonly Pending[]>();
   const arrived = new vscode.EventEmitter<readonly Chunk[]>();
+  const files = new vscode.EventEmitter<void>();
+  const elsewhere = new vscode.EventEmitter<string>();
   const open = new Map<string, Conversation>();
   const works = new Set<Work>();
   let current = state.get<string>(SESSION);
   let outbox: Chunk[] = [];
 
-  const workOf = (session: string | undefined) => [...works].find((work) => work.session === session);
+  const workOf = (session: string | undefined) =>
+    [...works].find((work) => work.session === session && !(work.aside && session === undefined));
   const conversation = () => (current ? open.get(current) : undefined);
   const isWorking = () => workOf(current) !== undefined;
 
@@ -153,12 +165,14 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     if (chunk.type === "run_started" && !chunk.parent) work.run = chunk.run;
     if (!work.session) {
       work.session = chunk.session;
-      if (!current) {
-        choose(chunk.session);
+      if (work.aside || !current)
         open.set(chunk.session, { session: stub(chunk.session), stream: new Stream(), held: undefined });
+      if (!work.aside && !current) {
+        choose(chunk.session);
         show();
       }
     }
+    if (ABOUT_FILES.has(chunk.type)) files.fire();
     receive(chunk);
   };
   const receive = (chunk: Chunk) => {
@@ -176,7 +190,10 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     } else if (arrival === "new") shown(chunk);
   };
   const shown = (chunk: Chunk) => {
-    if (chunk.session !== current) return;
+    if (chunk.session !== current) {
+      if (chunk.type === "approval_asked" || chunk.type === "input_asked") elsewhere.fire(chunk.session);
+      return;
+    }
     queue(chunk);
     if (chunk.type === "approval_asked" || chunk.type === "approval_given" || chunk.type === "run_finished")
       tellWaiting();
@@ -206,9 +223,9 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
   const stream = async (
     session: string | undefined,
     start: (client: LanguageClient, token: string, cancel: vscode.CancellationToken) => Promise<RunResult>,
-    unsent?: string,
+    { unsent, aside = false }: { unsent?: string; aside?: boolean } = {},
   ): Promise<RunResult | undefined> => {
-    const work: Work = { session, run: undefined, cancel: new vscode.CancellationTokenSource() };
+    const work: Work = { session, run: undefined, cancel: new vscode.CancellationTokenSource(), aside };
     works.add(work);
     tellWorking();
     let listening: vscode.Disposable | undefined;
@@ -223,6 +240,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       const failure = failureOf(error);
       if (!failure) return undefined;
       log.error(failure.message);
+      if (aside) throw error;
       const nothingShown = work.run === undefined && unsent ? { text: unsent } : {};
       if (work.session === current || !current) post({ type: "failed", ...failure, ...nothingShown });
       return undefined;
@@ -282,11 +300,14 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     onWorking: working.event,
     onWaiting: waits.event,
     onChunks: arrived.event,
+    onFiles: files.event,
+    onAskedElsewhere: elsewhere.event,
     snapshot,
 
     send: (text, context, options = {}) => {
-      const session = current;
-      const { mode, model, approvals, grant } = { grant: undefined, ...choice(), ...options };
+      const { aside = false, ...own } = options;
+      const session = aside ? undefined : current;
+      const { mode, model, approvals, grant } = { grant: undefined, ...choice(), ...own };
       return stream(
         session,
         (client, partialResultToken, cancel) =>
@@ -307,7 +328,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
             },
             cancel,
           ),
-        text,
+        { unsent: text, aside },
       );
     },
     command: (name, args) => {
@@ -355,6 +376,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     },
     undo: async (checkpointId) => {
       const restored = await request(await server.client(), "daiku/checkpoint/restore", { checkpointId });
+      files.fire();
       if (current) await refresh(current);
       return restored;
     },
@@ -362,10 +384,12 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     fork: async (sessionId, atSeq, restoreFiles = false) => {
       const params = { sessionId, atSeq, restoreFiles };
       const session = await request(await server.client(), "daiku/session/fork", params);
+      files.fire();
       await openSession(session.sessionId);
     },
     remove: async (sessionId) => {
       await request(await server.client(), "daiku/session/delete", { sessionId });
+      files.fire();
       open.delete(sessionId);
       if (current === sessionId) {
         choose(undefined);

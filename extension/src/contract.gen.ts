@@ -102,8 +102,9 @@ export interface ChangeHunk {
   touched: boolean;
 }
 
-/** One file that the session changed and that is not decided on yet. `before` is its old name where it was renamed. A file without hunks (empty, binary, only renamed) is decided on as a whole. */
+/** One file that a session changed and that is not decided on yet. `before` is its old name where it was renamed. A file without hunks (empty, binary, only renamed) is decided on as a whole. */
 export interface ChangedFile {
+  sessionId: string;
   path: string;
   kind: "create" | "edit" | "delete" | "rename";
   added: number;
@@ -113,8 +114,9 @@ export interface ChangedFile {
   binary: boolean;
 }
 
+/** Without `sessionId` those of every session about this folder: a file stands there once for each that changed it. */
 export interface ChangesParams {
-  sessionId: string;
+  sessionId?: string | null;
 }
 
 export interface ChangesResult {

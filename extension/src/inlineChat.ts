@@ -3,12 +3,17 @@
 import * as vscode from "vscode";
 import type { App } from "./app";
 import { currentEditor, selectionAttachment } from "./context";
+import type { RunResult } from "./contract.gen";
+import { plain } from "./editorQueries";
 import { t } from "./l10n";
+import { revealed } from "./pure/ansi";
 import { goToFirst } from "./review/commands";
 
 /** The instructions of this window, the newest first. */
 const said: string[] = [];
 const MOST_SAID = 20;
+/** Of an answer, so much is shown in a notification. */
+const MOST_SHOWN = 400;
 
 export async function inlineChat(parts: App, argument?: unknown): Promise<void> {
   const editor = currentEditor();
@@ -27,38 +32,41 @@ export async function inlineChat(parts: App, argument?: unknown): Promise<void> 
   try {
     const text = typeof argument === "string" ? argument : await ask(attachment.label);
     if (!text) return;
-    if (parts.chat.working) parts.chat.newChat();
     where.working();
-    // What is asked for in place is looked through in place; what lies anywhere else is asked about.
-    const grant = { uri: editor.document.uri.toString(), range: { start: range.start, end: range.end } };
-    const options = { mode: "act" as const, grant };
-    const result = await parts.chat.send(text, [attachment.item], options);
+    // What is asked for in place is looked through in place, in a chat of its own; what lies anywhere else is asked about.
+    const grant = { uri: editor.document.uri.toString(), range: plain(range) };
+    const result = await parts.chat.send(text, [attachment.item], { mode: "act", grant, aside: true });
     await parts.changes.refresh();
-    if (result?.status === "completed") await afterwards(parts, editor, result.text);
+    if (result) await afterwards(parts, editor, result);
   } finally {
     where.dispose();
   }
 }
 
-/** An input that names the selection; the arrow keys bring back what was said before. */
+/** What the person asks for; the arrow keys bring back what was asked before (`daiku.inlineChat.previous`, `.next`). */
 function ask(label: string): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const input = vscode.window.createQuickPick();
+    const input = vscode.window.createInputBox();
     input.title = t("Edit {0} with Daiku", label);
-    input.placeholder = t("What is to be done here? (Enter sends)");
+    input.placeholder = t("What is to be done here? (Enter sends, ↑ recalls)");
     input.ignoreFocusOut = true;
-    const offer = () => {
-      const typed = input.value.trim();
-      const former = said.filter((text) => text !== typed && text.includes(typed));
-      input.items = [
-        ...(typed ? [{ label: typed, iconPath: new vscode.ThemeIcon("send"), alwaysShow: true }] : []),
-        ...former.map((text) => ({ label: text, iconPath: new vscode.ThemeIcon("history") })),
-      ];
+    let at = -1;
+    let draft = "";
+    const recall = (by: 1 | -1) => {
+      const next = at + by;
+      if (next < -1 || next >= said.length) return;
+      if (at === -1) draft = input.value;
+      at = next;
+      input.value = at === -1 ? draft : (said[at] ?? "");
     };
-    offer();
-    input.onDidChangeValue(offer);
+    const commands = [
+      vscode.commands.registerCommand("daiku.inlineChat.previous", () => recall(1)),
+      vscode.commands.registerCommand("daiku.inlineChat.next", () => recall(-1)),
+    ];
+    void vscode.commands.executeCommand("setContext", "daiku.inlineChatOpen", true);
     input.onDidAccept(() => {
-      const text = (input.activeItems[0]?.label ?? input.value).trim();
+      // The box itself says what was typed, to the last letter; a list beside it would lag behind.
+      const text = input.value.trim();
       if (!text) return;
       said.splice(0, said.length, ...[text, ...said.filter((one) => one !== text)].slice(0, MOST_SAID));
       resolve(text);
@@ -66,7 +74,8 @@ function ask(label: string): Promise<string | undefined> {
     });
     input.onDidHide(() => {
       resolve(undefined);
-      input.dispose();
+      void vscode.commands.executeCommand("setContext", "daiku.inlineChatOpen", false);
+      vscode.Disposable.from(...commands, input).dispose();
     });
     input.show();
   });
@@ -96,19 +105,22 @@ function highlight(editor: vscode.TextEditor, range: vscode.Range) {
   };
 }
 
-/** To the first change in the file; where nothing was changed, the answer is shown. */
-async function afterwards(parts: App, editor: vscode.TextEditor, answer: string): Promise<void> {
-  const { changes, panel } = parts;
-  const file = changes.of(editor.document.uri) ?? changes.files[0];
-  if (!file) {
-    const show = t("Show");
-    const words = answer.trim().split("\n")[0]?.slice(0, 200) || t("Nothing was changed.");
-    void vscode.window
-      .showInformationMessage(words, show)
-      .then((picked) => (picked === show ? panel.reveal() : undefined));
-    return;
-  }
-  await goToFirst(parts, file.path);
+/** To the first change that this request made, in this file if there is one; else its answer is shown. */
+async function afterwards(parts: App, editor: vscode.TextEditor, result: RunResult): Promise<void> {
+  const { changes, panel, chat } = parts;
+  const own = changes.files.filter(({ sessionId }) => sessionId === result.sessionId);
+  const here = changes.of(editor.document.uri).find((file) => own.includes(file));
+  const file = here ?? own[0];
+  if (file && result.status === "completed") return goToFirst(parts, file);
+  const show = t("Show");
+  const words = revealed(result.text.trim()).slice(0, MOST_SHOWN) || t("Nothing was changed.");
+  const say = result.status === "completed" ? vscode.window.showInformationMessage : vscode.window.showWarningMessage;
+  // It stands there until the person has read it; nothing waits for that.
+  void say(words, show).then(async (picked) => {
+    if (picked !== show) return;
+    await chat.open(result.sessionId);
+    await panel.reveal();
+  });
 }
 
 /** The lightbulb over a selection. */

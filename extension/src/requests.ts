@@ -7,7 +7,7 @@ import type { Irrevocable } from "./contract.gen";
 import type { Diffs } from "./diff";
 import { t } from "./l10n";
 import { revealed } from "./pure/ansi";
-import { diffsOf } from "./pure/conversation";
+import { acceptedSince, bringsBack, diffsOf } from "./pure/conversation";
 import { type FromPanel, type Mode, PANEL_COMMANDS, type Situation, type ToPanel } from "./pure/panel";
 import { failureOf, request } from "./rpc";
 import type { Server } from "./server";
@@ -105,20 +105,37 @@ async function carryOut({ chat, diffs, post, situation, setMode, server }: Wants
   }
 }
 
+/** Asks first where changes would go that the person has accepted. */
 export async function undo(chat: Chat, checkpointId: string | undefined): Promise<void> {
-  if (checkpointId) await restore(chat, checkpointId);
-  else vscode.window.setStatusBarMessage(t("There is nothing to undo."), 5000);
+  if (!checkpointId) {
+    vscode.window.setStatusBarMessage(t("There is nothing to undo."), 5000);
+    return;
+  }
+  const accepted = acceptedSince(chat.chunks, checkpointId);
+  if (accepted.length > 0) {
+    const some = accepted.slice(0, 5).join(", ") + (accepted.length > 5 ? ", …" : "");
+    const words = t("You have accepted changes in these files, and undoing takes them back: {0}", some);
+    const go = t("Undo");
+    if ((await vscode.window.showWarningMessage(words, { modal: true }, go)) !== go) return;
+  }
+  await restore(chat, checkpointId);
 }
 
 /** Brings files back, and says what cannot be brought back: what commands have done. */
 export async function restore(chat: Chat, checkpointId: string): Promise<void> {
+  const back = bringsBack(chat.chunks, checkpointId);
   const { files, cannotUndo } = await chat.undo(checkpointId);
-  const words =
-    files.length === 1 ? t("1 file is as it was before.") : t("{0} files are as they were before.", files.length);
-  vscode.window.setStatusBarMessage(`$(discard) ${words}`, 5000);
+  const words = restoredWords(files.length, back);
+  vscode.window.setStatusBarMessage(`$(${back ? "redo" : "discard"}) ${words}`, 5000);
   // It stands there until the person has read it; nothing waits for that.
   if (cannotUndo.length > 0) void tellWhatStays(words, cannotUndo);
 }
+
+const restoredWords = (files: number, back: boolean): string => {
+  if (back)
+    return files === 1 ? t("Daiku's change is back in 1 file.") : t("Daiku's changes are back in {0} files.", files);
+  return files === 1 ? t("1 file is as it was before.") : t("{0} files are as they were before.", files);
+};
 
 async function tellWhatStays(words: string, cannotUndo: readonly Irrevocable[]): Promise<void> {
   const commands = cannotUndo.map(({ command }) => revealed(command).split("\n")[0] ?? "");

@@ -13,7 +13,7 @@ const hunk = (newStart: number, newLines: number, over: Partial<ChangeHunk> = {}
   ...over,
 });
 const file = (path: string, ...hunks: ChangeHunk[]): ChangedFile => ({
-  ...{ path, kind: "edit", added: 1, removed: 1, hunks, binary: false },
+  ...{ sessionId: "s1", path, kind: "edit", added: 1, removed: 1, hunks, binary: false },
 });
 const FILES = [
   file("a", hunk(2, 2), hunk(10, 0), hunk(20, 1, { state: "accepted" })),

@@ -10,7 +10,7 @@ import { post } from "./api";
 import { Composer, type Usage } from "./Composer";
 import { useFolding } from "./folding";
 import { History } from "./History";
-import { ItemView, Trouble } from "./Items";
+import { ItemView, restoredWords, Trouble } from "./Items";
 import { Icon, IconButton } from "./parts";
 import { attach, type PanelState, type Store } from "./store";
 import { Welcome } from "./Welcome";
@@ -224,6 +224,7 @@ function Conversation({ view, working, session, sent, echo, focus }: Conversatio
             key={item.key}
             item={item}
             undone={view.undone.gone}
+            redo={item.kind === "restored" ? view.undone.redo : undefined}
             session={session}
             focus={item.key === first ? focus : 0}
             {...(item.kind === "plan" || item.kind === "handoff" ? { around } : {})}
@@ -301,7 +302,7 @@ function Announcer({ items, working }: { items: readonly Item[]; working: boolea
   else if (last?.kind === "approval" && !last.decision)
     words = t("Daiku asks for your approval: {0}", spokenAsk(last.ask));
   else if (last?.kind === "question" && last.answer === undefined) words = last.ask.question;
-  else if (last?.kind === "restored") words = t("{0} files are as they were before.", last.restored.files.length);
+  else if (last?.kind === "restored") words = restoredWords(last.restored.files.length, last.back);
   else if (last?.kind === "error") words = last.error.message;
   else if (last?.kind === "end" && !working) words = t("Daiku has finished.");
   said.current = words;

@@ -19,6 +19,8 @@ import { t } from "./words";
 interface Props {
   item: Item;
   undone: ReadonlySet<string>;
+  /** The checkpoint that brings back what was undone or rejected last. */
+  redo: string | undefined;
   focus: number;
   session: string;
   /** What items need that speak of others: plans and nested runs. */
@@ -34,13 +36,13 @@ export interface Around {
   toggle: (child: string) => void;
 }
 
-export const ItemView = memo(({ item, undone, focus, session, around }: Props) => (
+export const ItemView = memo(({ item, undone, redo, focus, session, around }: Props) => (
   <div class={`item item-${item.kind}${item.depth ? ` depth-${item.depth}` : ""}`} data-key={item.key}>
-    <Inner item={item} undone={undone} focus={focus} session={session} {...(around ? { around } : {})} />
+    <Inner item={item} undone={undone} redo={redo} focus={focus} session={session} {...(around ? { around } : {})} />
   </div>
 ));
 
-function Inner({ item, undone, focus, session, around }: Props) {
+function Inner({ item, undone, redo, focus, session, around }: Props) {
   switch (item.kind) {
     case "user":
       return <User item={item} session={session} />;
@@ -63,7 +65,7 @@ function Inner({ item, undone, focus, session, around }: Props) {
     case "review":
       return <Decided review={item.review} />;
     case "restored":
-      return <Back restored={item.restored} />;
+      return <Back restored={item.restored} back={item.back} redo={redo} />;
     case "notice":
       return (
         <p class={`notice ${item.level}`}>
@@ -177,21 +179,32 @@ function Decided({ review: { decision, path, hunks } }: { review: Reviewed }) {
   );
 }
 
+/** What bringing files back has made of them. */
+export const restoredWords = (files: number, back: boolean): string => {
+  if (back)
+    return files === 1 ? t("Daiku's change is back in 1 file.") : t("Daiku's changes are back in {0} files.", files);
+  return files === 1 ? t("1 file is as it was before.") : t("{0} files are as they were before.", files);
+};
+
+interface BackProps {
+  restored: Restored;
+  back: boolean;
+  redo: string | undefined;
+}
+
 /** Files that were brought back, and what could not be: what commands have done. */
-function Back({ restored: { files, cannotUndo } }: { restored: Restored }) {
+function Back({ restored: { files, cannotUndo, redo: own }, back, redo }: BackProps) {
   return (
-    <section class="card restored" aria-label={t("Undone")}>
+    <section class="card restored" aria-label={back ? t("Brought back") : t("Undone")}>
       <header>
-        <Icon name="discard" />
-        <strong>
-          {files.length === 1
-            ? t("1 file is as it was before.")
-            : t("{0} files are as they were before.", files.length)}
-        </strong>
+        <Icon name={back ? "redo" : "discard"} />
+        <strong>{restoredWords(files.length, back)}</strong>
         <span class="grow" />
-        <button type="button" class="link" onClick={() => post({ type: "command", command: "daiku.redo" })}>
-          {t("Bring back")}
-        </button>
+        {own !== undefined && own === redo && (
+          <button type="button" class="link" onClick={() => post({ type: "command", command: "daiku.redo" })}>
+            {t("Bring back")}
+          </button>
+        )}
       </header>
       {cannotUndo.length > 0 && (
         <div class="stays">

@@ -12,7 +12,7 @@ import { Panel } from "./panel.mjs";
 /** By key, as soon as the editor knows the key. */
 async function openChat(workbench) {
   return until("the chat", async () => {
-    await workbench.page.keyboard.press("Control+Alt+D");
+    await workbench.page.keyboard.press("Control+F1");
     return workbench.webview("textarea.composer-text", 2000).catch(() => undefined);
   });
 }

@@ -199,7 +199,7 @@ async function allowUntil(page, frame, done) {
     "the work to be done",
     async () => {
       if (await done()) return true;
-      if (await frame.locator(".approval.card").count()) await page.keyboard.press("Control+Alt+Y");
+      if (await frame.locator(".approval.card").count()) await page.keyboard.press("Control+F9");
       await page.waitForTimeout(300);
       return false;
     },
@@ -236,29 +236,32 @@ test("plan, approve, work, review and undo by keyboard alone", { timeout: 300_00
     await workbench.shot("review-keys-3-report");
 
     await waiting(page, "4 changes in 2 files").waitFor();
-    await page.keyboard.press("Control+Alt+J");
+    await page.keyboard.press("Control+F8");
     await page.locator(".tab.active", { hasText: /tax\.py|price\.py/ }).waitFor();
     await workbench.statusItem(/^Ln 1,/).waitFor();
     await workbench.shot("review-keys-4-first-change");
-    await page.keyboard.press("Control+Alt+Y");
+    await page.keyboard.press("Control+F9");
     await waiting(page, "3 changes in 2 files").waitFor();
     await page.locator(".tab.active", { hasText: "price.py" }).waitFor();
     await workbench.shot("review-keys-5-next-change");
-    await page.keyboard.press("Control+Alt+N");
+    await page.keyboard.press("Control+Shift+F9");
     await until("a change to be taken back", () => !read("shop/price.py").includes("net + tax(net)"));
     await byKeyboard(page, "Daiku: Open Diff of Change");
     await page.locator(".monaco-diff-editor .view-line", { hasText: "sorted" }).first().waitFor();
     await workbench.shot("review-keys-6-diff");
-    await page.keyboard.press("Control+Alt+Shift+Y");
+    await page.keyboard.press("Alt+Insert");
     await waiting(page, "1 change in 1 file").waitFor();
     await page.keyboard.press("Control+Alt+Shift+Enter");
     await until("nothing to wait", async () => (await waiting(page, "change").count()) === 0);
 
-    await page.keyboard.press("Control+Alt+Z");
+    await page.keyboard.press("Control+F7");
+    await page.locator(".monaco-dialog-box", { hasText: "You have accepted changes in these files" }).waitFor();
+    await workbench.shot("review-keys-7-undo-asks");
+    await page.keyboard.press("Enter");
     await until("the files as they were", () => !existsSync(file("shop/tax.py")) && read("shop/price.py") === PRICE);
     await workbench.notice("What these commands did stays as it is").waitFor();
     await workbench.shot("review-keys-7-undone");
-    await page.keyboard.press("Control+Alt+Shift+Z");
+    await page.keyboard.press("Control+Shift+F7");
     await until("the files to be back", () => existsSync(file("shop/tax.py")));
   });
 });
@@ -300,11 +303,11 @@ test("before an edit is made, its changes are chosen one by one, in Japanese, in
       await page.locator(".pane-header[aria-label^='変更'][aria-expanded=true]").waitFor();
       await rows(page, "変更").filter({ hasText: "net = sum" }).waitFor();
       await workbench.shot("review-before-3-changes");
-      await page.keyboard.press("Control+Alt+J");
+      await page.keyboard.press("Control+F8");
       await page.locator(".tab.active", { hasText: "price.py" }).waitFor();
       await workbench.statusItem(/^Ln 1,/).waitFor();
       await workbench.shot("review-before-4-in-place");
-      await page.keyboard.press("Control+Alt+E");
+      await page.keyboard.press("Control+F6");
       await page.locator(".quick-input-widget:visible", { hasText: "Daikuで編集: price.py:1" }).waitFor();
       await page.keyboard.type("説明を日本語に");
       await workbench.shot("review-before-5-inline-chat");
@@ -318,7 +321,7 @@ test("before an edit is made, its changes are chosen one by one, in Japanese, in
 /** By key, as soon as the editor knows the key. */
 async function openChat(workbench) {
   return until("the chat", async () => {
-    await workbench.page.keyboard.press("Control+Alt+D");
+    await workbench.page.keyboard.press("Control+F1");
     return workbench.webview("textarea.composer-text", 2000).catch(() => undefined);
   });
 }

@@ -1,7 +1,7 @@
 // What the chunks of a conversation say of plans, edits and runs.
 
 import type { Chunk, Plan } from "../contract.gen";
-import { foldUndone, NOTHING_UNDONE } from "./undone";
+import { foldUndone, isBringingBack, NOTHING_UNDONE } from "./undone";
 
 /** The plans of a conversation as they are now, the one that changed last at the end. */
 export function plansOf(chunks: readonly Chunk[]): readonly Plan[] {
@@ -24,6 +24,29 @@ export function lastEdits(chunks: readonly Chunk[]): string | undefined {
   const start = chunks.findLast((chunk) => chunk.type === "run_started" && !chunk.parent && chunk.seq < last)?.seq ?? 0;
   const first = edits.find((chunk) => chunk.seq > start);
   return first?.type === "edit" ? first.data.checkpointId : undefined;
+}
+
+/** The checkpoint that brings back what was undone or rejected last; none where that was done already. */
+export const lastTakenBack = (chunks: readonly Chunk[]): string | undefined =>
+  chunks.reduce(foldUndone, NOTHING_UNDONE).redo;
+
+/** Whether going back to a checkpoint brings back what had been undone or rejected. */
+export function bringsBack(chunks: readonly Chunk[], checkpointId: string): boolean {
+  return isBringingBack(chunks.reduce(foldUndone, NOTHING_UNDONE), checkpointId);
+}
+
+/** The files in which going back to a checkpoint would take away changes that the person has accepted. */
+export function acceptedSince(chunks: readonly Chunk[], checkpointId: string): readonly string[] {
+  const from = chunks.findIndex((chunk) => chunk.type === "edit" && chunk.data.checkpointId === checkpointId);
+  if (from < 0) return [];
+  const later = chunks.slice(from);
+  const edited = new Set(
+    later.flatMap((chunk) => (chunk.type === "edit" ? chunk.data.files : [])).map(({ path }) => path),
+  );
+  const accepted = later.flatMap((chunk) =>
+    chunk.type === "review" && chunk.data.decision === "accept" && edited.has(chunk.data.path) ? [chunk.data.path] : [],
+  );
+  return [...new Set(accepted)];
 }
 
 /** The newest run that the person started. */

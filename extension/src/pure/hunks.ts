@@ -26,7 +26,8 @@ export const isOpen = (file: ChangedFile): boolean => whole(file) || openHunks(f
 /** How much waits for a decision; a file without hunks counts as one change. */
 export function countOpen(files: readonly ChangedFile[]): { changes: number; files: number } {
   const open = files.filter(isOpen);
-  return { changes: open.reduce((sum, file) => sum + Math.max(1, openHunks(file).length), 0), files: open.length };
+  const changes = open.reduce((sum, file) => sum + Math.max(1, openHunks(file).length), 0);
+  return { changes, files: new Set(open.map(({ path }) => path)).size };
 }
 
 /** The open hunk that a line lies in or beside; `last`: the file's last line, which stands for what is after it. */
@@ -40,6 +41,7 @@ export function hunkAt(file: ChangedFile, line: number, side: "now" | "before", 
 
 export interface Stop {
   path: string;
+  file: ChangedFile;
   /** Absent: the file as a whole. */
   hunk: ChangeHunk | undefined;
 }
@@ -49,8 +51,14 @@ export const stops = (files: readonly ChangedFile[]): readonly Stop[] =>
   files
     .filter(isOpen)
     .flatMap((file): Stop[] =>
-      whole(file) ? [{ path: file.path, hunk: undefined }] : openHunks(file).map((hunk) => ({ path: file.path, hunk })),
-    );
+      whole(file)
+        ? [{ path: file.path, file, hunk: undefined }]
+        : openHunks(file).map((hunk) => ({ path: file.path, file, hunk })),
+    )
+    // Two chats may have changed one file: its places are gone through as they stand in it.
+    .sort((a, b) => (a.path === b.path ? place(a) - place(b) : 0));
+
+const place = ({ hunk }: Stop): number => (hunk ? linesNow(hunk).start : -1);
 
 /** The next place after a line of a file (`by` 1) or the one before it (`by` -1), going round at the ends. */
 export function stopFrom(files: readonly ChangedFile[], path: string | undefined, line: number, by: 1 | -1) {

@@ -139,6 +139,8 @@ export interface ReviewItem extends Common {
 export interface RestoredItem extends Common {
   kind: "restored";
   restored: Restored;
+  /** What had been undone or rejected was brought back: the files hold Daiku's changes again. */
+  back: boolean;
 }
 
 export interface EndItem extends Common {

@@ -6,7 +6,7 @@ import type { ApprovalItem, Item, QuestionItem, RunView, TextItem, ToolItem } fr
 import { begun, changedBy, handedBack, teamWords } from "./nested";
 import { exitCodeOf } from "./proofs";
 import { cutMiddle, plus } from "./sums";
-import { foldUndone, NOTHING_UNDONE, type Undone } from "./undone";
+import { foldUndone, isBringingBack, NOTHING_UNDONE, type Undone } from "./undone";
 
 export type * from "./items";
 export { cutMiddle, plus };
@@ -45,8 +45,8 @@ export function foldAll(view: View, chunks: readonly Chunk[]): View {
   for (const chunk of chunks) {
     if (chunk.seq <= draft.lastSeq) continue;
     draft.lastSeq = chunk.seq;
-    draft.undone = foldUndone(draft.undone, chunk);
     apply(draft, chunk);
+    draft.undone = foldUndone(draft.undone, chunk);
   }
   return draft;
 }
@@ -143,7 +143,12 @@ function apply(draft: Draft, chunk: Chunk): void {
       push(draft, { ...common(draft, chunk), kind: "review", review: chunk.data });
       break;
     case "restored":
-      push(draft, { ...common(draft, chunk), kind: "restored", restored: chunk.data });
+      push(draft, {
+        ...common(draft, chunk),
+        kind: "restored",
+        restored: chunk.data,
+        back: isBringingBack(draft.undone, chunk.data.checkpointId),
+      });
       break;
     default:
       unknown(type);

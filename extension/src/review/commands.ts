@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { App } from "../app";
 import type { ChangedFile, ChangeHunk, DecideParams } from "../contract.gen";
 import { t } from "../l10n";
+import { lastTakenBack } from "../pure/conversation";
 import { countOpen, hunkAt, linesNow, type Stop, stopFrom, stops } from "../pure/hunks";
 import { restore } from "../requests";
 import { type ChangeNode, countWords } from "../trees/changes";
@@ -13,6 +14,13 @@ import { fileBehind, ORIGINAL } from "./originals";
 
 type Table = Record<string, (argument?: unknown) => unknown>;
 type Decision = DecideParams["decision"];
+
+/** What the links of a hover and the lightbulb hand over. */
+export interface HunkName {
+  sessionId: string;
+  path: string;
+  hunkId: string;
+}
 
 /** Where a command is meant: what a menu, a hover or the cursor says. */
 interface Target {
@@ -39,9 +47,9 @@ export function reviewCommands(parts: App): Table {
     "daiku.acceptAll": () => decide(parts, "accept"),
     "daiku.rejectAll": () => decide(parts, "reject"),
     "daiku.redo": async () => {
-      const checkpoint = lastTakenBack(parts);
+      const checkpoint = lastTakenBack(parts.chat.chunks);
       if (checkpoint) await restore(parts.chat, checkpoint);
-      else nothing();
+      else vscode.window.setStatusBarMessage(t("There is nothing to bring back."), 5000);
     },
   };
 }
@@ -55,23 +63,26 @@ export function hunkHere({ changes }: Pick<App, "changes">): Target | undefined 
   if (!editor) return undefined;
   const { document, selection } = editor;
   const before = fileBehind(document.uri);
-  const file = changes.of(before ?? document.uri);
-  if (!file) return undefined;
   const side = before ? "before" : "now";
-  return { file, hunk: hunkAt(file, selection.active.line, side, document.lineCount - 1) };
+  const here = changes
+    .of(before ?? document.uri)
+    .map((file) => ({ file, hunk: hunkAt(file, selection.active.line, side, document.lineCount - 1) }));
+  return here.find(({ hunk }) => hunk) ?? here[0];
 }
 
 function targetOf(parts: App, argument: unknown): Target | undefined {
   const { changes } = parts;
-  const node = argument as Partial<ChangeNode> & { path?: string; hunkId?: string };
+  const node = argument as Partial<ChangeNode> & Partial<HunkName>;
   if (typeof argument === "object" && argument !== null) {
     // A node is as old as the tree: the file may have gone on changing.
-    const path = node.file?.path ?? node.path;
-    const file = changes.files.find((one) => one.path === path);
+    const { path, sessionId } = node.file ?? node;
+    const named = changes.files.filter((one) => one.path === path);
+    const file = named.find((one) => one.sessionId === sessionId) ?? named[0];
     const hunkId = node.kind === "hunk" && "hunk" in node ? node.hunk?.hunkId : node.hunkId;
     if (file) return { file, hunk: file.hunks.find((hunk) => hunk.hunkId === hunkId) };
-    const ofUri = argument instanceof vscode.Uri ? changes.of(fileBehind(argument) ?? argument) : undefined;
-    if (ofUri) return { file: ofUri, hunk: hunkHere(parts)?.hunk };
+    const ofUri = argument instanceof vscode.Uri ? changes.of(fileBehind(argument) ?? argument)[0] : undefined;
+    const here = hunkHere(parts);
+    if (ofUri) return here?.file.path === ofUri.path ? here : { file: ofUri, hunk: undefined };
   }
   return hunkHere(parts) ?? selectedInTree(parts);
 }
@@ -91,7 +102,7 @@ async function decideHunk(parts: App, decision: Decision, argument: unknown): Pr
   // The editor's own buttons hand over the file.
   const noNode = argument === undefined || argument instanceof vscode.Uri;
   const fromEditor = noNode && here !== undefined && hunkHere(parts)?.hunk === hunk;
-  await decide(parts, decision, target.file.path, [hunk.hunkId]);
+  await decide(parts, decision, target.file, [hunk.hunkId]);
   if (fromEditor && parts.changes.files.length) await step(parts, 1, linesNow(hunk).start - 1);
 }
 
@@ -99,35 +110,38 @@ async function decideHunk(parts: App, decision: Decision, argument: unknown): Pr
 async function decideFocused(parts: App, decision: Decision): Promise<void> {
   await focusedIn(parts.changesTree.view);
   const target = selectedInTree(parts);
-  if (target) await decide(parts, decision, target.file.path, target.hunk && [target.hunk.hunkId]);
+  if (target) await decide(parts, decision, target.file, target.hunk && [target.hunk.hunkId]);
   else nothing();
 }
 
 async function decideFile(parts: App, decision: Decision, argument: unknown): Promise<void> {
   const target = targetOf(parts, argument);
-  if (target) await decide(parts, decision, target.file.path);
+  if (target) await decide(parts, decision, target.file);
   else nothing();
 }
 
-async function decide(parts: App, decision: Decision, path?: string, hunkIds?: readonly string[]): Promise<void> {
+async function decide(parts: App, decision: Decision, file?: ChangedFile, hunkIds?: readonly string[]): Promise<void> {
   const { changes } = parts;
   if (changes.files.length === 0) return nothing();
-  const checkpoint = await changes.decide(decision, path, hunkIds);
+  const made = file ? [await changes.decide(decision, file, hunkIds)] : await changes.decideAll(decision);
+  const checkpoints = made.filter((checkpoint) => checkpoint !== undefined);
   const left = countWords(countOpen(changes.files));
   const words = decision === "accept" ? t("Accepted; {0} left.", left) : t("Rejected; {0} left.", left);
   vscode.window.setStatusBarMessage(`$(${decision === "accept" ? "check" : "discard"}) ${words}`, 5000);
-  if (decision === "accept" || hunkIds || !checkpoint) return;
+  if (decision === "accept" || hunkIds || checkpoints.length === 0) return;
   const back = t("Bring back");
   void vscode.window
     .showInformationMessage(t("The changes are rejected: the files are as they were before."), back)
-    .then((picked) => (picked === back ? restore(parts.chat, checkpoint) : undefined));
+    .then(async (picked) => {
+      if (picked === back) for (const checkpoint of checkpoints.reverse()) await restore(parts.chat, checkpoint);
+    });
 }
 
 /** Goes to the next place where something waits, or to the one before; `from`: as if the cursor stood there. */
 async function step(parts: App, by: 1 | -1, from?: number): Promise<void> {
   const { changes } = parts;
   const editor = vscode.window.activeTextEditor;
-  const file = editor && changes.of(fileBehind(editor.document.uri) ?? editor.document.uri);
+  const file = editor && changes.of(fileBehind(editor.document.uri) ?? editor.document.uri)[0];
   const line = from ?? (file ? (editor?.selection.active.line ?? 0) : by > 0 ? -1 : Number.MAX_SAFE_INTEGER);
   const stop = stopFrom(changes.files, file?.path, line, by);
   if (stop) await goTo(parts, stop);
@@ -135,14 +149,12 @@ async function step(parts: App, by: 1 | -1, from?: number): Promise<void> {
 }
 
 /** The first change of a file that waits, in the plain editor or its diff, whichever is open. */
-export async function goToFirst(parts: App, path: string): Promise<void> {
-  const stop = stops(parts.changes.files).find((one) => one.path === path);
+export async function goToFirst(parts: App, file: ChangedFile): Promise<void> {
+  const [stop] = stops([file]);
   if (stop) await goTo(parts, stop);
 }
 
-async function goTo({ changes, originals }: App, { path, hunk }: Stop): Promise<void> {
-  const file = changes.files.find((one) => one.path === path);
-  if (!file) return;
+async function goTo({ originals }: App, { path, file, hunk }: Stop): Promise<void> {
   const uri = fileOf(path);
   const tab = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
   const inDiff = tab instanceof vscode.TabInputTextDiff && tab.original.scheme === ORIGINAL;
@@ -166,14 +178,4 @@ function reveal(uri: vscode.Uri | undefined, hunk: ChangeHunk): void {
   const line = Math.min(linesNow(hunk).start, editor.document.lineCount - 1);
   editor.selection = new vscode.Selection(line, 0, line, 0);
   editor.revealRange(new vscode.Range(line, 0, line, 0), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
-}
-
-/** The checkpoint that brings back what was rejected or undone last. */
-function lastTakenBack({ chat }: App): string | undefined {
-  for (let n = chat.chunks.length - 1; n >= 0; n--) {
-    const chunk = chat.chunks[n];
-    if (chunk?.type === "restored") return chunk.data.redo;
-    if (chunk?.type === "review" && chunk.data.decision === "reject") return chunk.data.checkpointId;
-  }
-  return undefined;
 }

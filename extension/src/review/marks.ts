@@ -6,7 +6,7 @@ import type { ChangedFile, ChangeHunk } from "../contract.gen";
 import { t } from "../l10n";
 import { countOpen, countsOf, linesNow, openHunks, stops } from "../pure/hunks";
 import { countWords } from "../trees/changes";
-import { hunkHere } from "./commands";
+import { type HunkName, hunkHere } from "./commands";
 
 type Kind = "added" | "changed" | "removed";
 const COLORS: Record<Kind, string> = {
@@ -34,13 +34,13 @@ export function watchMarks(parts: Parts): vscode.Disposable {
   });
   const all = [...Object.values(types), note, back];
   const draw = (editor: vscode.TextEditor) => {
-    const file = changes.of(editor.document.uri);
-    const hunks = file ? openHunks(file) : [];
+    const marked = changes.of(editor.document.uri).flatMap((file) => openHunks(file).map((hunk) => ({ file, hunk })));
+    const hunks = marked.map(({ hunk }) => hunk);
     for (const kind of Object.keys(types) as Kind[]) {
-      const own = file ? hunks.filter((hunk) => kindOf(hunk) === kind) : [];
+      const own = marked.filter(({ hunk }) => kindOf(hunk) === kind);
       editor.setDecorations(
         types[kind],
-        own.map((hunk) => mark(editor.document, file as ChangedFile, hunk, parts)),
+        own.map(({ file, hunk }) => mark(editor.document, file, hunk, parts)),
       );
     }
     // A diff shows by itself what was added.
@@ -56,7 +56,9 @@ export function watchMarks(parts: Parts): vscode.Disposable {
     void vscode.commands.executeCommand("setContext", "daiku.hunk", target?.hunk !== undefined);
     for (const editor of vscode.window.visibleTextEditors) {
       const own =
-        editor === vscode.window.activeTextEditor && changes.of(editor.document.uri) ? target?.hunk : undefined;
+        editor === vscode.window.activeTextEditor && changes.of(editor.document.uri).length > 0
+          ? target?.hunk
+          : undefined;
       editor.setDecorations(note, own ? [saying(editor.document, own, parts)] : []);
     }
   };
@@ -120,7 +122,7 @@ function mark(
 ): vscode.DecorationOptions {
   const words = new vscode.MarkdownString("", true);
   words.isTrusted = { enabledCommands: ["daiku.acceptHunk", "daiku.rejectHunk", "daiku.openChange"] };
-  const args = encodeURIComponent(JSON.stringify([{ path: file.path, hunkId: hunk.hunkId }]));
+  const args = encodeURIComponent(JSON.stringify([nameOf(file, hunk)]));
   const link = (icon: string, label: string, command: string) => `[$(${icon}) ${label}](command:${command}?${args})`;
   words.appendMarkdown(`**Daiku** · ${nth(hunk, changes.files)}\n\n`);
   words.appendMarkdown(
@@ -133,6 +135,8 @@ function mark(
   words.appendCodeblock(hunk.text, "diff");
   return { range: rangeOf(document, hunk), hoverMessage: words };
 }
+
+const nameOf = ({ sessionId, path }: ChangedFile, { hunkId }: ChangeHunk): HunkName => ({ sessionId, path, hunkId });
 
 /** "Change 2 of 5" */
 function nth(hunk: ChangeHunk, files: readonly ChangedFile[]): string {
@@ -153,14 +157,14 @@ function saying(document: vscode.TextDocument, hunk: ChangeHunk, { changes }: Pa
 function lightbulb({ changes }: Parts): vscode.CodeActionProvider {
   return {
     provideCodeActions: ({ uri }, range) => {
-      const file = changes.of(uri);
       const touching = ({ start, end }: { start: number; end: number }) =>
         range.start.line < Math.max(end, start + 1) && range.end.line >= start;
-      const hunk = file && openHunks(file).find((one) => touching(linesNow(one)));
-      if (!file || !hunk) return [];
+      const all = changes.of(uri).flatMap((file) => openHunks(file).map((hunk) => ({ file, hunk })));
+      const here = all.find(({ hunk }) => touching(linesNow(hunk)));
+      if (!here) return [];
       const offer = (title: string, command: string) => {
         const action = new vscode.CodeAction(title, vscode.CodeActionKind.QuickFix);
-        action.command = { title, command, arguments: [{ path: file.path, hunkId: hunk.hunkId }] };
+        action.command = { title, command, arguments: [nameOf(here.file, here.hunk)] };
         return action;
       };
       return [
@@ -180,7 +184,9 @@ export function createReviewStatus({ changes }: Pick<App, "changes">): vscode.Di
     const count = countOpen(changes.files);
     const words = countWords(count);
     item.text = `$(diff-multiple) ${words}`;
-    item.tooltip = t("Changes by Daiku that wait for your decision");
+    item.tooltip = changes.known
+      ? t("Changes by Daiku that wait for your decision")
+      : t("Changes by Daiku that waited for your decision when the server last said so");
     item.accessibilityInformation = { label: `Daiku: ${words}` };
     if (count.changes > 0) item.show();
     else item.hide();

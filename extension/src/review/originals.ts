@@ -1,7 +1,6 @@
 // The left side of the editor's own diff: a file as it was before the chat changed it.
 
 import * as vscode from "vscode";
-import type { Chat } from "../chat";
 import type { ChangedFile, ChangeHunk } from "../contract.gen";
 import { t } from "../l10n";
 import { linesNow } from "../pure/hunks";
@@ -25,13 +24,13 @@ export function fileBehind(uri: vscode.Uri): vscode.Uri | undefined {
   return fileOf(new URLSearchParams(uri.query).get("path") ?? "");
 }
 
-export function createOriginals(chat: Chat, changes: Changes): Originals {
+export function createOriginals(changes: Changes): Originals {
   const fresh = new vscode.EventEmitter<vscode.Uri>();
-  const uriOf = (path: string, side = ""): vscode.Uri =>
+  const uriOf = ({ sessionId: session, path }: ChangedFile, side = ""): vscode.Uri =>
     vscode.Uri.from({
       scheme: ORIGINAL,
       path: `/${path}`,
-      query: new URLSearchParams({ session: chat.current ?? "", path, ...(side ? { side } : {}) }).toString(),
+      query: new URLSearchParams({ session, path, ...(side ? { side } : {}) }).toString(),
     });
   const provider: vscode.TextDocumentContentProvider = {
     onDidChange: fresh.event,
@@ -44,7 +43,7 @@ export function createOriginals(chat: Chat, changes: Changes): Originals {
   const sides = async (file: ChangedFile): Promise<[left: vscode.Uri, right: vscode.Uri]> => {
     const uri = fileOf(file.path);
     const there = uri !== undefined && file.kind !== "delete" && (await exists(uri));
-    return [uriOf(file.path), there ? uri : uriOf(file.path, NONE)];
+    return [uriOf(file), there ? uri : uriOf(file, NONE)];
   };
   const followed = [
     vscode.workspace.registerTextDocumentContentProvider(ORIGINAL, provider),

@@ -1,4 +1,4 @@
-// The tree "Changes": the files that the open chat changed and their hunks, with what is decided of them.
+// The tree "Changes": the files that Daiku changed and their hunks, with what is decided of them.
 
 import path from "node:path";
 import * as vscode from "vscode";
@@ -40,7 +40,8 @@ export function createChangesTree(changes: Changes): ChangesTree {
   });
   const draw = () => {
     const count = countOpen(changes.files);
-    view.description = count.changes ? countWords(count) : "";
+    const words = count.changes ? countWords(count) : "";
+    view.description = words && !changes.known ? t("{0}, as last heard", words) : words;
     view.badge = count.changes ? { value: count.changes, tooltip: countWords(count) } : undefined;
     changed.fire(undefined);
   };
@@ -62,7 +63,7 @@ function fileItem(file: ChangedFile): vscode.TreeItem {
   const folder = path.posix.dirname(file.path);
   const words = [kindWords()[file.kind], file.binary ? t("binary") : "", isOpen(file) ? "" : t("accepted")];
   const said = words.filter(Boolean).join(", ");
-  made.id = file.path;
+  made.id = `${file.sessionId}/${file.path}`;
   if (uri) made.resourceUri = uri;
   made.iconPath = vscode.ThemeIcon.File;
   made.description = [`+${file.added} −${file.removed}`, said, folder === "." ? "" : folder]
@@ -83,7 +84,7 @@ function hunkItem(file: ChangedFile, hunk: ChangeHunk): vscode.TreeItem {
   const open = hunk.state === "open";
   const made = new vscode.TreeItem(firstWords(hunk) || where);
   const said = [where, open ? t("open") : t("accepted"), hunk.touched ? t("you changed it too") : ""].filter(Boolean);
-  made.id = `${file.path}/${hunk.hunkId}`;
+  made.id = `${file.sessionId}/${file.path}/${hunk.hunkId}`;
   made.description = [`+${added} −${removed}`, ...said.filter((one) => one !== t("open"))].join(" · ");
   made.iconPath = open
     ? new vscode.ThemeIcon(

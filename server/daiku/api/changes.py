@@ -30,9 +30,10 @@ class ChangeHunk(Wire):
 
 
 class ChangedFile(Wire):
-    """One file that the session changed and that is not decided on yet. `before` is its old name where it
+    """One file that a session changed and that is not decided on yet. `before` is its old name where it
     was renamed. A file without hunks (empty, binary, only renamed) is decided on as a whole."""
 
+    session_id: str
     path: str
     kind: FileKind
     added: int
@@ -42,8 +43,11 @@ class ChangedFile(Wire):
     binary: bool = False
 
 
-class ChangesParams(SessionRef):
-    pass
+class ChangesParams(Wire):
+    """Without `sessionId` those of every session about this folder: a file stands there once for each that
+    changed it."""
+
+    session_id: str | None = None
 
 
 class ChangesResult(Wire):

@@ -28,7 +28,9 @@ def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's
 
     found = asyncio.run(work())
     if as_json:
-        click.echo("[" + ",".join(f.model_dump_json(by_alias=True) for f in changed_files(found)) + "]")
+        click.echo(
+            "[" + ",".join(f.model_dump_json(by_alias=True) for f in changed_files(found, session)) + "]"
+        )
         return
     out = terminal(sys.stdout)
     if not found:

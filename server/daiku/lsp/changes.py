@@ -6,11 +6,13 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.lsp.connection import Connection
-from daiku.runs.showing import changed_files, restored
+from daiku.runs.showing import changed_everywhere, changed_files, restored
 
 
 async def changes_list(c: Connection, p: api.ChangesParams) -> BaseModel:
-    return await _listed(c, p.session_id)
+    if p.session_id is not None:
+        return await _listed(c, p.session_id)
+    return api.ChangesResult(files=changed_everywhere(await (await c.app()).reviews.everywhere()))
 
 
 async def changes_decide(c: Connection, p: api.DecideParams) -> BaseModel:
@@ -29,4 +31,4 @@ async def checkpoint_restore(c: Connection, p: api.CheckpointRef) -> BaseModel:
 
 async def _listed(c: Connection, session: str, checkpoint: str | None = None) -> api.ChangesResult:
     found = await (await c.app()).reviews.changes(session)
-    return api.ChangesResult(files=changed_files(found), checkpoint_id=checkpoint)
+    return api.ChangesResult(files=changed_files(found, session), checkpoint_id=checkpoint)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 from daiku.core.review import Blob, Content, FileReview, Hunk, decided, hunks_of, typed
-from daiku.domain.errors import Failure, StaleVersionError
+from daiku.domain.errors import Failure, StaleVersionError, UsageError
 from daiku.domain.events import Chunk, Event, Restored, Reviewed
 from daiku.domain.patches import FileChange, FileStat, Patch
 from daiku.domain.review import Irrevocable, ReviewDecision
@@ -22,7 +23,7 @@ from daiku.runs.runs import Runs
 from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.keeping import unusable
 
-REMEMBERED = 8
+REMEMBERED = 32
 """Sessions whose fold is kept, so that a list reads only what is new."""
 AT_ONCE = 100
 """Chunks that are folded without letting others have a turn."""
@@ -57,6 +58,8 @@ class Reviews:
         self._workspace = runs.wiring.workspace
         self._journal = runs.wiring.journal
         self._known: dict[str, Standing] = {}
+        self._settled: dict[str, int] = {}
+        """Sessions that had nothing left to decide on, as of the number of a chunk."""
         self._folding = asyncio.Lock()
 
     async def changes(self, session: str) -> dict[str, FileReview]:
@@ -69,6 +72,20 @@ class Reviews:
             present = typed(review, await self._store.present(path)) if review.open else review
             if present.open:
                 found[path] = present
+        return found
+
+    async def everywhere(self) -> dict[str, dict[str, FileReview]]:
+        """Of every conversation about this folder the files with something to decide on, the one that went
+        on last first: files are the folder's, whichever conversation is open."""
+        found: dict[str, dict[str, FileReview]] = {}
+        for session, last in self._journal.changed_sessions(self._runs.wiring.workspace_key).items():
+            if self._settled.get(session) == last:
+                continue
+            with suppress(UsageError):  # deleted meanwhile, or of folders that are not open now
+                if reviews := await self.changes(session):
+                    found[session] = reviews
+                elif not (await self._standing(session)).begun:
+                    self._settled[session] = last
         return found
 
     async def original(self, session: str, path: str) -> str | None:
@@ -95,7 +112,28 @@ class Reviews:
             made = [each for each in made if each.after != each.before]
             if not made:
                 return None if path is None and not reviews else _nothing_left(chosen)
-            return await self._carry_out(session, decision, made)
+            checkpoint = await self._carry_out(session, decision, made)
+            if decision == "accept":
+                await self._accept_twins(session, made)
+            return checkpoint
+
+    async def _accept_twins(self, session: str, made: Sequence[_Decision]) -> None:
+        """What a conversation shares with the one that it was forked from is accepted in both."""
+        accepted = {each.path: taken_away(each.before, each.after) for each in made}
+        for other, reviews in (await self.everywhere()).items():
+            chosen = {
+                path: [hunk.id for hunk in hunks_of(review) if place_of(hunk) in accepted[path]]
+                for path, review in reviews.items()
+                if other != session and path in accepted
+            }
+            whole = {path: None if _same(reviews[path], made, path) else ids for path, ids in chosen.items()}
+            twins = [
+                _decided(path, reviews[path], "accept", ids)
+                for path, ids in whole.items()
+                if ids is None or ids
+            ]
+            if twins := [each for each in twins if each.after != each.before]:
+                await self._carry_out(other, "accept", twins)
 
     async def _carry_out(self, session: str, decision: ReviewDecision, made: Sequence[_Decision]) -> str:
         run = self._runs.last_run(session)
@@ -171,7 +209,7 @@ class Reviews:
     async def _standing(self, session: str) -> Standing:
         async with self._folding:
             standing = self._known.pop(session, None) or Standing()
-            chunks = self._journal.chunks(session, standing.seq)
+            chunks = self._journal.changes(session, standing.seq)
             if len(chunks) > AT_ONCE:
                 await asyncio.to_thread(self._follow, standing, chunks)
             else:
@@ -207,6 +245,29 @@ def _decided(path: str, review: FileReview, decision: ReviewDecision, ids: Seque
     after = decided(review, decision == "accept", ids)
     count = len(hunks) if ids is None else sum(hunk.id in ids for hunk in hunks)
     return _Decision(path, review, after, count)
+
+
+def place_of(hunk: Hunk) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
+    """What makes two hunks of one file the same change, in whichever conversation."""
+    return hunk.span.new, hunk.span.new_end, hunk.old, hunk.new
+
+
+def taken_away(
+    before: FileReview, after: FileReview
+) -> set[tuple[int, int, tuple[str, ...], tuple[str, ...]]]:
+    """The places of the hunks that were open before a decision and are not after it."""
+    return {place_of(h) for h in hunks_of(before)} - {place_of(h) for h in hunks_of(after)}
+
+
+def _same(review: FileReview, made: Sequence[_Decision], path: str) -> bool:
+    """The whole file is open alike, and was decided on as a whole."""
+    return any(
+        each.path == path
+        and not each.after.open
+        and (each.before.base, each.before.now, each.before.origin)
+        == (review.base, review.now, review.origin)
+        for each in made
+    )
 
 
 def _nothing_left(reviews: Mapping[str, FileReview]) -> str:

@@ -11,9 +11,32 @@ from daiku.domain.patches import FileChange, FileKind
 from daiku.runs.review import Brought, changed_lines
 
 
-def changed_files(reviews: Mapping[str, FileReview]) -> tuple[api.ChangedFile, ...]:
+def changed_files(reviews: Mapping[str, FileReview], session: str) -> tuple[api.ChangedFile, ...]:
     """The files that are to be decided on, in their order."""
-    return tuple(_file(path, review) for path, review in reviews.items())
+    return tuple(_file(path, review, session) for path, review in reviews.items())
+
+
+def changed_everywhere(found: Mapping[str, Mapping[str, FileReview]]) -> tuple[api.ChangedFile, ...]:
+    """The files of all conversations by their paths; what one shares with the one that it was forked from is
+    shown once."""
+    shown: set[tuple[str | int, ...]] = set()
+    files: list[api.ChangedFile] = []
+    for session, reviews in found.items():
+        for file in changed_files(reviews, session):
+            hunks = tuple(hunk for hunk in file.hunks if _key(file, hunk) not in shown)
+            whole = (file.path, file.kind, file.before or "")
+            if hunks or (not file.hunks and whole not in shown):
+                counts = {
+                    "added": sum(hunk.new_lines for hunk in hunks),
+                    "removed": sum(hunk.old_lines for hunk in hunks),
+                }
+                files.append(file.model_copy(update={"hunks": hunks} | counts))
+            shown |= {whole, *(_key(file, hunk) for hunk in hunks)}
+    return tuple(sorted(files, key=lambda file: file.path))
+
+
+def _key(file: api.ChangedFile, hunk: api.ChangeHunk) -> tuple[str | int, ...]:
+    return (file.path, hunk.new_start, hunk.new_lines, hunk.text)
 
 
 def diff_of(path: str, review: FileReview) -> str:
@@ -30,9 +53,10 @@ def restored(brought: Brought) -> api.RestoreResult:
     return api.RestoreResult(files=brought.files, cannot_undo=brought.cannot_undo, checkpoint_id=brought.redo)
 
 
-def _file(path: str, review: FileReview) -> api.ChangedFile:
+def _file(path: str, review: FileReview, session: str) -> api.ChangedFile:
     hunks = hunks_of(review)
     return api.ChangedFile(
+        session_id=session,
         path=path,
         kind=_kind(review),
         added=sum(len(hunk.new) for hunk in hunks),

@@ -20,6 +20,8 @@ CREATE TABLE IF NOT EXISTS chunks(
   PRIMARY KEY(session, seq)) STRICT, WITHOUT ROWID;
 DROP INDEX IF EXISTS chunks_by_run;
 CREATE INDEX IF NOT EXISTS runs ON chunks(run) WHERE type IN ('run_started', 'agent_start');
+CREATE INDEX IF NOT EXISTS changes ON chunks(session, seq)
+  WHERE type IN ('checkpoint', 'edit', 'review', 'restored');
 """
 
 

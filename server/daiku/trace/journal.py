@@ -24,6 +24,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.plans import Plan
 from daiku.domain.sessions import Session, SessionStatus
+from daiku.trace.changed import changed_in, changes_of
 from daiku.trace.database import connect
 from daiku.trace.lock import SessionLock
 
@@ -147,6 +148,15 @@ class Journal:
             (session, after_seq),
         )
         return [_chunk(session, row) for row in rows]
+
+    def changes(self, session: str, after_seq: int = 0) -> list[Chunk]:
+        """Of the durable chunks those that say what became of files. Raises UsageError (not_found)."""
+        self.get_session(session)
+        return [_chunk(session, row) for row in changes_of(self._db, session, after_seq)]
+
+    def changed_sessions(self, workspace: str) -> dict[str, int]:
+        """The sessions of a workspace that changed files, the last one first, each with where it last did."""
+        return changed_in(self._db, workspace)
 
     def session_of_run(self, run: str) -> str:
         """Raises UsageError (not_found)."""

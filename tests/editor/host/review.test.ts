@@ -22,8 +22,10 @@ const EDITED = BEFORE.replace("line 3\n", "third\n")
 /** Has the model change two files, and waits until the changes wait for the person. */
 async function change(app: App): Promise<void> {
   if (app.chat.working) await app.chat.stop();
+  // What other chats changed waits, too, until it is decided on.
+  await app.changes.decideAll("accept");
+  assert.deepEqual(app.changes.files, []);
   app.chat.newChat();
-  await until("no changes", () => app.changes.files.length === 0);
   await vscode.commands.executeCommand("workbench.action.closeAllEditors");
   for (const name of ["one.txt", "two.txt"]) writeFileSync(inWorkspace(name), BEFORE);
   // The editor keeps documents for a while, and hears of changes on the disk a little later.
@@ -130,6 +132,16 @@ describe("changes", () => {
     await run("workbench.action.files.revert");
   });
 
+  it("still wait after a new chat was begun, and after the server was started anew", async () => {
+    theApp.chat.newChat();
+    await theApp.changes.refresh();
+    assert.deepEqual(count(), { changes: 4, files: 2 });
+    await theApp.server.restart("a test");
+    await until("the changes to be known again", () => theApp.changes.known);
+    assert.deepEqual(count(), { changes: 4, files: 2 });
+    assert.equal(theApp.changesTree.view.badge?.value, 4);
+  });
+
   it("offer their decision in the lightbulb", async () => {
     await run("daiku.nextHunk");
     const editor = vscode.window.activeTextEditor;
@@ -169,9 +181,10 @@ describe("an undo", () => {
 });
 
 describe("inline chat", () => {
-  it("changes a selection in place, without asking first, and puts the cursor on the change", async () => {
+  it("changes a selection in a chat of its own, and puts the cursor on the change", async () => {
     theApp = await daiku();
     theApp.chat.newChat();
+    await theApp.changes.decideAll("accept");
     writeFileSync(inWorkspace("inline.txt"), BEFORE);
     const document = await vscode.workspace.openTextDocument(inWorkspace("inline.txt"));
     const editor = await vscode.window.showTextDocument(document);
@@ -182,7 +195,11 @@ describe("inline chat", () => {
       },
       { text: "Changed." },
     );
+    const asked = theApp.chat.onAskedElsewhere((session) => {
+      void theApp.chat.open(session).then(() => decide(theApp, "allow_once"));
+    });
     await run("daiku.inlineChat", "Write it as a word");
+    asked.dispose();
     assert.equal(document.getText(), BEFORE.replace("line 10", "tenth"));
     assert.equal(at(), "inline.txt:10");
     const started = theApp.chat.chunks.find(({ type }) => type === "run_started");

@@ -1,0 +1,202 @@
+// What the extension sends, keeps and shows, without a real editor: a small one stands in for it.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import type * as vscode from "vscode";
+import { createChat } from "../src/chat";
+import type { Chunk, RunResult, Session } from "../src/contract.gen";
+import type { Diffs } from "../src/diff";
+import type { FromPanel, ToPanel } from "../src/pure/panel";
+import { listen } from "../src/requests";
+import { session as chunksOf } from "./chunks";
+import { memento, person, reset, seen, workspace } from "./editor";
+import { type Answers, serverOf } from "./serverOf";
+
+const log = { info() {}, warn() {}, error() {} } as unknown as vscode.LogOutputChannel;
+const sessionOf = (sessionId: string): Session => ({
+  ...{ sessionId, title: "", createdAt: "", updatedAt: "", lastSeq: 0, status: "completed" as const },
+});
+const ended = (sessionId: string): RunResult => ({
+  ...{ runId: "r1", sessionId, status: "completed" as const, text: "", lastSeq: 0 },
+  usage: { model: "", promptTokens: 0, completionTokens: 0, cachedTokens: 0 },
+});
+
+function world(answers: Answers = {}, approvals: "ask" | "edits" = "ask") {
+  const posted: ToPanel[] = [];
+  const kept: Chunk[] = [];
+  const server = serverOf({
+    "daiku/session/get": ({ sessionId }: { sessionId: string }) => ({
+      session: sessionOf(sessionId),
+      chunks: kept.filter((chunk) => chunk.session === sessionId),
+    }),
+    "daiku/checkpoint/restore": () => ({ files: [{ path: "a.py", kind: "edit" }], cannotUndo: [] }),
+    ...answers,
+  });
+  const state = memento() as unknown as vscode.Memento;
+  const chat = createChat({
+    ...{ server, state, log, post: (message) => posted.push(message) },
+    choice: () => ({ mode: "act", model: "lab/one", approvals }),
+  });
+  const panel = listen({
+    ...{ chat, server, log, diffs: {} as Diffs, setMode: () => undefined },
+    post: (message) => posted.push(message),
+    situation: () => ({ server: server.state, trusted: true, model: "", mode: "act", folder: true }),
+  });
+  return { server, chat, posted, kept, panel };
+}
+
+/** A request to the model that is under way until the test ends it. */
+function underWay() {
+  let end: (result: RunResult) => void = () => undefined;
+  const answer = () => new Promise<RunResult>((resolve) => (end = resolve));
+  return { answer, end: (session: string) => end(ended(session)) };
+}
+
+const breath = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+beforeEach(reset);
+
+describe("a request to the server", () => {
+  it.each([
+    [true, "plan", "plan"],
+    [true, "act", "act"],
+    [false, "plan", "ask"],
+    [false, "act", "ask"],
+  ] as const)("in a workspace that is trusted: %s, with mode %s, is made in mode %s", async (trusted, mode, sent) => {
+    workspace.isTrusted = trusted;
+    const { chat, server } = world({ "daiku/chat": () => ended("s1") });
+    await chat.send("Do it", [], { mode });
+    expect(server.asked[0]?.params).toMatchObject({ text: "Do it", mode: sent });
+  });
+
+  it("is approved of as the person's settings say, also where it was made beside the open chat", async () => {
+    for (const approvals of ["ask", "edits"] as const) {
+      const { chat, server } = world({ "daiku/chat": () => ended("s1") }, approvals);
+      await chat.send("Do it", []);
+      await chat.send("Do it", [], { aside: true });
+      expect(
+        server.asked.filter(({ method }) => method === "daiku/chat").map(({ params }) => params.approvals),
+      ).toEqual([approvals, approvals]);
+    }
+  });
+});
+
+describe("what a server streams", () => {
+  it("is shown where it belongs to the open chat, and nowhere else", async () => {
+    const { answer, end } = underWay();
+    const { chat, server, posted } = world({ "daiku/chat": answer });
+    const one = chunksOf("s1");
+    const running = chat.send("One", []);
+    await breath();
+    server.stream(one("run_started", {}), one("message", { text: "Of the first" }));
+    await breath();
+    chat.newChat();
+    posted.length = 0;
+    server.stream(one("message", { text: "Of the first, later" }));
+    await breath();
+    expect(posted.filter(({ type }) => type === "chunks")).toEqual([]);
+    end("s1");
+    await running;
+    expect(posted.filter(({ type }) => type === "chunks")).toEqual([]);
+    await chat.open("s1");
+    expect(chat.current).toBe("s1");
+  });
+
+  it("of a request made aside leaves the open chat alone, and says when it asks something", async () => {
+    const { answer, end } = underWay();
+    const { chat, server, posted } = world({ "daiku/chat": answer });
+    const elsewhere: string[] = [];
+    chat.onAskedElsewhere((session) => elsewhere.push(session));
+    const running = chat.send("Aside", [], { aside: true });
+    await breath();
+    expect(chat.working).toBe(false);
+    const one = chunksOf("s9");
+    server.stream(one("run_started", {}), one("approval_asked", { approvalId: "a1" }));
+    await breath();
+    expect([chat.current, chat.waiting.length, elsewhere]).toEqual([undefined, 0, ["s9"]]);
+    expect(posted.filter(({ type }) => type === "chunks" || type === "session")).toEqual([]);
+    await chat.open("s9");
+    expect([chat.working, chat.waiting.length]).toEqual([true, 1]);
+    end("s9");
+    await running;
+  });
+});
+
+describe("undoing", () => {
+  const story = () => {
+    const say = chunksOf("s1");
+    const edit = (checkpointId: string, path: string) =>
+      say("edit", { checkpointId, files: [{ path, kind: "edit", added: 1, removed: 1 }] });
+    return { say, edit };
+  };
+  const opened = async (chunks: Chunk[]) => {
+    const all = world();
+    all.kept.push(...chunks);
+    await all.chat.open("s1");
+    return all;
+  };
+  const restores = ({ server }: ReturnType<typeof world>) =>
+    server.asked.filter(({ method }) => method === "daiku/checkpoint/restore").map(({ params }) => params.checkpointId);
+
+  it("asks first where it would take back what was accepted, and does nothing unless the person says so", async () => {
+    const { say, edit } = story();
+    const accepted = say("review", { decision: "accept", path: "a.py", hunks: 1, checkpointId: "v1" });
+    const chunks = [say("run_started", {}), edit("c1", "a.py"), edit("c2", "b.py"), accepted];
+    for (const [answer, expected] of [
+      [undefined, []],
+      ["Undo", ["c1"]],
+    ] as const) {
+      const all = await opened(chunks);
+      person.picks = () => answer;
+      all.panel({ type: "undo", checkpointId: "c1" });
+      await breath();
+      expect(seen.messages.at(-1)).toContain("a.py");
+      expect(restores(all)).toEqual(expected);
+    }
+  });
+
+  it("is done at once where nothing that was accepted is taken back", async () => {
+    const { say, edit } = story();
+    const before = say("review", { decision: "accept", path: "b.py", hunks: 1, checkpointId: "v0" });
+    const rejected = say("review", { decision: "reject", path: "b.py", hunks: 1, checkpointId: "v1" });
+    const all = await opened([say("run_started", {}), before, edit("c1", "a.py"), edit("c2", "b.py"), rejected]);
+    all.panel({ type: "undo", checkpointId: "c1" });
+    await breath();
+    expect([seen.messages, restores(all)]).toEqual([[], ["c1"]]);
+    expect(seen.status.at(-1)).toContain("1 file is as it was before.");
+  });
+
+  it("and bringing back say of the files what is true of them", async () => {
+    const { say, edit } = story();
+    const undone = say("restored", { checkpointId: "c1", redo: "k1", files: [] });
+    const all = await opened([say("run_started", {}), edit("c1", "a.py"), undone]);
+    all.panel({ type: "undo", checkpointId: "k1" });
+    await breath();
+    expect(seen.status.at(-1)).toContain("Daiku's change is back in 1 file.");
+  });
+});
+
+describe("links in an answer", () => {
+  it.each([
+    ["https://example.org/a", true],
+    ["HTTP://example.org", true],
+    ["mailto:someone@example.org", true],
+    ["file:///etc/passwd", false],
+    ["command:workbench.action.terminal.new", false],
+    ["vscode://some.extension/do", false],
+    ["javascript:alert(1)", false],
+    [" https://example.org", false],
+    ["data:text/html,x", false],
+  ])("%s is opened: %s", async (href, opened) => {
+    world().panel({ type: "openLink", href });
+    await breath();
+    expect(seen.opened).toHaveLength(opened ? 1 : 0);
+  });
+
+  it("run no command but those of the panel", async () => {
+    for (const command of ["workbench.action.terminal.new", "daiku.approve"])
+      world().panel({ type: "command", command } as unknown as FromPanel);
+    world().panel({ type: "command", command: "daiku.redo" });
+    await breath();
+    expect(seen.commands.map(({ name }) => name)).toEqual(["daiku.redo"]);
+  });
+});
