@@ -17,7 +17,7 @@ import type {
 import type { Mode, ToPanel } from "./pure/panel";
 import { type Pending, pending } from "./pure/pending";
 import { Stream } from "./pure/stream";
-import { execute, failureOf, onChunks, request } from "./rpc";
+import { execute, failureOf, onChunks, raw, request } from "./rpc";
 import type { Server } from "./server";
 
 /** One request that streams a run into this window. */
@@ -205,7 +205,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       const tail = await request(client, "daiku/session/get", { sessionId, afterSeq: known.stream.lastSeq });
       for (const chunk of known.stream.fill(tail.chunks, tail.session.lastSeq)) shown(chunk);
     } catch (error) {
-      log.error(`asking for missing chunks: ${failureOf(error)?.message}`);
+      log.error(`asking for missing chunks: ${raw(error)}`);
       const last = known.held?.at(0)?.seq ?? 0;
       known.stream.fill([], last - 1);
     }
@@ -239,7 +239,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     } catch (error) {
       const failure = failureOf(error);
       if (!failure) return undefined;
-      log.error(failure.message);
+      log.error(`${failure.message} ${raw(error)}`);
       if (aside) throw error;
       const nothingShown = work.run === undefined && unsent ? { text: unsent } : {};
       if (work.session === current || !current) post({ type: "failed", ...failure, ...nothingShown });
@@ -357,7 +357,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
         if (work.run && client) await request(client, "daiku/cancel", { runId: work.run });
         else work.cancel.cancel();
       } catch (error) {
-        log.warn(`stop: ${failureOf(error)?.message}`);
+        log.warn(`stop: ${raw(error)}`);
         if (works.has(work)) work.cancel.cancel();
       } finally {
         clearTimeout(late);
@@ -413,7 +413,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       try {
         await fetch(current);
       } catch (error) {
-        log.warn(`the last chat cannot be shown: ${failureOf(error)?.message}`);
+        log.warn(`the last chat cannot be shown: ${raw(error)}`);
         choose(undefined);
       }
       show();

@@ -6,7 +6,7 @@ import { currentEditor } from "./context";
 import type { ContextItem, Range } from "./contract.gen";
 import { plain } from "./editorQueries";
 import { t } from "./l10n";
-import { execute } from "./rpc";
+import { execute, Told } from "./rpc";
 import { failedTest } from "./testFailure";
 
 /** The argument of a server's command: what a code action hands over, or what we make of the open editor. */
@@ -102,7 +102,7 @@ interface Repository {
 /** Into the box of the editor's own source control; nothing is committed. */
 async function commitMessage({ server, models }: App, argument: unknown): Promise<void> {
   const repository = await repositoryOf(argument);
-  if (!repository) throw new Error(t("There is no Git repository in this window."));
+  if (!repository) throw new Told(t("There is no Git repository in this window."));
   const args: CommandArgs = { uri: repository.rootUri.toString(), ...(models.chosen ? { model: models.chosen } : {}) };
   const title = t("Writing a commit message…");
   await vscode.commands.executeCommand("workbench.view.scm");

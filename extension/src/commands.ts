@@ -13,7 +13,7 @@ import { lastEdits, lastRun } from "./pure/conversation";
 import type { Attachment } from "./pure/panel";
 import { undo } from "./requests";
 import { reviewCommands } from "./review/commands";
-import { failureOf, request } from "./rpc";
+import { failureOf, raw, request } from "./rpc";
 import { askForKey } from "./secrets";
 import { sessionCommands } from "./sessionCommands";
 
@@ -33,7 +33,7 @@ export function registerCommands(parts: App): vscode.Disposable[] {
       } catch (error) {
         const failure = failureOf(error);
         if (!failure) return undefined;
-        parts.log.error(`${name}: ${failure.message}`);
+        parts.log.error(`${name}: ${raw(error)}`);
         void vscode.window.showErrorMessage([failure.message, failure.hint].filter(Boolean).join(" "));
         return undefined;
       }

@@ -68,6 +68,18 @@ export function selectionAttachment(
   };
 }
 
+const ICONS: Partial<Record<ContextItem["kind"], string>> = {
+  ...{ file: "file", selection: "selection", diagnostics: "warning", terminal: "terminal", url: "link" },
+};
+
+/** What was pointed at earlier, to be pointed at again. */
+export function attachmentOf(item: ContextItem): Attachment {
+  const { kind, uri, range, text } = item;
+  const name = uri ? path.posix.basename(vscode.Uri.parse(uri).path) : (text ?? kind).split("\n")[0]?.slice(0, 40);
+  const lines = range ? `:${range.start.line + 1}–${range.end.line + 1}` : "";
+  return { item, label: `${name ?? kind}${lines}`, icon: ICONS[kind] ?? "note" };
+}
+
 export function problemsAttachment(): Attachment | undefined {
   const all = vscode.languages.getDiagnostics();
   const lines = all.flatMap(([file, found]) =>

@@ -582,10 +582,11 @@ export interface NewCell {
 /** No params. */
 export type Nothing = Record<string, never>;
 
-/** A word to the person. `rules` are told to the model too, and stay until the session ends. */
+/** A word to the person. `rules` are told to the model too, and stay until the session ends. `attempt`: a call of a model failed for the so-manieth time in a row and is made again; the last such word counts. */
 export interface Notice {
   level: "info" | "warning" | "error";
   text: string;
+  attempt: number;
   rules: RulesText[];
 }
 

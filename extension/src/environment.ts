@@ -6,15 +6,10 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, realpathS
 import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { t } from "./l10n";
+import { Told } from "./rpc";
 
-/** What the person can do about it is part of the message. */
-export class SetupError extends Error {
-  readonly hint: string;
-  constructor(message: string, hint: string) {
-    super(message);
-    this.hint = hint;
-  }
-}
+/** Why there is no environment for the server, and what the person can do about it. */
+export class SetupError extends Told {}
 
 export interface Setup {
   /** The folder of the package with the wheel and requirements.txt. */

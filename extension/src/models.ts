@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import type { ModelOffer, ModelsResult } from "./contract.gen";
 import { t } from "./l10n";
 import { tokens } from "./pure/format";
-import { failureOf, request } from "./rpc";
+import { raw, request } from "./rpc";
 import type { Server } from "./server";
 
 export interface Models {
@@ -28,7 +28,7 @@ export function createModels(server: Server, state: vscode.Memento, log: vscode.
     try {
       known = await request(await server.client(), "daiku/models", {});
     } catch (error) {
-      log.warn(`models: ${failureOf(error)?.message}`);
+      log.warn(`models: ${raw(error)}`);
     }
     changed.fire();
   };

@@ -2,14 +2,14 @@
 
 import * as vscode from "vscode";
 import type { Chat } from "./chat";
-import { candidates, currentEditor } from "./context";
-import type { Irrevocable } from "./contract.gen";
+import { attachmentOf, candidates, currentEditor } from "./context";
+import type { Chunk, Irrevocable } from "./contract.gen";
 import type { Diffs } from "./diff";
 import { t } from "./l10n";
 import { revealed } from "./pure/ansi";
-import { acceptedSince, bringsBack, diffsOf } from "./pure/conversation";
+import { acceptedSince, bringsBack, diffsOf, startOf } from "./pure/conversation";
 import { type FromPanel, type Mode, PANEL_COMMANDS, type Situation, type ToPanel } from "./pure/panel";
-import { failureOf, request } from "./rpc";
+import { failureOf, raw, request } from "./rpc";
 import type { Server } from "./server";
 import { exists, fileOf } from "./vscodeapi";
 
@@ -29,7 +29,7 @@ export function listen(wants: Wants): (message: FromPanel) => void {
     carryOut(wants, message).catch((error: unknown) => {
       const failure = failureOf(error);
       if (!failure) return;
-      wants.log.error(`${message.type}: ${failure.message}`);
+      wants.log.error(`${message.type}: ${raw(error)}`);
       wants.post({ type: "failed", ...failure });
     });
   };
@@ -58,6 +58,13 @@ async function carryOut({ chat, diffs, post, situation, setMode, server }: Wants
       return chat.answer(message.run, message.inputId, message.text);
     case "resume":
       return chat.resume(message.run);
+    case "retry": {
+      const start = startOf(chat.chunks, message.run);
+      if (start && !chat.working) await chat.send(start.data.prompt, start.data.context, { mode: start.data.mode });
+      return;
+    }
+    case "rephrase":
+      return rephrase(chat, post, message.run);
     case "planStart":
       await vscode.commands.executeCommand("daiku.plan.start", { planId: message.planId });
       return;
@@ -153,6 +160,28 @@ async function tellWhatStays(words: string, cannotUndo: readonly Irrevocable[]):
     };
   });
   await vscode.window.showQuickPick(rows, { title: t("What could not be undone") });
+}
+
+/** A new chat up to what was said, and the words in the composer; files as the person wants them. */
+async function rephrase(chat: Chat, post: (message: ToPanel) => void, run: string): Promise<void> {
+  const start = startOf(chat.chunks, run);
+  if (!start) return;
+  const { prompt: text, context } = start.data;
+  const atSeq = Math.max(0, start.seq - 1);
+  const files = await restoring(chat.chunks, atSeq);
+  if (files === undefined) return;
+  await chat.fork(start.session, atSeq, files);
+  post({ type: "prefill", text, attachments: context.map(attachmentOf) });
+}
+
+/** Where files were changed after a place: shall they be as they were then? Nothing picked: go on with nothing. */
+export async function restoring(chunks: readonly Chunk[], atSeq: number): Promise<boolean | undefined> {
+  if (!chunks.some(({ type, seq }) => type === "edit" && seq > atSeq)) return false;
+  const choices = [
+    { label: `$(file) ${t("Leave the files as they are now")}`, files: false },
+    { label: `$(discard) ${t("Bring the files back to how they were then")}`, files: true },
+  ];
+  return (await vscode.window.showQuickPick(choices, { title: t("Files were changed after this message.") }))?.files;
 }
 
 async function openFile(path: string, line?: number): Promise<void> {

@@ -10,6 +10,17 @@ const CHUNK = {} as ProgressType<Chunk>;
 
 const CANCELLED = new Set([-32800, -32802]);
 const INTERNAL = -32603;
+/** The pipe to the server is gone: what the protocol's library calls by these codes. */
+const SEVERED = new Set([-32099, -32098, -32097, -32096, 1, 2]);
+
+/** What goes wrong, in our words for a person; the words of other errors are only for the log. */
+export class Told extends Error {
+  readonly hint: string;
+  constructor(message: string, hint = "") {
+    super(message);
+    this.hint = hint;
+  }
+}
 
 export function request<M extends keyof Requests>(
   client: LanguageClient,
@@ -50,21 +61,36 @@ export type Said = Pick<Failure, "message" | "hint"> & { kind: string };
 
 /** What a rejected request says; `undefined`: it was cancelled, which is no failure. */
 export function failureOf(error: unknown): Said | undefined {
-  if (isResponseError(error)) {
-    if (CANCELLED.has(error.code)) return undefined;
-    const data: unknown = error.data;
-    if (error.code === INTERNAL)
-      return {
-        kind: "internal",
-        message: t("Something unexpected went wrong in the server ({0}).", error.message),
-        hint: t("The log says more. Try again; if it stays, please report it."),
-      };
-    if (isFailure(data)) return { kind: data.kind ?? "", message: data.message, hint: data.hint ?? "" };
-    if (Array.isArray(data)) return { kind: "usage", message: data.map(String).join("; "), hint: "" };
-    return { kind: "", message: error.message, hint: "" };
-  }
-  return { kind: "", message: error instanceof Error ? error.message : String(error), hint: "" };
+  if (error instanceof Told) return { kind: "", message: error.message, hint: error.hint };
+  if (isSevered(error))
+    return {
+      kind: "server_gone",
+      message: t("The server stopped before it answered."),
+      hint: t("It is started again by itself; then ask once more."),
+    };
+  if (!isResponseError(error)) return unexpected();
+  if (CANCELLED.has(error.code)) return undefined;
+  const data: unknown = error.data;
+  if (error.code === INTERNAL) return unexpected();
+  if (isFailure(data)) return { kind: data.kind ?? "", message: data.message, hint: data.hint ?? "" };
+  if (Array.isArray(data)) return { kind: "usage", message: data.map(String).join("; "), hint: "" };
+  return { kind: "", message: error.message, hint: "" };
 }
+
+const unexpected = (): Said => ({
+  kind: "internal",
+  message: t("Something unexpected went wrong."),
+  hint: t("The log says more. Try again; if it stays, please report it."),
+});
+
+/** The library's own words of an error, for the log. */
+export const raw = (error: unknown): string =>
+  error instanceof Error ? (error.stack ?? error.message) : String(error);
+
+/** Also what the client says by itself where it is asked while the server is down: it has no code for that. */
+const isSevered = (error: unknown): boolean =>
+  (isResponseError(error) && SEVERED.has(error.code)) ||
+  (error instanceof Error && /^Client is not running|connection (got|is) (disposed|closed)/i.test(error.message));
 
 function isResponseError(error: unknown): error is ResponseError<unknown> {
   return error instanceof Error && typeof (error as { code?: unknown }).code === "number";

@@ -8,6 +8,7 @@ import { ensureEnvironment, SetupError } from "./environment";
 import { t } from "./l10n";
 import { createLife, type LifeEvent } from "./pure/life";
 import type { ServerState } from "./pure/panel";
+import { raw, Told } from "./rpc";
 import { initializationOptions } from "./settings";
 import { ownSetting } from "./vscodeapi";
 
@@ -36,11 +37,18 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
     changed.fire(next);
   };
   const launch = async (crashed: () => void, signal: AbortSignal): Promise<Running> => {
-    const command = await serverCommand(context, log, become, abort.signal);
-    become({ phase: "starting" });
-    // Not before: reading the client's library takes longer than everything else at the start.
-    const { startClient } = await import("./client");
-    return startClient(command, await initializationOptions(context.secrets), { log, crashed, signal });
+    let program = "";
+    try {
+      const command = await serverCommand(context, log, become, abort.signal);
+      program = command.command;
+      become({ phase: "starting" });
+      // Not before: reading the client's library takes longer than everything else at the start.
+      const { startClient } = await import("./client");
+      return await startClient(command, await initializationOptions(context.secrets), { log, crashed, signal });
+    } catch (error) {
+      log.error(`start: ${raw(error)}`);
+      throw startProblem(error, program);
+    }
   };
   const tell = (event: LifeEvent) => {
     if (event.kind === "restart") return log.info(`restart: ${event.why}`);
@@ -74,9 +82,19 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
 }
 
 function failed(error: unknown): ServerState {
-  const message = error instanceof Error ? error.message : String(error);
-  const hint = error instanceof SetupError ? error.hint : t("The log says more. Try again when it is mended.");
-  return { phase: "failed", message: t("Daiku could not start: {0}", message), hint };
+  const told = error instanceof Told ? error : notStarted();
+  return { phase: "failed", message: told.message, hint: told.hint };
+}
+
+const notStarted = () =>
+  new Told(t("Daiku's server could not start."), t("The log says more. Try again when it is mended."));
+
+/** What it means for a person that the server did not start; the system's own words are in the log. */
+function startProblem(error: unknown, command: string): Told {
+  if (error instanceof Told) return new Told(t("Daiku could not start: {0}", error.message), error.hint);
+  if ((error as { code?: unknown } | undefined)?.code === "ENOENT")
+    return new Told(t("There is no program {0}.", command), t("Correct the setting daiku.server.command."));
+  return notStarted();
 }
 
 /**

@@ -2,10 +2,10 @@
 
 import * as vscode from "vscode";
 import type { App } from "./app";
-import type { Chunk, Session } from "./contract.gen";
+import type { Session } from "./contract.gen";
 import { t } from "./l10n";
 import { placesOf } from "./pure/conversation";
-import { deleteSession } from "./requests";
+import { deleteSession, restoring } from "./requests";
 import { request } from "./rpc";
 import { byKey, focusedIn, onlySelecting } from "./trees/focused";
 
@@ -79,14 +79,4 @@ async function fork({ chat, panel, server }: App, session: Session | undefined):
   if (files === undefined) return;
   await chat.fork(current, place.atSeq, files);
   await panel.reveal();
-}
-
-/** Where files were changed after that place: shall they be as they were then? Nothing picked: no fork at all. */
-async function restoring(chunks: readonly Chunk[], atSeq: number): Promise<boolean | undefined> {
-  if (!chunks.some(({ type, seq }) => type === "edit" && seq > atSeq)) return false;
-  const choices = [
-    { label: `$(file) ${t("Leave the files as they are now")}`, files: false },
-    { label: `$(discard) ${t("Bring the files back to how they were then")}`, files: true },
-  ];
-  return (await vscode.window.showQuickPick(choices, { title: t("Files were changed after this message.") }))?.files;
 }

@@ -175,6 +175,75 @@ describe("undoing", () => {
   });
 });
 
+describe("a request made once more", () => {
+  const say = chunksOf("s1");
+  const pointed = [{ kind: "file" as const, uri: "file:///work/a.py" }];
+  const start = say("run_started", { prompt: "Do it", mode: "plan", context: pointed });
+  const chunks = [start, say("run_finished", { status: "failed" } as never)];
+
+  it("is the same request, with what was pointed at and in its mode", async () => {
+    const { chat, kept, panel, server } = world({ "daiku/chat": () => ended("s1") });
+    kept.push(...chunks);
+    await chat.open("s1");
+    panel({ type: "retry", run: "r1" });
+    await breath();
+    const { params } = server.asked.find(({ method }) => method === "daiku/chat") ?? {};
+    expect(params).toMatchObject({ text: "Do it", mode: "plan", context: pointed, sessionId: "s1" });
+  });
+
+  it("to be said otherwise begins a new chat before it, and puts the words into the composer", async () => {
+    const { chat, kept, panel, posted, server } = world({ "daiku/session/fork": () => sessionOf("s2") });
+    kept.push(...chunks);
+    await chat.open("s1");
+    panel({ type: "rephrase", run: "r1" });
+    await breath();
+    const fork = server.asked.find(({ method }) => method === "daiku/session/fork");
+    expect(fork?.params).toEqual({ sessionId: "s1", atSeq: start.seq - 1, restoreFiles: false });
+    expect(chat.current).toBe("s2");
+    expect(posted.at(-1)).toMatchObject({ type: "prefill", text: "Do it", attachments: [{ label: "a.py" }] });
+  });
+});
+
+describe("what goes wrong between the editor and the server", () => {
+  const coded = (code: number, message: string) => Object.assign(new Error(message), { code });
+  const errors: [string, unknown][] = [
+    ["a crash with a request under way", coded(-32097, "Pending response rejected since connection got disposed")],
+    ["a pipe that cannot be written", coded(-32099, "write EPIPE")],
+    ["a closed connection", coded(1, "Connection is closed.")],
+    ["a disposed connection", coded(2, "Connection is disposed.")],
+    ["a client that does not run", new Error("Client is not running and can't be stopped.")],
+    ["a fault of the server", coded(-32603, "OperationalError")],
+    ["a fault of ours", new TypeError("Cannot read properties of undefined (reading 'x')")],
+    ["a program that is missing", Object.assign(new Error("spawn daiku ENOENT"), { code: "ENOENT" })],
+    ["no error at all", "boom"],
+  ];
+
+  it.each(errors)("is told in our words: %s", async (_, error) => {
+    const { panel, posted } = world({
+      "daiku/session/list": () => {
+        throw error;
+      },
+    });
+    panel({ type: "sessions", query: "" });
+    await breath();
+    const failed = posted.find((message) => message.type === "failed");
+    expect(["Something unexpected went wrong.", "The server stopped before it answered."]).toContain(failed?.message);
+    expect(failed?.hint).not.toBe("");
+  });
+
+  it("is told in the server's words where it has some", async () => {
+    const data = { kind: "auth", message: "OpenAI refused the key.", hint: "Set another." };
+    const { panel, posted } = world({
+      "daiku/session/list": () => {
+        throw Object.assign(coded(-32803, "x"), { data });
+      },
+    });
+    panel({ type: "sessions", query: "" });
+    await breath();
+    expect(posted.find(({ type }) => type === "failed")).toMatchObject(data);
+  });
+});
+
 describe("links in an answer", () => {
   it.each([
     ["https://example.org/a", true],

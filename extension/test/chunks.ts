@@ -99,7 +99,7 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
   review: { decision: "accept", path: "a.py", hunks: 1 },
   restored: { checkpointId: "cp1", files: [{ path: "a.py", kind: "edit", added: 1, removed: 1 }], cannotUndo: [] },
   usage,
-  notice: { level: "info", text: "note", rules: [] },
+  notice: { level: "info", text: "note", attempt: 0, rules: [] },
   error: { kind: "auth", message: "no", hint: "set a key", retryable: false },
   compacted: { summary: "before", kept: 2, beforeTokens: 1000, afterTokens: 100 },
   bullet: { bulletId: "b1", change: "add", content: "use uv", why: "" },

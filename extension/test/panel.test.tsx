@@ -40,6 +40,40 @@ describe("the composer", () => {
     expect(posted.filter((message) => message.type === "send")).toEqual([]);
   });
 
+  it("recalls with the arrows what was said, here and then in other chats, and never over what is written", async () => {
+    for (const words of ["in another chat", "twice", "twice"]) {
+      await type(box(), words);
+      await press(box(), "Enter");
+    }
+    const say = chunksOf();
+    await show([say("run_started", { prompt: "first" }), say("run_finished", {})], false);
+    const values: string[] = [];
+    for (const key of [
+      "ArrowUp",
+      "ArrowUp",
+      "ArrowUp",
+      "ArrowUp",
+      "ArrowDown",
+      "ArrowDown",
+      "ArrowDown",
+      "ArrowDown",
+    ]) {
+      await press(box(), key);
+      values.push(box().value);
+    }
+    expect(values).toEqual([...["first", "twice", "in another chat", "in another chat", "twice", "first", "", ""]]);
+    await type(box(), "begun");
+    await press(box(), "ArrowUp");
+    expect(box().value).toBe("begun");
+    await type(box(), "");
+    await press(box(), "ArrowUp");
+    await type(box(), "first, changed");
+    await press(box(), "ArrowUp");
+    expect(box().value).toBe("first, changed");
+    await press(box(), "Enter");
+    expect(posted.at(-1)).toEqual({ type: "send", text: "first, changed", context: [] });
+  });
+
   it("leaves Enter to an input method that composes Japanese", async () => {
     await type(box(), "だいく");
     await press(box(), "Enter", { isComposing: true });
@@ -76,6 +110,78 @@ describe("the composer", () => {
     await tell({ type: "failed", kind: "no_provider", message: "No model", hint: "Set a key", text: "my words" });
     expect(box().value).toBe("my words");
     expect(find(".trouble").textContent).toContain("Set a key");
+  });
+});
+
+describe("a request that failed", () => {
+  const failed = (kind: string, over: object = {}) => {
+    const say = chunksOf();
+    const error = { kind, message: "It did not work", hint: "", retryable: false } as never;
+    return [
+      say("run_started", { prompt: "Do it" }, over),
+      say("error", error),
+      say("run_finished", { status: "failed" } as never),
+    ];
+  };
+
+  it.each(["auth", "rate_limit", "timeout", "stream_cut", "context_overflow", "connection", "internal"])(
+    "with %s can be made once more, by one button",
+    async (kind) => {
+      await show(failed(kind), false);
+      await click(button("Try again"));
+      expect(posted.at(-1)).toEqual({ type: "retry", run: "r1" });
+    },
+  );
+
+  it("is offered again only where it ended the newest request, nothing is under way, and a person wrote it", async () => {
+    const say = chunksOf();
+    const later = [...failed("auth"), say("run_started", {}, { run: "r2", seq: 10 } as never)];
+    const offers = () => root.querySelectorAll(".trouble .primary").length;
+    for (const [chunks, working] of [
+      [failed("auth"), true],
+      [later, true],
+      [[...later, say("run_finished", {}, { run: "r2", seq: 11 } as never)], false],
+      [failed("auth", { agent: "team" }), false],
+    ] as const) {
+      await show(chunks, working);
+      expect(offers()).toBe(0);
+    }
+  });
+});
+
+describe("what was said", () => {
+  it("can be said otherwise, in a new chat", async () => {
+    const say = chunksOf();
+    await show([say("run_started", { prompt: "Do it" }), say("run_finished", {})], false);
+    await click(button("Say this otherwise, in a new chat"));
+    expect(posted.at(-1)).toEqual({ type: "rephrase", run: "r1" });
+  });
+});
+
+describe("a model that is asked again and again", () => {
+  const tries = (...attempts: number[]) => {
+    const say = chunksOf();
+    return [
+      say("run_started", {}),
+      ...attempts.flatMap((attempt) => [
+        say("delta", { text: "half" }),
+        say("notice", { level: "warning", text: `Lost. Trying again (${attempt} of 4).`, attempt }),
+      ]),
+    ];
+  };
+  const notices = () => [...root.querySelectorAll(".notice")].map(({ textContent }) => textContent);
+
+  it("is one line that counts", async () => {
+    await show(tries(1, 2, 3, 4));
+    expect(notices()).toEqual(["Lost. Trying again (4 of 4)."]);
+  });
+
+  it("begins a line of its own after something else has happened, and leaves other notices alone", async () => {
+    const say = chunksOf();
+    const other = say("notice", { level: "info", text: "Something else" }, { seq: 50 } as never);
+    const again = say("notice", { level: "warning", text: "Lost.", attempt: 1 }, { seq: 51 } as never);
+    await show([...tries(1, 2), other, again]);
+    expect(notices()).toEqual(["Lost. Trying again (2 of 4).", "Something else", "Lost."]);
   });
 });
 

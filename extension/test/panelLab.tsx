@@ -7,10 +7,13 @@ import type { Chunk, Session } from "../src/contract.gen";
 import type { FromPanel, ToPanel } from "../src/pure/panel";
 
 export const posted: FromPanel[] = [];
+let kept: unknown;
 vi.stubGlobal("acquireVsCodeApi", () => ({
   postMessage: (message: FromPanel) => posted.push(message),
-  getState: () => undefined,
-  setState: () => undefined,
+  getState: () => kept,
+  setState: (state: unknown) => {
+    kept = state;
+  },
 }));
 vi.stubGlobal("requestAnimationFrame", (run: () => void) => setTimeout(run, 0));
 Element.prototype.scrollIntoView ??= () => undefined;
@@ -78,6 +81,7 @@ export function drawPanel(): void {
     const draw = () => render(<App state={store.state} store={store} />, root);
     store = new Store(draw);
     posted.length = 0;
+    kept = undefined;
     await tell(HELLO);
   });
   afterEach(() => {

@@ -26,6 +26,7 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
   const [sent, setSent] = useState(0);
   const focus = state.focus;
   const patch = (change: Partial<PanelState>) => store.set({ ...store.state, ...change });
+  const said = useMemo(() => saidIn(view.items), [view.items]);
   if (!state.ready) return null;
   const empty = view.items.length === 0 && !working && !state.echo;
   return (
@@ -56,6 +57,7 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
           prefill={state.prefill}
           focus={focus?.what === "composer" ? focus.n : 0}
           usage={usageOf(view, situation)}
+          said={said}
           onAttach={(attachment) => store.set(attach(store.state, [attachment]))}
           onDetach={(gone) => patch({ attachments: state.attachments.filter((a) => a !== gone) })}
           onSent={(echo) => {
@@ -67,6 +69,9 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
     </div>
   );
 }
+
+const saidIn = (items: readonly Item[]): string[] =>
+  items.flatMap((item) => (item.kind === "user" && item.depth === 0 ? [item.text] : [])).reverse();
 
 /** How full the context is and what the chat has cost; all numbers in the tooltip. */
 function usageOf({ usage, contextTokens }: View, situation: PanelState["situation"]): Usage | undefined {
@@ -174,6 +179,10 @@ function Conversation({ view, working, session, sent, echo, focus }: Conversatio
   const from = Math.max(0, visible.length - shown);
   const first = useMemo(() => waiting(view)[0]?.key, [items]);
 
+  // The failure with which the newest request ended: it can be made once more.
+  const failed = !working && view.run?.status === "failed" && view.run.repeatable ? view.run.id : undefined;
+  const end = failed && items.findLast((item) => item.kind === "error");
+
   const around = {
     ...{ proofs: proofsIn(items), working, isOpen, toggle },
     diffOf: (checkpoint: string) => diffIn(items, checkpoint),
@@ -227,6 +236,7 @@ function Conversation({ view, working, session, sent, echo, focus }: Conversatio
             redo={item.kind === "restored" ? view.undone.redo : undefined}
             session={session}
             focus={item.key === first ? focus : 0}
+            again={item === end ? failed : undefined}
             {...(item.kind === "plan" || item.kind === "handoff" ? { around } : {})}
           />
         ))}

@@ -29,10 +29,20 @@ interface Props {
   prefill: { text: string; n: number } | undefined;
   focus: number;
   usage: Usage | undefined;
+  /** What the person said in this chat, the newest first. */
+  said: readonly string[];
   onAttach: (attachment: Attachment) => void;
   onDetach: (attachment: Attachment) => void;
   onSent: (text: string) => void;
 }
+
+const MOST_REMEMBERED = 50;
+
+const remembered = (text: string, former: readonly string[]): string[] =>
+  [text, ...former.filter((one) => one !== text)].slice(0, MOST_REMEMBERED);
+
+/** What was said here, then what was said in other chats. */
+const formerly = (here: readonly string[]): readonly string[] => [...new Set([...here, ...(kept().said ?? [])])];
 
 export interface Usage {
   short: string;
@@ -45,6 +55,7 @@ export function Composer(props: Props) {
   const [text, setText] = useState(kept().draft);
   const [mention, setMention] = useState<{ from: number; query: string }>();
   const [at, setAt] = useState(0);
+  const [back, setBack] = useState(-1);
 
   useEffect(() => {
     composer = box.current;
@@ -52,7 +63,7 @@ export function Composer(props: Props) {
       composer = null;
     };
   }, []);
-  useEffect(() => keep({ draft: text }), [text]);
+  useEffect(() => keep({ ...kept(), draft: text }), [text]);
   useEffect(() => {
     if (!prefill) return;
     setText(prefill.text);
@@ -92,7 +103,19 @@ export function Composer(props: Props) {
     if (working) post({ type: "steer", text: said });
     else post({ type: "send", text: said, context: attachments.map((a) => a.item) });
     setText("");
+    setBack(-1);
+    keep({ draft: "", said: remembered(said, kept().said ?? []) });
     props.onSent(said);
+  };
+  /** Through what was sent before: only from an empty box, or from what was brought back and not changed since. */
+  const recall = (by: 1 | -1): boolean => {
+    const former = formerly(props.said);
+    const untouched = back < 0 ? text === "" : text === former[back];
+    const next = back + by;
+    if (!untouched || next < -1 || next >= former.length) return false;
+    setBack(next);
+    setText(former[next] ?? "");
+    return true;
   };
   const keyed = (event: KeyboardEvent) => {
     // An input method uses Enter, Escape and the arrows for itself (229: browsers that do not say `isComposing`).
@@ -107,6 +130,9 @@ export function Composer(props: Props) {
       return event.preventDefault();
     }
     if (event.key === "Escape" && working) return post({ type: "stop" });
+    const way = { ArrowUp: 1, ArrowDown: -1 } as const;
+    if ((event.key === "ArrowUp" || event.key === "ArrowDown") && !event.shiftKey && recall(way[event.key]))
+      return event.preventDefault();
     if (event.key !== "Enter" || event.shiftKey || event.altKey) return;
     event.preventDefault();
     send();
@@ -156,6 +182,7 @@ export function Composer(props: Props) {
           aria-activedescendant={mention && list.length ? `suggestion-${at}` : undefined}
           onInput={(event) => {
             setText(event.currentTarget.value);
+            setBack(-1);
             seek(event.currentTarget.value, event.currentTarget.selectionStart);
           }}
           onKeyDown={keyed}

@@ -22,6 +22,8 @@ interface Props {
   /** The checkpoint that brings back what was undone or rejected last. */
   redo: string | undefined;
   focus: number;
+  /** The run that ended with this, whose request can be made once more. */
+  again: string | undefined;
   session: string;
   /** What items need that speak of others: plans and nested runs. */
   around?: Around;
@@ -36,13 +38,13 @@ export interface Around {
   toggle: (child: string) => void;
 }
 
-export const ItemView = memo(({ item, undone, redo, focus, session, around }: Props) => (
+export const ItemView = memo(({ item, undone, redo, focus, again, session, around }: Props) => (
   <div class={`item item-${item.kind}${item.depth ? ` depth-${item.depth}` : ""}`} data-key={item.key}>
-    <Inner item={item} undone={undone} redo={redo} focus={focus} session={session} {...(around ? { around } : {})} />
+    <Inner {...{ item, undone, redo, focus, again, session }} {...(around ? { around } : {})} />
   </div>
 ));
 
-function Inner({ item, undone, redo, focus, session, around }: Props) {
+function Inner({ item, undone, redo, focus, again, session, around }: Props) {
   switch (item.kind) {
     case "user":
       return <User item={item} session={session} />;
@@ -74,7 +76,7 @@ function Inner({ item, undone, redo, focus, session, around }: Props) {
         </p>
       );
     case "error":
-      return <Trouble kind={item.error.kind} message={item.error.message} hint={item.error.hint} />;
+      return <Trouble {...item.error} {...(again ? { again } : {})} />;
     case "compacted":
       return <Compacted summary={item.summary} before={item.before} after={item.after} />;
     case "bullet":
@@ -119,6 +121,13 @@ function User({ item, session }: { item: UserItem; session: string }) {
       )}
       <div class="bubble-actions">
         <CopyButton text={item.text} />
+        {!item.steering && item.depth === 0 && (
+          <IconButton
+            icon="edit"
+            label={t("Say this otherwise, in a new chat")}
+            onClick={() => post({ type: "rephrase", run: item.run })}
+          />
+        )}
         {!item.steering && (
           <IconButton icon="git-branch" label={t("Start again from here in a new chat")} onClick={branch} />
         )}
@@ -284,8 +293,16 @@ const MODEL_TROUBLE = new Set([
   ...["context_overflow", "stream_cut", "content_filter"],
 ]);
 
+interface TroubleProps {
+  kind: string;
+  message: string;
+  hint: string;
+  /** The run that ended with it, whose request can be made once more. */
+  again?: string;
+}
+
 /** What went wrong, what can be done, and the button that does it. */
-export function Trouble({ kind, message, hint }: { kind: string; message: string; hint: string }) {
+export function Trouble({ kind, message, hint, again }: TroubleProps) {
   return (
     <div class="trouble" role="alert">
       <Icon name="error" />
@@ -293,6 +310,11 @@ export function Trouble({ kind, message, hint }: { kind: string; message: string
         <p>{message}</p>
         {hint && <p class="dim">{hint}</p>}
         <div class="buttons">
+          {again && (
+            <button type="button" class="primary" onClick={() => post({ type: "retry", run: again })}>
+              {t("Try again")}
+            </button>
+          )}
           {(kind === "auth" || kind === "no_provider") && (
             <button
               type="button"

@@ -13,6 +13,8 @@ declare function acquireVsCodeApi<State>(): HostApi<State>;
 /** What outlives the panel while it is hidden: a message that was not sent yet. */
 export interface Kept {
   draft: string;
+  /** What was sent, the newest first. */
+  said?: readonly string[];
 }
 
 const host: HostApi<Kept> | undefined = typeof acquireVsCodeApi === "function" ? acquireVsCodeApi<Kept>() : undefined;

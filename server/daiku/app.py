@@ -96,6 +96,7 @@ def build(
         bridge=bridge,
         script_folders=workspace.roots,
         demo=prompts_folder() / "demo.jsonl",
+        locale=locale,
     )
     key = str(workspace.roots[0]) if workspace.roots else ""
     servers = Servers(

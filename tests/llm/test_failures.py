@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import socket
+import ssl
+
 import httpx2
 import pytest
 from pydantic import JsonValue
 
+from daiku.core.words import translator
 from daiku.domain.errors import (
     ContextOverflowError,
     LLMAuthError,
@@ -161,6 +166,48 @@ def test_an_exception_of_the_client_is_told_in_words(error: Exception, kind: str
     assert told.failure.kind == kind
     assert told.failure.message
     assert told.failure.retryable == (kind in ("connection", "timeout"))
+
+
+def _because(reason: Exception | None, of: Exception) -> Exception:
+    """As the client's libraries do it: each wraps what the one below it raised."""
+    middle = OSError("Multiple exceptions: [Errno 111] Connect call failed ('127.0.0.1', 9)")
+    middle.__context__ = reason
+    of.__cause__ = middle
+    return of
+
+
+LIBRARY = "Cannot connect to host h:1 ssl:default [Connect call failed ('127.0.0.1', 1)] <TransferEncodingError: 400>"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            _because(ConnectionRefusedError(111, LIBRARY), httpx2.ConnectError(LIBRARY)),
+            "nothing answers there",
+        ),
+        (_because(socket.gaierror(-2, LIBRARY), httpx2.ConnectError(LIBRARY)), "nobody knows its name"),
+        (_because(ssl.SSLCertVerificationError(LIBRARY), httpx2.ConnectError(LIBRARY)), "certificate"),
+        (_because(ssl.SSLError(LIBRARY), httpx2.ConnectError(LIBRARY)), "TLS"),
+        (_because(OSError(errno.ENETUNREACH, LIBRARY), httpx2.ConnectError(LIBRARY)), "no network"),
+        (_because(None, httpx2.ConnectTimeout(LIBRARY)), "no answer"),
+        (_because(None, httpx2.ConnectError(LIBRARY)), "no connection"),
+        (httpx2.RemoteProtocolError(LIBRARY), "was lost."),
+        (httpx2.ReadError(LIBRARY), "was lost."),
+        (httpx2.UnsupportedProtocol(LIBRARY), "cannot be used."),
+        (RuntimeError(LIBRARY), "unexpected"),
+        (ValueError(LIBRARY), "unexpected"),
+    ],
+)
+@pytest.mark.parametrize("locale", ["en", "ja"])
+def test_no_words_of_a_library_reach_a_person(error: Exception, words: str, locale: str) -> None:
+    failure = from_exception(SERVICE, error).failure
+    told = f"{failure.message} {failure.hint}"
+    assert words in told
+    said = translator(locale)(failure.message)
+    for word in ("Cannot connect", "ssl:default", "Errno", "Error:", "call failed", type(error).__name__):
+        assert word not in f"{told} {said}"
+    assert said != failure.message or locale == "en"
 
 
 def test_an_sdk_wraps_what_happened_to_the_connection() -> None:

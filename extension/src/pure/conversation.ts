@@ -49,6 +49,13 @@ export function acceptedSince(chunks: readonly Chunk[], checkpointId: string): r
   return [...new Set(accepted)];
 }
 
+/** How the person started a run, and where. */
+export const startOf = (chunks: readonly Chunk[], run: string) =>
+  chunks.find(
+    (chunk): chunk is Chunk & { type: "run_started" } =>
+      chunk.type === "run_started" && !chunk.parent && chunk.run === run,
+  );
+
 /** The newest run that the person started. */
 export const lastRun = (chunks: readonly Chunk[]): string | undefined =>
   chunks.findLast((chunk) => chunk.type === "run_started" && !chunk.parent)?.run;

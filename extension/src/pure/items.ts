@@ -111,6 +111,8 @@ export interface NoticeItem extends Common {
   kind: "notice";
   level: "info" | "warning" | "error";
   text: string;
+  /** A call of a model is made again, for the so-manieth time. */
+  attempt?: number;
 }
 
 export interface ErrorItem extends Common {
@@ -176,4 +178,6 @@ export interface RunView {
   mode: RunStarted["mode"];
   model: string;
   started: string;
+  /** It was a request to chat: it can be made once more as it was. */
+  repeatable: boolean;
 }

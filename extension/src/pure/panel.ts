@@ -75,6 +75,10 @@ export type FromPanel =
     }
   | { type: "answer"; run: string; inputId: string; text: string }
   | { type: "resume"; run: string }
+  /** The request of a run once more, as it was made. */
+  | { type: "retry"; run: string }
+  /** What was said in a run, to be said otherwise: in a new chat that holds what came before it. */
+  | { type: "rephrase"; run: string }
   | { type: "planStart"; planId: string }
   | { type: "planUpdate"; planId: string; steps: readonly StepInput[] }
   | { type: "undo"; checkpointId: string }

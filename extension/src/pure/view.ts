@@ -1,8 +1,18 @@
 // What the panel shows of a session: a pure fold over its chunks.
 
-import type { Chunk, Edited, Envelope, MessageSaid, Plan, RunFinished, RunStarted, Usage } from "../contract.gen";
+import type {
+  Chunk,
+  Edited,
+  Envelope,
+  MessageSaid,
+  Notice,
+  Plan,
+  RunFinished,
+  RunStarted,
+  Usage,
+} from "../contract.gen";
 import { change, common, type Draft, findLast, push } from "./draft";
-import type { ApprovalItem, Item, QuestionItem, RunView, TextItem, ToolItem } from "./items";
+import type { ApprovalItem, Item, NoticeItem, QuestionItem, RunView, TextItem, ToolItem } from "./items";
 import { begun, changedBy, handedBack, teamWords } from "./nested";
 import { exitCodeOf } from "./proofs";
 import { cutMiddle, plus } from "./sums";
@@ -113,7 +123,7 @@ function apply(draft: Draft, chunk: Chunk): void {
         draft.contextTokens = chunk.data.promptTokens + chunk.data.completionTokens;
       break;
     case "notice":
-      push(draft, { ...common(draft, chunk), kind: "notice", level: chunk.data.level, text: chunk.data.text });
+      noticed(draft, chunk, chunk.data);
       break;
     case "error":
       closeOpen(draft, chunk);
@@ -164,7 +174,8 @@ function runStarted(draft: Draft, chunk: Envelope, data: RunStarted): void {
     begun(draft, chunk.run, data);
     return;
   }
-  draft.run = { id: chunk.run, status: "open", mode: data.mode, model: data.model, started: chunk.time };
+  const repeatable = chunk.agent === "coordinator" && !data.driven;
+  draft.run = { id: chunk.run, status: "open", mode: data.mode, model: data.model, started: chunk.time, repeatable };
   const { prompt: text, context, images } = data;
   push(draft, { ...common(draft, chunk), kind: "user", text, context, images: images.length, steering: false });
 }
@@ -183,6 +194,18 @@ function runFinished(draft: Draft, chunk: Envelope, data: RunFinished): void {
     changed: changedBy(draft),
   });
 }
+
+/** A call of a model that fails again and again is one line that counts. */
+function noticed(draft: Draft, chunk: Envelope, { level, text, attempt }: Notice): void {
+  const item: NoticeItem = { ...common(draft, chunk), kind: "notice", level, text, ...(attempt ? { attempt } : {}) };
+  const at = attempt ? draft.items.findLastIndex((one) => one.run === chunk.run && !isReply(one)) : -1;
+  const former = draft.items[at];
+  if (former?.kind === "notice" && former.attempt && former.agent === chunk.agent)
+    draft.items[at] = { ...item, key: former.key };
+  else push(draft, item);
+}
+
+const isReply = ({ kind }: Item): boolean => kind === "text" || kind === "thinking";
 
 /** Nothing of an ended run waits any longer. */
 function closeRun(draft: Draft, run: string): void {

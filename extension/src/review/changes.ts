@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import type { Chat } from "../chat";
 import type { ChangedFile, DecideParams } from "../contract.gen";
 import { countOpen } from "../pure/hunks";
-import { failureOf, request } from "../rpc";
+import { raw, request } from "../rpc";
 import type { Server } from "../server";
 import { fileOf } from "../vscodeapi";
 
@@ -60,7 +60,7 @@ export function createChanges(chat: Chat, server: Server, log: vscode.LogOutputC
   const soon = (ms: number) => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      refresh().catch((error: unknown) => log.warn(`changes: ${failureOf(error)?.message}`));
+      refresh().catch((error: unknown) => log.warn(`changes: ${raw(error)}`));
     }, ms);
   };
   const of = (uri: vscode.Uri) => {

@@ -142,7 +142,7 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
                     record(Thinking(text=text))
                 case Restarted():
                     shown.clear()
-                    record(Notice(level="warning", text=piece.reason))
+                    record(Notice(level="warning", text=piece.reason, attempt=piece.attempt))
                 case Reply(message, usage, finish):
                     shown.clear()
                     record(

@@ -272,11 +272,13 @@ class RulesText(Wire):
 
 
 class Notice(Wire):
-    """A word to the person. `rules` are told to the model too, and stay until the session ends."""
+    """A word to the person. `rules` are told to the model too, and stay until the session ends. `attempt`: a
+    call of a model failed for the so-manieth time in a row and is made again; the last such word counts."""
 
     type: ClassVar[str] = "notice"
     level: Literal["info", "warning", "error"]
     text: str
+    attempt: int = 0
     rules: tuple[RulesText, ...] = ()
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import re
+import socket
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,6 +29,7 @@ from daiku.domain.errors import (
 )
 from daiku.llm.vendor_errors import STATUS_OF_CODE, VendorError, is_overflow, read_error
 
+log = logging.getLogger(__name__)
 LONGEST_MESSAGE = 600
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
 
@@ -109,12 +114,14 @@ def from_exception(service: Service, error: Exception) -> LLMError:
     cause = error.__cause__  # an SDK wraps what happened to the connection
     if not isinstance(error, httpx2.HTTPError) and isinstance(cause, httpx2.HTTPError):
         error = cause
+    # For the log alone: a library's words say nothing to a person.
+    log.info("%s: %s: %s", service.label, type(error).__name__, service.clean(str(error)))
     place = f" at {service.address}" if service.address else ""
     match error:
         case httpx2.ConnectTimeout() | httpx2.ConnectError():
             return _lost(
                 "connection",
-                f"{service.label} cannot be reached{place}: {service.clean(str(error)) or 'no answer'}.",
+                f"{service.label} cannot be reached{place}: {_why_not_reached(error)}.",
                 service.start_hint or "Check the network, the proxy and the address.",
             )
         case httpx2.TimeoutException():
@@ -122,13 +129,12 @@ def from_exception(service: Service, error: Exception) -> LLMError:
         case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
             failure = Failure(
                 kind="usage",
-                message=f"The address of {service.label} cannot be used: {service.clean(str(error))}",
+                message=f"The address of {service.label} cannot be used.",
                 hint=f"Set llm.{service.name}.base_url to an address that begins with http:// or https://.",
             )
             return LLMRequestError(failure)
         case httpx2.RequestError():
-            reason = service.clean(str(error)) or type(error).__name__
-            message = f"The connection to {service.label} was lost: {reason}."
+            message = f"The connection to {service.label} was lost."
             return _lost("connection", message, "Ask again; if it stays, check the network and the proxy.")
         case UnicodeEncodeError():
             failure = Failure(
@@ -138,10 +144,36 @@ def from_exception(service: Service, error: Exception) -> LLMError:
             )
             return LLMAuthError(failure)
         case _:
-            reason = service.clean(f"{type(error).__name__}: {error}")
             return LLMRequestError(
-                Failure(kind="internal", message=f"The call of {service.label} failed: {reason}")
+                Failure(
+                    kind="internal",
+                    message=f"The call of {service.label} failed in an unexpected way.",
+                    hint="The log has the details (`Daiku: Show Log`, or logs/daiku.log).",
+                )
             )
+
+
+def _why_not_reached(error: BaseException | None) -> str:
+    """Why no connection was made, by the kind of what lies behind the client's own error."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        match error:
+            case ssl.SSLCertVerificationError():
+                return "its certificate is not trusted here"
+            case ssl.SSLError():
+                return "it speaks no TLS (https) there"
+            case socket.gaierror():
+                return "nobody knows its name"
+            case ConnectionRefusedError():
+                return "nothing answers there"
+            case TimeoutError() | httpx2.TimeoutException():
+                return "no answer"
+            case OSError(errno=errno.EHOSTUNREACH | errno.ENETUNREACH):
+                return "no network leads there"
+            case _:
+                error = error.__cause__ or error.__context__
+    return "no connection could be made"
 
 
 def silent(service: Service, seconds: float = 0) -> LLMTimeoutError:

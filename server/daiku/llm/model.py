@@ -28,6 +28,7 @@ class Edges:
     bridge: LanguageModelBridge | None = None
     script_folders: tuple[Path, ...] = ()
     demo: Path | None = None
+    locale: str = "en"
 
 
 # Each provider is imported when it is first used: httpx2 alone costs 65 ms that the start of the
@@ -79,7 +80,7 @@ def _editor(settings: ProviderSettings, edges: Edges) -> Provider:
 def _scripted(_settings: ProviderSettings, edges: Edges) -> Provider:
     from daiku.llm.scripted import ScriptedProvider  # lazy: see above
 
-    return ScriptedProvider((*edges.script_folders, Path.cwd()), edges.demo)
+    return ScriptedProvider((*edges.script_folders, Path.cwd()), edges.demo, edges.locale)
 
 
 TABLE: dict[str, Callable[[ProviderSettings, Edges], Provider]] = {
@@ -118,11 +119,12 @@ class Models:
         bridge: LanguageModelBridge | None = None,
         script_folders: Sequence[Path] = (),
         demo: Path | None = None,
+        locale: str = "en",
         policy: RetryPolicy | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._llm = config.llm
-        self._edges = Edges(bridge, tuple(script_folders), demo)
+        self._edges = Edges(bridge, tuple(script_folders), demo, locale)
         self._policy, self._clock = policy or RetryPolicy(), clock or Clock()
         self._around = Surroundings(self._first_model, has_editor=bridge is not None)
         self._open: dict[str, Provider] = {}

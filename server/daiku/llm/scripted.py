@@ -41,6 +41,10 @@ from daiku.domain.messages import (
 from daiku.domain.tools import ToolCall
 from daiku.llm.tokens import estimate, estimate_request
 
+_KANA_OR_KANJI = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_PIECE = re.compile(
+    r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]{1,4}\s*|[^\s\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]+\s*|\s+"
+)
 USER_TEXT = "{{user}}"
 """Stands in texts and arguments for what the person wrote last."""
 
@@ -141,6 +145,12 @@ def next_line(script: Script, system: str, messages: Sequence[Message]) -> int:
     return _fitting(script, place, system, messages)
 
 
+def _script_of(message: Message) -> JsonValue:
+    """The name of the script that a reply was played from."""
+    own = message.opaque.get("scripted") if isinstance(message, AssistantMessage) else None
+    return own.get("script") if isinstance(own, dict) else None
+
+
 def _told(message: AssistantMessage, script: Script) -> int | None:
     own = message.opaque.get("scripted")
     if isinstance(own, dict) and own.get("script") == script.path.name:
@@ -161,17 +171,19 @@ def _fitting(script: Script, place: int, system: str, messages: Sequence[Message
 
 @dataclass(slots=True)
 class ScriptedProvider:
-    """Plays `scripted/<path>`; a relative path is looked for under each of `folders` in order,
-    `demo` is the built-in demonstration. Besides LLMError it raises UsageError for a bad script."""
+    """Plays `scripted/<path>`; a relative path is looked for under each of `folders` in order, `demo` is the
+    built-in demonstration: with `.ja` before its suffix for who writes Japanese or, by `locale`, has their
+    editor in it. Besides LLMError it raises UsageError for a bad script."""
 
     folders: tuple[Path, ...] = ()
     demo: Path | None = None
+    locale: str = "en"
     name: str = "scripted"
     _played: dict[tuple[Path, int], int] = field(default_factory=dict[tuple[Path, int], int])
     _read: dict[Path, tuple[int, Script]] = field(default_factory=dict[Path, tuple[int, Script]])
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        script = self._script(request.model)
+        script = self._script(request)
         index = next_line(script, request.system, request.messages)
         if index >= len(script.lines):
             raise LLMRequestError(
@@ -206,8 +218,10 @@ class ScriptedProvider:
     async def aclose(self) -> None:
         """Nothing is open."""
 
-    def _script(self, model: str) -> Script:
-        path = self._find(model.removeprefix("scripted/").strip())
+    def _script(self, request: ModelRequest) -> Script:
+        path = self._find(request.model.removeprefix("scripted/").strip())
+        if path == self.demo:
+            path = self._spoken(path, request.messages)
         try:
             changed = path.stat().st_mtime_ns
         except OSError:
@@ -225,6 +239,15 @@ class ScriptedProvider:
         path = Path(name).expanduser()
         candidates = (path,) if path.is_absolute() else tuple(folder / path for folder in self.folders)
         return next((c for c in candidates if c.is_file()), candidates[0] if candidates else path)
+
+    def _spoken(self, demo: Path, messages: Sequence[Message]) -> Path:
+        """The demonstration in the person's language; a conversation goes on in the one that it began in."""
+        japanese = demo.with_suffix(f".ja{demo.suffix}")
+        began = next((name for m in messages if (name := _script_of(m)) in (demo.name, japanese.name)), None)
+        said = next((m.text for m in reversed(messages) if isinstance(m, UserMessage)), "")
+        wanted = _KANA_OR_KANJI.search(said) is not None or self.locale.startswith("ja")
+        wanted = wanted if began is None else began == japanese.name
+        return japanese if wanted and japanese.is_file() else demo
 
     def _fail(self, script: Script, index: int, error: ScriptError) -> None:
         played = self._played.get((script.path, index), 0)
@@ -254,8 +277,8 @@ def _raised(error: ScriptError) -> LLMError:
 
 
 def _pieces(text: str) -> list[str]:
-    """Words with the blanks behind them: what a model streams."""
-    return re.findall(r"\S+\s*|\s+", text)
+    """Words with the blanks behind them, a few signs of Japanese: what a model streams."""
+    return _PIECE.findall(text)
 
 
 def _reply(request: ModelRequest, script: Script, index: int, text: str, thinking: str, user: str) -> Reply:

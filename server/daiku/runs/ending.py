@@ -50,6 +50,6 @@ def time_is_up(seconds: int) -> Failure:
 def unexpected(error: Exception) -> Failure:
     return Failure(
         kind="internal",
-        message=f"Something unexpected went wrong: {type(error).__name__}.",
+        message="Something unexpected went wrong.",
         hint="The log has the details (`Daiku: Show Log`, or logs/daiku.log).",
     )

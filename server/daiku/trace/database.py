@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from pathlib import Path
@@ -38,17 +39,32 @@ def connect(path: Path) -> sqlite3.Connection:
         raise UsageError(_unusable(path, wrong)) from wrong
 
 
-def _unusable(path: Path, wrong: sqlite3.Error | OSError) -> Failure:
+def why(wrong: sqlite3.Error | OSError) -> str:
+    """What is wrong in words for a person; the library's own say nothing to them."""
     code = getattr(wrong, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-        hint = "Move it away (a new one is made), or bring back a copy."
-    elif code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        hint = "Another program holds it: close that, and try again."
-    elif code == sqlite3.SQLITE_FULL:
-        hint = "Make room on the disk."
-    else:
-        hint = "Check the disk and the file's permissions, or set DAIKU_HOME to another folder."
-    return Failure(kind="usage", message=f"The database {path} cannot be used: {wrong}.", hint=hint)
+        return "its contents are damaged"
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return "another program holds it"
+    if code == sqlite3.SQLITE_FULL or getattr(wrong, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+        return "the disk is full"
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM) or isinstance(wrong, PermissionError):
+        return "it may not be written"
+    return (
+        "it can be neither read nor written"
+        if code == sqlite3.SQLITE_CANTOPEN
+        else "the disk answers with an error"
+    )
+
+
+def _unusable(path: Path, wrong: sqlite3.Error | OSError) -> Failure:
+    reason = why(wrong)
+    hint = {
+        "its contents are damaged": "Move it away (a new one is made), or bring back a copy.",
+        "another program holds it": "Another program holds it: close that, and try again.",
+        "the disk is full": "Make room on the disk.",
+    }.get(reason, "Check the disk and the file's permissions, or set DAIKU_HOME to another folder.")
+    return Failure(kind="usage", message=f"The database {path} cannot be used: {reason}.", hint=hint)
 
 
 def _opened(path: Path) -> sqlite3.Connection:

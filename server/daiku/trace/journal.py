@@ -25,7 +25,7 @@ from daiku.domain.events import (
 from daiku.domain.plans import Plan
 from daiku.domain.sessions import Session, SessionStatus
 from daiku.trace.changed import changed_in, changes_of
-from daiku.trace.database import connect
+from daiku.trace.database import connect, why
 from daiku.trace.lock import SessionLock
 
 BLOCK = 256
@@ -211,8 +211,8 @@ class Journal:
             raise UsageError(
                 Failure(
                     kind="busy",
-                    message=f"A run of session {session} is already under way.",
-                    hint="Wait for it, stop it, or start a new session.",
+                    message="Something is under way in this conversation already, perhaps in another window.",
+                    hint="Wait for it, stop it, or start a new conversation.",
                 )
             )
         return lock
@@ -377,7 +377,7 @@ def _unrecorded(wrong: sqlite3.Error) -> DaikuError:
     return DaikuError(
         Failure(
             kind="internal",
-            message=f"The conversation cannot be recorded: {wrong}.",
+            message=f"The conversation cannot be recorded: {why(wrong)}.",
             hint="Make room on the disk and see that Daiku's folder can be written; what was recorded is kept.",
         )
     )
