@@ -105,10 +105,12 @@ describe("a request at the selection", () => {
     expect(sent.at(-1)?.text).toBe("second");
   });
 
-  it("is made in a chat of its own, and asks for no more than the person's settings allow", async () => {
+  it("is made in a chat of its own, and grants the lines that it was asked for and nothing else", async () => {
     const { parts, sent } = world();
     await say(parts, "Do it");
-    expect(sent[0]?.options).toMatchObject({ aside: true, mode: "act" });
+    const range = { start: { line: 0, character: 0 }, end: { line: 0, character: 9 } };
+    const grant = { uri: "file:///work/price.py", range };
+    expect(sent[0]?.options).toEqual({ aside: true, mode: "act", grant });
     expect(sent[0]?.options).not.toHaveProperty("approvals");
   });
 

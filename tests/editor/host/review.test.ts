@@ -181,7 +181,7 @@ describe("an undo", () => {
 });
 
 describe("inline chat", () => {
-  it("changes a selection in a chat of its own, and puts the cursor on the change", async () => {
+  it("changes a selection in a chat of its own, without asking first, and puts the cursor on the change", async () => {
     theApp = await daiku();
     theApp.chat.newChat();
     await theApp.changes.decideAll("accept");
@@ -195,13 +195,11 @@ describe("inline chat", () => {
       },
       { text: "Changed." },
     );
-    const asked = theApp.chat.onAskedElsewhere((session) => {
-      void theApp.chat.open(session).then(() => decide(theApp, "allow_once"));
-    });
     await run("daiku.inlineChat", "Write it as a word");
-    asked.dispose();
     assert.equal(document.getText(), BEFORE.replace("line 10", "tenth"));
     assert.equal(at(), "inline.txt:10");
+    assert.equal(theApp.chat.current, undefined, "the open chat is left alone");
+    await theApp.chat.open(theApp.changes.files[0]?.sessionId ?? "");
     const started = theApp.chat.chunks.find(({ type }) => type === "run_started");
     assert.ok(started?.type === "run_started");
     assert.deepEqual(
