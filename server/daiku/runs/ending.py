@@ -47,7 +47,7 @@ def time_is_up(seconds: int) -> Failure:
     )
 
 
-def unexpected(error: Exception) -> Failure:
+def unexpected() -> Failure:
     return Failure(
         kind="internal",
         message="Something unexpected went wrong.",

@@ -198,9 +198,9 @@ class Runs:
                 end(live, "cancelled", None)
         except DaikuError as error:
             end(live, "failed", error.failure)
-        except Exception as error:  # the run boundary: one of the three places that catch all
+        except Exception:  # the run boundary: one of the three places that catch all
             log.exception("run %s failed", live.run)
-            end(live, "failed", unexpected(error))
+            end(live, "failed", unexpected())
         return live.record.state
 
     def _note(self, live: LiveRun) -> None:
