@@ -177,7 +177,7 @@ def test_thinking_and_what_belongs_to_the_provider_stay() -> None:
 @pytest.mark.parametrize(
     ("reply", "protocol", "why"),
     [
-        ("Sure!", "command", "there is no JSON"),
+        ("", "command", "there is no JSON"),
         ('{"comment": "x"}', "command", 'must have "command"'),
         ('{"done": "yes"}', "command", '"done" must be true'),
         ('{"actions": [{"args": {}}]}', "action_list", "actions.0.operation"),

@@ -323,7 +323,7 @@ async def test_a_model_that_never_keeps_to_the_protocol_is_given_up(
     with pytest.raises(LLMRequestError) as caught:
         await hear(models.resolve(), tools=(READ,))
     assert caught.value.failure.kind == "format"
-    assert len(model_server.asked) == 5
+    assert len(model_server.asked) == 2
     await models.aclose()
 
 

@@ -44,6 +44,21 @@ def replaced(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonValue:
             return value
 
 
+def inner_ids(value: JsonValue) -> Iterator[str]:
+    """Ids of the operations of a list that is itself an argument: its references are its own business."""
+    match value:
+        case {"operation": str(), "id": str(name)} if name:
+            yield name
+        case dict():
+            for item in value.values():
+                yield from inner_ids(item)
+        case list():
+            for item in value:
+                yield from inner_ids(item)
+        case _:
+            return
+
+
 def looked_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
     """What `path` (`text`, `data.files.0.path`, or a field of data) names in a result; no path: its
     text. Raises LookupError."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast, overload
 
 from daiku.core.budget import Quote, dearest
+from daiku.core.codecs import told_of_dropped
 from daiku.domain.config import ProviderSettings, ToolProtocol
 from daiku.domain.errors import DaikuError, LLMError
 from daiku.domain.messages import (
@@ -30,6 +32,7 @@ from daiku.llm.retry import RetryPolicy, again, wait_before
 from daiku.llm.textual import Exchange
 from daiku.llm.tokens import estimate, estimate_message, estimate_messages, estimate_request
 
+_OPENAI_HOST = re.compile(r"^(?:https?://)?[\w.-]*\.(?:openai\.com|azure\.com)(?=[:/]|$)", re.IGNORECASE)
 OLLAMA_WINDOW = 32_768
 """What the `ollama` provider sets up where the settings name no window."""
 
@@ -142,9 +145,20 @@ class LLMAdapter:
 
     def _asked(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         protocol = self.settings.tool_protocol
-        if protocol == "native" or not request.tools:
+        if protocol == "native":
+            request = replace(request, messages=told_of_dropped(request.messages))
+        if not request.tools or (protocol == "native" and not self.writes_calls):
             return heard(self.provider.stream(request))
         return Exchange(self.provider, protocol, self.clock.sleep).stream(request)
+
+    @property
+    def writes_calls(self) -> bool:
+        """True where calls may come as text although tools are offered: servers of open models, which
+        know the model's own form or do not. Services of the makers always give them apart."""
+        if self.choice.provider == "openai":
+            address = self.settings.base_url.strip()
+            return bool(address) and not _OPENAI_HOST.search(address)
+        return self.choice.provider in ("compatible", "ollama", "lmstudio")
 
     def _priced(self, reply: Reply, request: ModelRequest) -> Reply:
         usage = reply.usage
