@@ -188,6 +188,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "models.context": ("{tokens} tokens", "{tokens} トークン"),
     "trusted": ("{folder} is trusted: its .daiku/config.toml may set everything but keys.", "{folder} を信頼しました。.daiku/config.toml は鍵以外のすべてを設定できます。"),
     "untrusted": ("{folder} is not trusted.", "{folder} は信頼されていません。"),
+    "config.nothing_yet": ("does nothing in this version", "この版では何の働きもしません"),
     "config.default": ("default", "既定"),
     "config.ignored": ("daiku config trust", "daiku config trust で信頼"),
     # doctor
