@@ -42,6 +42,7 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
             view={view}
             working={working}
             session={session?.sessionId ?? ""}
+            earlier={state.earlier?.count ?? 0}
             sent={sent}
             echo={state.echo}
             focus={focus?.what === "approval" ? focus.n : 0}
@@ -163,17 +164,20 @@ interface ConversationProps {
   view: View;
   working: boolean;
   session: string;
+  /** So many chunks of the session were not fetched yet. */
+  earlier: number;
   sent: number;
   echo: string | undefined;
   focus: number;
 }
 
-function Conversation({ view, working, session, sent, echo, focus }: ConversationProps) {
+function Conversation({ view, working, session, earlier, sent, echo, focus }: ConversationProps) {
   const list = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
   const [away, setAway] = useState(false);
   const [shown, setShown] = useState(WINDOW);
   const height = useRef(0);
+  const asked = useRef(0);
   const { items } = view;
   const { visible, isOpen, toggle } = useFolding(items);
   const from = Math.max(0, visible.length - shown);
@@ -205,15 +209,29 @@ function Conversation({ view, working, session, sent, echo, focus }: Conversatio
     if (box && height.current) box.scrollTop += box.scrollHeight - height.current;
     height.current = 0;
   }, [shown]);
+  const head = items[0]?.key ?? 0;
+  const oldest = useRef(head);
+  useLayoutEffect(() => {
+    const box = list.current;
+    if (head < oldest.current && box) {
+      height.current = box.scrollHeight;
+      setShown(shown + WINDOW);
+    }
+    oldest.current = head;
+  }, [head]);
   const scrolled = () => {
     const box = list.current;
     if (!box) return;
     const rest = box.scrollHeight - box.scrollTop - box.clientHeight;
     follows.current = rest < NEAR;
     setAway(rest > box.clientHeight / 2);
-    if (box.scrollTop < 200 && from > 0 && !height.current) {
+    if (box.scrollTop >= 200 || height.current) return;
+    if (from > 0) {
       height.current = box.scrollHeight;
       setShown(shown + WINDOW);
+    } else if (earlier > 0 && asked.current !== earlier) {
+      asked.current = earlier; // once for what is left now
+      post({ type: "earlier" });
     }
   };
   return (
@@ -228,6 +246,9 @@ function Conversation({ view, working, session, sent, echo, focus }: Conversatio
         onScroll={scrolled}
       >
         {from > 0 && <p class="dim earlier">{t("{0} earlier entries", from)}</p>}
+        {from === 0 && earlier > 0 && (
+          <p class="dim earlier">{t("Earlier parts of this chat come as you scroll up.")}</p>
+        )}
         {visible.slice(from).map((item) => (
           <ItemView
             key={item.key}
