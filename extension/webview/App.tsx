@@ -18,6 +18,8 @@ import { t } from "./words";
 
 /** So many items are shown at first, and so many more each time the person scrolls to the top. */
 const WINDOW = 80;
+/** After this long without a sign of life the panel says what it waits for. */
+const SILENT_MS = 5000;
 /** Nearer than this to the end the list follows what arrives, in pixels. */
 const NEAR = 60;
 
@@ -25,6 +27,7 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
   const { view, situation, working, history, session } = state;
   const [sent, setSent] = useState(0);
   const focus = state.focus;
+  useFocusKept();
   const patch = (change: Partial<PanelState>) => store.set({ ...store.state, ...change });
   const said = useMemo(() => saidIn(view.items), [view.items]);
   if (!state.ready) return null;
@@ -73,6 +76,23 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
 
 const saidIn = (items: readonly Item[]): string[] =>
   items.flatMap((item) => (item.kind === "user" && item.depth === 0 ? [item.text] : [])).reverse();
+
+/** What had the focus may be replaced, as a question is by its answer: the focus then goes to the composer. */
+function useFocusKept(): void {
+  const last = useRef<Element | undefined>(undefined);
+  useEffect(() => {
+    const focused = (event: FocusEvent) => {
+      if (event.target instanceof Element) last.current = event.target;
+    };
+    document.addEventListener("focusin", focused);
+    return () => document.removeEventListener("focusin", focused);
+  }, []);
+  useLayoutEffect(() => {
+    const lost = document.activeElement === document.body && last.current && !last.current.isConnected;
+    if (!lost || !document.hasFocus()) return;
+    document.querySelector<HTMLElement>(".composer textarea")?.focus({ preventScroll: true });
+  });
+}
 
 /** How full the context is and what the chat has cost; all numbers in the tooltip. */
 function usageOf({ usage, contextTokens }: View, situation: PanelState["situation"]): Usage | undefined {
@@ -294,21 +314,28 @@ function diffIn(items: readonly Item[], checkpoint: string): string | undefined 
 /** Says that work goes on where nothing else on the screen does. */
 function Busy({ view }: { view: View }) {
   const last = view.items.at(-1);
-  const silent = !last || !moving(last);
   const [now, setNow] = useState(Date.now());
   const since = useMemo(() => Date.now(), [view.items]);
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 1000);
     return () => clearInterval(timer);
   }, []);
-  if (!silent) return null;
   const ms = Math.max(0, now - since);
+  const words = last && moving(last) ? (ms >= SILENT_MS ? waitingFor(last) : "") : t("Working");
+  if (!words) return null;
   return (
     <p class="busy">
-      <span class="shimmer">{t("Working")}</span>
+      <span class="shimmer">{words}</span>
       {ms >= 5000 && <span class="dim">{duration(ms)}</span>}
     </p>
   );
+}
+
+/** For what the silence is, where something is under way. */
+function waitingFor(item: Item): string {
+  if (item.kind === "text" || item.kind === "thinking") return t("Waiting for the model");
+  if (item.kind === "tool") return t("Waiting for: {0}", t(toolFace(item.tool, item.args).title));
+  return "";
 }
 
 function moving(item: Item): boolean {

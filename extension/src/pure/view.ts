@@ -62,6 +62,8 @@ export function foldAll(view: View, chunks: readonly Chunk[]): View {
   return draft;
 }
 
+type Outcome = Extract<Chunk, { type: "tool_response" }>["data"]["outcome"];
+
 /** The view with what was used before its first chunk. */
 export function withEarlier(view: View, earlier: EarlierChunks | undefined): View {
   return earlier ? { ...view, usage: plus(earlier.usage, view.usage) } : view;
@@ -339,9 +341,20 @@ function toolCalled(draft: Draft, chunk: Chunk & { type: "tool_call" }): void {
   draft.items[asked] = { ...item, key: approval.key, ...(decision ? { decision } : {}) };
 }
 
+const STATUS: Record<Outcome, ToolItem["status"]> = {
+  done: "ok",
+  failed: "failed",
+  denied: "refused",
+  rejected: "rejected",
+  unattended: "unasked",
+  interrupted: "interrupted",
+  cancelled: "cancelled",
+  not_run: "skipped",
+};
+
 function toolResponded(draft: Draft, chunk: Chunk & { type: "tool_response" }): void {
-  const { id, tool: name, ok, result, durationMs, untrusted } = chunk.data;
-  const status = ok ? "ok" : "failed";
+  const { id, tool: name, outcome, result, durationMs, untrusted } = chunk.data;
+  const status = STATUS[outcome];
   const at = findLast(draft, isTool(id));
   if (at < 0) {
     const made = { id, tool: name, args: {}, output: "", edits: [] };
