@@ -285,6 +285,13 @@ export interface Delta {
   text: string;
 }
 
+/** What a window left out: how many chunks lie below `beforeSeq`, and what was used in them. */
+export interface EarlierChunks {
+  beforeSeq: number;
+  count: number;
+  usage: Usage;
+}
+
 /** The edit that a person asked for by pointing: changes of this file, or of these lines of it, are not asked about in this run. Everything else is, as the run's approvals say. */
 export interface EditGrant {
   uri: string;
@@ -903,14 +910,18 @@ export interface SessionForkParams {
   restoreFiles?: boolean;
 }
 
+/** With `last` about so many of the last chunks (below `beforeSeq`, where that is given), from the start of a message on; else everything after `afterSeq`. */
 export interface SessionGetParams {
   sessionId: string;
   afterSeq?: number;
+  last?: number | null;
+  beforeSeq?: number | null;
 }
 
 export interface SessionGetResult {
   session: Session;
   chunks: Chunk[];
+  earlier?: EarlierChunks;
 }
 
 export interface SessionListParams {
