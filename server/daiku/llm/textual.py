@@ -50,17 +50,16 @@ class Exchange:
             pieces = heard(self.provider.stream(written))
             try:
                 async for event in pieces:
-                    match event:
-                        case TextDelta(text):
-                            if shown := said.feed(text):
-                                yield TextDelta(shown)
-                        case Reply():
-                            reply = event
-                        case Restarted():
+                    if isinstance(event, TextDelta):
+                        shown = said.feed(event.text)
+                        if shown:
+                            yield event if shown is event.text else TextDelta(shown)
+                    elif isinstance(event, Reply):
+                        reply = event
+                    else:
+                        if isinstance(event, Restarted):
                             said = HumanText(offered, own=own)
-                            yield event
-                        case _:
-                            yield event
+                        yield event
             finally:
                 await pieces.aclose()
             assert reply is not None, "a stream ends with a Reply or raises"
