@@ -143,6 +143,23 @@ async def test_a_patch_that_leads_out_or_names_a_file_twice_is_refused_whole(
     assert bench.beside() == ["workspace"]
 
 
+@pytest.mark.parametrize(
+    ("lines", "plain"),
+    [
+        ({}, "one\ntwo\n  three\n"),
+        ({"start_line": 2, "end_line": 2}, "two\n"),
+        ({"start_line": 2}, "two\n  three\n"),
+    ],
+)
+async def test_a_file_that_was_read_is_there_without_its_line_numbers_too(
+    bench: Bench, lines: dict[str, JsonValue], plain: str
+) -> None:
+    bench.write("p.txt", b"one\ntwo\n  three\n")
+    result = await bench.call("files/read", path="p.txt", **lines)
+    assert "2 | two" in result.text
+    assert result.plain == plain
+
+
 async def test_writing_makes_folders_and_keeps_crlf_and_bom(bench: Bench) -> None:
     assert (await bench.call("files/write", path="new/deep/a.txt", content="hi\n")).text == (
         "Made new/deep/a.txt (+1 -0)"

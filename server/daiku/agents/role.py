@@ -150,8 +150,7 @@ def _read(
     read = role.read(message, messages, cut)
     if protocol is None or (isinstance(read, AssistantMessage) and read.calls):
         return read
-    known = {m.call_id: m.text for m in messages if isinstance(m, ToolMessage)}
-    decoded = decode(message, protocol, finish=reply.finish, known=known)
+    decoded = decode(message, protocol, finish=reply.finish)
     if isinstance(decoded, FormatProblem) or (decoded.text == message.text and not decoded.calls):
         return read
     again = role.read(decoded, messages, cut)

@@ -26,6 +26,7 @@ from daiku.core.decide import (
     decide,
 )
 from daiku.core.gate import open_notice
+from daiku.core.refs import PLAIN, is_referred_to
 from daiku.core.repetition import repeated
 from daiku.core.state import CHECKER, Recorder, State, apply
 from daiku.domain.base import long_id
@@ -286,6 +287,8 @@ async def _run_tools(calls: tuple[ToolCall, ...], record: Recorder, ports: Ports
 async def _run_tool(call: ToolCall, record: Recorder, ports: Ports) -> ToolResponded:
     began = perf_counter()
     result = await ports.call(call, record)
+    if result.plain is not None and is_referred_to(call.id, (*record.state.pending, *record.state.given)):
+        result = result.model_copy(update={"data": {**(result.data or {}), PLAIN: result.plain}})
     return _response(call, result, int((perf_counter() - began) * 1000))
 
 

@@ -76,13 +76,15 @@ async def read(seen: Seen, args: ReadArgs, context: ToolContext) -> ToolResult:
     if lines[-1] == "":
         lines.pop()
     if not lines:
-        return ToolResult(ok=True, text=f"{found.path} is empty.")
+        return ToolResult(ok=True, text=f"{found.path} is empty.", plain=text)
     first, last = args.start_line or 1, min(args.end_line or len(lines), len(lines))
     if first > len(lines) or last < first:
         return failed(
             f"{found.path} has {len(lines)} lines; {first} to {args.end_line or 'the end'} are none of them."
         )
-    return _listing(found.path, lines, first, last, numbers=args.line_numbers)
+    shown = _listing(found.path, lines, first, last, numbers=args.line_numbers)
+    part = text if last - first + 1 == len(lines) else "\n".join([*lines[first - 1 : last], ""])
+    return shown.model_copy(update={"plain": part})
 
 
 def _listing(path: str, lines: list[str], first: int, last: int, *, numbers: bool) -> ToolResult:
