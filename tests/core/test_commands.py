@@ -8,7 +8,7 @@ import pytest
 
 from daiku.core.commands import CommandRules, Judgement, judge, seen, strip_cd
 from daiku.core.dangers import DELETES, DOWNLOADED, INSTALLS
-from daiku.core.guard import lexically
+from daiku.core.touched import lexically
 
 ROOT = "/home/u/proj"
 

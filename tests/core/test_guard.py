@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from daiku.core.guard import Policy, remembered, touched, verdict
+from daiku.core.guard import Policy, remembered, verdict
+from daiku.core.touched import touched
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
 
