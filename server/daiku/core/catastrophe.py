@@ -43,9 +43,7 @@ _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
 _WIPES = re.compile(
     r"^(?:mkfs(?:\..*)?|mke2fs|mkswap|wipefs|blkdiscard|fdisk|sfdisk|sgdisk|parted|diskutil|format|newfs.*)$"
 )
-_REMOVERS = frozenset(
-    ["rm", "rmdir", "del", "rd", "srm", "shred", "trash", "gio", "unlink", "remove-item"]
-)
+_REMOVERS = frozenset(["rm", "rmdir", "del", "rd", "srm", "shred", "trash", "gio", "unlink", "remove-item"])
 _RECURSIVE = re.compile(r"^-(?:[a-zA-Z]*[rR][a-zA-Z]*|-r(?:e(?:c(?:u(?:r(?:s(?:i(?:v(?:e)?)?)?)?)?)?)?)?)$")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from daiku.core.always import memory
@@ -282,21 +282,6 @@ def strip_cd(command: str) -> Stripped:
         folder = step if step.startswith(("/", "~")) or not folder else f"{folder}/{step}"
         rest = found["rest"]
     return Stripped(rest if folder else command, folder)
-
-
-def seen(text: str) -> str:
-    """`text` as a person is shown it: control and invisible characters spelled out, line ends kept."""
-    return "".join(_spelled(text))
-
-
-def _spelled(text: str) -> Iterator[str]:
-    for char in text:
-        if char in "\n\t":
-            yield char
-        elif unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") and char not in "\u200c\u200d":
-            yield f"\\u{ord(char):04x}"
-        else:
-            yield char
 
 
 def joined(words: tuple[str, ...]) -> str:

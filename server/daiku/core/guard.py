@@ -5,12 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import posixpath
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
-
-from pydantic import JsonValue
 
 from daiku.core.commands import CommandRules, Judgement, judge, strip_cd
 from daiku.core.protected import holds_secrets, why_content_matters, why_protected

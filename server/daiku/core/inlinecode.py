@@ -58,7 +58,9 @@ _REMOVES = re.compile(
     r"|\brm\s+-\w*[rRf]|deltree|\bunlink\b|\brmdir\b|-delete\b",
     re.IGNORECASE,
 )
-_SED_ADDRESS = r"(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)(?:~\d+)?(?:,(?:\+?\d+|\$|~\d+|/(?:[^/\\\n]|\\.)*/I?))?\s*!?\s*)?"
+_SED_ADDRESS = (
+    r"(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)(?:~\d+)?(?:,(?:\+?\d+|\$|~\d+|/(?:[^/\\\n]|\\.)*/I?))?\s*!?\s*)?"
+)
 _SED_PLAIN = re.compile(
     rf"\s*(?:{_SED_ADDRESS}(?:[pdqQnNDPhHgGxlF=]|s(?P<d>[/|#,:@!%_;~+])(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiIM\d]*"
     r"|y(?P<e>[/|#,:@!])(?:(?!(?P=e))[^\\\n]|\\.)*(?P=e)(?:(?!(?P=e))[^\\\n]|\\.)*(?P=e))?\s*(?:;|\n|$))+",
@@ -113,14 +115,17 @@ def acts(words: tuple[Word, ...]) -> bool:
             w.text.startswith(("-i", "--in-place", "-f", "--file")) for w in words[1:]
         )
     if name in _AWK:
-        if any(w.text.startswith(("-f", "--file", "-l", "--load", "-i", "--include", "-E", "--exec")) for w in words[1:]):
+        if any(
+            w.text.startswith(("-f", "--file", "-l", "--load", "-i", "--include", "-E", "--exec"))
+            for w in words[1:]
+        ):
             return True
         return any(not word.plain or _AWK_ACTS.search(word.text) for word in code_texts(words))
     return False
 
 
 def _sed_scripts(words: tuple[Word, ...]) -> Iterator[Word]:
-    given = [word for word in _after(words, ("-e", "--expression", "-ne", "-Ee", "-re", "-nEe", "-nre"))]
+    given = list(_after(words, ("-e", "--expression", "-ne", "-Ee", "-re", "-nEe", "-nre")))
     yield from given
     if not given:
         yield from [w for w in words[1:] if not w.text.startswith("-")][:1]
@@ -133,7 +138,9 @@ def _after(words: tuple[Word, ...], options: tuple[str, ...]) -> Iterator[Word]:
         return
     for at, word in enumerate(words[1:], 1):
         for option in options:
-            if word.text == option or (_cluster(word.text) and _cluster(option) and word.text.endswith(option[1:])):
+            if word.text == option or (
+                _cluster(word.text) and _cluster(option) and word.text.endswith(option[1:])
+            ):
                 yield from words[at + 1 : at + 2]
             elif word.text.startswith(option) and (len(option) > 2 or not word.text.startswith("--")):
                 yield Word(word.text[len(option) :].lstrip("="), word.plain)

@@ -94,7 +94,11 @@ def risky(words: tuple[Word, ...], spared: tuple[str, ...] = ()) -> bool:
     """True where an option makes the program run another or write a file; `spared` were named in a rule."""
     name = program(words)
     args = [w.text for w in words[1:] if w.text not in spared]
-    if acts(words) or (name == "git" and _git_acts(words, spared)) or (name in ("tar", "bsdtar") and _tar_writes(args)):
+    if (
+        acts(words)
+        or (name == "git" and _git_acts(words, spared))
+        or (name in ("tar", "bsdtar") and _tar_writes(args))
+    ):
         return True
     if name in ("find", "fd", "fdfind") and any(a in _FIND for a in args):
         return True

@@ -68,11 +68,15 @@ def _unknown(simple: Simple, script: Script) -> str:
 def _reads_unknown(words: tuple[Word, ...], script: Script) -> bool:
     """True where a shell reads commands from a pipe or from a file that is made when it runs."""
     operands = [word for word in words[1:] if not word.text.startswith("-")]
-    commanded = any(w.text.startswith("-") and not w.text.startswith("--") and "c" in w.text for w in words[1:])
+    commanded = any(
+        w.text.startswith("-") and not w.text.startswith("--") and "c" in w.text for w in words[1:]
+    )
     if not operands and not commanded:
         return not script.fed and len(script.commands) > 1
     first = operands[:1]
-    return any(not word.plain or word.text.startswith(("/dev/", "/proc/")) for word in first) and not commanded
+    return (
+        any(not word.plain or word.text.startswith(("/dev/", "/proc/")) for word in first) and not commanded
+    )
 
 
 def _takes_program(simple: Simple) -> bool:
