@@ -37,7 +37,9 @@ def _hides(char: str, before: str, after: str) -> bool:
         return not (_joins(before) and _joins(after))
     if _selects(char):
         return not before or _selects(before) or (before.isascii() and before not in "0123456789#*")
-    if "\u2060" <= char <= "\u206f" or "\U000e0000" <= char <= "\U000e0fff":  # tags, and what is set aside for the like
+    if (
+        "\u2060" <= char <= "\u206f" or "\U000e0000" <= char <= "\U000e0fff"
+    ):  # tags, and what is set aside for the like
         return True
     return char in _BLANK or (unicodedata.category(char) in _HIDES and char not in _SHOWS_ITSELF)
 
