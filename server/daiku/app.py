@@ -77,10 +77,11 @@ def build(
     editor: Editor | None = None,
     bridge: LanguageModelBridge | None = None,
     trusted: bool = True,
+    own: bool = True,
     locale: str = "en",
 ) -> App:
-    """Wire everything up; touches the disk, not the network. `locale` is the person's, such as `ja`.
-    Raises UsageError, OSError."""
+    """Wire everything up; touches the disk, not the network. `own`: the workspace's texts are known to be
+    the person's own, not a stranger's. `locale` is the person's, such as `ja`. Raises UsageError, OSError."""
     redact = redactor(secrets_of(config, os.environ))
     sweep(home / "worktrees")
     journal = Journal(home / DATABASE, redact)
@@ -105,7 +106,7 @@ def build(
         Place(workspace.roots, key, home, ConsentStore(home / DATABASE)),
         denied=_why_no_servers(config, trusted),
     )
-    policy = partial(_policy, config, workspace, grants, trusted)
+    policy = partial(_policy, config, workspace, grants, trusted, own)
     wiring = Wiring(
         config=config,
         journal=journal,
@@ -138,6 +139,7 @@ def _policy(
     workspace: Workspace,
     grants: Grants,
     trusted: bool,
+    own: bool,
     mode: Mode,
     approvals: ApprovalMode,
 ) -> Policy:
@@ -147,6 +149,7 @@ def _policy(
         mode=mode,
         approval_mode=approvals,
         trusted=trusted,
+        own=own,
         headless=approvals == "none",
         sandbox=sandbox_state(config.sandbox),
         network=config.sandbox.network,

@@ -104,8 +104,8 @@ class World:
         self.together -= 1
         return ToolResult(ok=call.id not in self.failing, text=f"{call.tool} done")
 
-    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult:
-        return f"preview of {call.id}", "edits"
+    async def preview(self, call: ToolCall, record: Recorder) -> loop.Card | ToolResult:
+        return loop.Card(f"preview of {call.id}", "edits")
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
         return ApprovalGiven(approval_id=asked.approval_id, decision=self.decision)

@@ -57,7 +57,13 @@ async def opened(folder: Path, overrides: JsonObject | None = None) -> AsyncGene
     folder; only its settings file needs `daiku config trust`. Raises UsageError."""
     loaded, state = settings_for(folder, overrides)
     tell_notices(loaded)
-    app = build(loaded.config, workspace=DiskWorkspace((folder,)), home=state, locale=locale_of(os.environ))
+    app = build(
+        loaded.config,
+        workspace=DiskWorkspace((folder,)),
+        home=state,
+        own=is_trusted(state, folder),
+        locale=locale_of(os.environ),
+    )
     try:
         yield app
     finally:

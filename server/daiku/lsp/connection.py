@@ -137,6 +137,7 @@ class Connection:
             editor=ClientEditor(self.protocol, self.documents, self.workspace) if self.offer.editor else None,
             bridge=ClientModels(self.protocol) if self.offer.language_model else None,
             trusted=self.offer.trusted is not False,
+            own=self._settings_trusted(folder, root),
             locale=self.offer.locale,
         )
 

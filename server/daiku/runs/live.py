@@ -18,10 +18,12 @@ from daiku.core.decide import Rules
 from daiku.core.editplace import EditPlace, inside
 from daiku.core.gate import next_open
 from daiku.core.guard import Verdict, remembered, verdict
+from daiku.core.loop import Card, card
 from daiku.core.parse import Unreadable
 from daiku.core.ports import Workspace
 from daiku.core.prefix import first_divergence
 from daiku.core.state import Recorder, State
+from daiku.core.visible import seen
 from daiku.core.words.events import localised, spoken
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError, Failure
@@ -323,19 +325,21 @@ class LiveRun:
                 text=f"{call.tool} is not offered in mode {record.state.mode!r}.",
             )
         result = await self._wiring.registry.call(call, self._context(call, record))
+        if call.tool in self._by_name and self._verdict(call, record.state.tainted).outside:
+            result = result.model_copy(update={"untrusted": True})
         self._ruling(call, result)
         return result
 
-    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult | None:
+    async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult | None:
         preview = await self._wiring.registry.preview(call, self._context(call, record))
         if isinstance(preview, ToolResult):
             return preview
         if preview is None:
-            return ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1), ""
+            return card(call, ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1), "")
         if self._stays_at_place(call, preview):
             return None
         key = self._verdict(call, record.state.tainted).key
-        return preview.text, (preview.remember or remembered(key)) if key else ""
+        return card(call, preview.text, (preview.remember or remembered(key)) if key else "")
 
     def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
         """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""
@@ -384,8 +388,8 @@ class LiveRun:
         input_id = long_id("input")
         asked = InputAsked(
             input_id=input_id,
-            question=question,
-            choices=choices,
+            question=seen(question),
+            choices=tuple(map(seen, choices)),
             call_id=f"{call.id}:{input_id}",
             from_server=True,
         )
