@@ -128,8 +128,13 @@ async def test_children_draw_on_one_purse() -> None:
 
 async def test_a_call_that_fails_gives_back_what_was_reserved() -> None:
     bound = purse(max_tokens=20_000)
-    with pytest.raises(DaikuError), bound.spend(Quote(100, 1000)):
-        raise DaikuError(Failure(kind="timeout", message="No answer."))
+
+    async def fails() -> None:
+        async with bound.spend(Quote(100, 1000)):
+            raise DaikuError(Failure(kind="timeout", message="No answer."))
+
+    with pytest.raises(DaikuError):
+        await fails()
     assert bound.budget == purse(max_tokens=20_000).budget
 
 
