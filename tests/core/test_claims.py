@@ -79,6 +79,7 @@ def test_only_a_proof_of_the_right_kind_shows_a_claim(
     assert set(fitting(sentence, proofs, Done(proofs=proofs))) == set(fit)
     claim = judged(Claim(text=sentence, proofs=proofs), Done(proofs=proofs), finished=True)
     assert claim.unfit is (not fit)
+    assert not judged(Claim(text=sentence), Done(proofs=proofs), finished=True).proofs
 
 
 @given(st.sampled_from(sorted(CLAIMS)), st.data())
@@ -100,10 +101,9 @@ def test_over_nothing_on_record_no_claim_stands_in_the_text(parts: list[str]) ->
 def test_while_something_is_left_nothing_shows_that_all_is_well() -> None:
     done = Done(proofs=(TESTS, DIFF))
     for finished in (True, False):
-        [claim] = split("All of it works.", done, finished=finished)[1]
-        assert bool(claim.proofs) is finished
-        [claim] = split("All tests pass.", done, finished=finished)[1]
-        assert bool(claim.proofs) is finished
+        for sentence in ("All of it works.", "All tests pass."):
+            text, claims = split(sentence, done, finished=finished)
+            assert (text == sentence, claims == ()) == (finished, finished)
 
 
 def test_a_number_of_tests_has_to_be_the_one_that_ran() -> None:

@@ -359,7 +359,8 @@ async def test_the_team_has_steps_coded_at_once_that_do_not_wait_for_one_another
     assert handed[:6] == ["planner", "researcher", "coder", "coder", "worktree", "worktree"]
     assert handed.count("coder") == 3
     checks = [e.args["command"] for e in world.events(ToolCalled) if e.tool == "shell/run"]
-    assert checks[:3] == ["grep -q one one.txt", "grep -q two two.txt", "grep -q both both.txt"]
+    first, second, third = ("grep -q one one.txt", "grep -q two two.txt", "grep -q both both.txt")
+    assert checks[:6] == [first, second, first, second, third, third]  # each before its step and after it
     assert world.left_behind() == []
 
 

@@ -195,28 +195,27 @@ def _names_a_file(sentence: str) -> bool:
 
 
 def judged(claim: Claim, done: Done, *, finished: bool) -> Claim:
-    """A claim with the proofs that fit it; `unfit` where it claims what nothing on record shows."""
+    """A claim with the proofs that fit it; `unfit` where what it named does not show it."""
     proofs = fitting(claim.text, claim.proofs, done, finished=finished)
-    unfit = not proofs and bool(claim.proofs or kinds(claim.text))
     against = tuple(proof for proof in claim.proofs if not proof.ok)
     told = bool(against) and _BROKEN.search(claim.text) is not None
-    return claim.model_copy(update={"proofs": proofs or against, "unfit": unfit and not told})
+    unfit = bool(claim.proofs) and not proofs and not told
+    return claim.model_copy(update={"proofs": proofs or against, "unfit": claim.unfit or unfit})
 
 
 def split(text: str, done: Done, *, finished: bool) -> tuple[str, tuple[Claim, ...]]:
-    """A report's free text without the sentences that claim something, and those as claims, each with the
-    proofs on record that fit it."""
-    neutral: list[str] = []
-    claims: list[Claim] = []
+    """A report's free text without the sentences that claim what nothing on record shows, and those."""
+    kept: list[str] = []
+    unshown: list[str] = []
     for line in text.split("\n"):
         parts = sentences(line)
-        claimed = [part for part in parts if kinds(part)]
-        rest = line if not claimed else " ".join(part for part in parts if part not in claimed)
-        if rest.strip() or not claimed:
-            neutral.append(rest)
-        shown = {part: fitting(part, done.proofs, done, finished=finished) for part in claimed}
-        claims += [Claim(text=part, proofs=proofs, unfit=not proofs) for part, proofs in shown.items()]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(neutral)).strip(), tuple(dict.fromkeys(claims))
+        wrong = [p for p in parts if kinds(p) and not fitting(p, done.proofs, done, finished=finished)]
+        rest = line if not wrong else " ".join(part for part in parts if part not in wrong)
+        if rest.strip() or not wrong:
+            kept.append(rest)
+        unshown += wrong
+    shown = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+    return shown, tuple(Claim(text=part, unfit=True) for part in dict.fromkeys(unshown))
 
 
 def checked(report: Report, done: Done, *, finished: bool) -> Report:
