@@ -239,7 +239,9 @@ class LiveRun:
         )
         self._note_divergence(request)
         if self._model is None:
-            if self.purse.refused is not None:  # no stage of the work could ask its model either
+            if (
+                self.purse.refused is not None and not state.given
+            ):  # no stage of the work could ask its model either
                 raise DaikuError(self.purse.refused)
             assert self._drive is not None, "a run without a model is driven"
             yield self._drive(state, self.approvals)
