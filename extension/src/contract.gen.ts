@@ -66,6 +66,7 @@ export interface Brief {
   edits?: EditsMade;
   commands?: CommandsRun;
   proofs: Proof[];
+  said: string[];
   code: string;
 }
 
@@ -160,10 +161,11 @@ export interface Checkpointed {
   files: string[];
 }
 
-/** One sentence of a report with what it rests on; without proof it is an assertion and is shown as one. */
+/** One sentence of a report with what it rests on; without proof it is an assertion and is shown as one. `unfit`: nothing on record shows it, whatever it named. */
 export interface Claim {
   text: string;
   proofs: Proof[];
+  unfit: boolean;
 }
 
 /** `initializationOptions.client`: what the client does itself. */
@@ -706,6 +708,7 @@ export interface Proof {
   ref: string;
   ok: boolean;
   value: string;
+  remarks: ("passed_before" | "no_tests" | "check_changed")[];
 }
 
 /** A provider, and why it cannot be used where it cannot. */
@@ -720,10 +723,11 @@ export interface Range {
   end: Position;
 }
 
-/** What came of the work, in words, and each claim with its proofs. */
+/** What came of the work, in words, and each claim with its proofs. `from_records`: no model said it. */
 export interface Report {
   text: string;
   claims: Claim[];
+  fromRecords: boolean;
 }
 
 /** The reporter hands over its report. */
@@ -824,6 +828,8 @@ export interface RunLimits {
   maxActions: number;
   maxRepairs: number;
   maxReplans: number;
+  maxAttempts: number;
+  checkSeconds: number;
   maxVerifications: number;
 }
 
@@ -838,6 +844,8 @@ export interface RunLimitsInput {
   maxActions?: number;
   maxRepairs?: number;
   maxReplans?: number;
+  maxAttempts?: number;
+  checkSeconds?: number;
   maxVerifications?: number;
 }
 

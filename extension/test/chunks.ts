@@ -56,7 +56,7 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
     model: "lab",
     limits: {
       ...{ maxRounds: 50, maxTokens: 0, maxCost: 0, maxSeconds: 0, maxToolErrors: 3, maxRepeats: 3, maxActions: 50 },
-      ...{ maxRepairs: 2, maxReplans: 2, maxVerifications: 2 },
+      ...{ maxRepairs: 2, maxReplans: 2, maxAttempts: 10, checkSeconds: 600, maxVerifications: 2 },
     },
     context: [],
     images: [],

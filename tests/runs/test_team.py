@@ -118,7 +118,8 @@ async def test_a_plan_of_two_steps_is_worked_checked_and_reported(folder: Path) 
     assert handed(watch) == ["planner", "researcher", "coder", "runner", "coder", "runner", "reporter"]
     assert [s.status for s in last_plan(watch).steps] == ["completed", "completed"]
     assert (folder / "project/a.txt").read_text() == "one\n"
-    assert commands(watch) == ["grep -q one a.txt", "grep -q two b.txt", "grep -q one a.txt"]
+    before, after = ["grep -q one a.txt"], ["grep -q two b.txt"] * 2
+    assert commands(watch) == [*before * 2, *after, "grep -q one a.txt"]  # each before its step and after it
     assert "its checks pass" in result.text
     await app.aclose()
 
@@ -220,7 +221,10 @@ async def test_after_two_plannings_anew_it_ends_with_what_is_missing_said(folder
     assert handed(watch).count("planner") == 3
     assert commands(watch).count("false") == 9
     assert [s.status for s in last_plan(watch).steps] == ["failed"]
-    assert result.text.startswith("Not finished:\n- step “Do it” (failed)\n\nAll is done.")
+    assert result.text.startswith(
+        "Not finished:\n- step “Do it” (failed): `false` ended with exit code 1\n\n"
+    )
+    assert "- All is done. (not proven)" in result.text
     assert "is done:" not in result.text
     await app.aclose()
 

@@ -112,7 +112,7 @@ def _note(chunk: Chunk, approvals: ApprovalMode, seen: _Seen, asking: asyncio.Qu
             seen.unanswered = seen.unanswered or isinstance(event, ApprovalAsked)
         else:
             asking.put_nowait(event)
-    elif isinstance(event, ToolResponded) and event.outcome == "unattended":
+    elif isinstance(event, ToolResponded) and event.outcome == "unattended" and event.tool != "user/ask":
         seen.unanswered = True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from daiku.agents.agent import Agent
+from daiku.core.conversation import told_words, words_in
 from daiku.core.evidence import Done, did_begin, did_edit, did_keep, did_respond
 from daiku.core.fileblocks import render_file_blocks
 from daiku.core.planning import find_step
@@ -33,6 +34,7 @@ FILE_LIMIT = 16_000
 def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: str = "") -> Brief:
     """The brief for a single stage in a session: its plan and step (the newest plan that has it), what was
     found out and changed there so far. Raises UsageError (not_found)."""
+    past = tuple(past)
     plans: dict[str, Plan] = {}
     research, done = Research(), Done()
     for chunk in past:
@@ -61,6 +63,7 @@ def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: 
         findings=Findings(**dict(research)) if research.results else None,
         edits=EditsMade(files=done.files, checkpoints=done.checkpoints) if done.files else None,
         proofs=done.proofs,
+        said=words_in(past),
     )
 
 
@@ -68,7 +71,11 @@ async def told(agent: Agent, brief: Brief, workspace: Workspace) -> tuple[str, B
     """What `agent` is told, and the brief with the code that it asks to be shown."""
     if agent.reads_code and not brief.code and brief.edits is not None:
         brief = brief.model_copy(update={"code": await _code(brief.edits, workspace)})
-    return (brief.request if agent.request is None else agent.request(brief)), brief
+    if agent.request is None:
+        return brief.request, brief
+    request = agent.request(brief)
+    words = told_words(brief.said, request)
+    return (f"{request}\n\n{words}" if words else request), brief
 
 
 async def _code(edits: EditsMade, workspace: Workspace) -> str:

@@ -14,6 +14,7 @@ from daiku.agents.role import Role, in_role
 from daiku.core.budget import opened
 from daiku.core.choosing import wanted_of
 from daiku.core.context import transcript
+from daiku.core.conversation import words_of
 from daiku.core.decide import Rules
 from daiku.core.editplace import EditPlace, inside
 from daiku.core.gate import next_open
@@ -157,7 +158,8 @@ class LiveRun:
         if make is not None:
             return make(state, agent, request)
         team = find_agent(agent).drive is not None
-        return Brief(request=request, plan=next_open(state.plans) if team else None)
+        plan = next_open(state.plans) if team else None
+        return Brief(request=request, plan=plan, said=words_of(state))
 
     @property
     def driven(self) -> bool:
@@ -239,7 +241,9 @@ class LiveRun:
         )
         self._note_divergence(request)
         if self._model is None:
-            if self.purse.refused is not None:  # no stage of the work could ask its model either
+            if (
+                self.purse.refused is not None and not state.given
+            ):  # no stage of the work could ask its model either
                 raise DaikuError(self.purse.refused)
             assert self._drive is not None, "a run without a model is driven"
             yield self._drive(state, self.approvals)

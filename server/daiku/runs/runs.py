@@ -37,7 +37,7 @@ from daiku.domain.runs import (
     RunResult,
 )
 from daiku.domain.tools import ToolCall
-from daiku.runs.briefing import told
+from daiku.runs.briefing import brief_from, told
 from daiku.runs.ending import end, time_is_up, unexpected
 from daiku.runs.granting import granted_place
 from daiku.runs.handoff import hand_over
@@ -54,6 +54,8 @@ Listener = Callable[[Chunk], None]
 """Called in order, on the event loop, with every chunk of the run once it is journaled."""
 
 TITLE_LIMIT = 60
+BRIEFED = ("researcher", "coder", "runner", "reporter")
+"""Stages that are told what their session knows, whatever door they are asked by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,10 @@ class Runs:
         """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
         if request.calls or agent.request is None:
             return "", request.brief
-        return await told(agent, request.brief or Brief(request=request.text), self.wiring.workspace)
+        brief = request.brief
+        if brief is None and request.session and agent.name in BRIEFED:
+            brief = brief_from(self.wiring.journal.chunks(request.session), request.text)
+        return await told(agent, brief or Brief(request=request.text), self.wiring.workspace)
 
     async def resume(self, run: str, listen: Listener, approvals: ApprovalMode = "ask") -> RunResult:
         """Go on with a paused or interrupted run; a finished one repeats its result. Raises
