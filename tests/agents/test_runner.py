@@ -96,7 +96,7 @@ def test_commands_run_one_after_the_other(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "Run npm test.", "{}", '{"commands": "npm test"}', '{"commands": [1]}', "```sh\nnpm test\n```"],
+    ["", "Run npm test.", "{}", '{"commands": 7}', '{"commands": [1]}', "```sh\nnpm test\n```"],
 )
 def test_any_other_reply_is_unreadable(text: str) -> None:
     assert isinstance(RUN.read(AssistantMessage(text=text), ASKED, False), Unreadable)
@@ -249,7 +249,9 @@ async def test_they_really_run_in_the_project_and_stop_at_the_first_failure(
     project = tmp_path / "project"
     assert (project / "a.txt").read_text() == "one\n"
     assert not (project / "b.txt").exists()
-    assert (result.status, result.text) == ("completed", "There is no missing.txt.")
+    assert (result.status, result.text) == ("failed", "There is no missing.txt.")
+    assert result.error is not None
+    assert result.error.message == "`cat missing.txt` failed (exit code 1) and was not repaired."
     handed = commands_run(state)
     assert isinstance(handed, CommandsRun)
     assert [(c.command, c.exit_code) for c in handed.commands] == [

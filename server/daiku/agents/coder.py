@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from daiku.agents.role import Role, since_asked
+from daiku.agents.role import Role, beside, since_asked
 from daiku.agents.telling import fenced, happened, step_line
 from daiku.core.applypatch import is_apply_patch
 from daiku.core.blocks import has_blocks
@@ -34,7 +34,12 @@ NO_FORM = (
     "there is no file in it: give whole files as ``File: `path`:`` followed by a fenced code block, a "
     "unified diff or SEARCH/REPLACE blocks, or `No change: <why>`"
 )
-_NO_CHANGE = re.compile(r"\W*no changes?\b\W*:", re.IGNORECASE)
+NOTHING_CHANGED = "Nothing was changed."
+_NO_CHANGE = re.compile(
+    r"\W*(?:no changes?(?: (?:is|are|was|were))?(?: (?:needed|required|necessary))?\W*[:：]"
+    r"|変更(?:なし|無し|不要|は?不要|は?ありません|の必要は?(?:なし|ありません))(?:です)?[\W]*(?:[:：。]|$))",
+    re.IGNORECASE | re.MULTILINE,
+)
 _FIRST_BLOCK = re.compile(
     r"^(?:~~~|```|[#>*\s]*File:|(?:<{3,}|-{3,}) SEARCH|diff --git |--- |\*\*\* )",
     re.IGNORECASE | re.MULTILINE,
@@ -83,16 +88,29 @@ def read(
     """The reply with the calls that make its changes. Words alone are taken once something was changed,
     or when they say that nothing has to be."""
     if message.calls:
-        return message
-    found = changes_in(message.text, cut=cut)
-    if isinstance(found, Changes):
-        told: dict[str, JsonValue] = {"whole": not found.unfinished}
-        return AssistantMessage(
-            text=found.said, thinking=message.thinking, calls=found.calls, opaque={"daiku": told}
-        )
-    if message.text.strip() and (_NO_CHANGE.match(message.text) or _changed(messages)):
+        return beside(message, _form(message, cut))
+    found = _form(message, cut)
+    if isinstance(found, AssistantMessage) or not message.text.strip():
+        return found
+    if _NO_CHANGE.match(message.text) or (found.words_only and not cut and _changed(messages)):
         return message
     return found
+
+
+def in_words(message: AssistantMessage) -> AssistantMessage:
+    """An answer in words is a result; that nothing was changed stands below it."""
+    return message.model_copy(update={"text": f"{message.text.strip()}\n\n{NOTHING_CHANGED}"})
+
+
+def _form(message: AssistantMessage, cut: bool) -> AssistantMessage | Unreadable:
+    """The calls that make the changes which a reply's text asks for."""
+    found = changes_in(message.text, cut=cut)
+    if isinstance(found, Unreadable):
+        return found
+    told: dict[str, JsonValue] = {"whole": not found.unfinished}
+    return AssistantMessage(
+        text=found.said, thinking=message.thinking, calls=found.calls, opaque={"daiku": told}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +144,8 @@ def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
         calls.append(ToolCall(tool="files/patch", args={"patch": patch}))
         names += paths_of(intents)
     if not calls:
-        return Unreadable(CUT_OFF if cut else "; ".join(blocks.warnings) or NO_FORM)
+        problem = CUT_OFF if cut else "; ".join(blocks.warnings)
+        return Unreadable(problem or NO_FORM, words_only=not problem and bool(text.strip()))
     notes = (*blocks.warnings, *((CUT_OFF,) if cut else ()))
     said = (
         _prose(text, names),
@@ -170,4 +189,4 @@ def _changed(messages: tuple[Message, ...]) -> bool:
     return any(isinstance(m, ToolMessage) and m.tool in CHANGING and m.ok for m in since_asked(messages))
 
 
-CODE = Role(read, go_on)
+CODE = Role(read, go_on, in_words=in_words)
