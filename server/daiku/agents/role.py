@@ -129,11 +129,7 @@ async def in_role(
     written = asked = _written(role, request, protocol)
     while not enough(problems):
         if problems:
-            yield Restarted(
-                f"Error occurred: {problems[-1]}. Retrying ({len(problems)} of {ATTEMPTS - 1}).",
-                len(problems),
-                0,
-            )
+            yield _retrying(problems[-1], len(problems))
         reply: Reply | None = None
         pieces = cast("AsyncGenerator[ModelEvent]", ask(asked))
         try:
@@ -160,10 +156,19 @@ async def in_role(
             return
         problems.append(read.problem)
         asked = _again(written, reply, read.problem)
-    raise LLMRequestError(
+    raise _unusable(problems[-1])
+
+
+def _retrying(what: str, count: int) -> Restarted:
+    reason = f"Error occurred: {what}. Retrying ({count} of {ATTEMPTS - 1})."
+    return Restarted(reason, count, 0)
+
+
+def _unusable(problem: str) -> LLMRequestError:
+    return LLMRequestError(
         Failure(
             kind="format",
-            message=f"All retry attempts failed: the reply could not be read ({problems[-1]}).",
+            message=f"All retry attempts failed: the reply could not be read ({problem}).",
             hint="Try again, or choose another model.",
         )
     )
@@ -178,7 +183,7 @@ def _as_read(read: AssistantMessage, reply: Reply, usage: Usage) -> tuple[ModelE
 def _again(written: ModelRequest, reply: Reply, problem: str) -> ModelRequest:
     """The request once more, with the reply and what was wrong with it."""
     told = f"Your reply could not be used: {problem}. Answer again, in the form that was asked for."
-    return replace(written, messages=(*written.messages, reply.message, UserMessage(text=told)))
+    return replace(written, messages=(*written.messages, reply.message, UserMessage(text=told, kind="note")))
 
 
 def _in_place(read: AssistantMessage, reply: Reply) -> AssistantMessage:
@@ -191,7 +196,7 @@ def _written(role: Role, request: ModelRequest, protocol: TextProtocol | None) -
     """The request as the model gets it; what it is reminded of is in no later request."""
     parts = (_unread(request.messages), role.remind(request.messages))
     if reminder := "\n\n".join(part for part in parts if part):
-        request = replace(request, messages=(*request.messages, UserMessage(text=reminder)))
+        request = replace(request, messages=(*request.messages, UserMessage(text=reminder, kind="note")))
     return request if protocol is None else encode(request, protocol)
 
 
