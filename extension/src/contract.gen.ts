@@ -67,6 +67,7 @@ export interface Brief {
   commands?: CommandsRun;
   proofs: Proof[];
   code: string;
+  files: string;
 }
 
 export interface BulletChanged {

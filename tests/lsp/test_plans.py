@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from daiku import api
 from daiku.domain.events import Chunk, Event, PlanChanged, RunStarted, encode_event
 from daiku.domain.plans import Plan

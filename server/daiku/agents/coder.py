@@ -54,6 +54,8 @@ class CodeVariables(Frozen):
     user_context: str
     search_results: tuple[tuple[str, str], ...]
     happened: str
+    code: str
+    files: str
 
 
 def code_request(brief: Brief) -> str:
@@ -67,6 +69,8 @@ def code_request(brief: Brief) -> str:
             user_context=fenced(brief.request),
             search_results=tuple((query, fenced(result)) for query, result in found.items()),
             happened=happened(brief),
+            code=brief.code,
+            files=brief.files,
         ),
     ).strip()
 

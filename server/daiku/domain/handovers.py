@@ -156,3 +156,5 @@ class Brief(Wire):
     """What the claims of a report may rest on."""
     code: str = ""
     """The changed files as they are now, as `File:` blocks, where somebody has read them."""
+    files: str = ""
+    """The names of the project's files and what they define, where that is told."""

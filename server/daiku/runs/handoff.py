@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from daiku.agents.agent import Agent, find_agent
 from daiku.core import loop
@@ -70,7 +71,9 @@ async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
         return back
     begun = state.handoffs.get(call)
     if work.agent.request is not None:
-        told, brief = await told_to(work.agent, work.brief, (work.wiring or parent.wiring).workspace)
+        wiring = work.wiring or parent.wiring
+        see = partial(wiring.seen.note, parent.session)
+        told, brief = await told_to(work.agent, work.brief, wiring.workspace, see)
         work = replace(work, brief=brief, told=told)
     child = _begin(parent, call, work) if begun is None else _reopen(parent, begun, work)
     if (after := work.after) is not None:

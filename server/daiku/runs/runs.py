@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 
 from daiku.agents.agent import Agent, find_agent
 from daiku.core import loop
@@ -109,7 +110,7 @@ class Runs:
             live.place = await granted_place(request.grant, wiring.workspace)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             wiring.journal.touch(session, "running", model, title)
-            text, brief = await self._told(agent, request)
+            text, brief = await self._told(agent, request, session)
             live.record(
                 RunStarted(
                     prompt=request.text,
@@ -128,11 +129,12 @@ class Runs:
         finally:
             lock.release()
 
-    async def _told(self, agent: Agent, request: RunRequest) -> tuple[str, Brief | None]:
+    async def _told(self, agent: Agent, request: RunRequest, session: str) -> tuple[str, Brief | None]:
         """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
         if request.calls or agent.request is None:
             return "", request.brief
-        return await told(agent, request.brief or Brief(request=request.text), self.wiring.workspace)
+        see = partial(self.wiring.seen.note, session)
+        return await told(agent, request.brief or Brief(request=request.text), self.wiring.workspace, see)
 
     async def resume(self, run: str, listen: Listener, approvals: ApprovalMode = "ask") -> RunResult:
         """Go on with a paused or interrupted run; a finished one repeats its result. Raises

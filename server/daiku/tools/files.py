@@ -295,9 +295,9 @@ def _changing(name: str, args: type[Args], label: str, build: Build, desk: Desk)
     return Tool(name, "edit", args, run, preview=preview, timeout=120)
 
 
-def file_tools() -> tuple[Tool, ...]:
-    """The tools of files, with a memory of their own for what was refused once and what was seen."""
-    desk = Desk(Offered(), Seen())
+def file_tools(seen: Seen | None = None) -> tuple[Tool, ...]:
+    """The tools of files, with a memory of their own for what was refused once; and what was `seen`."""
+    desk = Desk(Offered(), seen or Seen())
     return (
         *reading_tools(desk.seen),
         _changing("files/write", WriteArgs, "Write a file", partial(_write, desk.seen), desk),
