@@ -45,7 +45,8 @@ class Agent:
     hands over, read from the state, or why there is nothing fit to be handed over. With `drive` it
     has no model of its own: its next reply is worked out from the state. All four are pure. With
     `reads_code` its brief brings the changed files as they are, with `sees_files` it is told also those that
-    its work names and what else there is, with `knows_project` its prompt tells what the project's
+    its work names and what else there is, without `may_cd` its commands all work in the project's folder,
+    with `knows_project` its prompt tells what the project's
     manifests say."""
 
     name: str
@@ -58,6 +59,7 @@ class Agent:
     hand_back: Callable[[State], Handover | Unreadable] | None = None
     reads_code: bool = False
     sees_files: bool = False
+    may_cd: bool = True
     knows_project: bool = False
     drive: Callable[[State, ApprovalMode], Reply] | None = None
     extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
@@ -107,6 +109,7 @@ RUNNER = Agent(
     role=RUN,
     knows_project=True,
     reads_code=True,
+    may_cd=False,
     request=run_request,
     hand_back=commands_run,
 )
@@ -125,6 +128,7 @@ TEAM = Agent(
     name="team",
     prompt="agents/coordinator",
     tools=("agent/handoff", "agent/parallel", "plan/*", "shell/run", "editor/diagnostics", "user/ask"),
+    may_cd=False,
     brief=brief_of,
     hand_back=team_report,
     drive=next_reply,

@@ -37,9 +37,9 @@ _CHOICE = re.compile(r'^(?:`{3}\w*\n)?\{\s*"action"\s*:\s*"patch"\s*\}\s*?$(?:\n
 
 
 class RunVariables(Frozen):
-    """What the runner is asked (R0.73); the conversation's last message is its last line."""
+    """What the runner is asked (R0.73)."""
 
-    conversation: tuple[str, ...]
+    last_message: str
     transcript: str
     code_markdown: str
     step: str
@@ -48,12 +48,11 @@ class RunVariables(Frozen):
 
 def run_request(brief: Brief) -> str:
     """The request to the runner: conversation, the code, the person's last message, the system."""
-    conversation = tuple(_conversation(brief))
     return render(
         "agents/runner_request",
         RunVariables(
-            conversation=conversation,
-            transcript=fenced("\n".join(conversation)),
+            last_message=_line(brief.request),
+            transcript=fenced("\n".join(_conversation(brief))),
             code_markdown=fenced(_code(brief), "~"),
             step=step_line(brief.plan, brief.step_id),
             system_os=f"{platform.system()} {platform.machine()}",

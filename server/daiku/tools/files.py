@@ -84,6 +84,8 @@ async def _text(path: str, context: ToolContext) -> str | None:
 
 
 def _name(path: str, context: ToolContext) -> str:
+    if path.rstrip().endswith(("/", "\\")):
+        raise refuse(f"{path} names a folder: give the path of the file.")
     return context.workspace.relative(context.workspace.locate(path))
 
 
