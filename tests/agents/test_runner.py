@@ -382,7 +382,9 @@ CD = [
 
 @pytest.mark.parametrize("command", CD)
 async def test_a_command_that_goes_to_another_folder_is_not_run(tmp_path: Path, command: str) -> None:
-    app = app_with(tmp_path, {"text": commands(command)}, {"text": '{"action": "stop", "reason": "I may not."}'})
+    app = app_with(
+        tmp_path, {"text": commands(command)}, {"text": '{"action": "stop", "reason": "I may not."}'}
+    )
     (tmp_path / "project" / "sub").mkdir()
     result, state, _ = await act(app, "runner")
     assert result.status == "failed"
@@ -393,7 +395,9 @@ async def test_a_command_that_goes_to_another_folder_is_not_run(tmp_path: Path, 
     assert not Path("/tmp/here.txt").exists()
 
 
-@pytest.mark.parametrize("command", ["cd . && touch here.txt", "cd {} && touch here.txt", "cd ./ ; touch here.txt"])
+@pytest.mark.parametrize(
+    "command", ["cd . && touch here.txt", "cd {} && touch here.txt", "cd ./ ; touch here.txt"]
+)
 async def test_cd_into_the_projects_own_folder_is_taken_off(tmp_path: Path, command: str) -> None:
     (tmp_path / "project" / "sub").mkdir(parents=True)
     line = command.format(tmp_path / "project")
@@ -402,13 +406,17 @@ async def test_cd_into_the_projects_own_folder_is_taken_off(tmp_path: Path, comm
     assert (tmp_path / "project" / "here.txt").exists()
 
 
-@pytest.mark.parametrize("command", ["make -C sub", "git -C sub status", "echo cd sub", "ls cd", "grep 'cd sub' x || ls"])
+@pytest.mark.parametrize(
+    "command", ["make -C sub", "git -C sub status", "echo cd sub", "ls cd", "grep 'cd sub' x || ls"]
+)
 def test_what_only_speaks_of_folders_goes_nowhere(command: str) -> None:
     assert not changes_folder(command)
 
 
 @pytest.mark.parametrize("command", CD[:16])
-async def test_commands_that_were_given_as_they_are_stay_in_the_folder_too(tmp_path: Path, command: str) -> None:
+async def test_commands_that_were_given_as_they_are_stay_in_the_folder_too(
+    tmp_path: Path, command: str
+) -> None:
     app = app_with(tmp_path, {"text": "unused"})
     (tmp_path / "project" / "sub").mkdir()
     watch = Watch()

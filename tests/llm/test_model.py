@@ -549,6 +549,9 @@ async def test_what_inferences_use_is_summed_by_project(
     assert models is not None
     shop, till = client.used_by("shop"), models.used_by("till")
     assert till.prompt_tokens > 0
-    assert (shop.prompt_tokens, shop.completion_tokens) == (2 * till.prompt_tokens, 2 * till.completion_tokens)
+    assert (shop.prompt_tokens, shop.completion_tokens) == (
+        2 * till.prompt_tokens,
+        2 * till.completion_tokens,
+    )
     assert other.used_by("shop") == Usage(), "without models of the same each counts for itself"
     await models.aclose()
