@@ -95,8 +95,12 @@ async def test_the_fourth_nested_handoff_ends_the_top_run(folder: Path) -> None:
 
 
 async def test_three_nested_handoffs_end_well(folder: Path) -> None:
-    lines: list[dict[str, Any]] = [{"calls": [hand("coordinator", f"level {i}")]} for i in range(3)]
-    app = make_app(folder, *lines, *({"text": f"up {i}"} for i in range(4)))
+    down = (
+        {"calls": [hand("coordinator", f"level {i}")], "when": "go" if i == 0 else f"level {i - 1}"}
+        for i in range(3)
+    )
+    up = ({"text": f"up {i}", "when": "level 2" if i == 0 else f"up {i - 1}"} for i in range(4))
+    app = make_app(folder, *down, *up)
     result = await app.runs.run(RunRequest("go", approvals="all"), Watch())
     assert (result.status, result.text) == ("completed", "up 3")
     await app.aclose()

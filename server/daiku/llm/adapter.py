@@ -20,6 +20,7 @@ from daiku.domain.messages import (
     ModelRequest,
     Reply,
     Restarted,
+    Usage,
     UserMessage,
 )
 from daiku.domain.tools import ToolSpec
