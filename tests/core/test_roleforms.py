@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.parse import Unreadable
+from daiku.core.parse import SEVERAL, Unreadable
 from daiku.core.roleforms import (
     CommandsReply,
     QueriesReply,
@@ -134,7 +134,7 @@ def test_what_is_wrong_is_told_in_the_forms_own_words(key: str, reply: str, prob
 def test_different_objects_among_words_are_asked_about_and_none_is_run(reply: str) -> None:
     found = read_commands(reply)
     assert isinstance(found, Unreadable)
-    assert "2 different JSON objects" in found.problem
+    assert found.problem == SEVERAL
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Generic, Literal, TypeVar
 
 from pydantic import JsonValue
 
-from daiku.core.parse import Unreadable, json_values, read_json
+from daiku.core.parse import SEVERAL, Unreadable, json_values, read_json
 
 MAX_QUERIES = 3
 Form = TypeVar("Form")
@@ -80,9 +80,7 @@ def _read(reply: str, kind: _Kind[Form], *, cut: bool) -> Form | Unreadable:
         return one or (found if meant else Unreadable(found.problem, words_only=bool(reply.strip())))
     if len(forms) < 2:
         return found
-    return kind.together(forms, _nothing_else(reply)) or Unreadable(
-        f"there are {len(forms)} different JSON objects: answer with one that holds all of it"
-    )
+    return kind.together(forms, _nothing_else(reply)) or Unreadable(SEVERAL)
 
 
 def _forms(values: Sequence[JsonValue], check: Callable[[JsonValue], Form]) -> list[Form]:

@@ -27,8 +27,6 @@ ROLES: tuple[tuple[str, str], ...] = (
      "`{command}` は終了コードを隠しています。後ろに付けたものを外して実行してください"),
     # forms
     ("there is no JSON in the reply", "返答に JSON がありません"),
-    ("there are {count} different JSON objects: answer with one that holds all of it",
-     "異なる JSON オブジェクトが {count} 個あります。すべてを含む一つで答えてください"),
     ("the JSON must be an object with {keys}", "JSON は {keys} を持つオブジェクトでなければなりません"),
     ('"{name}" is missing', '"{name}" がありません'),
     ('"{name}" is empty', '"{name}" が空です'),
