@@ -22,7 +22,7 @@ from daiku.core.state import State
 from daiku.core.udiff import is_udiff
 from daiku.domain.base import Frozen
 from daiku.domain.handovers import Brief, EditsMade
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, is_own, ours
 from daiku.domain.tools import ToolCall
 from daiku.prompts import render
 
@@ -77,8 +77,8 @@ def code_request(brief: Brief) -> str:
 
 def edits_made(state: State) -> EditsMade | Unreadable:
     """The files that were really changed; none is valid too, the notes then say why."""
-    said = (m.text for m in since_asked(state.messages) if isinstance(m, AssistantMessage))
-    notes = "\n\n".join(text for text in said if text and text != MADE)
+    said = (m for m in since_asked(state.messages) if isinstance(m, AssistantMessage) and not is_own(m))
+    notes = "\n\n".join(m.text for m in said if m.text)
     return EditsMade(
         files=state.done.files,
         checkpoints=state.done.checkpoints,
@@ -103,7 +103,8 @@ def read(
 
 def in_words(message: AssistantMessage) -> AssistantMessage:
     """An answer in words is a result; that nothing was changed stands below it."""
-    return message.model_copy(update={"text": f"{message.text.strip()}\n\n{NOTHING_CHANGED}"})
+    text = f"{message.text.strip()}\n\n{NOTHING_CHANGED}"
+    return message.model_copy(update={"text": text, "opaque": {"daiku": ours(NOTHING_CHANGED)}})
 
 
 def _form(message: AssistantMessage, cut: bool) -> AssistantMessage | Unreadable:
@@ -112,6 +113,8 @@ def _form(message: AssistantMessage, cut: bool) -> AssistantMessage | Unreadable
     if isinstance(found, Unreadable):
         return found
     told: dict[str, JsonValue] = {"whole": not found.unfinished}
+    if found.notes:
+        told |= ours(*found.notes)
     return AssistantMessage(
         text=found.said, thinking=message.thinking, calls=found.calls, opaque={"daiku": told}
     )
@@ -124,6 +127,8 @@ class Changes:
     calls: tuple[ToolCall, ...]
     said: str
     unfinished: bool = False
+    notes: tuple[str, ...] = ()
+    """The lines of `said` that the model did not write: what was odd about its reply."""
 
 
 def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
@@ -150,13 +155,15 @@ def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
     if not calls:
         problem = CUT_OFF if cut else "; ".join(blocks.warnings)
         return Unreadable(problem or NO_FORM, words_only=not problem and bool(text.strip()))
-    notes = (*blocks.warnings, *((CUT_OFF,) if cut else ()))
+    notes = tuple(f"Note: {note}" for note in (*blocks.warnings, *((CUT_OFF,) if cut else ())))
     said = (
         _prose(text, names),
         "\n".join(f"- `{name}`" for name in names),
-        *(f"Note: {note}" for note in notes),
+        *notes,
     )
-    return Changes(tuple(calls), "\n\n".join(part for part in said if part), bool(cut or blocks.unclosed))
+    return Changes(
+        tuple(calls), "\n\n".join(part for part in said if part), bool(cut or blocks.unclosed), notes
+    )
 
 
 def _is_patch(path: str, content: str) -> bool:
@@ -186,7 +193,7 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
         return None
     if not all(m.ok and not m.new_problems for m in answers):
         return None
-    return AssistantMessage(text=MADE)
+    return AssistantMessage(text=MADE, opaque={"daiku": ours(MADE)})
 
 
 def _changed(messages: tuple[Message, ...]) -> bool:

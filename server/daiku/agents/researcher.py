@@ -12,7 +12,7 @@ from daiku.core.roleforms import MAX_QUERIES, read_queries
 from daiku.core.state import State
 from daiku.domain.base import Frozen
 from daiku.domain.handovers import Brief, Findings
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, ours
 from daiku.domain.plans import Plan
 from daiku.domain.tools import ToolCall
 from daiku.prompts import render
@@ -87,6 +87,7 @@ def _form(
         told["remark"] = NO_QUESTION
     if not fresh:
         text = "\n\n".join(part for part in (sources, reply.ask_user) if part) or NOTHING
+        told |= ours(NOTHING, *_notes(sources))
         return AssistantMessage(text=text, thinking=message.thinking, opaque={"daiku": told})
     queries: list[JsonValue] = list(fresh)
     return AssistantMessage(
@@ -115,8 +116,14 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
         return None
     found = sources_of(answer.text) if answer.ok else f"Nothing was looked up: {answer.text}"
     return AssistantMessage(
-        text="\n\n".join(part for part in (found, str(said.get("askUser") or "")) if part)
+        text="\n\n".join(part for part in (found, str(said.get("askUser") or "")) if part),
+        opaque={"daiku": ours(*_notes(found))},
     )
+
+
+def _notes(sources: str) -> tuple[str, ...]:
+    """The lines of a list of sources that are no source."""
+    return tuple(line for line in sources.split("\n") if not line.startswith(("- [", "**")))
 
 
 def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> AssistantMessage:
@@ -141,8 +148,9 @@ def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> Assistan
     if not over:
         return message
     note = f"({over} searches left out: there are {MAX_QUERIES} in all.)"
+    text = f"{message.text}\n\n{note}".strip()
     return AssistantMessage(
-        text=f"{message.text}\n\n{note}".strip(), thinking=message.thinking, calls=tuple(kept)
+        text=text, thinking=message.thinking, calls=tuple(kept), opaque={"daiku": ours(note)}
     )
 
 

@@ -15,6 +15,7 @@ from daiku.core.parse import Unreadable
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError
 from daiku.domain.messages import (
+    OWN_KEY,
     PLACE_KEY,
     AssistantMessage,
     Message,
@@ -26,7 +27,9 @@ from daiku.domain.messages import (
     ToolMessage,
     Usage,
     UserMessage,
+    lines_of_ours,
     marked_own,
+    ours,
 )
 
 
@@ -51,10 +54,11 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The role ends without success: its last words, and why."""
+    """The role ends without success: its last words (of these lines `ours`), and why."""
 
     text: str
     failure: Failure
+    ours: tuple[str, ...] = ()
 
 
 def since_asked(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMessage, ...]:
@@ -118,11 +122,10 @@ async def in_role(
     last reply."""
     own = role.go_on(request.messages)
     if isinstance(own, Failed):
-        yield TextDelta(own.text)  # what was shown stays on record, whatever comes now
+        said = AssistantMessage(text=own.text, opaque={OWN_KEY: ours(*own.ours)})
+        yield Reply(marked_own(said), Usage(), "stop")  # what it says stays on record, whatever comes now
         raise DaikuError(own.failure)
     if own is not None:
-        if own.text:
-            yield TextDelta(own.text)
         yield Reply(marked_own(own), Usage(), "tool_calls" if own.calls else "stop")
         return
     usage, problems = Usage(), list[str]()
@@ -177,7 +180,8 @@ def _unusable(problem: str) -> LLMRequestError:
 def _as_read(read: AssistantMessage, reply: Reply, usage: Usage) -> tuple[ModelEvent, ...]:
     """The events of a reply that was understood."""
     whole = Reply(_in_place(read, reply), usage, "tool_calls" if read.calls else reply.finish)
-    return (TextDelta(read.text), whole) if read.text else (whole,)
+    # Lines of ours stream in no language: they are put into the person's as the reply is recorded.
+    return (TextDelta(read.text), whole) if read.text and not lines_of_ours(read.opaque) else (whole,)
 
 
 def _again(written: ModelRequest, reply: Reply, problem: str) -> ModelRequest:

@@ -19,7 +19,7 @@ from daiku.core.state import State
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.errors import Failure
 from daiku.domain.handovers import Brief, CommandsRun
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage, ours
 from daiku.domain.tools import ToolCall
 from daiku.prompts import render
 
@@ -142,7 +142,7 @@ def _form(
         return commands
     wanted = list(commands.commands)
     if not wanted:
-        return AssistantMessage(text=NOTHING, thinking=message.thinking)
+        return AssistantMessage(text=NOTHING, thinking=message.thinking, opaque={"daiku": ours(NOTHING)})
     shown = "\n".join(f"- `{command}`" for command in wanted)
     return _hidden(wanted, messages) or _run(wanted, text=shown, thinking=message.thinking)
 
@@ -185,7 +185,10 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
         return _run([failed.command, *(command for command in waiting if command != failed.command)])
     if not any(call.tool == "shell/run" for call in spoke.calls) or (failed is not None and not again):
         return None
-    return _run(waiting) if waiting else AssistantMessage(text=_listed(ran))
+    if waiting:
+        return _run(waiting)
+    listed = _listed(ran)
+    return AssistantMessage(text=listed, opaque={"daiku": ours(*listed.split("\n"))})
 
 
 def _changes(message: AssistantMessage) -> bool:
@@ -263,7 +266,8 @@ def _repair(
             )
         return chosen if isinstance(chosen, Unreadable) else Unreadable(NO_CHANGES)
     if chosen.action == "stop":
-        return AssistantMessage(text=chosen.reason or GIVEN_UP, thinking=message.thinking)
+        told = {} if chosen.reason else {"daiku": ours(GIVEN_UP)}
+        return AssistantMessage(text=chosen.reason or GIVEN_UP, thinking=message.thinking, opaque=told)
     if not chosen.command.strip():
         return Unreadable('"command" is missing: the command to run')
     again = [failed.command] if chosen.retry and chosen.command != failed.command else []
@@ -334,10 +338,13 @@ def _outcome(ran: Ran) -> str:
 
 
 def _given_up(ran: Sequence[Ran], failed: Ran, waiting: Sequence[str]) -> Failed:
-    rest = f"\n\nNot run: {', '.join(f'`{command}`' for command in waiting)}" if waiting else ""
+    rest = f"Not run: {', '.join(f'`{command}`' for command in waiting)}" if waiting else ""
+    listed = _listed(ran)
     message = f"`{cut_middle(failed.command, SHOWN_COMMAND)}` still fails after {MAX_REPAIRS} repairs."
-    text = f"{message}\n\n{_listed(ran)}{rest}\n\n{fenced(cut_middle(failed.text, SHOWN_END))}"
-    return Failed(text, Failure(kind="tool", message=message, hint=SEE))
+    parts = (message, listed, rest, fenced(cut_middle(failed.text, SHOWN_END)))
+    lines = (message, rest, *listed.split("\n"))
+    text = "\n\n".join(part for part in parts if part)
+    return Failed(text, Failure(kind="tool", message=message, hint=SEE), lines)
 
 
 RUN = Role(read, go_on, remind, failed=ended)
