@@ -266,7 +266,7 @@ def _repair(
             )
         return chosen if isinstance(chosen, Unreadable) else Unreadable(NO_CHANGES)
     if chosen.action == "stop":
-        told = {} if chosen.reason else {"daiku": ours(GIVEN_UP)}
+        told: JsonObject = {} if chosen.reason else {"daiku": ours(GIVEN_UP)}
         return AssistantMessage(text=chosen.reason or GIVEN_UP, thinking=message.thinking, opaque=told)
     if not chosen.command.strip():
         return Unreadable('"command" is missing: the command to run')
