@@ -68,6 +68,7 @@ export interface Brief {
   proofs: Proof[];
   said: string[];
   code: string;
+  files: string;
 }
 
 export interface BulletChanged {
@@ -224,6 +225,7 @@ export interface CommandsParams {
   stepId?: string | null;
 }
 
+/** `not_run`: of the commands that were given, those behind the first that failed. */
 export interface CommandsResult {
   runId: string;
   sessionId: string;
@@ -233,6 +235,7 @@ export interface CommandsResult {
   lastSeq: number;
   error?: Failure;
   commands: CommandOutcome[];
+  notRun: string[];
 }
 
 /** The runner hands over every command that it really ran, in order, and its notes. */

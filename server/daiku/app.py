@@ -27,6 +27,7 @@ from daiku.tools.mcp import Place, Servers
 from daiku.tools.plugins import load_plugins
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.sandbox import sandbox_state
+from daiku.tools.seen import Seen
 from daiku.tools.table import builtin_tools
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
@@ -87,7 +88,9 @@ def build(
     journal = Journal(home / DATABASE, redact)
     grants = GrantStore(home / DATABASE)
     checkpoints = CheckpointStore(home / "checkpoints", workspace, open_sessions=journal.open_sessions)
-    registry = ToolRegistry(builtin_tools(home, editor=editor is not None), describe_tool, redact=redact)
+    seen = Seen()
+    tools = builtin_tools(home, editor=editor is not None, seen=seen)
+    registry = ToolRegistry(tools, describe_tool, redact=redact)
     plugins = load_plugins()
     registry.add(tool for tool in plugins.tools if tool.name not in registry.names)
     for problem in plugins.problems:
@@ -122,6 +125,7 @@ def build(
         servers=servers,
         words=translator(locale),
         trusted=trusted,
+        seen=seen,
     )
     runs = Runs(wiring)
     reviews = Reviews(runs, checkpoints)

@@ -392,10 +392,7 @@ async def test_a_plan_without_checks_is_done_by_word_and_the_report_says_so(fold
     await app.aclose()
 
 
-async def test_a_planner_without_a_plan_is_asked_again_and_then_fails(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("daiku.agents.role.WAIT", 0.0)
+async def test_a_planner_without_a_plan_is_asked_again_and_then_fails(folder: Path) -> None:
     app = make_app(folder, *(by(PLANNER, text=f"Words {n}.") for n in range(40)), by(CODER, text="never"))
     result, watch = await work(app)
     assert result.status == "failed"

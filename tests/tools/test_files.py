@@ -165,6 +165,7 @@ async def test_writing_makes_folders_and_keeps_crlf_and_bom(bench: Bench) -> Non
         "Made new/deep/a.txt (+1 -0)"
     )
     bench.write("w.txt", b"\xef\xbb\xbfone\r\ntwo\r\n")
+    assert (await bench.call("files/read", path="w.txt")).ok
     assert (await bench.call("files/write", path="w.txt", content="one\n2\n")).ok
     assert bench.contents()["w.txt"] == b"\xef\xbb\xbfone\r\n2\r\n"
     again = await bench.call("files/write", path="w.txt", content="one\n2\n")
@@ -372,6 +373,10 @@ async def test_a_whole_file_is_not_written_over_what_somebody_else_changed_since
     assert (await bench.call("files/write", path="a.txt", content="1\ntyped\n2\n")).ok
     assert (await bench.call("files/write", path="a.txt", content="own text may be replaced\n")).ok
     bench.write("b.txt", "never seen\n")
+    unread = await bench.call("files/write", path="b.txt", content="new\n")
+    assert not unread.ok
+    assert "never seen" in unread.text
+    assert (bench.root / "b.txt").read_text() == "never seen\n"
     assert (await bench.call("files/write", path="b.txt", content="new\n")).ok
     bench.write("b.txt", "other\n")
     assert not (await bench.call("files/patch", patch="File: b.txt\n```\nwhole\n```\n")).ok

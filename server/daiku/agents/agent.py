@@ -44,8 +44,10 @@ class Agent:
     request), `request` is what it is told for a Brief, `hand_back` what its finished run
     hands over, read from the state, or why there is nothing fit to be handed over. With `drive` it
     has no model of its own: its next reply is worked out from the state. All four are pure. With
-    `reads_code` its brief brings the changed files as they are, with `knows_project` its prompt tells
-    what the project's manifests say."""
+    `reads_code` its brief brings the changed files as they are, with `sees_files` it is told also those that
+    its work names and what else there is, without `may_cd` its commands all work in the project's folder,
+    with `knows_project` its prompt tells what the project's
+    manifests say."""
 
     name: str
     prompt: str
@@ -56,6 +58,8 @@ class Agent:
     request: Callable[[Brief], str] | None = None
     hand_back: Callable[[State], Handover | Unreadable] | None = None
     reads_code: bool = False
+    sees_files: bool = False
+    may_cd: bool = True
     knows_project: bool = False
     drive: Callable[[State, ApprovalMode], Reply] | None = None
     extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
@@ -94,6 +98,7 @@ CODER = Agent(
     tools=(*LOOKING, "files/*", "user/ask"),
     role=CODE,
     knows_project=True,
+    sees_files=True,
     request=code_request,
     hand_back=edits_made,
 )
@@ -104,6 +109,7 @@ RUNNER = Agent(
     role=RUN,
     knows_project=True,
     reads_code=True,
+    may_cd=False,
     request=run_request,
     hand_back=commands_run,
 )
@@ -122,6 +128,7 @@ TEAM = Agent(
     name="team",
     prompt="agents/coordinator",
     tools=("agent/handoff", "agent/parallel", "plan/*", "shell/run", "editor/diagnostics", "user/ask"),
+    may_cd=False,
     brief=brief_of,
     hand_back=team_report,
     drive=next_reply,

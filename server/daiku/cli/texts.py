@@ -36,6 +36,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "help.chat": ("Talk in the terminal.", "端末で会話します。"),
     "help.plan": ("Let the planner alone make a plan for GOAL.", "プランナーだけで GOAL の計画を作ります。"),
     "help.opt.work": ("Work the plan too: write, run, check, report.", "計画を実行まで進めます（作成・実行・確認・報告）。"),
+    "help.research": ("Let the researcher alone look up QUESTION.", "リサーチャーだけで QUESTION を調べます。"),
     "help.code": ("Let the coder alone write what TEXT says.", "コーダーだけで TEXT の内容を書きます。"),
     "help.exec": ("Let the runner alone run what TEXT says.", "ランナーだけで TEXT の内容を実行します。"),
     "help.resume": ("Go on with a paused or interrupted run.", "中断・停止した実行を再開します。"),

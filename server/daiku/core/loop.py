@@ -203,8 +203,9 @@ def _remarks(message: AssistantMessage, finish: FinishReason) -> tuple[Notice, .
     elif not message.text.strip() and not message.calls:
         text = "The model ended its turn without a word."
     else:
-        return ()
-    return (Notice(level="warning", text=text),)
+        told = message.opaque.get("daiku")
+        text = str(told.get("remark") or "") if isinstance(told, dict) else ""
+    return (Notice(level="warning", text=text),) if text else ()
 
 
 def _keep_partial(shown: list[str], seen: int, record: Recorder, agent: str) -> None:

@@ -149,7 +149,7 @@ def _cycle(turns: tuple[tuple[Outcome, ...], ...], size: int) -> Repetition | No
         repeats //= PATIENCE
     if not repeats:
         return None
-    what = " → ".join(", ".join(outcome.tool for outcome in turn) for turn in block)
+    what = " → ".join(", ".join(dict.fromkeys(outcome.tool for outcome in turn)) for turn in block)
     if size > 1:
         return Repetition("alternating", what, repeats)
     went_well = any(outcome.ok for outcome in block[0])

@@ -311,6 +311,7 @@ class LiveRun:
             config=wiring.config,
             emit=record,
             editor=wiring.editor,
+            may_cd=self._agent.may_cd,
             plans=lambda: record.state.plans,
             done=lambda: record.state.done,
             asked=record.state.prompt,

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 
 from daiku.agents.agent import Agent, find_agent
 from daiku.core import loop
@@ -111,7 +112,7 @@ class Runs:
             live.place = await granted_place(request.grant, wiring.workspace)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             wiring.journal.touch(session, "running", model, title)
-            text, brief = await self._told(agent, request)
+            text, brief = await self._told(agent, request, session)
             live.record(
                 RunStarted(
                     prompt=request.text,
@@ -130,14 +131,15 @@ class Runs:
         finally:
             lock.release()
 
-    async def _told(self, agent: Agent, request: RunRequest) -> tuple[str, Brief | None]:
+    async def _told(self, agent: Agent, request: RunRequest, session: str) -> tuple[str, Brief | None]:
         """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
         if request.calls or agent.request is None:
             return "", request.brief
+        see = partial(self.wiring.seen.note, session)
         brief = request.brief
         if brief is None and request.session and agent.name in BRIEFED:
             brief = brief_from(self.wiring.journal.chunks(request.session), request.text)
-        return await told(agent, brief or Brief(request=request.text), self.wiring.workspace)
+        return await told(agent, brief or Brief(request=request.text), self.wiring.workspace, see)
 
     async def resume(self, run: str, listen: Listener, approvals: ApprovalMode = "ask") -> RunResult:
         """Go on with a paused or interrupted run; a finished one repeats its result. Raises

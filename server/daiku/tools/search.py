@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 from pydantic import Field
 
+from daiku.core.ports import Workspace
 from daiku.core.repomap import Tag, render_map
 from daiku.domain.tools import ToolResult
 from daiku.tools.encodings import decode
@@ -225,15 +226,19 @@ async def search_symbols(args: SymbolArgs, context: ToolContext) -> ToolResult:
 async def search_map(args: MapArgs, context: ToolContext) -> ToolResult:
     """The repository's most referred-to files and what they define."""
     focus = set(context.editor.open_files()) if context.editor else set[str]()
+    text = await repository_map(context.workspace, focus, args.budget or 2000)
+    return ToolResult(ok=True, text=text or "There is no source code that can be mapped.")
+
+
+async def repository_map(workspace: Workspace, focus: Collection[str], budget: int) -> str:
+    """The map of the workspace's source in about `budget` tokens, from `focus` (paths) where it is given;
+    empty where no source code can be mapped."""
 
     def make() -> str:
-        tags = _all_tags(context.workspace.roots)
-        named = {context.workspace.relative(path): ones for path, ones in tags.items()}
-        return render_map(named, focus, args.budget or 2000)
+        named = {workspace.relative(path): ones for path, ones in _all_tags(workspace.roots).items()}
+        return render_map(named, focus, budget)
 
-    return ToolResult(
-        ok=True, text=await asyncio.to_thread(make) or "There is no source code that can be mapped."
-    )
+    return await asyncio.to_thread(make)
 
 
 def _all_tags(roots: tuple[Path, ...]) -> dict[Path, tuple[Tag, ...]]:

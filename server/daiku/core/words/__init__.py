@@ -17,6 +17,7 @@ from daiku.core.words.ja_rest import REST
 from daiku.core.words.ja_roles import ROLES
 from daiku.core.words.ja_tasks import TASKS
 from daiku.core.words.ja_team import TEAM
+from daiku.core.words.ja_web import WEB
 
 Words = Callable[[str], str]
 
@@ -173,7 +174,7 @@ def _set_in(value: str, hole: re.Match[str]) -> str:
 def _catalogue() -> tuple[dict[str, str], tuple[_Template, ...]]:
     exact: dict[str, str] = {}
     templates: list[_Template] = []
-    for english, japanese in (*ACTS, *CHANGES, *TASKS, *TEAM, *MODELS, *REST, *ROLES):
+    for english, japanese in (*ACTS, *CHANGES, *TASKS, *TEAM, *MODELS, *REST, *ROLES, *WEB):
         if _HOLE.search(english):
             templates.append(_Template(english, japanese))
         else:

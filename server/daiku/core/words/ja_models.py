@@ -8,7 +8,7 @@ MODELS: tuple[tuple[str, str], ...] = (
     ("{message} Going on with {model}.", "{message}{model} で続けます。"),
     ("{message} Trying again ({attempt} of {most}).", "{message}再試行します（{attempt}/{most}）。"),
     ("{message} ({count} tries)", "{message}（{count} 回試行）"),
-    ("Error occurred: {message}. Retrying in {seconds} seconds...", "エラーが発生しました: {message}。{seconds} 秒後に再試行します…"),
+    ("Error occurred: {message}. Retrying ({count} of {most}).", "エラーが発生しました: {message}。再試行します（{most} 回中 {count} 回目）。"),
     ("All retry attempts failed: the reply could not be read ({what}).", "再試行はすべて失敗しました。返答を読み取れません（{what}）。"),
     ("This call was not run: the reply before was asked to be the last one, in words.", "この呼び出しは実行されませんでした。一つ前の返答は、言葉による最後の返答のはずでした。"),
     ("The model ended its turn without a word, twice in a row.", "モデルは 2 回続けて何も言わずに終えました。"),

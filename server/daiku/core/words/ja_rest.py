@@ -30,7 +30,7 @@ REST: tuple[tuple[str, str], ...] = (
     ("There is no question {id} in {run}.", "{run} に質問 {id} はありません。"),
     ("Question {id} was answered already.", "質問 {id} には回答済みです。"),
     ("At most {count} nested handoffs are allowed.", "引き継ぎの入れ子は {count} 段までです。"),
-    ("Do this part yourself.", "この部分は自分で進めてください。"),
+    ("Ask for it in smaller parts, or choose another model.", "小さく分けて依頼するか、別のモデルを選んでください。"),
     ("There is no agent {name}.", "エージェント {name} はありません。"),
     ("There are: {names}.", "使えるもの: {names}。"),
     ("There is no such conversation in {where}.", "{where} にそのような会話はありません。"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import Field
 
 from daiku.core.bash import read_script
-from daiku.core.commands import CommandRules, Judgement, hidden, judge, strip_cd
+from daiku.core.commands import CommandRules, Judgement, changes_folder, hidden, judge, strip_cd
 from daiku.core.guard import SandboxState
 from daiku.core.wrappers import program
 from daiku.domain.errors import DaikuError
@@ -26,6 +26,10 @@ from daiku.tools.tool import Args, ToolContext
 DEFAULT_SECONDS = 120.0
 LONGEST_SECONDS = 3600.0
 REFUSED = 126
+NO_CD = (
+    "Not run: `cd` is not allowed here, every command works in the project's folder. Name paths relative to it,"
+    " or use the program's own option for a folder (`make -C sub`, `npm --prefix sub`, `git -C sub`)."
+)
 
 
 class RunArgs(Args):
@@ -67,6 +71,8 @@ def prepare(args: RunArgs, context: ToolContext) -> Prepared | ToolResult:
     if why := hidden(args.command):
         return not_run(f"Not run: {why}.")
     stripped = strip_cd(args.command)
+    if stripped.refusal and not context.may_cd:
+        return not_run(NO_CD)
     if stripped.refusal:
         return not_run(f"Not run: {stripped.refusal}. Run it from there with a path, or as `cd FOLDER && …`.")
     roots = context.workspace.roots
@@ -78,6 +84,8 @@ def prepare(args: RunArgs, context: ToolContext) -> Prepared | ToolResult:
         return not_run(f"Not run: {error.failure.message}")
     if not folder.is_dir():
         return not_run(f"Not run: there is no folder {stripped.folder!r} in the workspace.")
+    if not context.may_cd and (folder != roots[0] or changes_folder(stripped.command)):
+        return not_run(NO_CD)
     state = sandbox_state(context.config.sandbox)
     if state == "refused" or (not args.sandbox and context.config.sandbox.mode == "strict"):
         return not_run(
