@@ -197,6 +197,8 @@ export interface CodeResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
+  plan?: PlanStanding;
+  unattended: boolean;
   files: FileStat[];
 }
 
@@ -230,6 +232,8 @@ export interface CommandsResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
+  plan?: PlanStanding;
+  unattended: boolean;
   commands: CommandOutcome[];
 }
 
@@ -392,7 +396,7 @@ export interface EditsMade {
 }
 
 export interface ErrorHappened {
-  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "internal";
+  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "internal";
   message: string;
   hint: string;
   retryable: boolean;
@@ -400,7 +404,7 @@ export interface ErrorHappened {
 
 /** What is wrong (`message`), and what the person can do (`hint`). */
 export interface Failure {
-  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "internal";
+  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "internal";
   message: string;
   hint: string;
   retryable: boolean;
@@ -447,6 +451,7 @@ export interface HandoffEnd {
   rounds: number;
   rejected: number;
   tainted: boolean;
+  unattended: boolean;
 }
 
 /** A nested run begins: `run` is its id, `call_id` the call of the parent that it answers. */
@@ -540,7 +545,7 @@ export interface LeftoverPlace {
   count: number;
 }
 
-/** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. `reminder`: a user's message that is none of a person's, but Daiku's own word to the model. */
+/** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. `reminder`: a user's message that is none of a person's, but Daiku's own word to the model. `partial` is the draft of a reply that was cut off: shown, never an answer; a resumed run asks the model again. */
 export interface MessageSaid {
   role: "user" | "assistant";
   text: string;
@@ -550,6 +555,7 @@ export interface MessageSaid {
   opaque: JsonObject;
   seen?: number;
   reminder?: "objection" | "errors" | "rounds" | "last_word" | "unfinished";
+  partial: boolean;
 }
 
 /** A model that can be chosen; `id` is `provider/name`. Tokens are 0 where unknown. */
@@ -621,6 +627,22 @@ export interface PlanImportParams {
   sessionId?: string | null;
 }
 
+/** A plan with how far it is, as the requests answer that are about one. */
+export interface PlanInFull {
+  planId: string;
+  name: string;
+  status: "draft" | "approved" | "in_progress" | "completed" | "failed";
+  done: number;
+  total: number;
+  failed: number;
+  open: number;
+  goal: string;
+  focus: string;
+  summary: string;
+  steps: Step[];
+  droppedChecks: string[];
+}
+
 /** The planner hands over a plan with at least one step. */
 export interface PlanMade {
   kind: "plan";
@@ -651,6 +673,7 @@ export interface PlanResult {
   lastSeq: number;
   error?: Failure;
   plan?: Plan;
+  unattended: boolean;
 }
 
 /** The plan to work, or one step of it; without a session in the one that it is in. */
@@ -674,8 +697,20 @@ export interface PlanRunResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
-  plan?: Plan;
+  plan?: PlanInFull;
+  unattended: boolean;
   report?: Report;
+}
+
+/** How far a plan is as a run ends: its steps by what became of them; `open` are neither done nor failed. */
+export interface PlanStanding {
+  planId: string;
+  name: string;
+  status: "draft" | "approved" | "in_progress" | "completed" | "failed";
+  done: number;
+  total: number;
+  failed: number;
+  open: number;
 }
 
 /** What is given replaces what was there. */
@@ -749,6 +784,8 @@ export interface ResearchResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
+  plan?: PlanStanding;
+  unattended: boolean;
 }
 
 /** `checkpointId` brings back what was there before restoring (redo). */
@@ -804,6 +841,7 @@ export interface RunFinished {
   status: "completed" | "cancelled" | "failed" | "limit";
   text: string;
   usage: Usage;
+  plan?: PlanStanding;
 }
 
 /** Where a run stops by itself; 0 is no limit (X.24). */
@@ -847,6 +885,8 @@ export interface RunResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
+  plan?: PlanStanding;
+  unattended: boolean;
 }
 
 /** First event of a run. `prompt` is what the person said; `images` and `context` what came along. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, not asked of a model; what bounds a model's rounds does not bound them. `told` is what the agent reads in place of the prompt, made from `brief`, what a stage of work was given; `tainted`: text from outside is in it. */

@@ -140,6 +140,7 @@ def _policy(
     trusted: bool,
     mode: Mode,
     approvals: ApprovalMode,
+    attended: bool,
 ) -> Policy:
     key = str(workspace.roots[0]) if workspace.roots else ""
     return Policy(
@@ -147,7 +148,7 @@ def _policy(
         mode=mode,
         approval_mode=approvals,
         trusted=trusted,
-        headless=approvals == "none",
+        headless=not attended,
         sandbox=sandbox_state(config.sandbox),
         network=config.sandbox.network,
         granted=partial(grants.lookup, key),

@@ -77,7 +77,8 @@ async def in_role(
     last reply."""
     own = role.go_on(request.messages)
     if isinstance(own, Failed):
-        yield TextDelta(own.text)  # what was shown stays on record, whatever comes now
+        yield TextDelta(own.text)
+        yield Reply(marked_own(AssistantMessage(text=own.text)), Usage(), "stop")
         raise DaikuError(own.failure)
     if own is not None:
         if own.text:

@@ -239,6 +239,8 @@ class _Recorded:
             text=said.text, thinking=said.thinking, calls=said.calls, opaque=said.opaque
         )
         yield Reply(message, Usage.model_validate(used.model_dump()), "stop")
+        if isinstance(self._following(), ErrorHappened) and (failure := self._failure()) is not None:
+            raise failure  # a role that has failed says so, and why
 
     def _following(self) -> Event | None:
         """What the loop wrote next on record."""
