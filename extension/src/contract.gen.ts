@@ -921,7 +921,7 @@ export interface ServerState {
   hint: string;
 }
 
-/** A conversation; `status` is that of its last run (`idle`: none yet, `interrupted`: the process ended under it). */
+/** A conversation; `status` is that of its last run (`idle`: none yet, `waiting`: it asks a person something, `interrupted`: the process ended under it). */
 export interface Session {
   sessionId: string;
   title: string;
@@ -929,7 +929,7 @@ export interface Session {
   updatedAt: string;
   lastSeq: number;
   model?: string;
-  status: "idle" | "running" | "paused" | "interrupted" | "completed" | "cancelled" | "failed" | "limit";
+  status: "idle" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "cancelled" | "failed" | "limit";
 }
 
 export interface SessionExportParams {

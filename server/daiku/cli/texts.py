@@ -121,6 +121,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "more_lines": ("… {count} more lines", "… 残り {count} 行"),
     "cancelling": ("Stopping. Press Ctrl-C again to kill.", "停止しています。もう一度 Ctrl-C で強制終了します。"),
     "cancelled": ("Stopped.", "停止しました。"),
+    "cut_off": ("(This answer was cut off here.)", "（この回答はここで途切れました。）"),
     "limit": ("Stopped at a limit.", "上限に達したので止まりました。"),
     "no_approval": (
         "Something needed a person's word, and nobody was there to give it.",

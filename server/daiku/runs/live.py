@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -379,12 +380,31 @@ class LiveRun:
             return ApprovalGiven(
                 approval_id=asked.approval_id, decision="reject_once", feedback=NOBODY, unattended=True
             )
-        return await self._approvals.answer(asked.approval_id)
+        with self._waiting():
+            return await self._approvals.answer(asked.approval_id)
 
     async def answer(self, asked: InputAsked) -> InputGiven:
         if not self.attended:
             return InputGiven(input_id=asked.input_id, text=NOBODY_ANSWERS, unattended=True)
-        return await self._inputs.answer(asked.input_id)
+        with self._waiting():
+            return await self._inputs.answer(asked.input_id)
+
+    @contextmanager
+    def _waiting(self) -> Generator[None]:
+        """Inside, the conversation stands as one that waits for a person, for whoever lists it."""
+        touch = self._wiring.journal.touch
+        touch(self.session, "waiting")
+        try:
+            yield
+        finally:
+            here = (live for live in (self, *self.known.values()) if live.session == self.session)
+            if not self.abandoned and not any(live.asks for live in here):
+                touch(self.session, "running")
+
+    @property
+    def asks(self) -> bool:
+        """Whether a question of this run is open."""
+        return self._approvals.any or self._inputs.any
 
     async def _ask(self, call: ToolCall, question: str, choices: tuple[str, ...]) -> str:
         """A tool's own question in the middle of its call (a server's form)."""

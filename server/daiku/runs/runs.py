@@ -21,6 +21,7 @@ from daiku.domain.events import (
     Event,
     InputGiven,
     MessageSaid,
+    Notice,
     PlanChanged,
     RunFinished,
     RunStarted,
@@ -98,9 +99,21 @@ class Runs:
                     driven=bool(request.calls) or agent.drive is not None,
                 )
             )
+            self._others(live)
             return await self._drive(live)
         finally:
             lock.release()
+
+    def _others(self, live: LiveRun) -> None:
+        """Tell the person where another run is under way in this folder: both may change the same files."""
+        others = [
+            s
+            for s in self.wiring.journal.under_way(live.wiring.workspace_key)
+            if s.session_id != live.session
+        ]
+        if others:
+            names = ", ".join(f"“{s.title}”" for s in others)
+            live.record(Notice(level="warning", text=f"Another run is under way in this folder: {names}."))
 
     async def _told(self, agent: Agent, request: RunRequest) -> tuple[str, Brief | None]:
         """What the agent reads in place of the request, and its brief; nothing for one that only talks."""

@@ -8,6 +8,8 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TypeAlias
 
+from pydantic import ValidationError
+
 from daiku.domain.base import long_id, new_id
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import (
@@ -34,6 +36,9 @@ BLOCK = 256
 INTENTS = frozenset({"tool_call", "approval_given", "input_given", "run_finished"})
 """Events that a power cut must not take away: what is about to be done (else a resumed run would do it again),
 the person's word, and the end."""
+
+UNDER_WAY = ("running", "waiting")
+"""How a session stands whose run is held by a process."""
 
 Redact = Callable[[str], str]
 Copies = Callable[[str, Sequence[Chunk]], Mapping[str, str]]
@@ -92,9 +97,17 @@ class Journal:
     def open_sessions(self) -> set[str]:
         """Those whose last run is not over, because it is under way, paused or was interrupted."""
         rows = self._db.execute(
-            "SELECT id FROM sessions WHERE status IN ('running', 'paused', 'interrupted')"
+            "SELECT id FROM sessions WHERE status IN ('running', 'waiting', 'paused', 'interrupted')"
         )
         return {row[0] for row in rows}
+
+    def under_way(self, workspace: str) -> list[Session]:
+        """The sessions of a folder in which a run is under way now, in any process."""
+        rows = self._db.execute(
+            f"{_SELECT} WHERE s.workspace = ? AND s.status IN ('running', 'waiting')", (workspace,)
+        )
+        sessions = [self._session(row) for row in rows.fetchall()]
+        return [session for session in sessions if session.status in UNDER_WAY]
 
     def rename_session(self, session: str, title: str) -> Session:
         self._db.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session))
@@ -197,7 +210,7 @@ class Journal:
             (f'"planId":"{plan}"',),
         )
         for session, run, data in rows:
-            event = decode_event("plan", data)
+            event = _event("plan", data)
             if isinstance(event, PlanChanged) and event.plan.plan_id == plan:
                 return session, run, event.plan
         raise _unknown("plan", plan)
@@ -239,7 +252,7 @@ class Journal:
 
     def _session(self, row: tuple[str, str, str, str, str | None, SessionStatus, int]) -> Session:
         session, title, created, updated, model, status, last = row
-        if status == "running" and SessionLock(self._locks / f"{session}.lock").free():
+        if status in UNDER_WAY and SessionLock(self._locks / f"{session}.lock").free():
             status = "interrupted"
         return Session(
             session_id=session,
@@ -367,7 +380,19 @@ def _row(c: Chunk) -> _Row:
 
 def _chunk(session: str, row: tuple[int, str, str, str | None, str, str, str]) -> Chunk:
     seq, time, run, parent, agent, type_, data = row
-    return Chunk(seq, time, session, run, agent, decode_event(type_, data), data, parent)
+    return Chunk(seq, time, session, run, agent, _event(type_, data), data, parent)
+
+
+def _event(type_: str, data: str) -> Event:
+    """The stored event. Raises DaikuError where it is none."""
+    try:
+        return decode_event(type_, data)
+    except (KeyError, ValidationError) as wrong:
+        message = (
+            "A record of this conversation cannot be read: it is damaged, or of another version of Daiku."
+        )
+        hint = "Bring back a copy of daiku.db, or delete the conversation; the others are not touched."
+        raise DaikuError(Failure(kind="internal", message=message, hint=hint)) from wrong
 
 
 def _ended_status(
@@ -376,7 +401,7 @@ def _ended_status(
     ends = [row for row in rows if row[6] in ("run_started", "run_finished") and row[4] is None]
     if not ends:
         return "idle"
-    last = decode_event(ends[-1][6], ends[-1][7])
+    last = _event(ends[-1][6], ends[-1][7])
     return last.status if isinstance(last, RunFinished) else "interrupted"
 
 
