@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from daiku.cli import keyboard
 from daiku.cli.main import main
 from daiku.runs import RunRequest
 from tests.cli.conftest import call
@@ -231,3 +232,12 @@ def test_a_real_process_ends_too(
     silent = command == "chat" and stdin in ("</dev/null", "<&-", "< <(:)")
     assert done.returncode == (0 if silent else 4), done.stderr.decode()
     assert not (workspace / "AGENTS.md").exists()
+
+
+@pytest.mark.parametrize("kind", ["devnull", "file", "empty pipe", "piped text"])
+def test_reading_keys_and_lines_waits_for_nothing_that_cannot_come(kind: str, tmp_path: Path) -> None:
+    async def typed() -> list[str | None]:
+        return [await keyboard.read_line(), await keyboard.read_key(), await keyboard.read_line()]
+
+    with standard_input(kind, tmp_path, b"one\n"), within(SECONDS):
+        assert asyncio.run(typed()) == (["one", "", None] if kind in ("file", "piped text") else [None, "", None])
