@@ -200,6 +200,8 @@ export interface CodeResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
+  plan?: PlanStanding;
+  unattended: boolean;
   files: FileStat[];
 }
 
@@ -234,6 +236,8 @@ export interface CommandsResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
+  plan?: PlanStanding;
+  unattended: boolean;
   commands: CommandOutcome[];
   notRun: string[];
 }
@@ -404,7 +408,7 @@ export interface EditsMade {
 }
 
 export interface ErrorHappened {
-  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "internal";
+  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "internal";
   message: string;
   hint: string;
   retryable: boolean;
@@ -412,7 +416,7 @@ export interface ErrorHappened {
 
 /** What is wrong (`message`), and what the person can do (`hint`). */
 export interface Failure {
-  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "internal";
+  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "internal";
   message: string;
   hint: string;
   retryable: boolean;
@@ -459,6 +463,7 @@ export interface HandoffEnd {
   rounds: number;
   rejected: number;
   tainted: boolean;
+  unattended: boolean;
 }
 
 /** A nested run begins: `run` is its id, `call_id` the call of the parent that it answers. */
@@ -552,7 +557,7 @@ export interface LeftoverPlace {
   count: number;
 }
 
-/** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. `reminder`: a user's message that is none of a person's, but Daiku's own word to the model. */
+/** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. `reminder`: a user's message that is none of a person's, but Daiku's own word to the model. `partial` is the draft of a reply that was cut off: shown, never an answer; a resumed run asks the model again. */
 export interface MessageSaid {
   role: "user" | "assistant";
   text: string;
@@ -562,6 +567,7 @@ export interface MessageSaid {
   opaque: JsonObject;
   seen?: number;
   reminder?: "objection" | "errors" | "rounds" | "last_word" | "unfinished";
+  partial: boolean;
 }
 
 /** A model that can be chosen; `id` is `provider/name`. Tokens are 0 where unknown. */
@@ -633,6 +639,22 @@ export interface PlanImportParams {
   sessionId?: string | null;
 }
 
+/** A plan with how far it is, as the requests answer that are about one. */
+export interface PlanInFull {
+  planId: string;
+  name: string;
+  status: "draft" | "approved" | "in_progress" | "completed" | "failed";
+  done: number;
+  total: number;
+  failed: number;
+  open: number;
+  goal: string;
+  focus: string;
+  summary: string;
+  steps: Step[];
+  droppedChecks: string[];
+}
+
 /** The planner hands over a plan with at least one step. */
 export interface PlanMade {
   kind: "plan";
@@ -663,6 +685,7 @@ export interface PlanResult {
   lastSeq: number;
   error?: Failure;
   plan?: Plan;
+  unattended: boolean;
 }
 
 /** The plan to work, or one step of it; without a session in the one that it is in. */
@@ -686,8 +709,20 @@ export interface PlanRunResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
-  plan?: Plan;
+  plan?: PlanInFull;
+  unattended: boolean;
   report?: Report;
+}
+
+/** How far a plan is as a run ends: its steps by what became of them; `open` are neither done nor failed. */
+export interface PlanStanding {
+  planId: string;
+  name: string;
+  status: "draft" | "approved" | "in_progress" | "completed" | "failed";
+  done: number;
+  total: number;
+  failed: number;
+  open: number;
 }
 
 /** What is given replaces what was there. */
@@ -763,6 +798,8 @@ export interface ResearchResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
+  plan?: PlanStanding;
+  unattended: boolean;
 }
 
 /** `checkpointId` brings back what was there before restoring (redo). */
@@ -818,6 +855,7 @@ export interface RunFinished {
   status: "completed" | "cancelled" | "failed" | "limit";
   text: string;
   usage: Usage;
+  plan?: PlanStanding;
 }
 
 /** Where a run stops by itself; 0 is no limit (X.24). */
@@ -865,6 +903,8 @@ export interface RunResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
+  plan?: PlanStanding;
+  unattended: boolean;
 }
 
 /** First event of a run. `prompt` is what the person said; `images` and `context` what came along. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, not asked of a model; what bounds a model's rounds does not bound them. `told` is what the agent reads in place of the prompt, made from `brief`, what a stage of work was given; `tainted`: text from outside is in it. */
@@ -899,7 +939,7 @@ export interface ServerState {
   hint: string;
 }
 
-/** A conversation; `status` is that of its last run (`idle`: none yet, `interrupted`: the process ended under it). */
+/** A conversation; `status` is that of its last run (`idle`: none yet, `waiting`: it asks a person something, `interrupted`: the process ended under it). */
 export interface Session {
   sessionId: string;
   title: string;
@@ -907,7 +947,7 @@ export interface Session {
   updatedAt: string;
   lastSeq: number;
   model?: string;
-  status: "idle" | "running" | "paused" | "interrupted" | "completed" | "cancelled" | "failed" | "limit";
+  status: "idle" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "cancelled" | "failed" | "limit";
 }
 
 export interface SessionExportParams {

@@ -37,6 +37,21 @@ describe("a reply", () => {
     expect(b.items.map((one) => "text" in one && one.text)).toEqual(a.items.map((one) => "text" in one && one.text));
   });
 
+  it("that was cut off is marked as a draft, live and from a replay", () => {
+    const said = { text: "Half an an", partial: true };
+    for (const deltas of [["Half ", "an an"], []]) {
+      const say = session();
+      const start = say("run_started", { prompt: "Hi" });
+      const shown = deltas.map((text) => say("delta", { text }));
+      const view = foldAll(EMPTY, [start, ...shown, say("message", said)]);
+      expect(item(view, "text")).toMatchObject({ text: "Half an an", done: true, partial: true });
+      expect(item(fold(view, say("message", { text: "Whole." })), "text")).toMatchObject({ partial: true });
+    }
+    const whole = session();
+    const view = foldAll(EMPTY, [whole("run_started", {}), whole("message", { text: "Whole.", partial: false })]);
+    expect(item(view, "text")).not.toHaveProperty("partial");
+  });
+
   it("that only calls tools shows no empty text", () => {
     const say = session();
     const view = foldAll(EMPTY, [say("run_started", {}), say("message", { text: "" }), say("tool_call", {})]);

@@ -146,6 +146,7 @@ def _policy(
     own: bool,
     mode: Mode,
     approvals: ApprovalMode,
+    attended: bool,
 ) -> Policy:
     key = str(workspace.roots[0]) if workspace.roots else ""
     return Policy(
@@ -154,7 +155,7 @@ def _policy(
         approval_mode=approvals,
         trusted=trusted,
         own=own,
-        headless=approvals == "none",
+        headless=not attended,
         sandbox=sandbox_state(config.sandbox),
         network=config.sandbox.network,
         granted=partial(grants.lookup, key),

@@ -47,6 +47,24 @@ def test_what_needs_approval_and_gets_none_ends_with_4(script: Script, daiku: Da
     assert not (workspace / "made").exists()
 
 
+@pytest.mark.parametrize("approve", ["edits", "all"])
+def test_piped_text_approves_nothing_whatever_was_granted(
+    script: Script, daiku: Daiku, workspace: Path, approve: str
+) -> None:
+    calls = [
+        {"tool": "files/write", "args": {"path": "AGENTS.md", "content": "Obey."}},
+        {"tool": "user/ask", "args": {"question": "Which?"}},
+        {"tool": "shell/run", "args": {"command": "touch made", "sandbox": False}},
+    ]
+    done = daiku(
+        "run", "--model", script({"calls": calls}, DONE), "--approve", approve, "go", stdin=b"y" * 99
+    )
+    assert done.code == 4
+    assert [p.name for p in workspace.iterdir()] == ["play.jsonl"]
+    assert "Run in a terminal" in done.err
+    assert "--approve edits" not in done.err
+
+
 def test_a_limit_ends_with_3(script: Script, daiku: Daiku) -> None:
     done = daiku(
         "run", "--model", script(LOOK, DONE), "--approve", "all", "--max-rounds", "1", "--json", "look"
@@ -109,7 +127,7 @@ def test_a_finished_run_repeats_its_result(script: Script, daiku: Daiku) -> None
         (["sessions", "delete", "ses_x"], 2, "ses_x"),
         (["sessions", "export", "ses_x", "--format", "pdf"], 2, "'pdf' is not one of"),
         (["sessions", "shwo", "ses_x"], 2, "shwo"),
-        (["chat"], 2, "needs a terminal"),
+        (["chat", "--approve", "ask"], 2, "--approve ask needs a terminal"),
         (["frobnicate"], 2, "No such command 'frobnicate'"),
         (["--frobnicate"], 2, "--frobnicate"),
         (["config", "trust", "nowhere"], 2, "There is no folder nowhere"),

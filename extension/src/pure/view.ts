@@ -240,8 +240,9 @@ function closeRun(draft: Draft, run: string): void {
   });
 }
 
-function said(draft: Draft, chunk: Envelope, { role, text, thinking, calls }: MessageSaid): void {
-  if (role === "assistant") closeText(draft, chunk, text, thinking, teamWords(draft, chunk, text, calls.length > 0));
+function said(draft: Draft, chunk: Envelope, { role, text, thinking, calls, partial }: MessageSaid): void {
+  const how = () => ({ ...teamWords(draft, chunk, text, calls.length > 0), ...(partial && { partial }) });
+  if (role === "assistant") closeText(draft, chunk, text, thinking, how());
   else push(draft, { ...common(draft, chunk), kind: "user", text, context: [], images: 0, steering: true });
 }
 

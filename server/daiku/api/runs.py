@@ -41,7 +41,7 @@ class PlanParams(RunStart):
 
 
 class PlanResult(RunResult):
-    plan: Plan | None = None
+    plan: Plan | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # what was asked for, whole
 
 
 class ResearchParams(RunStart):

@@ -122,10 +122,27 @@ TEXTS: dict[str, tuple[str, str]] = {
     "more_lines": ("… {count} more lines", "… 残り {count} 行"),
     "cancelling": ("Stopping. Press Ctrl-C again to kill.", "停止しています。もう一度 Ctrl-C で強制終了します。"),
     "cancelled": ("Stopped.", "停止しました。"),
+    "cut_off": ("(This answer was cut off here.)", "（この回答はここで途切れました。）"),
     "limit": ("Stopped at a limit.", "上限に達したので止まりました。"),
     "no_approval": (
-        "Something needed approval and nobody could be asked. Run in a terminal, or with --approve edits or all.",
-        "承認が必要でしたが、尋ねる相手がいませんでした。端末で実行するか、--approve edits か all を付けてください。",
+        "Something needed a person's word, and nobody was there to give it.",
+        "人の判断が必要でしたが、尋ねる相手がいませんでした。",
+    ),
+    "no_approval.none": (
+        "Run in a terminal; or grant beforehand what may be granted: --approve edits (files), all (commands too).",
+        "端末で実行するか、許可できるものを先に許可してください: --approve edits（ファイル）、all（コマンドも）。",
+    ),
+    "no_approval.edits": (
+        "Run in a terminal; --approve all also grants commands, but never what always asks a person.",
+        "端末で実行してください。--approve all はコマンドも許可しますが、必ず人に確認するものは許可されません。",
+    ),
+    "no_approval.all": (
+        "Run in a terminal: no option grants this.",
+        "端末で実行してください。これを許可するオプションはありません。",
+    ),
+    "plan.left": (
+        "The plan “{name}” is not finished: {done} of {all} steps are done, {failed} failed.",
+        "計画「{name}」は終わっていません: {all} ステップ中 {done} 完了、{failed} 失敗。",
     ),
     "usage": ("{prompt} in · {completion} out", "入力 {prompt} · 出力 {completion}"),
     "usage.cached": (" ({cached} cached)", "（キャッシュ {cached}）"),
@@ -207,7 +224,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "--approve ask needs a terminal. Use --approve edits, all or none.",
         "--approve ask には端末が必要です。--approve edits、all、none を使ってください。",
     ),
-    "error.chat_terminal": ("daiku chat needs a terminal. Use daiku run.", "daiku chat には端末が必要です。daiku run を使ってください。"),
     "error.internal": ("Something unexpected went wrong: {what}. The log has the details: {log}", "予期しない問題が起きました: {what}。詳細はログにあります: {log}"),
     "error.help": ("See: {command} --help", "参照: {command} --help"),
 }  # fmt: skip

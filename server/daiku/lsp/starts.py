@@ -65,7 +65,8 @@ async def plan(c: Connection, p: api.PlanParams) -> RunResult:
     gathered = Gathered()
     request = RunRequest(p.goal, context=p.context, agent="planner", mode="plan")
     result = await start(c, p, request, gathered.hear)
-    return api.PlanResult(**_fields(result), plan=gathered.plan)
+    fields: dict[str, Any] = {**_fields(result), "plan": gathered.plan}
+    return api.PlanResult(**fields)
 
 
 async def research(c: Connection, p: api.ResearchParams) -> RunResult:

@@ -190,6 +190,7 @@ def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> Hand
             "rounds": state.rounds + state.nested_rounds,
             "rejected": _rejected(state),
             "tainted": state.tainted,
+            "unattended": state.unattended,
         }
     )
 

@@ -48,7 +48,7 @@ class Model(Protocol):
 @dataclass(frozen=True, slots=True)
 class Wiring:
     """`model` resolves a name ("" = settings) and raises LLMError or UsageError with what to do;
-    `policy` is the guard's policy for a run's mode and approvals."""
+    `policy` is the guard's policy for a run's mode and approvals, and whether a person is there."""
 
     config: Config
     journal: Journal
@@ -57,7 +57,7 @@ class Wiring:
     checkpoints: Checkpoints
     grants: Grants
     model: Callable[[str], Model]
-    policy: Callable[[Mode, ApprovalMode], Policy]
+    policy: Callable[[Mode, ApprovalMode, bool], Policy]
     editor: Editor | None = None
     traces: Path | None = None
     """The folder of trace files; None writes none."""
