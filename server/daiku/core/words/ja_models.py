@@ -163,6 +163,7 @@ MODELS: tuple[tuple[str, str], ...] = (
     ("same text", "同じ文"),
     ("undone edits", "編集の打ち消し"),
     ("{tool} was called {count} times in a row with the same arguments and the same result.", "{tool} が同じ引数で {count} 回続けて呼ばれ、結果も同じでした。"),
+    ("{tool} gave the same result again and again, whatever its arguments were.", "{tool} は引数を変えても同じ結果を返し続けました。"),
     ("{tool} was called {count} times in a row with the same arguments and failed the same way.", "{tool} が同じ引数で {count} 回続けて呼ばれ、同じように失敗しました。"),
     ("The calls {tools} came round {count} times with the same results.", "呼び出し {tools} が同じ結果で {count} 回繰り返されました。"),
     ("{what} was said {count} times, and nothing new was found out in between.", "{what} が {count} 回言われ、その間に新しいことは分かりませんでした。"),
