@@ -241,3 +241,123 @@ def test_a_diff_says_what_git_would_say() -> None:
     intents = parse_patch(patch_diff(patch))
     assert not isinstance(intents, Refusal)
     assert paths_of(intents) == ("a", "n", "o", "p")
+
+
+BLOCK = "a.py\n<<<<<<< SEARCH\n{}=======\n{}>>>>>>> REPLACE\n"
+UPDATE = "*** Begin Patch\n*** Update File: a.py\n{}*** End Patch\n"
+DIFF = "--- a/a.py\n+++ b/a.py\n{}"
+
+
+@pytest.mark.parametrize(
+    ("text", "search", "replace"),
+    [
+        ("OPENAI_API_KEY=abc\n", "API_KEY=abc\n", "API_KEY=x\n"),
+        ("max = 1\n", "x = 1\n", "x = 2\n"),
+        ("maxwidth = 6\n", "width = 6\n", "width = 7\n"),
+        ("one two three four\n", "two three four\n", "x\n"),
+        ("one two three four\n", "one two three\n", "x\n"),
+        ("f(a, b, c, d)\n", "a,  b, c, d\n", "x\n"),
+        ("aaa bbb\nccc\n", "bbb\nccc\n", "x\n"),
+    ],
+)
+def test_a_block_names_whole_lines_and_a_part_of_one_is_refused(text: str, search: str, replace: str) -> None:
+    assert "not in the file" in refuse(BLOCK.format(search, replace), a_py=text)
+    assert "not in the file" in refuse(
+        UPDATE.format(f"@@\n-{search}+x\n".replace("\nccc", "\n-ccc")), a_py=text
+    )
+
+
+def test_a_block_finds_its_line_where_other_lines_hold_it() -> None:
+    assert apply(BLOCK.format("x = 1\n", "x = 2\n"), a_py="max = 1\nx = 1\n") == {"a.py": "max = 1\nx = 2\n"}
+
+
+def test_a_block_of_one_line_without_its_indentation_gives_it_to_every_line() -> None:
+    text = BLOCK.format("foo()\n", "bar()\nbaz()\n")
+    assert apply(text, a_py="- a\n    foo()\n") == {"a.py": "- a\n    bar()\n    baz()\n"}
+
+
+def test_a_block_without_indentation_that_could_be_two_lines_is_refused() -> None:
+    assert "2 places" in refuse(BLOCK.format("}\n", "};\n"), a_py="f {\n  g {\n  }\n}\n")
+
+
+@pytest.mark.parametrize("head", [UPDATE, DIFF])
+def test_context_whose_leading_blank_was_forgotten_is_read_as_it_fits_best(head: str) -> None:
+    body = "    a();\n    b();\n    c();\n"
+    new = "    a();\n    x();\n    b();\n    c();\n"
+    mark = "@@\n" if head is UPDATE else "@@ -1,3 +1,4 @@\n"
+    for a, b, c in (("", "", ""), (" ", "", " "), ("", " ", ""), (" ", " ", " ")):
+        hunk = f"{mark}{a}    a();\n+    x();\n{b}    b();\n{c}    c();\n"
+        assert apply(head.format(hunk), a_py=body) == {"a.py": new}
+
+
+def test_an_anchor_binds() -> None:
+    body = "class First:\n    def f(self):\n        return 0\n\nclass Second:\n    x = 1\n"
+    hunk = "@@ class {}:\n-        return 0\n+        return 1\n"
+    assert "class Second" in refuse(UPDATE.format(hunk.format("Second")), a_py=body)
+    assert apply(UPDATE.format(hunk.format("First")), a_py=body) == {"a.py": body.replace("0", "1")}
+
+
+def test_an_anchor_that_stands_nowhere_is_passed_over_where_the_lines_are_unique() -> None:
+    hunk = "@@ def gone():\n-    return 0\n+    return 1\n"
+    assert apply(UPDATE.format(hunk), a_py="def f():\n    return 0\n") == {"a.py": "def f():\n    return 1\n"}
+    twice = "def f():\n    return 0\ndef g():\n    return 0\n"
+    assert "not in the file" in refuse(UPDATE.format(hunk), a_py=twice)
+
+
+def test_of_anchors_that_stand_twice_the_one_counts_whose_block_has_the_lines() -> None:
+    body = "class A:\n    def f(self):\n        return 0\nclass B:\n    def f(self):\n        return 5\n"
+    hunk = "@@ def f(self):\n-        return 5\n+        return 6\n"
+    assert apply(UPDATE.format(hunk), a_py=body) == {"a.py": body.replace("5", "6")}
+
+
+def test_a_line_that_a_hunk_leaves_out_between_old_lines_is_kept() -> None:
+    body = "".join(f"line {n}\n" for n in range(9))
+    hunk = "@@\n line 2\n line 4\n-line 5\n+five\n"
+    assert apply(UPDATE.format(hunk), a_py=body) == {"a.py": body.replace("line 5", "five")}
+    beside = "@@\n line 2\n+new\n line 4\n"
+    assert "not in the file" in refuse(UPDATE.format(beside), a_py=body)
+
+
+def test_added_lines_of_a_hunk_that_lost_its_indentation_have_it_or_are_refused() -> None:
+    body = "def f():\n    a = 1\n    b = 2\n\n\ndef g():\n    c = 3\n"
+    hunk = "@@\n def f():\n a = 1\n+x = 1\n b = 2\n"
+    assert apply(UPDATE.format(hunk), a_py=body) == {"a.py": body.replace("    b", "    x = 1\n    b")}
+    doubt = "@@\n a = 1\n b = 2\n+x = 1\n \n"
+    assert "indentation" in refuse(UPDATE.format(doubt), a_py=body)
+
+
+def test_a_hunk_that_names_blank_lines_only_is_refused() -> None:
+    assert "blank lines only" in refuse(UPDATE.format("@@\n+x\n \n"), a_py="a\n\nb\n")
+
+
+def test_a_hunk_that_begins_with_added_lines_near_the_top_is_in_doubt() -> None:
+    assert "top of the file" in refuse(UPDATE.format("@@\n+x\n b\n"), a_py="a\nb\nc\n")
+    assert apply(UPDATE.format("@@\n+x\n a\n"), a_py="a\nb\nc\n") == {"a.py": "x\na\nb\nc\n"}
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "right"), [(0, 0, True), (2, 2, True), (2, 0, False), (2, 3, False)]
+)
+def test_the_line_number_of_an_insertion_is_moved_as_the_hunks_around_it_or_refused(
+    above: int, below: int, right: bool
+) -> None:
+    lines = [f"line {n}" for n in range(1, 13)]
+    old = [
+        *(f"top {n}" for n in range(above)),
+        *lines[:6],
+        *(f"mid {n}" for n in range(below - above)),
+        *lines[6:],
+    ]
+    if below < above:
+        old = [*(f"top {n}" for n in range(above)), *lines[:4], *lines[4 + above - below :]]
+    text = "@@ -2 +2 @@\n-line 2\n+two\n@@ -4,0 +5 @@\n+new\n@@ -11 +12 @@\n-line 11\n+eleven\n"
+    body = "\n".join(old) + "\n"
+    if not right:
+        assert "line number" in refuse(DIFF.format(text), a_py=body)
+        return
+    wanted = (
+        body.replace("line 2\n", "two\n")
+        .replace("line 4\n", "line 4\nnew\n")
+        .replace("line 11\n", "eleven\n")
+    )
+    assert apply(DIFF.format(text), a_py=body) == {"a.py": wanted}

@@ -151,8 +151,30 @@ async def test_writing_makes_folders_and_keeps_crlf_and_bom(bench: Bench) -> Non
     assert (await bench.call("files/write", path="w.txt", content="one\n2\n")).ok
     assert bench.contents()["w.txt"] == b"\xef\xbb\xbfone\r\n2\r\n"
     again = await bench.call("files/write", path="w.txt", content="one\n2\n")
-    assert not again.ok
-    assert "nothing was written" in again.text
+    assert again.ok
+    assert "already as wanted" in again.text
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("files/write", {"path": "a.txt", "content": "one\ntwo\n"}),
+        ("files/edit", {"path": "a.txt", "edits": [{"search": "one", "replace": "one"}]}),
+        ("files/patch", {"patch": "a.txt\n<<<<<<< SEARCH\none\n=======\none\n>>>>>>> REPLACE\n"}),
+        ("files/patch", {"patch": "File: `a.txt`:\n```\none\ntwo\n```\n"}),
+    ],
+)
+async def test_what_is_already_as_wanted_is_a_success_that_changes_nothing(
+    bench: Bench, tool: str, args: dict[str, JsonValue]
+) -> None:
+    bench.write("a.txt", "one\ntwo\n")
+    result = await bench.call(tool, **args)
+    assert result.ok, result.text
+    assert "already as wanted" in result.text
+    assert not bench.events
+    assert isinstance(await bench.preview(tool, **args), ToolResult), "nobody is asked about it"
+    absent = await bench.call("files/edit", path="a.txt", edits=[{"search": "x", "replace": "x"}])
+    assert not absent.ok
 
 
 async def test_moving_and_deleting_also_work_on_binary_files(bench: Bench) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from daiku.core.hunks import Hunk, HunkLine
+from daiku.core.hunk import Hunk, HunkLine
 from daiku.core.refusal import Refusal
 
 _FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: *(.+?)\s*")

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from daiku.core.applypatch import FileOp, is_apply_patch, parse_apply_patch
 from daiku.core.blocks import Block, has_blocks, parse_blocks
-from daiku.core.edits import apply_edits
+from daiku.core.edits import apply_block
 from daiku.core.fileblocks import parse_file_blocks
-from daiku.core.hunks import Hunk, apply_hunks
-from daiku.core.refusal import Refusal
+from daiku.core.hunk import Hunk
+from daiku.core.hunks import apply_hunks
+from daiku.core.refusal import AS_WANTED, Refusal
 from daiku.core.udiff import FileDiff, is_udiff, parse_udiff
 from daiku.domain.patches import FileChange, Patch, SearchReplace
 
@@ -82,7 +83,7 @@ def build_patch(intents: Sequence[Intent], files: Mapping[str, str | None]) -> P
             return refusal
     changes = [change for path in now if (change := _change(path, files, now, moved)) is not None]
     if not changes:
-        return Refusal("The patch changes nothing: the files are already as they should become.")
+        return Refusal(AS_WANTED, as_wanted=True)
     return Patch(files=tuple(changes))
 
 
@@ -118,14 +119,12 @@ def _carry_out(intent: Intent, now: dict[str, str | None], moved: dict[str, str]
 def _edited(text: str | None, edit: SearchReplace) -> str | Refusal:
     if text is None:
         return Refusal("there is no such file.") if edit.search else edit.replace
-    if text and not edit.search:
-        return Refusal("the SEARCH part is empty but the file is not: say which lines are to be replaced.")
-    return apply_edits(text, (edit,))
+    return apply_block(text, edit.search, edit.replace)
 
 
 def _store(path: str, result: str | Refusal, now: dict[str, str | None]) -> Refusal | None:
     if isinstance(result, Refusal):
-        return result.within(path)
+        return None if result.as_wanted else result.within(path)
     now[path] = result
     return None
 

@@ -19,7 +19,7 @@ from daiku.core.editplace import inside
 from daiku.core.edits import apply_edits
 from daiku.core.notebooks import shown
 from daiku.core.patch import WholeFile, build_patch, parse_patch, paths_of
-from daiku.core.refusal import SHOWS_LINES, Refusal
+from daiku.core.refusal import AS_WANTED, SHOWS_LINES, Refusal
 from daiku.domain.errors import DaikuError, StaleVersionError
 from daiku.domain.events import Checkpointed, Edited, Notice
 from daiku.domain.patches import FileChange, FileStat, Patch, SearchReplace
@@ -95,7 +95,7 @@ async def _write(seen: Seen, args: WriteArgs, context: ToolContext) -> Patch | R
     if "\r\n" in old and "\r" not in new and old.count("\n") == old.count("\r\n"):
         new = new.replace("\n", "\r\n")
     if new == old:
-        return Refusal(f"{name} has this text already: nothing was written.")
+        return Refusal(f"{name}: {AS_WANTED}", as_wanted=True)
     if objection := seen.objection(context.session, context.workspace.locate(args.path), name, old, new):
         return objection
     return Patch(files=(FileChange(path=name, kind="edit", old=old, new=new),))
@@ -179,7 +179,7 @@ async def carry_out(
         try:
             patch = await _offer(build, context, desk.offered)
             if isinstance(patch, Refusal):
-                return _refused(patch)
+                return _nothing_done(patch)
             if context.place is not None and not inside(patch, context.place):
                 return failed(ELSEWHERE)
             if context.wanted is None:
@@ -195,7 +195,10 @@ async def carry_out(
     return failed(f"{stale} It changed each of {TRIES} times: read it again, then edit.")
 
 
-def _refused(refusal: Refusal) -> ToolResult:
+def _nothing_done(refusal: Refusal) -> ToolResult:
+    """That nothing was changed: a success where the files are as wanted already. There is no checkpoint."""
+    if refusal.as_wanted:
+        return ToolResult(ok=True, text=refusal.text)
     return ToolResult(ok=False, text=refusal.text, data={SHOWS_LINES: True} if refusal.shows_lines else None)
 
 
@@ -288,7 +291,7 @@ def _changing(name: str, args: type[Args], label: str, build: Build, desk: Desk)
     async def preview(values: Any, context: ToolContext) -> Preview | ToolResult:
         patch = await _offer(lambda: build(values, context), context, desk.offered)
         if isinstance(patch, Refusal):
-            return failed(patch.text)
+            return _nothing_done(patch)
         diff = await asyncio.to_thread(lambda: patch_diff(Patch(files=tuple(map(shown, patch.files)))))
         return Preview(text=diff, remember="edits of files in this workspace", patch=patch)
 
