@@ -231,3 +231,8 @@ def test_a_search_whose_first_line_alone_lost_its_indentation_is_found() -> None
     assert edit(text, "def f(self):\n        return 1", "def g(self):\n        return 2") == (
         "class A:\n    def g(self):\n        return 2\n"
     )
+
+
+def test_other_words_at_the_end_of_a_line_make_it_another_line() -> None:
+    assert edit("f( a, b) + 1\n", "f(a, b)", "g(a, b)") == "g( a, b) + 1\n"
+    assert "not in the file" in refused(edit("f( a, b) + 1\n", "f(a, b)\n", "g(a, b)\n"))

@@ -21,7 +21,8 @@ def edit_lines(text: str, search: str, replace: str, *, within_lines: bool = Fal
 
     They may differ in blanks at line ends, indentation (the same in all lines, or lost in the first only),
     look-alike punctuation, blanks between words, blank lines at the edges, and line numbers copied from a
-    listing. The same words in another layout count too; with `within_lines` also in a part of a line.
+    listing. The same words in another layout count too; with `within_lines` also in a part of a line, to whose end they
+    go where the search has a line end.
     """
     wanted, new = split(search), split(replace)
     if not search.endswith("\n") and not replace:
@@ -38,7 +39,9 @@ def edit_lines(text: str, search: str, replace: str, *, within_lines: bool = Fal
         return stripped
     tokens = find_tokens(text, search)
     if not within_lines:
-        tokens = [place for place in tokens if _whole_lines(text, *place)]
+        tokens = [place for place in tokens if _begins_line(text, place[0])]
+    if not within_lines or search.endswith("\n"):
+        tokens = [place for place in tokens if _ends_line(text, place[1])]
     if len(tokens) > 1:
         return ambiguous(text, [start for start, _ in tokens])
     if tokens and (laid_out := _other_layout(text, search, replace, *tokens[0])) is not None:
@@ -108,10 +111,13 @@ def _first_indent_lost(text: str, wanted: Sequence[str], new: Sequence[str]) -> 
     return _put(text, old, lines, spans[0]) if spans else None
 
 
-def _whole_lines(text: str, start: int, end: int) -> bool:
+def _begins_line(text: str, start: int) -> bool:
+    return not text[line_start(text, start) : start].strip()
+
+
+def _ends_line(text: str, end: int) -> bool:
     newline = text.find("\n", end)
-    rest = text[end : len(text) if newline < 0 else newline]
-    return not text[line_start(text, start) : start].strip() and not rest.strip()
+    return not text[end : len(text) if newline < 0 else newline].strip()
 
 
 def _other_layout(text: str, search: str, replace: str, start: int, end: int) -> str | None:

@@ -198,7 +198,7 @@ async def carry_out(
 def _nothing_done(refusal: Refusal) -> ToolResult:
     """That nothing was changed: a success where the files are as wanted already. There is no checkpoint."""
     if refusal.as_wanted:
-        return ToolResult(ok=True, text=refusal.text)
+        return ToolResult(ok=True, text=refusal.text, data={"files": []})
     return ToolResult(ok=False, text=refusal.text, data={SHOWS_LINES: True} if refusal.shows_lines else None)
 
 
