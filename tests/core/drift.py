@@ -154,9 +154,10 @@ def _patch_case(text: str, random: Random) -> Case | None:
         return None
     hunks = [_hunk(lines, new, group, random) for group in _groups(lines, new, random.choice((1, 2, 3)))]
     name = random.choice(tuple(_PATCH_DRIFTS))
-    body = "".join(
-        f"{line}\n" for hunk in hunks for line in (hunk[0], *_PATCH_DRIFTS[name](hunk[1:], random))
-    )
+    drifted = [[hunk[0], *_PATCH_DRIFTS[name](hunk[1:], random)] for hunk in hunks]
+    if len(drifted) == 1 and all(line.startswith("+") for line in drifted[0][1:]):
+        return None  # nothing but added lines means the end of the file
+    body = "".join(f"{line}\n" for hunk in drifted for line in hunk)
     edit = f"*** Begin Patch\n*** Update File: {FILE}\n{body}*** End Patch\n"
     end = "\n" if text.endswith("\n") else ""
     return Case(name.rstrip("2"), "\n".join(lines) + end, edit, "\n".join(new) + end)

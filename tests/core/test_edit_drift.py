@@ -24,7 +24,7 @@ def texts() -> list[str]:
 
 
 @pytest.mark.parametrize(("cases", "count"), [(search_cases, SEARCHES), (patch_cases, PATCHES)])
-@pytest.mark.parametrize("seed", [7, 8])
+@pytest.mark.parametrize("seed", [7, pytest.param(8, marks=pytest.mark.slow)])
 def test_drifted_edits_are_right_or_refused(cases: Cases, count: int, seed: int, texts: list[str]) -> None:
     known = (case for case in cases(texts, Random(seed)) if case.wanted is not None)
     counted, wrong = Counter[str](), list[str]()

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daiku.core.match import Level, Span, find_lines, line_start
 
+_DEFINES = re.compile(
+    r"^[ \t]*(?:(?:export|default|async|public|private|protected|static|pub|abstract|final|override)\s+)*"
+    r"(?:def|class|function|func|fn|interface|struct|impl|enum|type|trait|module|namespace|const \w+ =)\b",
+    re.MULTILINE,
+)
 _MOST = 200
 """Places of one anchor beyond which it says nothing."""
 
@@ -23,6 +29,13 @@ class Scope:
     def holds(self, span: Span) -> bool:
         """Whether the span stands in the block, or holds the anchor's own line."""
         return self.start <= span.start < self.end or span.start <= self.start < span.end
+
+    def reaches(self, text: str, span: Span) -> bool:
+        """Whether the span stands in the block, or below it where nothing else is defined in between: the anchor
+        is the nearest line to name for it too."""
+        return self.holds(span) or (
+            self.end <= span.start and not _DEFINES.search(text, self.below, span.start)
+        )
 
 
 def scopes(text: str, anchors: Sequence[str]) -> list[Scope] | None:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from daiku.core.hunk import Place
-from daiku.core.hunks import hunk_of
+from daiku.core.elisions import fill
+from daiku.core.hunk import Place, hunk_of
 from daiku.core.indents import indent_of
+from daiku.core.leftout import may_leave_out
 from daiku.core.lines import edit_lines, split
 from daiku.core.match import Level, Span, line_start
 from daiku.core.putting import line_end_at, put
@@ -22,29 +23,34 @@ _DEFINITION = re.compile(
 )
 
 
-def apply_edits(text: str, edits: Sequence[SearchReplace]) -> str | Refusal:
+def apply_edits(
+    text: str, edits: Sequence[SearchReplace], *, path: str = "", insisted: bool = False
+) -> str | Refusal:
     """`text` after all `edits`, one after the other, or why one of them cannot be done (then none is).
 
     A search is literal and must stand in exactly one place; an empty one stands before the first line. Line ends of the file are kept. A search that is
     one whole line without its indentation gives its indentation to every line of the replacement; a search
     that stands nowhere is looked for as whole lines (`edit_lines`), and in another layout of the same words.
+    For `path` and `insisted` see `elisions.fill`.
     """
     if not edits:
         return Refusal("There are no edits.")
     new = text
     for number, edit in enumerate(edits, 1):
-        changed = _apply(new, edit)
+        changed = _apply(new, edit, path, insisted=insisted)
         if isinstance(changed, Refusal):
             return changed if len(edits) == 1 else changed.within(f"Edit {number} of {len(edits)}")
         new = changed
     return _outcome(text, new)
 
 
-def apply_block(text: str, search: str, replace: str) -> str | Refusal:
+def apply_block(
+    text: str, search: str, replace: str, *, path: str = "", insisted: bool = False
+) -> str | Refusal:
     """`text` with the lines `replace` for the whole lines `search`, or why that cannot be done."""
     if not search.strip() and text.strip():
         return Refusal("the SEARCH part is empty but the file is not: say which lines are to be replaced.")
-    new = edit_lines(text, search, replace) if search else replace
+    new = edit_lines(text, search, replace, path=path, insisted=insisted) if search else replace
     return new if isinstance(new, Refusal) else _outcome(text, new)
 
 
@@ -60,7 +66,7 @@ def _blank(text: str) -> bool:
     return not text or text.isspace()
 
 
-def _apply(text: str, edit: SearchReplace) -> str | Refusal:
+def _apply(text: str, edit: SearchReplace, path: str, *, insisted: bool) -> str | Refusal:
     search, replace = edit.search, edit.replace
     if not search:
         if _blank(text) or replace.endswith("\n"):
@@ -72,6 +78,13 @@ def _apply(text: str, edit: SearchReplace) -> str | Refusal:
     if search == replace and search in text:
         return text
     at = text.find(search)
+    if at >= 0 and may_leave_out(replace):
+        filled = fill(split(replace), split(search), path=path, insisted=insisted)
+        if isinstance(filled, Refusal):
+            return filled
+        if filled != split(replace):
+            replace = "\n".join(filled) + ("\n" if replace.endswith("\n") else "")
+            edit = edit.model_copy(update={"replace": replace})
     if at >= 0:
         return _exact(text, edit, search, at)
     for variant in _line_end_variants(text, search):
@@ -82,7 +95,7 @@ def _apply(text: str, edit: SearchReplace) -> str | Refusal:
         if not text[line_start(text, at) : at].strip():
             new = _for_place(text, search[:-1], replace.removesuffix("\n"), at)
             return new if isinstance(new, Refusal) else text[: new.start] + new.new
-    return edit_lines(text, search, replace, within_lines=True)
+    return edit_lines(text, search, replace, within_lines=True, path=path, insisted=insisted)
 
 
 def _line_end_variants(text: str, search: str) -> list[str]:

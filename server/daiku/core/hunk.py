@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Literal
+
+from daiku.core.match import Level
 
 Tag = Literal[" ", "-", "+"]
 
@@ -33,6 +37,8 @@ class Hunk:
     exact_insert: bool = False
     """A hunk without old lines that has a line number (`@@ -7,0 +8,2 @@`)."""
     after: bool = False
+    placed: bool = True
+    """Whether it says itself that it stands at the end; otherwise that is only where lines without a place go."""
     block: bool = False
     """Old and new lines are two whole texts: indentation that was lost is lost in all of their lines."""
 
@@ -54,3 +60,19 @@ class Place:
     start: int
     end: int
     new: str
+
+
+def hunk_of(search: Sequence[str], replace: Sequence[str], levels: Sequence[Level]) -> Hunk:
+    """Search and replacement lines as a hunk: the lines they share are kept as the file has them. Blanks at the
+    end of a line are a change only where the search has those of the file."""
+    lines: list[HunkLine] = []
+    bare = [[line.rstrip() for line in side] for side in (search, replace)]
+    for op, i, j, k, m in SequenceMatcher(None, *bare, autojunk=False).get_opcodes():
+        if op == "equal":
+            for old, new, level in zip(search[i:j], replace[k:m], levels[i:j], strict=True):
+                same = old == new or level > Level.exact
+                lines += [HunkLine(" ", old)] if same else [HunkLine("-", old), HunkLine("+", new)]
+            continue
+        lines += (HunkLine("-", line) for line in search[i:j])
+        lines += (HunkLine("+", line) for line in replace[k:m])
+    return Hunk(tuple(lines), block=True)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 
-from daiku.core.hunk import Hunk, HunkLine, Place
+from daiku.core.hunk import Hunk, Place
+from daiku.core.hunkelisions import without_elisions
 from daiku.core.locating import Found, locate, locate_insertion
-from daiku.core.match import Level
 from daiku.core.putting import join, line_end_at, put, splice_all
 from daiku.core.refusal import Refusal, ambiguous, line_number
 
 
-def apply_hunks(text: str, hunks: Sequence[Hunk]) -> str | Refusal:
-    """`text` with every hunk put in, or why one of them cannot be. All are located in the old text."""
-    changing = [hunk for hunk in hunks if hunk.changes]
+def apply_hunks(text: str, hunks: Sequence[Hunk], *, path: str = "", insisted: bool = False) -> str | Refusal:
+    """`text` with every hunk put in, or why one of them cannot be. All are located in the old text. For `path` and
+    `insisted` see `elisions.fill`."""
+    changing: list[Hunk] = []
+    for number, hunk in enumerate(hunks, 1):
+        whole = without_elisions(text, hunk, path=path, insisted=insisted)
+        if isinstance(whole, Refusal):
+            return _at(whole, number, hunks)
+        changing += (part for part in whole if part.changes)
     options: list[tuple[Place, ...]] = []
     located: list[list[Found]] = []
     for number, hunk in enumerate(changing, 1):
@@ -127,19 +132,3 @@ def _below_line(text: str, line: int | None) -> int | Refusal:
             return Refusal(f"The file has fewer than {line} lines.")
         start = len(text) if newline < 0 else newline + 1
     return start
-
-
-def hunk_of(search: Sequence[str], replace: Sequence[str], levels: Sequence[Level]) -> Hunk:
-    """Search and replacement lines as a hunk: the lines they share are kept as the file has them. Blanks at the
-    end of a line are a change only where the search has those of the file."""
-    lines: list[HunkLine] = []
-    bare = [[line.rstrip() for line in side] for side in (search, replace)]
-    for op, i, j, k, m in SequenceMatcher(None, *bare, autojunk=False).get_opcodes():
-        if op == "equal":
-            for old, new, level in zip(search[i:j], replace[k:m], levels[i:j], strict=True):
-                same = old == new or level > Level.exact
-                lines += [HunkLine(" ", old)] if same else [HunkLine("-", old), HunkLine("+", new)]
-            continue
-        lines += (HunkLine("-", line) for line in search[i:j])
-        lines += (HunkLine("+", line) for line in replace[k:m])
-    return Hunk(tuple(lines), block=True)

@@ -84,11 +84,22 @@ def reindent(line: str, pairs: Mapping[str, str]) -> str:
     if known:
         base = max(known, key=len)
         return pairs[base] + _in_units(indent[len(base) :], pairs) + body
+    if (converted := _converted(indent, pairs)) is not None:
+        return converted + body
     here, there = min(pairs.items(), key=lambda pair: len(pair[0]), default=("", ""))
     if there.endswith(here):
         return there[: len(there) - len(here)] + indent + body
     surplus = here[: len(here) - len(there)] if here.endswith(there) else ""
     return indent.removeprefix(surplus) + body
+
+
+def _converted(indent: str, pairs: Mapping[str, str]) -> str | None:
+    """An indentation with tabs as blanks, where the file has blanks of one width for each of the others' tabs."""
+    if "\t" not in indent:
+        return None
+    fits = (width for width in _TABS if all(here.expandtabs(width) == there for here, there in pairs.items()))
+    width = next(fits, None)
+    return None if width is None else indent.expandtabs(width)
 
 
 def _in_units(extra: str, pairs: Mapping[str, str]) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from daiku.core.hunk import Place
-from daiku.core.hunks import hunk_of
+from daiku.core.elisions import fill
+from daiku.core.gapped import edit_gapped
+from daiku.core.hunk import Place, hunk_of
 from daiku.core.indents import indent_of, indents, reindent
 from daiku.core.kept import merged
+from daiku.core.leftout import leaves_out
 from daiku.core.match import Level, Span, find_lines, find_tokens, find_windows, in_shape, line_start
 from daiku.core.putting import line_end_at, put, splice
 from daiku.core.refusal import Refusal, ambiguous, not_found
@@ -16,17 +18,31 @@ from daiku.core.refusal import Refusal, ambiguous, not_found
 _NUMBERED = re.compile(r"\s*(\d+) ?[|│→\t] ?(.*)", re.DOTALL)
 
 
-def edit_lines(text: str, search: str, replace: str, *, within_lines: bool = False) -> str | Refusal:
+def edit_lines(
+    text: str,
+    search: str,
+    replace: str,
+    *,
+    within_lines: bool = False,
+    path: str = "",
+    insisted: bool = False,
+) -> str | Refusal:
     """`text` with `replace` for the one place whose whole lines are those of `search`.
 
     They may differ in blanks at line ends, indentation (the same in all lines, or lost in the first only),
     look-alike punctuation, blanks between words, blank lines at the edges, and line numbers copied from a
     listing. The same words in another layout count too; with `within_lines` also in a part of a line, to whose end they
-    go where the search has a line end.
+    go where the search has a line end. What is left out of them (`// ...`) is filled in, or it is refused.
     """
     wanted, new = split(search), split(replace)
     if not search.endswith("\n") and not replace:
         new = [""]  # the line is emptied, not taken out: its line end was not part of the search
+    if (gapped := _gapped(text, wanted, new)) is not None:
+        return gapped
+    filled = fill(new, wanted, path=path, insisted=insisted)
+    if isinstance(filled, Refusal):
+        return filled
+    new = filled
     for old_lines, new_lines in _readings(wanted, new):
         spans = find_lines(text, old_lines)
         if len(spans) == 1 and spans[0].level <= Level.trailing:
@@ -44,9 +60,15 @@ def edit_lines(text: str, search: str, replace: str, *, within_lines: bool = Fal
         tokens = [place for place in tokens if _ends_line(text, place[1])]
     if len(tokens) > 1:
         return ambiguous(text, [start for start, _ in tokens])
-    if tokens and (laid_out := _other_layout(text, search, replace, *tokens[0])) is not None:
+    if tokens and (laid_out := _other_layout(text, search, "\n".join(new), *tokens[0])) is not None:
         return laid_out
     return not_found(text, wanted)
+
+
+def _gapped(text: str, wanted: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
+    if not any(leaves_out(line) for line in wanted) or find_lines(text, wanted):
+        return None
+    return edit_gapped(text, wanted, new)
 
 
 def _indented_alike(text: str, wanted: Sequence[str]) -> list[Span]:

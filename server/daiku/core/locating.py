@@ -50,6 +50,11 @@ def locate(text: str, hunk: Hunk) -> list[Found] | Refusal:
             "It begins with added lines, as at the top of the file, but the lines below them stand further down: "
             "give the line above the added ones as context."
         )
+    if hunk.line is None and any(_at_blanks(text, one) for one in found):
+        return Refusal(
+            "Its added lines stand beside a blank line at its edge, and the file has several blank lines there: give"
+            " the line beyond them as context."
+        )
     meant = _within(text, hunk, found, named)
     if not meant:
         lines = ", ".join(str(line_number(text, one.span.start)) for one in found[:10])
@@ -65,13 +70,26 @@ def _below_top(text: str, one: Found) -> bool:
     return one.hunk.lines[0].tag == "+" and 1 < line_number(text, one.span.start) <= _TOP
 
 
+def _at_blanks(text: str, one: Found) -> bool:
+    """Whether added lines stand beside a blank line at the hunk's edge that is one of several in the file."""
+    lines, span = one.hunk.lines, one.span
+    above = text[: span.start].rsplit("\n", 2)[-2:-1]
+    below = text[span.end :].split("\n", 1)[:1] if span.end < len(text) else []
+    return _blank_edge(lines[:2], above) or _blank_edge(lines[:-3:-1], below)
+
+
+def _blank_edge(edge: Sequence[HunkLine], beyond: Sequence[str]) -> bool:
+    blank = len(edge) == 2 and edge[0].tag == " " and not edge[0].text.strip() and not edge[0].any_line
+    return blank and edge[1].tag == "+" and bool(beyond) and not beyond[0].strip()
+
+
 def _within(text: str, hunk: Hunk, found: list[Found], named: Sequence[Scope]) -> list[Found]:
     """Those that stand where the hunk says: at the end of the file, in its anchor's block, else below the anchor."""
     if hunk.at_end and (last := [one for one in found if not text[one.span.end :].strip()]):
         found = last
     if not hunk.anchors:
         return found
-    within = [one for one in found if any(scope.holds(one.span) for scope in named)]
+    within = [one for one in found if any(scope.reaches(text, one.span) for scope in named)]
     return within or [one for one in found if any(one.span.start >= scope.start for scope in named)]
 
 
@@ -187,6 +205,6 @@ def locate_insertion(text: str, hunk: Hunk) -> int | Refusal:
         return 0
     if hunk.anchors:
         return named[0].below if len(named) == 1 else ambiguous(text, [scope.start for scope in named])
-    if hunk.at_end:
+    if hunk.at_end and (hunk.placed or text.endswith("\n")):
         return len(text)
     return Refusal("It adds lines but does not say where: give a line above or below as context.")

@@ -23,7 +23,7 @@ def put(text: str, hunk: Hunk, span: Span) -> Place | Refusal:
     out: Lines = []
     everything = [line for line in _old_lines(hunk, span) if line.tag == "-"]
     for change in _changes(hunk, span):
-        out += ((line.there, "\n") for line in change.kept)
+        out += (_kept(text, hunk, line.there) for line in change.kept)
         for number, added in enumerate(change.added):
             instead_of = change.removed[number : number + 1]
             body: str | None = as_kept(added, instead_of, everything)
@@ -35,7 +35,20 @@ def put(text: str, hunk: Hunk, span: Span) -> Place | Refusal:
                     f" {line_number(text, span.start)} have lost theirs: {added[:200]!r}"
                 )
             out.append((body.removesuffix("\r") if eol == "\r\n" else body, eol))
-    return Place(span.start, span.end, join(text, span.end, out, hunk.final_newline))
+    return Place(_start(text, hunk, span, out), span.end, join(text, span.end, out, hunk.final_newline))
+
+
+def _kept(text: str, hunk: Hunk, line: str) -> tuple[str, str]:
+    """A kept line and its line end, which goes with it where the file has no final one."""
+    ends = hunk.final_newline is None and line.endswith("\r") and not text.endswith(("\r", "\n"))
+    return (line[:-1], "\r\n") if ends else (line, "\n")
+
+
+def _start(text: str, hunk: Hunk, span: Span, out: Lines) -> int:
+    """Where the place starts: with the line end above it where the last lines go of a file without a final one."""
+    if out or hunk.final_newline is not None or span.end < len(text) or text.endswith("\n") or not span.start:
+        return span.start
+    return span.start - len(line_end_at(text, span.start - 1))
 
 
 @dataclass(slots=True)
@@ -51,9 +64,9 @@ class _Change:
         """An added line with the indentation of the removed line that it is a version of, else of the lines
         beside it; None where these are blank or do not agree."""
         indent, body = indent_of(added), added.lstrip()
-        likeness = {line: alike(line.wanted.strip(), body) for line in self.removed}
+        likeness = {line: _version(line.wanted.strip(), body) for line in self.removed}
         most = max(likeness.values(), default=0)
-        if most >= ALIKE:
+        if most > ALIKE:
             same = [
                 line for line, how in likeness.items() if how == most and indent_of(line.wanted) == indent
             ]
@@ -65,6 +78,10 @@ class _Change:
         if len(found) != 1 or any(not line.wanted.strip() for line in within):
             return None
         return found.pop() + body
+
+
+def _version(removed: str, added: str) -> float:
+    return 1.0 if removed and added.startswith(removed) else alike(removed, added)
 
 
 def _old_lines(hunk: Hunk, span: Span) -> list[Old]:
@@ -102,8 +119,7 @@ def join(text: str, end: int, out: Sequence[tuple[str, str]], final_newline: boo
     new = "".join(body + eol for body, eol in out)
     keeps = final_newline if final_newline is not None else not text or text.endswith("\n")
     if end >= len(text) and not keeps:
-        eol = out[-1][1]
-        new = new[: len(new) - len(eol)]
+        new = new[: len(new) - len(out[-1][1])]
     return new
 
 
