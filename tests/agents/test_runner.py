@@ -37,7 +37,7 @@ from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, s
 from tests.runs.playing import Watch
 
 ASKED: tuple[Message, ...] = (UserMessage(text="Run the tests."),)
-PATCH = 'I see.\n{"action": "patch"}\n\nadd.py\n<<<<<<< SEARCH\na - b\n=======\na + b\n>>>>>>> REPLACE\n'
+PATCH = 'I see.\n{"action": "patch"}\n\nadd.py\n<<<<<<< SEARCH\n    return a - b\n=======\n    return a + b\n>>>>>>> REPLACE\n'
 
 
 def commands(*names: str) -> str:

@@ -12,9 +12,9 @@ from daiku.agents.telling import fenced, happened, step_line
 from daiku.core.applypatch import is_apply_patch
 from daiku.core.blocks import has_blocks
 from daiku.core.cut import cut_middle
-from daiku.core.fileblocks import parse_file_blocks
+from daiku.core.fileblocks import parse_file_blocks, render_file_blocks
 from daiku.core.parse import Unreadable
-from daiku.core.patch import parse_patch, paths_of
+from daiku.core.patch import is_change, parse_patch, paths_of
 from daiku.core.planning import checklist
 from daiku.core.refusal import Refusal
 from daiku.core.research import by_query
@@ -132,26 +132,25 @@ class Changes:
 
 
 def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
-    """The changes in a text: `File:` blocks as one files/write each, patches in any form as files/patch.
+    """The changes in a text: a `File:` block as files/write, several and patches in any form as one
+    files/patch, which is carried out whole or not at all.
 
     Of a reply that was cut off the whole files count, and the rest is asked for.
     """
     blocks = parse_file_blocks(text)
-    whole = {path: content for path, content in blocks.files.items() if not _is_patch(path, content)}
+    if blocks.doubtful:
+        return Unreadable("; ".join(blocks.warnings))
+    whole = {path: content for path, content in blocks.files.items() if not is_change(path, content)}
     patch = blocks.rest if len(whole) == len(blocks.files) else text
     if not any(holds(patch) for holds in (has_blocks, is_apply_patch, is_udiff)):
         patch = ""
-    calls = [
-        ToolCall(tool="files/write", args={"path": path, "content": content})
-        for path, content in whole.items()
-    ]
     names = list(whole)
     if patch and not cut:
         intents = parse_patch(patch)
         if isinstance(intents, Refusal):
             return Unreadable(intents.text)
-        calls.append(ToolCall(tool="files/patch", args={"patch": patch}))
         names += paths_of(intents)
+    calls = _calls(whole, patch if not cut else "")
     if not calls:
         problem = CUT_OFF if cut else "; ".join(blocks.warnings)
         return Unreadable(problem or NO_FORM, words_only=not problem and bool(text.strip()))
@@ -161,17 +160,17 @@ def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
         "\n".join(f"- `{name}`" for name in names),
         *notes,
     )
-    return Changes(
-        tuple(calls), "\n\n".join(part for part in said if part), bool(cut or blocks.unclosed), notes
-    )
+    unfinished = bool(cut or blocks.unclosed or blocks.outside)
+    return Changes(calls, "\n\n".join(part for part in said if part), unfinished, notes)
 
 
-def _is_patch(path: str, content: str) -> bool:
-    """Whether what stands in a `File:` block is a change of the file rather than the file."""
-    first = content.lstrip().split("\n", 1)[0]
-    if path.endswith((".patch", ".diff")):
-        return False
-    return has_blocks(first) or is_apply_patch(first) or first.startswith(("diff --git ", "--- "))
+def _calls(whole: dict[str, str], patch: str) -> tuple[ToolCall, ...]:
+    """One call for all that a reply asks for, so that all of it is done or nothing."""
+    if len(whole) == 1 and not patch:
+        ((path, content),) = whole.items()
+        return (ToolCall(tool="files/write", args={"path": path, "content": content}),)
+    text = "\n\n".join(part for part in (render_file_blocks(whole.items()), patch) if part)
+    return (ToolCall(tool="files/patch", args={"patch": text}),) if text else ()
 
 
 def _prose(text: str, names: list[str]) -> str:
