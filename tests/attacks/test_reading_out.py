@@ -61,7 +61,6 @@ async def test_a_link_out_of_the_workspace_is_never_read_unasked(
     await victim.attempt("shell/run", command=command)
     said = "" if victim.result is None else victim.result.text
     assert CANARY not in said
-    assert "private.txt" not in said or "private.txt" in command or "/" in command or sandbox == "auto", said
 
 
 @needs_bubblewrap
@@ -176,7 +175,6 @@ async def test_a_repository_that_was_only_pointed_at_is_not_opened(
         await victim.attempt(tool, **args)
         said = "" if victim.result is None else victim.result.text
         assert CANARY not in said, (tool, args)
-        assert "private.txt" not in said.replace(str(args), ""), (tool, args) if "private" in said else ""
 
 
 async def test_the_repository_of_a_whole_home_is_none_of_the_workspace(
@@ -253,6 +251,7 @@ async def test_secrets_of_the_workspace_are_read_by_no_door_unasked(place: Groun
     place.git("add", "-f", ".")
     place.git("commit", "-q", "-m", "first")
     blob = place.git("rev-parse", "HEAD:.env")
+    place.git("tag", "blob", blob)
     for name in SECRETS:
         (place.root / name).write_text(f"TOKEN={CANARY}\nOTHER={CANARY}\n")
     (place.root / "a.txt").write_text("TOKEN other\n")
@@ -261,7 +260,7 @@ async def test_secrets_of_the_workspace_are_read_by_no_door_unasked(place: Groun
         "git show", "git grep TOKEN", "git log -p --text", "git diff -a", "git show HEAD:.env", f"git show {blob}", f"git cat-file -p {blob}",
         f"git show {blob[:9]}", f"git cat-file blob {blob}", "git log -L1,1:.env", "git diff --word-diff", "git log -GTOKEN -p", "git stash show -p",
         "git diff --no-index /dev/null .env", "git blame .env", "find . -name '*.key'", "sort a/b/c/d/server.key", "cat config/prod/*/.en?", "git archive HEAD",
-        "git show HEAD~0", "git diff-tree -p HEAD", "git format-patch --stdout -1", "git whatchanged -p", "git log --patch-with-stat --raw",
+        "git show HEAD~0", "git show blob", f"git diff {blob} {blob}~0 || git diff {blob} HEAD:a.txt", "git show 'blob^{}'", "git diff-tree -p HEAD", "git format-patch --stdout -1", "git whatchanged -p", "git log --patch-with-stat --raw",
     )  # fmt: skip
     doors: list[tuple[str, dict[str, Any]]] = [("shell/run", {"command": command}) for command in commands]
     doors += [("search/text", {"pattern": "TOKEN"}), ("search/text", {"pattern": "TOKEN", "path": "a"})]

@@ -303,9 +303,9 @@ def candidates(text: str) -> Iterator[str]:
 
 # Programs that open nothing of what they are given, and those whose first operand is no path.
 _NO_PATHS = frozenset(
-    "echo seq tr basename dirname numfmt true false whoami id uname nproc arch date which".split()
-)
-_PATTERN_FIRST = frozenset("grep egrep fgrep rg fd fdfind jq sed".split())
+    {"echo", "seq", "tr", "basename", "dirname", "numfmt", "true", "false", "whoami", "id", "uname", "nproc", "arch", "date", "which"}
+)  # fmt: skip
+_PATTERN_FIRST = frozenset({"grep", "egrep", "fgrep", "rg", "fd", "fdfind", "jq", "sed"})
 _PATTERN_OPTION = re.compile(r"-(?!-).*[ef].*|--(?:regexp|file|expression).*", re.DOTALL)
 # Options whose values are texts and never paths.
 _TEXT_OPTION = re.compile(

@@ -19,7 +19,7 @@ from daiku.tools.gitplaces import GitPlaces, git_places
 from daiku.tools.sandbox import Bounds, contained, sandbox_state
 from daiku.tools.sandbox.aside import Before, before
 from daiku.tools.shell.environment import GIT_SETTINGS, child_environment, git_settings
-from daiku.tools.shell.gitsettings import switched_off
+from daiku.tools.shell.gitsettings import names_a_blob, switched_off
 from daiku.tools.shell.process import reaped
 from daiku.tools.tool import Args, ToolContext
 
@@ -104,6 +104,10 @@ def _assemble(
         off = switched_off(folder, place.common, env)
         hooks = () if not judged.read_only else (("core.hooksPath", "/dev/null"),)
         env |= git_settings((*GIT_SETTINGS, *hooks, *off))
+        if judged.read_only and (word := names_a_blob(command, folder, env)):
+            return not_run(
+                f"Not run: {word} is the content of a file. Name the file, as in HEAD:src/main.py."
+            )
     if state != "on":
         env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # noqa: S108  # the system's own
         return Prepared(command, folder, reaped(argv), env, state, None)
