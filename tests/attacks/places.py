@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ class Ground:
 
 
 @contextmanager
-def ground() -> Iterator[Ground]:
+def ground() -> Generator[Ground]:
     """A place below none of the temporary folders: a sandbox that shows an empty one would hide its holes."""
     above = next(f for f in (ROOT.parent, Path.home()) if os.access(f, os.W_OK))
     with tempfile.TemporaryDirectory(prefix=".daiku-attacks-", dir=above) as folder:
