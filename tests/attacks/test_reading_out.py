@@ -26,7 +26,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
 
 def links(place: Ground) -> None:
     """Every kind of link that a stranger's repository can hold."""
-    (place.home / ".npmrc").write_text(f"//registry.npmjs.org/:_authToken={CANARY}\n")
+    (place.home / ".npmrc").write_text(f"//registry.example.org/:_authToken={CANARY}\n")
     (place.root / "conf.txt").symlink_to(place.home / ".npmrc")
     (place.root / "conf.").symlink_to(place.home / ".npmrc")
     (place.root / "l").symlink_to(place.other / "private.txt")
@@ -210,7 +210,7 @@ SETTINGS = {
 @pytest.mark.parametrize("name", SETTINGS)
 async def test_settings_of_a_repository_do_not_print_a_file_that_they_name(place: Ground, name: str) -> None:
     secret = place.home / ".npmrc"
-    secret.write_text(f"//registry.npmjs.org/:_authToken={CANARY}\n")
+    secret.write_text(f"//registry.example.org/:_authToken={CANARY}\n")
     place.git("init", "-q")
     (place.root / ".gitattributes").write_text("*.txt diff=x filter=x\n")
     place.git("add", ".")

@@ -38,6 +38,11 @@ class Before:
         return tuple(Path(path) for found in self.found for path in found.secrets)
 
     @property
+    def sockets(self) -> tuple[Path, ...]:
+        """Sockets in the roots."""
+        return tuple(Path(path) for found in self.found for path in found.sockets)
+
+    @property
     def complete(self) -> bool:
         return all(found.complete for found in self.found)
 

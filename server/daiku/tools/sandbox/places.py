@@ -178,14 +178,27 @@ def _real(places: Iterable[Path]) -> list[Path]:
 
 def listening_sockets() -> Iterator[Path]:
     """Unix sockets on disk that a process of this machine answers at: each is a way out of a sandbox."""
+    for name in _socket_names():
+        place = Path(name)
+        with suppress(OSError):
+            if place.is_absolute() and stat.S_ISSOCK(place.stat().st_mode):
+                yield place.resolve()
+
+
+def answering(sockets: tuple[Path, ...]) -> Iterator[Path]:
+    """Those of `sockets` that may be ones which a process named from the folder that it was in."""
+    names = (
+        {Path(name).name for name in _socket_names() if not name.startswith("/")} if sockets else set[str]()
+    )
+    return (place for place in sockets if place.name in names)
+
+
+def _socket_names() -> Iterator[str]:
     with suppress(OSError):
         for line in Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace").splitlines()[1:]:
             name = line.split(maxsplit=7)[7:]
-            if name and name[0].startswith("/"):
-                place = Path(name[0])
-                with suppress(OSError):
-                    if stat.S_ISSOCK(place.stat().st_mode):
-                        yield place.resolve()
+            if name and not name[0].startswith("@"):
+                yield name[0]
 
 
 def safe_path(path: str, roots: tuple[Path, ...]) -> str:

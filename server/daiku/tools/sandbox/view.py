@@ -9,6 +9,7 @@ from pathlib import Path
 
 from daiku.tools.sandbox.gitfolder import secret_attributes
 from daiku.tools.sandbox.places import (
+    answering,
     daiku_places,
     foreign_places,
     homes,
@@ -27,7 +28,7 @@ class Bounds:
     """What a command may do. `writable` folders; `network`; `read_only`: nothing is written at all, and
     nothing is seen but `roots`, `readable` and the system's programs. `readable` are folders outside the
     roots (a repository's), `kept` places that stay as they are, `masked` files that are not shown.
-    `attributes`: the `info` folder of the repository, where files of secrets become binary for git."""
+    `sockets` lie in the roots; those that another process answers at are covered. `attributes`: the `info` folder of the repository, where files of secrets become binary for git."""
 
     roots: tuple[Path, ...]
     writable: tuple[Path, ...] = ()
@@ -36,6 +37,7 @@ class Bounds:
     readable: tuple[Path, ...] = ()
     kept: tuple[Path, ...] = ()
     masked: tuple[Path, ...] = ()
+    sockets: tuple[Path, ...] = ()
     attributes: Path | None = None
 
 
@@ -106,10 +108,10 @@ def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
     for place in dict.fromkeys(open_places):
         if place.exists() and str(place) not in _TEMPORARY:
             yield from ("--bind", str(place), str(place))
+    yield from _keep(bounds)
     yield from _hide(
         place for place in hidden if place not in around and _seen(place, open_places, bounds, foreign)
     )
-    yield from _keep(bounds)
     yield from _cut_off(open_places, bounds, foreign)
 
 
@@ -183,7 +185,7 @@ def _keep(bounds: Bounds) -> Iterator[str]:
 def _cut_off(open_places: list[Path], bounds: Bounds, foreign: list[Path]) -> Iterator[str]:
     """Sockets that lead out of the sandbox are covered."""
     left = MOST_SOCKETS
-    for place in dict.fromkeys(listening_sockets()):
+    for place in dict.fromkeys((*listening_sockets(), *answering(bounds.sockets))):
         if left and not within(place, Path("/run")) and _seen(place, open_places, bounds, foreign):
             left -= 1
             yield from ("--ro-bind", "/dev/null", str(place))

@@ -148,11 +148,12 @@ def enclosed(prepared: Prepared, bounds: Bounds) -> tuple[list[str], Before | No
     Blocks for a moment. Raises OSError."""
     earlier: Before | None = None
     if bounds.read_only:
-        bounds = replace(bounds, masked=before(bounds.roots).secrets)
+        found = before(bounds.roots)
+        bounds = replace(bounds, masked=(*found.secrets, *found.sockets))
     elif prepared.guards:
         repositories = tuple(place for place in bounds.writable if (place / "HEAD").is_file())
         earlier = before(bounds.roots, repositories)
-        bounds = replace(bounds, kept=earlier.kept)
+        bounds = replace(bounds, kept=earlier.kept, sockets=earlier.sockets)
     return contained(prepared.argv, bounds, prepared.folder), earlier
 
 
