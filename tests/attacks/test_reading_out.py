@@ -240,9 +240,17 @@ SECRETS = (
 )
 
 
-@pytest.mark.parametrize("attributes", ["", "* diff\n", ".env diff text\n*.key diff=x !binary\n"])
-async def test_secrets_of_the_workspace_are_read_by_no_door_unasked(place: Ground, attributes: str) -> None:
+@pytest.mark.parametrize("info", ["", "none", "a link"])
+@pytest.mark.parametrize("attributes", ["* diff\n", ".env diff text\n*.key diff=x !binary\n"])
+async def test_secrets_of_the_workspace_are_read_by_no_door_unasked(
+    place: Ground, attributes: str, info: str
+) -> None:
     place.git("init", "-q", "-b", "main")
+    if info:
+        shutil.move(place.root / ".git" / "info", place.root / "information")
+    if info == "a link":
+        (place.root / "information" / "attributes").write_text("* diff\n")
+        (place.root / ".git" / "info").symlink_to("../information")
     (place.root / ".gitattributes").write_text(attributes)
     for name in SECRETS:
         file = place.root / name
@@ -271,8 +279,11 @@ async def test_secrets_of_the_workspace_are_read_by_no_door_unasked(place: Groun
         assert CANARY not in ("" if victim.result is None else victim.result.text), (tool, args)
 
 
-async def test_what_is_no_secret_is_still_shown(place: Ground) -> None:
+@pytest.mark.parametrize("info", [True, False])
+async def test_what_is_no_secret_is_still_shown(place: Ground, *, info: bool) -> None:
     place.git("init", "-q", "-b", "main")
+    if not info:
+        shutil.rmtree(place.root / ".git" / "info")
     (place.root / ".env").write_text(f"TOKEN={CANARY}\n")
     (place.root / "credentials.py").write_text("TOKEN = read()\n")
     place.git("add", "-f", ".")

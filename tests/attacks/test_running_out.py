@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -324,6 +325,51 @@ async def test_ordinary_work_is_left_alone(place: Ground, bench: Bench, command:
     result = await bench.run(command)
     assert result.ok, result.text
     assert "putAside" not in data(result)
+
+
+RUN_BY_GIT = {
+    "clean filter": ["config", "filter.x.clean", "sh -c 'touch PWNED; cat'"],
+    "process filter": ["config", "filter.x.process", "touch PWNED"],
+    "alias": ["config", "alias.st", "!touch PWNED"],
+    "alias of a setting": ["config", "alias.st", "-c core.fsmonitor='touch PWNED' status"],
+    "file system monitor": ["config", "core.fsmonitor", "touch PWNED"],
+    "transport": ["config", "core.sshCommand", "touch PWNED"],
+    "upload": ["config", "remote.origin.uploadpack", "touch PWNED;"],
+    "credentials": ["config", "credential.helper", "!touch PWNED"],
+    "signing": ["config", "gpg.program", "./evil.sh"],
+    "difference": ["config", "diff.external", "touch PWNED;"],
+    "text": ["config", "diff.x.textconv", "touch PWNED;"],
+    "editor": ["config", "core.editor", "touch PWNED;"],
+    "pager": ["config", "core.pager", "touch PWNED;"],
+    "submodule": ["config", "submodule.s.update", "!touch PWNED"],
+}
+
+
+@pytest.mark.parametrize("name", RUN_BY_GIT)
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+async def test_git_that_is_allowed_runs_nothing_of_the_repository_s_choosing(
+    place: Ground, name: str, sandbox: Any
+) -> None:
+    place.git("init", "-q")
+    (place.root / "evil.sh").write_text("#!/bin/sh\ntouch PWNED\n")
+    (place.root / "evil.sh").chmod(0o755)
+    (place.root / ".gitattributes").write_text("* filter=x diff=x\n")
+    place.git("add", ".")
+    place.git("commit", "-q", "-m", "first")
+    for more in (
+        ["remote", "add", "origin", str(place.root)],
+        ["config", "commit.gpgSign", "true"],
+        RUN_BY_GIT[name],
+    ):
+        place.git(*more)
+    (place.root / "a.txt").write_text("other\n")
+    bench = Bench(place.root, SandboxSettings(mode=sandbox))
+    for command in (
+        "git status", "git diff", "git log -p", "git st", "git fetch origin", "git fetch ssh://localhost/x", "git ls-remote", "git stash list",
+        "git -c user.name=T -c user.email=t@x.org commit -a -m m", "git add a.txt", "git submodule update", "git show", "git blame a.txt",
+    ):  # fmt: skip
+        await bench.run(command)
+    assert not (place.root / "PWNED").exists()
 
 
 @pytest.mark.parametrize("said", [KEEP, LEAVE])

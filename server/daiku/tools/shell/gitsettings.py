@@ -42,6 +42,8 @@ def switched_off(root: Path, folder: Path, environ: Mapping[str, str]) -> tuple[
         name, _, value = setting.partition("\n")
         if scope in ("local", "worktree") and not _LARGE_FILES.fullmatch(value):
             found[name] = "checkout" if name.startswith("submodule.") else ""
+            if name.endswith(("uploadpack", "receivepack")):  # of these git takes the first, and it is there
+                found["protocol.file.allow"] = "never"
             if name.startswith("filter."):
                 found[f"{name.rpartition('.')[0]}.required"] = "false"
     off = tuple(found.items())

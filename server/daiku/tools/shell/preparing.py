@@ -99,7 +99,7 @@ def _assemble(
     if shell is None:
         return not_run("Not run: there is neither bash nor sh on PATH.")
     argv = [shell, *(("--noprofile", "--norc") if shell.endswith("bash") else ()), "-c", command]
-    place = git_places(folder, roots)
+    place = git_places(folder, roots, objects=state != "on")
     if isinstance(place, GitPlaces):
         off = switched_off(folder, place.common, env)
         hooks = () if not judged.read_only else (("core.hooksPath", "/dev/null"),)
@@ -135,9 +135,8 @@ def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement,
         (place.top,) if place.top not in real and not any(root in place.top.parents for root in real) else ()
     )
     runs_git = any(program(simple.words) == "git" for simple in read_script(command).commands)
-    info = place.common / "info"
     if judged.read_only:
-        bounds = replace(bounds, attributes=info if info.is_dir() else None)
+        bounds = replace(bounds, attributes=place.common / "info")
     if outside and runs_git and not judged.read_only:
         return replace(bounds, readable=above, writable=(*bounds.writable, *outside))
     return replace(bounds, readable=(*above, *outside))
