@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from daiku.domain.config import SandboxSettings
+from daiku.tools.giterrors import kind_of
+from daiku.tools.gitplaces import git_places
 from daiku.tools.sandbox import bubblewrap
 from tests.attacks.places import CANARY, Ground, ground
 from tests.attacks.victim import Victim
@@ -228,6 +230,31 @@ async def test_settings_of_a_repository_do_not_print_a_file_that_they_name(place
         victim = Victim(place.root, place.home, person=tool == "git/commit")
         await victim.attempt(tool, **args)
         assert CANARY not in ("" if victim.result is None else victim.result.text), (tool, args)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in SETTINGS if "include" in name and "in an include" not in name]
+)
+def test_a_repository_whose_settings_read_a_file_outside_is_not_used(place: Ground, name: str) -> None:
+    place.git("init", "-q")
+    with (place.root / ".git" / "config").open("a") as config:
+        config.write(SETTINGS[name].format(secret=place.home / ".npmrc"))
+    assert isinstance(git_places(place.root, (place.root,)), str)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"error: key does not contain a section: {CANARY}",
+        f"fatal: bad numeric config value '{CANARY}' for 'core.compression' in file .git/config: invalid unit",
+        f"fatal: could not open object name list: {CANARY}",
+        f"warning: unknown thing {CANARY}",
+        CANARY,
+    ],
+)
+def test_the_words_of_git_itself_are_not_passed_on(said: str) -> None:
+    assert CANARY not in kind_of(said)
+    assert kind_of(said)
 
 
 SECRETS = (

@@ -249,7 +249,9 @@ async def test_protected_files_deep_in_the_tree_stay_as_they_are(
     place: Ground, bench: Bench, number: int
 ) -> None:
     files = [
-        place.root / f"pkg{at}" / name for at in range(number) for name in ("AGENTS.md", ".vscode/tasks.json")
+        place.root / "src" / "deep" / f"pkg{at}" / name
+        for at in range(number)
+        for name in ("AGENTS.md", ".vscode/tasks.json")
     ]
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -259,20 +261,23 @@ async def test_protected_files_deep_in_the_tree_stay_as_they_are(
         "for p in [*pathlib.Path('.').rglob('AGENTS.md'), *pathlib.Path('.').rglob('tasks.json')]:\n"
         "    for act in (lambda: p.write_text('evil'), lambda: p.unlink() or p.write_text('evil')):\n"
         "        try:\n            act()\n        except OSError:\n            pass\n"
+        "os.rename('src/deep', 'src/gone')\n"
         "for at in range(2):\n"
-        "    try:\n"
-        "        os.rename(f'pkg{at}', f'gone{at}')\n"
-        "        os.makedirs(f'pkg{at}/.vscode')\n"
-        "        pathlib.Path(f'pkg{at}/.vscode/tasks.json').write_text('evil')\n"
-        "    except OSError:\n        pass\n"
+        "    os.makedirs(f'src/deep/pkg{at}/.vscode')\n"
+        "    pathlib.Path(f'src/deep/pkg{at}/.vscode/tasks.json').write_text('evil')\n"
+        "    pathlib.Path(f'src/deep/pkg{at}/AGENTS.md').write_text('evil')\n"
     )
     result = await bench.run("python3 evil.py")
     assert result.ok, result.text
     assert not [
         p for p in place.root.rglob("*") if p.name != "evil.py" and p.is_file() and p.read_text() == "evil"
     ]
-    for file in files[4:]:
-        assert file.read_text() == "mine"
+    for file in files:
+        moved = place.root / "src" / "gone" / file.relative_to(place.root / "src" / "deep")
+        assert not moved.exists() or moved.read_text() == "mine"
+    (place.root / "again.py").write_text((place.root / "evil.py").read_text().partition("os.rename")[0])
+    assert (await bench.run("python3 again.py")).ok
+    assert not [p for p in place.root.rglob("*.md") if p.read_text() == "evil"]
 
 
 async def test_a_repository_that_is_turned_round_runs_nothing_for_the_person(
