@@ -42,7 +42,7 @@ def links(place: Ground) -> None:
 LOOKS = [
     "head -1 conf.txt", "cat l", "cat conf.", "cat d/private.txt", "cat d/*", "cat */private.txt", "cat *", "cat ./l", "tac l", "nl l",
     "grep CANARY l", "grep -r CANARY d", "grep -R CANARY .", "grep -rn CANARY d/", "grep --dereference-recursive CANARY .",
-    "grep -e CANARY conf.", "grep -f l a.txt", "grep --file=l a.txt", "rg CANARY l", "rg -L CANARY", "rg --follow CANARY .", "rg -uuL CANARY",
+    "grep -e CANARY conf.", "grep -eCANARY conf.", "grep --regexp=CANARY conf.", "sed -ne p conf.", "rg -eCANARY conf.", "grep -f l a.txt", "grep --file=l a.txt", "rg CANARY l", "rg -L CANARY", "rg --follow CANARY .", "rg -uuL CANARY",
     "sort l", "uniq l", "strings l", "cut -c1- l", "jq -R . l", "od -c l", "sed -n 1p l", "sed -n p l", "tail -n1 l", "diff l a.txt",
     "diff -r d sub", "comm l a.txt", "paste l", "join l l", "fold l", "cat chain/private.txt", "cat sub/e/private.txt", "wc -l --files0-from=l",
     "date -f l", "find -L . -name private.txt", "find d/ -type f", "ls -R d/", "md5sum l | cut -c1-3; cat l", "cat < l", "jq --rawfile x l . x.json",

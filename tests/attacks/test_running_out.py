@@ -15,7 +15,9 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import Notice
-from daiku.tools.sandbox import bubblewrap
+from daiku.tools.sandbox import bubblewrap, tree
+from daiku.tools.sandbox.aside import before, put_aside
+from daiku.tools.sandbox.tree import Tree
 from daiku.tools.shell import OutputArgs, RunArgs, output, run
 from daiku.tools.shell.protecting import KEEP, LEAVE
 from tests.attacks.places import CANARY, Ground, ground
@@ -275,9 +277,11 @@ async def test_protected_files_deep_in_the_tree_stay_as_they_are(
     for file in files:
         moved = place.root / "src" / "gone" / file.relative_to(place.root / "src" / "deep")
         assert not moved.exists() or moved.read_text() == "mine"
+    there = sorted(place.root.rglob("AGENTS.md"))
     (place.root / "again.py").write_text((place.root / "evil.py").read_text().partition("os.rename")[0])
     assert (await bench.run("python3 again.py")).ok
-    assert not [p for p in place.root.rglob("*.md") if p.read_text() == "evil"]
+    assert sorted(place.root.rglob("AGENTS.md")) == there
+    assert {p.read_text() for p in there} <= {"mine"}
 
 
 async def test_a_repository_that_is_turned_round_runs_nothing_for_the_person(
@@ -430,20 +434,42 @@ async def test_a_command_that_is_stopped_is_looked_at_too(place: Ground, bench: 
     assert not (place.root / "AGENTS.md").exists()
 
 
-def test_a_large_tree_is_looked_at_quickly(place: Ground) -> None:
-    from daiku.tools.sandbox.tree import Tree
+async def test_without_a_sandbox_a_protected_file_that_was_made_is_told(place: Ground) -> None:
+    bench = Bench(place.root, SandboxSettings(mode="off"))
+    (place.root / "make.py").write_text("open('AGENTS.md', 'w').write('obey')")
+    await bench.run("python3 make.py")
+    assert (place.root / "AGENTS.md").exists()
+    assert any(isinstance(e, Notice) and "AGENTS.md" in e.text for e in bench.events)
 
+
+def test_what_was_there_is_not_taken_for_new_where_the_tree_is_too_large_to_be_seen_at_once(
+    place: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at in range(5):
+        (place.root / f"p{at}").mkdir()
+        (place.root / f"p{at}" / "AGENTS.md").write_text("mine")
+    time.sleep(0.1)
+    monkeypatch.setattr(tree, "LONGEST_SECONDS", -1.0)  # nothing at all is seen before
+    earlier = before((place.root,))
+    monkeypatch.undo()
+    (place.root / "CLAUDE.md").write_text("new")
+    assert not earlier.complete
+    moved = put_aside(earlier, place.base / "aside")
+    assert [each.place.name for each in moved] == ["CLAUDE.md"]
+
+
+def test_a_large_tree_is_looked_at_quickly(place: Ground) -> None:
     for at in range(300):
         folder = place.root / f"p{at % 10}" / f"q{at}"
         folder.mkdir(parents=True)
         for number in range(30):
             (folder / f"file{number}.py").touch()
-    tree = Tree(place.root)
-    tree.look()
+    looked = Tree(place.root)
+    looked.look()
     time.sleep(0.06)  # folders that have just changed are read once more
-    tree.look()
+    looked.look()
     began = time.process_time()
-    assert tree.look().complete
+    assert looked.look().complete
     assert time.process_time() - began < 0.05
     subprocess.run(["touch", str(place.root / "p1" / "q1" / "AGENTS.md")], check=True)
-    assert list(tree.look().protected) == [str(place.root / "p1" / "q1" / "AGENTS.md")]
+    assert list(looked.look().protected) == [str(place.root / "p1" / "q1" / "AGENTS.md")]

@@ -46,7 +46,7 @@ class RunArgs(Args):
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A command ready to start: `argv` as it is outside a sandbox, `bounds` those of its sandbox (None
-    without one). `guards`: protected files stay as they are."""
+    without one). `guards`: nobody said yes to a change of protected files."""
 
     command: str
     folder: Path
@@ -54,6 +54,7 @@ class Prepared:
     env: dict[str, str]
     state: SandboxState
     bounds: Bounds | None
+    roots: tuple[Path, ...]
     guards: bool = True
 
 
@@ -110,7 +111,8 @@ def _assemble(
             )
     if state != "on":
         env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # noqa: S108  # the system's own
-        return Prepared(command, folder, reaped(argv), env, state, None)
+        guards = not (judged.protected or judged.read_only)
+        return Prepared(command, folder, reaped(argv), env, state, None, roots, guards=guards)
     bounds = _with_repository(
         Bounds(
             roots=roots,
@@ -122,7 +124,7 @@ def _assemble(
         judged,
         command,
     )
-    return Prepared(command, folder, argv, env, state, bounds, guards=not judged.protected)
+    return Prepared(command, folder, argv, env, state, bounds, roots, guards=not judged.protected)
 
 
 def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement, command: str) -> Bounds:
@@ -142,9 +144,12 @@ def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement,
     return replace(bounds, readable=(*above, *outside))
 
 
-def enclosed(prepared: Prepared, bounds: Bounds) -> tuple[list[str], Before | None]:
-    """The argv in its sandbox, and how protected files stood before (None where nothing is compared).
-    Blocks for a moment. Raises OSError."""
+def enclosed(prepared: Prepared) -> tuple[list[str], Before | None]:
+    """The argv, in its sandbox where it has one, and how protected files stood before (None where they are
+    not looked at afterwards). Blocks for a moment. Raises OSError."""
+    bounds = prepared.bounds
+    if bounds is None:
+        return prepared.argv, before(prepared.roots) if prepared.guards else None
     earlier: Before | None = None
     if bounds.read_only:
         found = before(bounds.roots)
