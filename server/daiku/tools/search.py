@@ -15,6 +15,7 @@ from pathspec import GitIgnoreSpec
 from pydantic import Field
 
 from daiku.core.ports import Workspace
+from daiku.core.protected import holds_secrets
 from daiku.core.repomap import Tag, render_map
 from daiku.domain.tools import ToolResult
 from daiku.tools.encodings import decode
@@ -116,6 +117,7 @@ async def _found(query: Query, places: tuple[Path, ...], context: ToolContext, u
     hits = ripgrep(program, query, places) if program else _python(query, roots, places)
     ignores = {root: Ignores(root) for root in roots}
     hidden: dict[Path, bool] = {}
+    secret: dict[Path, bool] = {}
     lines: list[str] = []
     try:
         async with asyncio.timeout_at(until), aclosing(hits):
@@ -123,12 +125,23 @@ async def _found(query: Query, places: tuple[Path, ...], context: ToolContext, u
                 root = root_of(roots, hit.path)
                 if root is None or hidden.setdefault(hit.path, ignores[root].hides(hit.path, folder=False)):
                     continue
+                if secret.setdefault(hit.path, _secret(hit.path, places, context)):
+                    continue
                 if len(lines) >= MAX_HITS:
                     return _Found(tuple(lines), MORE)
                 lines.append(f"{context.workspace.relative(hit.path)}:{hit.line}: {hit.text.strip()[:_LONG]}")
     except TimeoutError:
         return _Found(tuple(lines), f"[… stopped after {SECONDS} s; narrow it with path or glob …]")
     return _Found(tuple(lines))
+
+
+def _secret(path: Path, places: tuple[Path, ...], context: ToolContext) -> bool:
+    """True for a file of secrets, unless the search named it or a folder of such: then the guard has asked.
+    Nothing is said of it: that a pattern is found there would tell what is in it."""
+    if not holds_secrets(context.workspace.relative(path)):
+        return False
+    named = (p for p in places if holds_secrets(context.workspace.relative(p)))
+    return not any(path == place or place in path.parents for place in named)
 
 
 def _answered(found: _Found, because: str, note: str) -> ToolResult:

@@ -178,6 +178,8 @@ REST: tuple[tuple[str, str], ...] = (
      "使えるサンドボックス（bubblewrap）がありません。コマンドは確認のうえ、あなたの全権限で実行されます。"),
     ("Put aside, because other programs would obey it: {paths}. It lies in {folder}.",
      "ほかのプログラムが従うファイルなので退避しました: {paths}（退避先: {folder}）。"),
+    ("The command made or changed {paths}: look at it before you trust it.",
+     "コマンドが {paths} を作成または変更しました。信頼する前に確認してください。"),
     ("The command may have changed protected files, and they could not be put aside: {why}.",
      "コマンドが保護されたファイルを変更した可能性がありますが、退避できませんでした: {why}。"),
     ("The command made or changed files that other programs obey: {paths}. Shall they take effect?",
