@@ -285,6 +285,20 @@ export interface Delta {
   text: string;
 }
 
+/** One thing that was looked at. `mend` says what to do about it; a client may offer it as a button: the `action` is its own, the `command` is for a terminal, where the person sees it before it runs. */
+export interface DoctorFinding {
+  area: "daiku" | "programs" | "settings" | "sandbox" | "models" | "mcp" | "tools";
+  state: "good" | "note" | "bad";
+  what: string;
+  mend: string;
+  action?: "key" | "model" | "settings" | "trust" | "log";
+  command: string;
+}
+
+export interface DoctorResult {
+  findings: DoctorFinding[];
+}
+
 /** The edit that a person asked for by pointing: changes of this file, or of these lines of it, are not asked about in this run. Everything else is, as the run's approvals say. */
 export interface EditGrant {
   uri: string;
@@ -1179,6 +1193,7 @@ export interface Requests {
   "daiku/changes/original": [params: OriginalParams, result: OriginalResult];
   "daiku/models": [params: Nothing, result: ModelsResult];
   "daiku/tools": [params: Nothing, result: ToolsResult];
+  "daiku/doctor": [params: Nothing, result: DoctorResult];
   "daiku/agents": [params: Nothing, result: AgentsResult];
 }
 
