@@ -12,6 +12,9 @@ import { raw, Told } from "./rpc";
 import { initializationOptions } from "./settings";
 import { ownSetting } from "./vscodeapi";
 
+/** While something takes long, so often is said how long. */
+const TICK_MS = 1000;
+
 export interface Server {
   /** The running client; starts the server where it does not run, shares what comes of a restart under way. */
   client(): Promise<LanguageClient>;
@@ -32,8 +35,10 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
   context.subscriptions.push(changed, { dispose: () => abort.abort() });
 
   const become = (next: ServerState) => {
+    // The clock of a long installation is no news for the log.
+    if (next.phase !== state.phase || next.phase !== "installing")
+      log.info(`server: ${next.phase}${next.message ? ` (${next.message})` : ""}`);
     state = next;
-    log.info(`server: ${next.phase}${next.message ? ` (${next.message})` : ""}`);
     changed.fire(next);
   };
   const launch = async (crashed: () => void, signal: AbortSignal): Promise<Running> => {
@@ -139,20 +144,33 @@ async function packaged(
   const bundle = vscode.Uri.joinPath(context.extensionUri, "server").fsPath;
   const workspace = (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath);
   const options = { location: vscode.ProgressLocation.Notification, title: "Daiku" };
-  let shown: ((message: string) => void) | undefined;
-  const report = (message: string) => {
+  const begun = Date.now();
+  let [words, part] = ["", 0];
+  let shown: vscode.Progress<{ message?: string; increment?: number }> | undefined;
+  /** With the time that has gone by: so that a person sees that it goes on. */
+  const tell = () => {
+    const message = t("{0} {1} s (once; about a minute, more where the network is slow)", words, elapsed(begun));
     become({ phase: "installing", message });
-    shown?.(message);
-    if (shown) return;
-    void vscode.window.withProgress(options, (progress) => {
-      shown = (text) => progress.report({ message: text });
-      shown(message);
-      return made.then(
-        () => undefined,
-        () => undefined,
-      );
-    });
+    shown?.report({ message });
   };
+  const report = (message: string, done: number) => {
+    const increment = done - part;
+    [words, part] = [message, done];
+    if (!shown) {
+      void vscode.window.withProgress(options, (progress) => {
+        shown = progress;
+        return made.then(
+          () => undefined,
+          () => undefined,
+        );
+      });
+    }
+    tell();
+    shown?.report({ increment });
+  };
+  const clock = setInterval(() => words && tell(), TICK_MS);
   const made = ensureEnvironment({ bundle, storage, workspace, report, log: (line) => log.info(line), signal });
-  return made;
+  return made.finally(() => clearInterval(clock));
 }
+
+const elapsed = (since: number): number => Math.round((Date.now() - since) / 1000);

@@ -82,14 +82,13 @@ def files(place: Path | None, environ: Mapping[str, str], *, trusted: bool) -> I
     text = f"Settings: {user}" + ("" if user.exists() else " (none yet)")
     yield DoctorFinding(area="settings", state="good", what=text)
     if own is not None and own.exists():
-        how = " (trusted)" if trusted else " (not trusted: it can only make things stricter)"
-        yield DoctorFinding(
-            area="settings",
-            state="good" if trusted else "note",
-            what=f"Settings of this folder: {own}{how}",
-            mend="" if trusted else "If it is yours: daiku config trust",
-            action=None if trusted else "trust",
-        )
+        if trusted:
+            text = f"Settings of this folder: {own} (trusted)"
+            yield DoctorFinding(area="settings", state="good", what=text)
+        else:
+            text = f"Settings of this folder: {own} (not trusted: it can only make things stricter)"
+            mend = "If it is yours: daiku config trust"
+            yield DoctorFinding(area="settings", state="note", what=text, mend=mend, action="trust")
 
 
 async def inside(app: App) -> list[DoctorFinding]:
