@@ -8,7 +8,7 @@ import { ensureEnvironment, SetupError } from "./environment";
 import { t } from "./l10n";
 import { createLife, type LifeEvent } from "./pure/life";
 import type { ServerState } from "./pure/panel";
-import { raw, Told } from "./rpc";
+import { isTold, raw, Told } from "./rpc";
 import { initializationOptions } from "./settings";
 import { ownSetting } from "./vscodeapi";
 
@@ -87,7 +87,7 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
 }
 
 function failed(error: unknown): ServerState {
-  const told = error instanceof Told ? error : notStarted();
+  const told = isTold(error) ? error : notStarted();
   return { phase: "failed", message: told.message, hint: told.hint };
 }
 
@@ -96,7 +96,7 @@ const notStarted = () =>
 
 /** What it means for a person that the server did not start; the system's own words are in the log. */
 function startProblem(error: unknown, command: string): Told {
-  if (error instanceof Told) return new Told(t("Daiku could not start: {0}", error.message), error.hint);
+  if (isTold(error)) return new Told(t("Daiku could not start: {0}", error.message), error.hint);
   if ((error as { code?: unknown } | undefined)?.code === "ENOENT")
     return new Told(t("There is no program {0}.", command), t("Correct the setting daiku.server.command."));
   return notStarted();
