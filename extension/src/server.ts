@@ -96,7 +96,7 @@ const notStarted = () =>
 
 /** What it means for a person that the server did not start; the system's own words are in the log. */
 function startProblem(error: unknown, command: string): Told {
-  if (isTold(error)) return new Told(t("Daiku could not start: {0}", error.message), error.hint);
+  if (isTold(error)) return new Told(t("Daiku could not start: {0}", error.message), error.hint || notStarted().hint);
   if ((error as { code?: unknown } | undefined)?.code === "ENOENT")
     return new Told(t("There is no program {0}.", command), t("Correct the setting daiku.server.command."));
   return notStarted();
