@@ -294,6 +294,20 @@ export interface Delta {
   text: string;
 }
 
+/** One thing that was looked at. `mend` says what to do about it; a client may offer it as a button: the `action` is its own, the `command` is for a terminal, where the person sees it before it runs. */
+export interface DoctorFinding {
+  area: "daiku" | "programs" | "settings" | "sandbox" | "models" | "mcp" | "tools";
+  state: "good" | "note" | "bad";
+  what: string;
+  mend: string;
+  action?: "key" | "model" | "settings" | "trust" | "log";
+  command: string;
+}
+
+export interface DoctorResult {
+  findings: DoctorFinding[];
+}
+
 /** What a window left out: how many chunks lie below `beforeSeq`, and what was used in them. */
 export interface EarlierChunks {
   beforeSeq: number;
@@ -1241,6 +1255,7 @@ export interface Requests {
   "daiku/changes/original": [params: OriginalParams, result: OriginalResult];
   "daiku/models": [params: Nothing, result: ModelsResult];
   "daiku/tools": [params: Nothing, result: ToolsResult];
+  "daiku/doctor": [params: Nothing, result: DoctorResult];
   "daiku/agents": [params: Nothing, result: AgentsResult];
 }
 

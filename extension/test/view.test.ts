@@ -253,12 +253,15 @@ describe("a session", () => {
     const time = (count: number) => {
       const say = session();
       const chunks = [say("run_started", {}), ...Array.from({ length: count }, () => say("delta", { text: "word " }))];
-      const start = performance.now();
+      // This process's own work: others may be busy, too.
+      const start = process.cpuUsage();
       foldAll(EMPTY, chunks);
-      return performance.now() - start;
+      const { user, system } = process.cpuUsage(start);
+      return (user + system) / 1000;
     };
+    const best = (count: number) => Math.min(...Array.from({ length: 3 }, () => time(count)));
     time(2000);
-    expect(time(20_000)).toBeLessThan(40 * Math.max(1, time(2000)));
+    expect(best(20_000)).toBeLessThan(40 * Math.max(1, best(2000)));
   });
 });
 

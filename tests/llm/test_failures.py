@@ -274,6 +274,10 @@ LIBRARY = "Cannot connect to host h:1 ssl:default [Connect call failed ('127.0.0
         (_because(ssl.SSLError(LIBRARY), httpx2.ConnectError(LIBRARY)), "TLS"),
         (_because(OSError(errno.ENETUNREACH, LIBRARY), httpx2.ConnectError(LIBRARY)), "no network"),
         (_because(None, httpx2.ConnectTimeout(LIBRARY)), "no answer"),
+        (
+            _because(ConnectionRefusedError(111, LIBRARY), httpx2.ConnectTimeout(LIBRARY)),
+            "nothing answers there",
+        ),
         (_because(None, httpx2.ConnectError(LIBRARY)), "no connection"),
         (httpx2.RemoteProtocolError(LIBRARY), "was lost."),
         (httpx2.ReadError(LIBRARY), "was lost."),

@@ -48,6 +48,8 @@ from daiku.api.languagemodel import (
 from daiku.api.offers import (
     AgentInfo,
     AgentsResult,
+    DoctorFinding,
+    DoctorResult,
     ModelOffer,
     ModelsResult,
     ProviderState,
@@ -134,6 +136,7 @@ REQUESTS: dict[str, tuple[type[Wire], Result]] = {
     "daiku/changes/original": (OriginalParams, OriginalResult),
     "daiku/models": (Nothing, ModelsResult),
     "daiku/tools": (Nothing, ToolsResult),
+    "daiku/doctor": (Nothing, DoctorResult),
     "daiku/agents": (Nothing, AgentsResult),
 }
 """Client to server: method -> (params, result); None is `null`."""
@@ -184,6 +187,8 @@ __all__ = [
     "CommandsResult",
     "DecideParams",
     "EarlierChunks",
+    "DoctorFinding",
+    "DoctorResult",
     "EditNotebookParams",
     "EditNotebookResult",
     "EditorCell",

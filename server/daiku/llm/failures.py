@@ -160,6 +160,7 @@ def from_exception(service: Service, error: Exception) -> LLMError:
 def _why_not_reached(error: BaseException | None) -> str:
     """Why no connection was made, by the kind of what lies behind the client's own error."""
     seen: list[BaseException] = []
+    last = "no connection could be made"
     while error is not None and error not in seen:
         seen.append(error)
         match error:
@@ -171,13 +172,16 @@ def _why_not_reached(error: BaseException | None) -> str:
                 return "nobody knows its name"
             case ConnectionRefusedError():
                 return "nothing answers there"
-            case TimeoutError() | httpx2.TimeoutException():
-                return "no answer"
             case OSError(errno=errno.EHOSTUNREACH | errno.ENETUNREACH):
                 return "no network leads there"
+            case TimeoutError() | httpx2.TimeoutException():
+                last = (
+                    "no answer"  # some clients call every failure to connect so: what lies behind it counts
+                )
             case _:
-                error = error.__cause__ or error.__context__
-    return "no connection could be made"
+                pass
+        error = error.__cause__ or error.__context__
+    return last
 
 
 def silent(service: Service, seconds: float = 0) -> LLMTimeoutError:

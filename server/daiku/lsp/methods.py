@@ -17,6 +17,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.events import Checkpointed
 from daiku.lsp.changes import changes_decide, changes_list, changes_original, checkpoint_restore
 from daiku.lsp.connection import Connection
+from daiku.lsp.health import examined
 from daiku.lsp.jsontext import model_json
 from daiku.lsp.opening import Json
 from daiku.lsp.plans import plan_export, plan_import, plan_run
@@ -166,6 +167,10 @@ async def tools(c: Connection, _: api.Nothing) -> BaseModel:
     )
 
 
+async def doctor(c: Connection, _: api.Nothing) -> BaseModel:
+    return await examined(c)
+
+
 async def agents(c: Connection, _: api.Nothing) -> BaseModel:
     await c.app()
     return api.AgentsResult(
@@ -204,6 +209,7 @@ METHODS: dict[str, Method] = {
     "daiku/changes/original": changes_original,
     "daiku/models": models,
     "daiku/tools": tools,
+    "daiku/doctor": doctor,
     "daiku/agents": agents,
 }
 
