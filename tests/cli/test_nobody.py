@@ -240,4 +240,6 @@ def test_reading_keys_and_lines_waits_for_nothing_that_cannot_come(kind: str, tm
         return [await keyboard.read_line(), await keyboard.read_key(), await keyboard.read_line()]
 
     with standard_input(kind, tmp_path, b"one\n"), within(SECONDS):
-        assert asyncio.run(typed()) == (["one", "", None] if kind in ("file", "piped text") else [None, "", None])
+        assert asyncio.run(typed()) == (
+            ["one", "", None] if kind in ("file", "piped text") else [None, "", None]
+        )
