@@ -6,9 +6,6 @@ import gzip
 import logging
 import os
 import stat
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,89 +76,3 @@ def test_starting_twice_writes_each_record_once(tmp_path: Path) -> None:
     path = started(tmp_path)
     logging.getLogger("daiku").info("once")
     assert path.read_text().count("once") == 1
-
-
-WRITER = """
-import logging, sys, time
-from pathlib import Path
-from daiku.logs import start_logging
-home, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-path = start_logging(home, str)
-handler = next(h for h in logging.getLogger().handlers if getattr(h, "baseFilename", "") == str(path))
-log = logging.getLogger("daiku")
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range(count):
-    log.info("%s-%d.", name, number)
-print("written", flush=True)
-midnight = float(sys.stdin.readline())
-if "forced" in sys.argv:
-    handler.doRollover()
-else:
-    handler.rolloverAt = midnight
-for number in range(count, 2 * count):
-    log.info("%s-%d.", name, number)
-"""
-
-
-def lines_of(folder: Path) -> list[str]:
-    """The marks of all lines, of every file."""
-    texts = [p.read_text(encoding="utf-8") for p in folder.glob("daiku.log") if p.exists()]
-    texts += [gzip.decompress(p.read_bytes()).decode() for p in sorted(folder.glob("*.gz"))]
-    return [line.rsplit(" ", 1)[-1].rstrip(".") for text in texts for line in text.splitlines()]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be renamed there")
-@pytest.mark.parametrize("forced", ["", "forced"])
-@pytest.mark.parametrize("processes", [2, 5])
-def test_no_line_is_lost_or_doubled_at_midnight_whoever_writes(
-    tmp_path: Path, processes: int, forced: str
-) -> None:
-    (tmp_path / "logs").mkdir()
-    count = 100
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(tmp_path), f"p{n}", str(count), forced],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        for n in range(processes)
-    ]
-    for said in ("ready", "written"):
-        for writer in writers:
-            assert writer.stdout is not None
-            assert writer.stdin is not None
-            assert writer.stdout.readline().strip() == said
-        midnight = time.time()  # after every line of "yesterday", before every one of "today"
-        for writer in writers:
-            assert writer.stdin is not None
-            writer.stdin.write(f"{midnight}\n")
-            writer.stdin.flush()
-    for writer in writers:
-        writer.communicate()
-        assert writer.returncode == 0
-    found = lines_of(tmp_path / "logs")
-    assert sorted(found) == sorted(f"p{n}-{number}" for n in range(processes) for number in range(2 * count))
-    assert list((tmp_path / "logs").glob("*.gz"))
-
-
-def test_a_process_that_ended_while_it_compressed_loses_nothing(tmp_path: Path) -> None:
-    path = started(tmp_path)
-    logging.getLogger("daiku").info("first")
-    handler = next(h for h in logging.getLogger().handlers if getattr(h, "baseFilename", "") == str(path))
-    handler.doRollover()  # type: ignore[attr-defined]  # the rotating handler's own method
-    (packed,) = path.parent.glob("*.gz")
-    packed.with_suffix("").write_text("left behind\n")
-    packed.with_name(packed.stem + ".part").write_bytes(b"half")
-    logging.getLogger("daiku").info("second")
-    handler.doRollover()  # type: ignore[attr-defined]  # the rotating handler's own method
-    text = gzip.decompress(packed.read_bytes()).decode()
-    assert [word for word in ("first", "left behind", "second") if word in text] == [
-        "first",
-        "left behind",
-        "second",
-    ]
-    assert sorted(p.name for p in path.parent.iterdir()) == [packed.name, "daiku.log.lock"] or path.exists()
