@@ -66,7 +66,9 @@ export interface Brief {
   edits?: EditsMade;
   commands?: CommandsRun;
   proofs: Proof[];
+  said: string[];
   code: string;
+  files: string;
 }
 
 export interface BulletChanged {
@@ -160,10 +162,11 @@ export interface Checkpointed {
   files: string[];
 }
 
-/** One sentence of a report with what it rests on; without proof it is an assertion and is shown as one. */
+/** One sentence of a report with what it rests on; without proof it is an assertion and is shown as one. `unfit`: nothing on record shows it, whatever it named. */
 export interface Claim {
   text: string;
   proofs: Proof[];
+  unfit: boolean;
 }
 
 /** `initializationOptions.client`: what the client does itself. */
@@ -224,6 +227,7 @@ export interface CommandsParams {
   stepId?: string | null;
 }
 
+/** `not_run`: of the commands that were given, those behind the first that failed. */
 export interface CommandsResult {
   runId: string;
   sessionId: string;
@@ -235,6 +239,7 @@ export interface CommandsResult {
   plan?: PlanStanding;
   unattended: boolean;
   commands: CommandOutcome[];
+  notRun: string[];
 }
 
 /** The runner hands over every command that it really ran, in order, and its notes. */
@@ -287,6 +292,13 @@ export interface Deeds {
 
 export interface Delta {
   text: string;
+}
+
+/** What a window left out: how many chunks lie below `beforeSeq`, and what was used in them. */
+export interface EarlierChunks {
+  beforeSeq: number;
+  count: number;
+  usage: Usage;
 }
 
 /** The edit that a person asked for by pointing: changes of this file, or of these lines of it, are not asked about in this run. Everything else is, as the run's approvals say. */
@@ -734,6 +746,7 @@ export interface Proof {
   ref: string;
   ok: boolean;
   value: string;
+  remarks: ("passed_before" | "no_tests" | "check_changed")[];
 }
 
 /** A provider, and why it cannot be used where it cannot. */
@@ -748,10 +761,11 @@ export interface Range {
   end: Position;
 }
 
-/** What came of the work, in words, and each claim with its proofs. */
+/** What came of the work, in words, and each claim with its proofs. `from_records`: no model said it. */
 export interface Report {
   text: string;
   claims: Claim[];
+  fromRecords: boolean;
 }
 
 /** The reporter hands over its report. */
@@ -855,6 +869,8 @@ export interface RunLimits {
   maxActions: number;
   maxRepairs: number;
   maxReplans: number;
+  maxAttempts: number;
+  checkSeconds: number;
   maxVerifications: number;
 }
 
@@ -869,6 +885,8 @@ export interface RunLimitsInput {
   maxActions?: number;
   maxRepairs?: number;
   maxReplans?: number;
+  maxAttempts?: number;
+  checkSeconds?: number;
   maxVerifications?: number;
 }
 
@@ -943,14 +961,18 @@ export interface SessionForkParams {
   restoreFiles?: boolean;
 }
 
+/** With `last` about so many of the last chunks (below `beforeSeq`, where that is given), from the start of a message on; else everything after `afterSeq`. */
 export interface SessionGetParams {
   sessionId: string;
   afterSeq?: number;
+  last?: number | null;
+  beforeSeq?: number | null;
 }
 
 export interface SessionGetResult {
   session: Session;
   chunks: Chunk[];
+  earlier?: EarlierChunks;
 }
 
 export interface SessionListParams {

@@ -115,7 +115,7 @@ describe("a tool call", () => {
       say("tool_output", { id: "c1", text: "2\n" }),
     ]);
     expect(item(running, "tool")).toMatchObject({ status: "running", output: "1\n2\n" });
-    const done = fold(running, say("tool_response", { ok: false, result: "boom", durationMs: 12 }));
+    const done = fold(running, say("tool_response", { ok: false, outcome: "failed", result: "boom", durationMs: 12 }));
     expect(item(done, "tool")).toMatchObject({ status: "failed", result: "boom", durationMs: 12 });
   });
 

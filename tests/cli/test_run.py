@@ -211,3 +211,24 @@ def test_the_mode_is_said_at_the_start(script: Script, daiku: Daiku) -> None:
     ).chunks()
     assert chunks[0]["data"]["mode"] == "plan"
     assert json.dumps(chunks).count("from-the-shell\\n") == 0
+
+
+def test_research_asks_the_researcher_alone(script: Script, daiku: Daiku) -> None:
+    form = {"text": '{"queries": [], "ask_user": "Which database?"}'}
+    done = daiku("research", "--model", script(form), "--approve", "none", "what", "is", "new?")
+    assert (done.code, done.out) == (0, "Which database?\n")
+    chunks = daiku("research", "--model", script(form), "--approve", "none", "--json", "what?").chunks()
+    assert {c["agent"] for c in chunks} == {"researcher"}
+
+
+@pytest.mark.parametrize(
+    "last", [{"text": '{"action": "stop", "reason": "All fine, tests pass."}'}, {"text": "Fine."}]
+)
+def test_exec_ends_by_exit_codes_and_by_no_word(script: Script, daiku: Daiku, last: dict[str, Any]) -> None:
+    native = {"calls": [{"tool": "shell/run", "args": {"command": "false"}}]}
+    listed = {"text": '{"commands": ["sh check.sh"]}'}
+    for first in (native, listed):
+        done = daiku("exec", "--model", script(first, last, last, last), "--approve", "all", "check it")
+        assert done.code == 1
+    well = {"text": '{"commands": ["true"]}'}
+    assert daiku("exec", "--model", script(well), "--approve", "all", "check it").code == 0

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import JsonValue, TypeAdapter
+from pydantic import BaseModel, JsonValue, TypeAdapter
 
-from daiku.core.parse import Unreadable, fenced, partial_json, read_json, repaired
-from daiku.core.replies import QueriesReply
+from daiku.core.parse import SEVERAL, Unreadable, fenced, partial_json, read_json, repaired
 
 WANTED = {"a": 1}
 
@@ -58,8 +57,22 @@ def test_an_object_is_found_in(reply: str) -> None:
     assert read_json(reply, with_a) == WANTED
 
 
-def test_of_two_objects_that_fit_the_last_is_meant() -> None:
-    assert read_json('I first thought {"a": 1} but now {"a": 2}.', with_a) == {"a": 2}
+@pytest.mark.parametrize(
+    "reply",
+    [
+        'I first thought {"a": 1} but now {"a": 2}.',
+        '{"a": 1}\n{"a": 2}',
+        '{"a": 1}; {"a": 2}',
+        '```json\n{"a": 1}\n```\nand\n```json\n{"a": 2}\n```',
+        '{"a": 1} {"b": 1} {"a": 2}',
+    ],
+)
+def test_of_two_objects_that_fit_none_is_picked(reply: str) -> None:
+    assert read_json(reply, with_a) == Unreadable(SEVERAL)
+
+
+def test_an_object_that_is_said_twice_is_one() -> None:
+    assert read_json('{"a": 1}\nAgain: {"a": 1}', with_a) == WANTED
 
 
 def test_a_value_that_fails_validation_makes_way_for_the_next_strategy() -> None:
@@ -87,7 +100,7 @@ def test_raw_line_breaks_inside_strings_are_borne() -> None:
         ('{"a": {"text": "echo ${HOME} and so', "not valid"),
         ('{"b": {"a": 1}, "c": "tru', "not valid"),
         ('[{"a": 1}, {"a": 2}, {"a"', "not valid"),
-        ('{"list": [\n{"a": 1},\n{"a": 2}\n', '"a" is missing'),
+        ('{"list": [\n{"a": 1},\n{"a": 2}\n', "not valid"),
     ],
 )
 def test_what_cannot_be_read_says_why(reply: str, problem: str) -> None:
@@ -103,11 +116,16 @@ def test_a_reply_cut_at_its_length_limit_is_not_repaired() -> None:
     assert read_json('{"a": 1} and then', with_a, cut=True) == WANTED
 
 
+class Place(BaseModel):
+    text: str
+    line: int
+
+
 def test_the_problem_names_every_wrong_field() -> None:
-    found = read_json('{"queries": "x"}', TypeAdapter(QueriesReply).validate_python)
+    found = read_json('{"text": 1, "refs": []}', TypeAdapter(Place).validate_python)
     assert isinstance(found, Unreadable)
-    assert "queries: input should be a valid tuple" in found.problem
-    assert "ask_user: field required" in found.problem
+    assert "text: input should be a valid string" in found.problem
+    assert "line: field required" in found.problem
 
 
 def test_half_a_surrogate_pair_becomes_text_that_can_be_stored() -> None:
@@ -218,9 +236,10 @@ def test_recorded_repairs_come_out_the_same(corpora: Path) -> None:
 
 def test_recorded_almost_json_of_tool_calls_is_repaired(corpora: Path) -> None:
     """normalizeJsonLikeStringsForSchema is core/arguments.py's business: it knows the schema. Where the
-    quotes do not pair, the value may be cut off: cline guesses, here the model is asked again."""
+    quotes do not pair, the value may be cut off: cline guesses, here it is right or the model is asked again."""
     for case in cases(corpora, "cline_json", "cline.parseJsonStream"):
         if case["input"].count('"') % 2:
-            assert isinstance(read_json(case["input"], only_objects), Unreadable)
+            found = read_json(case["input"], only_objects)
+            assert isinstance(found, Unreadable) or found == case["expected"], case["id"]
             continue
         assert read_json(case["input"], only_objects) == case["expected"], case["id"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from daiku.core.codecs import decode, human_text
+from daiku.core.codecs import decode
 from daiku.core.humantext import HumanText
 from daiku.core.parse import Unreadable, partial_json, read_json
 from daiku.core.replies import read_actions, read_command, read_plan
@@ -77,13 +77,15 @@ def test_what_is_shown_does_not_depend_on_how_the_reply_was_cut(reply: str, cuts
 def test_a_comment_is_shown_as_it_was_meant(comment: str) -> None:
     for ascii_only in (True, False):
         reply = json.dumps({"comment": comment, "actions": []}, ensure_ascii=ascii_only)
-        assert human_text(reply) == comment.strip()
+        read = decode(AssistantMessage(text=reply), "action_list")
+        assert isinstance(read, AssistantMessage)
+        assert read.text == comment.strip()
 
 
 @given(prose)
 def test_prose_is_shown_unchanged(reply: str) -> None:
     said = HumanText()
-    assert said.feed(reply) + said.close() == reply
+    assert said.feed(reply) + said.close() + said.rest(reply) == reply
 
 
 @given(objects, st.integers(1, 200))

@@ -60,7 +60,8 @@ export interface ToolItem extends Common {
   args: JsonObject;
   /** What the tool has printed so far; its middle is cut where it is long. */
   output: string;
-  status: "running" | "ok" | "failed" | "interrupted";
+  /** `refused`: by Daiku's own rules; `unasked`: nobody was there; `skipped`: never begun. */
+  status: "running" | "ok" | "failed" | "rejected" | "refused" | "unasked" | "interrupted" | "cancelled" | "skipped";
   result: string;
   durationMs: number;
   untrusted: boolean;

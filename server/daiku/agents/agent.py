@@ -47,8 +47,10 @@ class Agent:
     hands over, read from the state, or why there is nothing fit to be handed over. With `drive` it
     has no model of its own: its next reply is worked out from the state. `unfinished` says why a run
     that has said its last word has failed all the same. All five are pure. With
-    `reads_code` its brief brings the changed files as they are, with `knows_project` its prompt tells
-    what the project's manifests say."""
+    `reads_code` its brief brings the changed files as they are, with `sees_files` it is told also those that
+    its work names and what else there is, without `may_cd` its commands all work in the project's folder,
+    with `knows_project` its prompt tells what the project's
+    manifests say."""
 
     name: str
     prompt: str
@@ -59,6 +61,8 @@ class Agent:
     request: Callable[[Brief], str] | None = None
     hand_back: Callable[[State], Handover | Unreadable] | None = None
     reads_code: bool = False
+    sees_files: bool = False
+    may_cd: bool = True
     knows_project: bool = False
     drive: Callable[[State, ApprovalMode], Reply] | None = None
     unfinished: Callable[[State], Failure | None] = nothing_left
@@ -98,6 +102,7 @@ CODER = Agent(
     tools=(*LOOKING, "files/*", "user/ask"),
     role=CODE,
     knows_project=True,
+    sees_files=True,
     request=code_request,
     hand_back=edits_made,
 )
@@ -108,6 +113,7 @@ RUNNER = Agent(
     role=RUN,
     knows_project=True,
     reads_code=True,
+    may_cd=False,
     request=run_request,
     hand_back=commands_run,
 )
@@ -126,6 +132,7 @@ TEAM = Agent(
     name="team",
     prompt="agents/coordinator",
     tools=("agent/handoff", "agent/parallel", "plan/*", "shell/run", "editor/diagnostics", "user/ask"),
+    may_cd=False,
     brief=brief_of,
     hand_back=team_report,
     drive=next_reply,

@@ -84,6 +84,7 @@ from daiku.api.runs import (
 )
 from daiku.api.sessions import (
     ChunkRecord,
+    EarlierChunks,
     ExportFormat,
     SessionExportParams,
     SessionForkParams,
@@ -182,6 +183,7 @@ __all__ = [
     "CommandsParams",
     "CommandsResult",
     "DecideParams",
+    "EarlierChunks",
     "EditNotebookParams",
     "EditNotebookResult",
     "EditorCell",

@@ -1,4 +1,4 @@
-"""`daiku run`, `plan`, `code`, `exec`, `resume`: one run, then an exit code."""
+"""`daiku run`, `plan`, `research`, `code`, `exec`, `resume`: one run, then an exit code."""
 
 from __future__ import annotations
 
@@ -38,6 +38,13 @@ def plan(goal: tuple[str, ...], *, work: bool, **options: Any) -> int:
 @run_options
 def code(text: tuple[str, ...], **options: Any) -> int:
     return _one(prompt_text(text), "coder", RunOptions(**options))
+
+
+@click.command(help=say("help.research"))
+@click.argument("question", nargs=-1, required=True)
+@run_options
+def research(question: tuple[str, ...], **options: Any) -> int:
+    return _one(prompt_text(question), "researcher", RunOptions(**options))
 
 
 @click.command("exec", help=say("help.exec"))

@@ -36,6 +36,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "help.chat": ("Talk in the terminal.", "端末で会話します。"),
     "help.plan": ("Let the planner alone make a plan for GOAL.", "プランナーだけで GOAL の計画を作ります。"),
     "help.opt.work": ("Work the plan too: write, run, check, report.", "計画を実行まで進めます（作成・実行・確認・報告）。"),
+    "help.research": ("Let the researcher alone look up QUESTION.", "リサーチャーだけで QUESTION を調べます。"),
     "help.code": ("Let the coder alone write what TEXT says.", "コーダーだけで TEXT の内容を書きます。"),
     "help.exec": ("Let the runner alone run what TEXT says.", "ランナーだけで TEXT の内容を実行します。"),
     "help.resume": ("Go on with a run that was paused, interrupted, or ended before it was done.", "一時停止・中断した実行や、途中で終わった実行を続けます。"),
@@ -205,6 +206,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "models.context": ("{tokens} tokens", "{tokens} トークン"),
     "trusted": ("{folder} is trusted: its .daiku/config.toml may set everything but keys.", "{folder} を信頼しました。.daiku/config.toml は鍵以外のすべてを設定できます。"),
     "untrusted": ("{folder} is not trusted.", "{folder} は信頼されていません。"),
+    "config.nothing_yet": ("does nothing in this version", "この版では何の働きもしません"),
     "config.default": ("default", "既定"),
     "config.ignored": ("daiku config trust", "daiku config trust で信頼"),
     # doctor

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, assert_never
 
 from pydantic import JsonValue
 
-from daiku.core.humantext import HumanText
-from daiku.core.parse import Unreadable
-from daiku.core.refs import looked_up, refs, replaced
-from daiku.core.replies import ActionReply, read_actions, read_command
+from daiku.core.refs import renamed
+from daiku.core.textcalls import Calls, Doubtful, Reading
+from daiku.core.written import Offered, Written, Wrong
 from daiku.domain.base import JsonObject, long_id
+from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import (
+    OWN_KEY,
     AssistantMessage,
     FinishReason,
     Image,
@@ -37,7 +38,7 @@ You have no tools of your own. A control program reads your reply, runs the tool
 {"comment": "what the person should read", "actions": [{"id": "a1", "operation": "<tool>", "args": {…}, "reasoning": "why"}]}
 
 - The actions run in order; their results come in the next message.
-- An argument may use the result of an earlier action: {"$ref": "a1.text"}, or "a1.data.<field>".
+- An argument may use the result of an earlier action of the same list: {"$ref": "a1.text"} is its plain text, "a1.data.<field>" a field.
 - When nothing is left to do, answer with an empty list: {"comment": "your answer", "actions": []}.
 - Tell the language of the project by its file extensions, and write in it.""",
     "command": """\
@@ -71,9 +72,9 @@ def encode(request: ModelRequest, protocol: TextProtocol) -> ModelRequest:
         system = f"{system}\n\n{RULES[protocol]}\n\nTools, each with the JSON Schema of its args:\n{tools}"
     match protocol:
         case "action_list":
-            messages = tuple(_as_action_lists(request.messages))
+            messages = tuple(_as_action_lists(told_of_dropped(request.messages)))
         case "command":
-            messages = tuple(_as_commands(request.messages))
+            messages = tuple(_as_commands(told_of_dropped(request.messages)))
         case _:
             assert_never(protocol)
     return replace(request, system=system.lstrip(), messages=messages, tools=())
@@ -81,132 +82,98 @@ def encode(request: ModelRequest, protocol: TextProtocol) -> ModelRequest:
 
 def decode(
     message: AssistantMessage,
-    protocol: TextProtocol,
+    protocol: ToolProtocol,
     *,
     finish: FinishReason = "stop",
-    known: Mapping[str, str] | None = None,
+    tools: Sequence[ToolSpec] = (),
+    again: bool = False,
 ) -> AssistantMessage | FormatProblem:
     """The reply with its calls, and as text only what is for the person; or what is wrong with it.
 
-    `known` are the results of earlier calls, by id, that `$ref` may use. A reply that hit its length limit
-    is read, never repaired.
+    `tools` are those on offer, without which every name counts as one. `again` says that the model was asked already: what may be an example
+    is then an answer. A reply that hit its length limit is read, never repaired.
     """
-    reply, cut = message.text, finish == "length"
-    text = human_text(reply)
-    match protocol:
-        case "action_list":
-            if (marked := _marked_calls(reply)) is not None:
-                return message.model_copy(update={"text": marked[0], "calls": marked[1]})
-            if reply.strip() and not re.search(r"[{\[]", reply):
-                return message  # prose alone names no action: it is an answer
-            found = read_actions(reply, cut=cut)
-            if isinstance(found, Unreadable):
-                return _problem(found, protocol)
-            calls = _calls(found.actions, known or {})
-            if isinstance(calls, FormatProblem):
-                return calls
-        case "command":
-            if (marked := _marked_calls(reply)) is not None:
-                return message.model_copy(update={"text": marked[0], "calls": marked[1][:1]})
-            command = read_command(reply, cut=cut)
-            if isinstance(command, Unreadable):
-                return _problem(command, protocol)
-            calls = () if command.done else (ToolCall(tool=command.tool.strip(), args=command.args),)
+    own = protocol != "native"
+    offered = Offered(tools)
+    read = Reading(offered, own=own, cut=finish == "length", again=again)(message.text)
+    match read:
+        case Wrong(problem):
+            return _problem(problem, protocol)
+        case Doubtful(problem):
+            return _problem(problem, protocol)
+        case Calls(text, written, dropped):
+            named = [offered.named(call) for call in written]
+            found = message.model_copy(update={"text": text, "calls": _calls(named)})
+            return marked_dropped(found) if dropped else found
         case _:
-            assert_never(protocol)
-    return message.model_copy(update={"text": text, "calls": calls})
-
-
-def human_text(reply: str) -> str:
-    """What of a whole reply is for the person: the same as was streamed, without blank ends."""
-    said, reply = HumanText(), _TAGGED.sub("", reply)
-    return (said.feed(reply) + said.close()).strip()
-
-
-_TAGGED = re.compile(r"<tool_call>.*?</tool_call>", re.DOTALL)
+            assert_never(read)
 
 
 # -- calls ----------------------------------------------------------------------------------
 
 
-def _calls(
-    actions: tuple[ActionReply, ...], known: Mapping[str, str]
-) -> tuple[ToolCall, ...] | FormatProblem:
-    """The actions as calls; a reference to an earlier action becomes one to its call, one to an
-    earlier result becomes its text."""
+def _call(written: Written) -> ToolCall:
+    return ToolCall(id=long_id("call"), tool=written.name, args=written.args, reasoning=written.reasoning)
+
+
+def _calls(written: Sequence[Written]) -> tuple[ToolCall, ...]:
+    """The calls; a reference to an earlier one, by its own id or its number, becomes one to its id. Any
+    other stays: it names nothing, and its call is refused when it is its turn."""
     ids: dict[str, str] = {}
-    inner: set[str] = set()
     calls: list[ToolCall] = []
-
-    def change(target: str) -> JsonValue:
-        name, dot, path = target.partition(".")
-        if name in inner:
-            return {"$ref": target}
-        if name in ids:
-            return {"$ref": ids[name] + dot + path}
-        return looked_up(path, known[name], None)
-
-    for number, action in enumerate(actions, 1):
-        inner.clear()
-        inner.update(_inner_ids(action.args))
-        try:
-            args = replaced(action.args, change)
-        except LookupError:
-            outer = (t for t in refs(action.args) if t.partition(".")[0] not in inner)
-            wrong = next(t for t in outer if not _resolvable(t, ids, known))
-            text = f'actions.{number - 1}: "$ref": "{wrong}" names no earlier action'
-            return _problem(Unreadable(text), "action_list")
-        assert isinstance(args, dict)
-        call = ToolCall(
-            id=long_id("call"), tool=action.operation.strip(), args=args, reasoning=action.reasoning
-        )
-        ids[action.id or str(number)] = call.id
+    for number, each in enumerate(written, 1):
+        call = renamed(_call(each), ids)
         calls.append(call)
+        ids.update({key: call.id for key in (str(number), each.id) if key})
     return tuple(calls)
 
 
-def _inner_ids(value: JsonValue) -> Iterator[str]:
-    """Ids of the operations of a list that is itself an argument: its references are its own business."""
-    match value:
-        case {"operation": str(), "id": str(name)} if name:
-            yield name
-        case dict():
-            for item in value.values():
-                yield from _inner_ids(item)
-        case list():
-            for item in value:
-                yield from _inner_ids(item)
-        case _:
-            return
+def _problem(problem: str, protocol: ToolProtocol) -> FormatProblem:
+    if protocol == "native":
+        form = "Call tools through the interface that you were given; what is only an example stands in a block of code."
+    else:
+        form = "Answer with exactly one JSON object of this form:\n" + RULES[protocol].split("\n\n")[1]
+    return FormatProblem(f"Your reply could not be read: {problem}.\n{form}", problem)
 
 
-def _resolvable(target: str, ids: Mapping[str, str], known: Mapping[str, str]) -> bool:
-    name, _, path = target.partition(".")
-    return name in ids or (name in known and path in ("", "text", "result", "output"))
+# -- results that no tool gave ----------------------------------------------------------------
+
+_DROPPED = "invented"
+DROPPED_NOTE = (
+    "Your reply before these results went on with results of its own. No tool had given them: what stood "
+    "behind your calls was dropped. End a reply with its calls, and wait."
+)
 
 
-_MARKED = re.compile(r"<function=([^>\s]+)>(.*?)</function>", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=([^>\s]+)>(.*?)</parameter>", re.DOTALL)
+def marked_dropped(message: AssistantMessage) -> AssistantMessage:
+    """The reply marked as one that went on with results that no tool had given."""
+    told = message.opaque.get(OWN_KEY)
+    own: JsonObject = {**(told if isinstance(told, dict) else {}), _DROPPED: True}
+    return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
 
 
-def _marked_calls(reply: str) -> tuple[str, tuple[ToolCall, ...]] | None:
-    """Calls as some models were taught to write them: `<function=name><parameter=p>…</parameter></function>`."""
-    found = list(_MARKED.finditer(reply))
-    if not found or "{" in reply[: found[0].start()]:
-        return None
-    calls = tuple(
-        ToolCall(tool=match[1], args={p[1]: p[2].strip("\n") for p in _PARAMETER.finditer(match[2])})
-        for match in found
-    )
-    return reply[: found[0].start()].strip(), calls
+def told_of_dropped(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The conversation with a note behind the results of every reply that had invented some."""
+    if not any(isinstance(message, AssistantMessage) and has_dropped(message) for message in messages):
+        return messages
+    told: list[Message] = []
+    due = False
+    for message in messages:
+        if due and not isinstance(message, ToolMessage):
+            told.append(_NOTE)
+            due = False
+        told.append(message)
+        due = due or (isinstance(message, AssistantMessage) and has_dropped(message))
+    return (*told, _NOTE) if due else tuple(told)
 
 
-def _problem(wrong: Unreadable, protocol: TextProtocol) -> FormatProblem:
-    form = RULES[protocol].split("\n\n")[1]
-    return FormatProblem(
-        f"Your reply could not be read: {wrong.problem}.\nAnswer with exactly one JSON object of this form:\n{form}",
-        wrong.problem,
-    )
+_NOTE = UserMessage(text=DROPPED_NOTE, kind="note")
+
+
+def has_dropped(message: AssistantMessage) -> bool:
+    """True for a reply that `marked_dropped` marked."""
+    own = message.opaque.get(OWN_KEY)
+    return isinstance(own, dict) and own.get(_DROPPED) is True
 
 
 # -- requests -----------------------------------------------------------------------------

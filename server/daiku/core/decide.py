@@ -193,7 +193,7 @@ def _next_call(state: State, rules: Rules) -> Command:
     if call.id in state.started:
         resumes = spec is not None and spec.resumes
         return RunTools((call,)) if resumes else Refuse(call, INTERRUPTED, "interrupted")
-    if why := _too_many(state, call) or why_not_run(call, state.messages, state.given):
+    if why := _too_many(state, call) or why_not_run(call, state.messages):
         return Refuse(call, why, "not_run")
     call = rules.read(call)
     if spec is None or call.malformed is not None:

@@ -1,27 +1,63 @@
-"""The part of a text-protocol reply that is for a person, as it streams: prose and comments, no JSON."""
+"""The part of a reply that is for a person, as it streams: prose and comments, no calls."""
 
 from __future__ import annotations
 
 import re
 
+from daiku.core.written import Offered
+
 SPOKEN = ("comment", "reply", "message", "response")
 """Keys whose text is said to the person."""
 _KEYS = (*SPOKEN, "command", "done", "actions", "action_list", "ActionList", "tool_calls", "operation")
+_CALL_KEYS = (
+    "name",
+    "type",
+    "function",
+    "tool_calls",
+    "tool",
+    "tool_name",
+    "action",
+    "parameters",
+    "arguments",
+)
+"""The first keys of calls that the text protocols do not know."""
 _ITEM_KEYS = ("operation", "tool", "name", "tool_name", "id", "action_id", "reasoning", "args", "arguments")
-_PLACE = re.compile(r"\{|(?:(?<=\n)|^)[ \t]*(?:\[|`{3,}|~{3,})")
-_UNDECIDED_END = re.compile(r"(?:(?<=\n)|^)[ \t]*(?:`{1,2}|~{1,2})?$")
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[A-Za-z0-9_+-]*\s*")
+_WORDS = ("Action:", "functools[", "previous_output", "previous_command")
+_SO_FAR = "|".join(re.escape(word[:end]) for word in _WORDS for end in range(1, len(word) + 1))
+_LINES = r"(?P<action>Action:)|functools\[|previous_(?:output|command)\b|<(?P<tag>[a-z][\w./-]*)>"
+_ACTION = re.compile(r"[ \t]*Action:[ \t]*(?:`{3}|`?[\w./-]+`?[ \t]*\n)")
+_ACTION_SO_FAR = re.compile(r"[ \t]*Action:[ \t]*(?:`{0,2}|`?[\w./-]+`?[ \t]*)$")
+_MARKS = r"<(?:[|｜][A-Za-z/]|/?(?:tool_|TOOLCALL|function|invoke|minimax:|seed:|mm:))|\[TOOL_CALLS\]"
+_MARK = re.compile(_MARKS)
+_PLACE = re.compile(rf"(?:(?<=\n)|^)[ \t]*(?:(?P<json>[\[{{]|`{{3,}}|~{{3,}})|{_LINES})|(?<!`)(?:{_MARKS})")
+_UNDECIDED_END = re.compile(
+    rf"(?:(?<=\n)|^)[ \t]*(?:`{{1,2}}|~{{1,2}}|{_SO_FAR}|<[\w./-]{{0,40}})?$|(?:<(?:[|｜]|[/\w:]{{0,10}})|\[[A-Z_]{{0,10}})$"
+)
+_SPECIAL = re.compile(r"[<\[{`~\n]")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([A-Za-z0-9_+-]*)\s*")
+_CALL_BLOCKS = ("tool_code", "tool_call", "tool_calls", "tool_output")
 _OBJECT = re.compile(r"\{\s*[\"'](\w+)[\"']\s*:")
 _OBJECT_SO_FAR = re.compile(r"\{\s*(?:[\"']\w{0,20}(?:[\"']\s*)?)?$")
+_PYTHON = re.compile(r"\[\s*[A-Za-z_][\w.]*\(")
+_PYTHON_SO_FAR = re.compile(r"\[\s*(?:[A-Za-z_][\w.]{0,60})?$")
 _LIST = re.compile(r"\[\s*(?:\]|\{\s*[\"'](\w+)[\"']\s*:)")
 _LIST_SO_FAR = re.compile(r"\[\s*(?:\{\s*(?:[\"']\w{0,20}(?:[\"']\s*)?)?)?$")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 class HumanText:
-    """Feed it a reply in any pieces; what comes out together is the same however it was cut."""
+    """Feed it a reply in any pieces; what comes out together is the same however it was cut.
 
-    def __init__(self) -> None:
+    `own`: the reply may be in a text protocol, whose comments are said. From what begins like a call of
+    another form on nothing is shown: how the reply was read tells what of it was text (`rest`).
+    """
+
+    def __init__(self, offered: Offered | None = None, *, own: bool = True) -> None:
+        self._offered = offered or Offered()
+        self._own = own
+        self._mute = False
+        self._plain = False
+        self._shown: list[str] = []
         self._held = ""
         self._line_start = True
         self._mark = ""
@@ -33,6 +69,16 @@ class HumanText:
 
     def feed(self, piece: str) -> str:
         """What of the text can be shown now."""
+        if not self._plain or _SPECIAL.search(piece):
+            return self._looked_at(piece)
+        if piece:  # nearly every one: words within a line of prose
+            self._shown.append(piece)
+            self._said = piece[-1]
+        return piece
+
+    def _looked_at(self, piece: str) -> str:
+        if self._mute:
+            return ""
         self._held += piece
         out: list[str] = []
         while self._held and self._step(out, last=False):
@@ -48,8 +94,17 @@ class HumanText:
             out.append(self._json.unspoken())
         return self._noted(out)
 
+    def rest(self, text: str) -> str:
+        """What is still to be shown of a reply that says `text`; empty where something else was shown."""
+        shown = "".join(self._shown)
+        shown = shown if text.startswith(shown) else shown.strip()
+        return text[len(shown) :] if text.startswith(shown) else ""
+
     def _noted(self, out: list[str]) -> str:
         text = "".join(out)
+        self._shown.append(text)
+        busy = self._held or self._line_start or self._mark or self._after_json or self._mute
+        self._plain = not busy and self._json is None
         self._said = (self._said + text)[-1:]
         return text
 
@@ -65,7 +120,8 @@ class HumanText:
 
     def _in_prose(self, out: list[str], *, last: bool) -> bool:
         shift = 0 if self._line_start else 1
-        text = self._held if self._line_start else "x" + self._held
+        before = "".join(out)[-1:] or self._said
+        text = self._held if self._line_start else ("`" if before == "`" else "x") + self._held
         place = _PLACE.search(text)
         if place is None:
             end = None if last else _UNDECIDED_END.search(text)
@@ -73,8 +129,11 @@ class HumanText:
             self._emit(out, upto - shift)
             return False
         self._emit(out, place.start() - shift)
-        match self._decide(last=last):
+        match self._decide(last=last) if place["json"] else self._marked(place, last=last):
             case "wait":
+                return False
+            case "hold":
+                self._mute, self._held = True, ""
                 return False
             case "json":
                 spoken_before = "".join(out)[-1:] or self._said
@@ -91,20 +150,37 @@ class HumanText:
             self._held = self._held[count:]
             self._line_start = out[-1].endswith("\n")
 
+    def _marked(self, place: re.Match[str], *, last: bool) -> str:
+        """A mark of calls or results holds the rest; a tag only where a tool has its name."""
+        if place["action"]:
+            if _ACTION_SO_FAR.match(self._held) and not last:
+                return "wait"
+            return "hold" if _ACTION.match(self._held) else "prose"
+        if _MARK.match(self._held.lstrip(" \t")):
+            return "hold"
+        tag = place["tag"]
+        return "hold" if tag is None or (self._offered.specs and self._offered.resolve(tag)) else "prose"
+
     def _decide(self, *, last: bool) -> str:
-        """What begins at the held text: `json` of a protocol, `code` in a fence, `prose`, or `wait`."""
+        """What begins at the held text: `json` of a protocol, `code` in a fence, `prose`, or `wait`; `hold`
+        for calls of another form, which count in a block or where nothing was said before."""
         fence = _FENCE.match(self._held)
         body = self._held[fence.end() :] if fence else self._held.lstrip(" \t")
         if fence and not body:
             return "prose" if last else "wait"
-        if _OBJECT_SO_FAR.match(body) or _LIST_SO_FAR.match(body):
+        if body.startswith("[TOOL_CALLS]"):
+            return "hold"
+        if _OBJECT_SO_FAR.match(body) or _LIST_SO_FAR.match(body) or "[TOOL_CALLS]".startswith(body):
             return "prose" if last else "wait"
-        if (found := _OBJECT.match(body)) and found[1] in (*_KEYS, "tool", "tool_name"):
-            wanted = True
-        else:
-            found = _LIST.match(body)
-            wanted = bool(found and (found[1] is None or found[1] in _ITEM_KEYS))
-        if wanted:
+        first = bool(fence) or not "".join(self._shown).strip()
+        if first and _PYTHON_SO_FAR.match(body) and not last:
+            return "wait"
+        found, listed = _OBJECT.match(body), _LIST.match(body)
+        key = (found[1] or "") if found else (listed[1] or "") if listed else ""
+        if first and (key in _CALL_KEYS or _PYTHON.match(body) or (fence and fence[2] in _CALL_BLOCKS)):
+            return "hold"
+        wanted = key in _KEYS if found else bool(listed and (not key or key in _ITEM_KEYS))
+        if self._own and wanted:
             self._held = body
             self._mark = fence[1] if fence else ""
             return "json"

@@ -15,48 +15,72 @@ T = TypeVar("T")
 Check = Callable[[JsonValue], T]
 """Makes the typed value of parsed JSON. Raises ValueError (pydantic's included) to say what is wrong."""
 
+SEVERAL = "there are several JSON objects that fit in the reply: put all into one"
 MAX_SHOWN = 6
 """Problems told to the model at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A reply that could not be understood; `problem` goes back to the model as it is."""
+    """A reply that could not be understood; `problem` goes back to the model as it is. `words_only`:
+    it holds nothing of the form that was asked for, only words."""
 
     problem: str
+    words_only: bool = False
 
 
 def read_json(reply: str, check: Check[T], *, cut: bool = False) -> T | Unreadable:
-    """The first value found in `reply` that `check` accepts (R0.88–R0.95, C0.5, C0.7, C0.8).
+    """The value found in `reply` that `check` accepts (R0.88–R0.95, C0.5, C0.7, C0.8).
 
-    Tried in order: the whole reply, fenced blocks, balanced braces (the last one first), single
-    lines, and last a repair of almost-JSON. `cut` says that the reply ended at a length limit:
-    then nothing is repaired, for half an instruction is no instruction.
+    Tried in order: the whole reply, fenced blocks, balanced braces, single lines, and last a repair of
+    almost-JSON. Several different ones that fit are not read. `cut` says that the reply ended at a length
+    limit: then nothing is repaired, for half an instruction is no instruction.
     """
-    rejected = ""
-    unparsed = ""
-    for text in _candidates(reply):
-        try:
-            value = _loads(text)
-        except ValueError as wrong:
-            if text[:1] in ("{", "["):  # what is wrong with prose helps nobody
-                unparsed = unparsed or _syntax(wrong)
-            continue
-        try:
-            return check(value)
-        except ValueError as wrong:
-            rejected = rejected or explain(wrong)
+    rejected = unparsed = ""
+    for texts in _candidates(reply):
+        fitting: list[tuple[JsonValue, T]] = []
+        for text in texts:
+            try:
+                value = _loads(text)
+            except ValueError as wrong:
+                if text[:1] in ("{", "["):  # what is wrong with prose helps nobody
+                    unparsed = unparsed or _syntax(wrong)
+                continue
+            try:
+                fitting.append((value, check(value)))
+            except ValueError as wrong:
+                rejected = rejected or explain(wrong)
+        if fitting:
+            return _only(fitting)
     values, broken = _scanned(reply)
-    for value in (*values, *_lines(reply, broken), *(() if cut else _repaired_parts(reply))):
-        try:
-            return check(value)
-        except ValueError as wrong:
-            rejected = rejected or explain(wrong)
+    more = (_lines(reply, broken), () if cut else _repaired_parts(reply))
+    for some in (values, *more):
+        fitting = []
+        for value in some:
+            try:
+                fitting.append((value, check(value)))
+            except ValueError as wrong:
+                rejected = rejected or explain(wrong)
+            if fitting and some is not values:
+                break
+        if fitting:
+            return _only(fitting)
     if rejected:
         return Unreadable(rejected)
     if not any(bracket in reply for bracket in "{["):
         return Unreadable("there is no JSON in the reply")
     return Unreadable(f"the reply is cut off: {unparsed}" if cut else unparsed or "the JSON is not valid")
+
+
+def _only(fitting: list[tuple[JsonValue, T]]) -> T | Unreadable:
+    """The one value that fits. Which of several is meant, or in what order, nobody but the model knows."""
+    first, found = fitting[0]
+    return found if all(value == first for value, _ in fitting) else Unreadable(SEVERAL)
+
+
+def json_values(reply: str) -> tuple[JsonValue, ...]:
+    """Every outermost JSON value that stands whole in `reply`, in order."""
+    return tuple(_scanned(reply)[0])
 
 
 def repaired(text: str) -> JsonValue:
@@ -65,6 +89,18 @@ def repaired(text: str) -> JsonValue:
 
     value: JsonValue = json_repair.loads(text)  # pyright: ignore[reportAssignmentType]  # no schema, no logging: JSON
     return _without_lone_surrogates(value)
+
+
+def repaired_whole(text: str) -> JsonValue | None:
+    """The value that all of `text` is almost; None where that is not sure: where a bracket or a quote is
+    left open, the text may have been cut off, and half an instruction is no instruction."""
+    if not _balanced(text):
+        return None
+    try:
+        value = repaired(text)
+    except (RecursionError, ValueError):
+        return None
+    return value if isinstance(value, dict | list) else None
 
 
 def partial_json(text: str) -> JsonValue | None:
@@ -137,20 +173,18 @@ def _no_constant(name: str) -> JsonValue:
 _DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant)
 
 
-def _candidates(reply: str) -> Iterator[str]:
-    """Strategies 1 and 2, and the greedy form of 3."""
+def _candidates(reply: str) -> Iterator[list[str]]:
+    """Strategies 1 and 2, and the greedy form of 3: the texts of each."""
     whole = reply.strip().removeprefix("\ufeff")
-    if whole:
-        yield whole
-    yield from (block for block in fenced(reply) if block.strip())
+    yield [whole] if whole else []
+    yield [block for block in fenced(reply) if block.strip()]
     first, last = reply.find("{"), reply.rfind("}")
-    if 0 <= first < last:
-        yield reply[first : last + 1]
-    yield from (found[1] for found in _INLINE_FENCE.finditer(reply))
+    yield [reply[first : last + 1]] if 0 <= first < last else []
+    yield [found[1] for found in _INLINE_FENCE.finditer(reply)]
 
 
 def _scanned(reply: str) -> tuple[list[JsonValue], list[tuple[int, int]]]:
-    """Strategy 3: every outermost value in the text, the last first; and where broken ones stand.
+    """Strategy 3: every outermost value in the text; and where broken ones stand.
 
     What is inside a broken value is part of it and never taken for an instruction of its own: a list
     of actions that was cut off is not its last whole action. Work is bounded by a few times the
@@ -176,7 +210,7 @@ def _scanned(reply: str) -> tuple[list[JsonValue], list[tuple[int, int]]]:
             break
         else:
             found.append(_without_lone_surrogates(value))
-    return found[::-1], broken
+    return found, broken
 
 
 def _lines(reply: str, broken: list[tuple[int, int]]) -> Iterator[JsonValue]:
@@ -199,7 +233,7 @@ def _repaired_parts(reply: str) -> Iterator[JsonValue]:
         if first is None or last <= first.start():
             continue
         part, rest = text[first.start() : last + 1], text[last + 1 :].lstrip()
-        if _ends_inside_string(part) or rest[:1] in (",", ":", '"'):
+        if not _balanced(part) or rest[:1] in (",", ":", '"'):
             continue
         try:
             yield repaired(part)
@@ -207,17 +241,28 @@ def _repaired_parts(reply: str) -> Iterator[JsonValue]:
             continue
 
 
-def _ends_inside_string(text: str) -> bool:
-    """True where the quotes say that the text stops in the middle of a value."""
-    inside, escaped = False, False
+def _balanced(text: str) -> bool:
+    """True where every bracket and every quote of almost-JSON is closed. An apostrophe opens a text only
+    where a value or a name may begin."""
+    stack: list[str] = []
+    quote, before, escaped = "", "", False
     for char in text:
-        if escaped:
-            escaped = False
-        elif char == "\\":
-            escaped = inside
-        elif char == '"':
-            inside = not inside
-    return inside
+        if quote:
+            if escaped:
+                escaped = False
+            elif char == "\\":
+                escaped = True
+            elif char == quote:
+                quote = ""
+        elif char == '"' or (char == "'" and before in ("", "{", "[", ",", ":")):
+            quote = char
+        elif char in "{[":
+            stack.append("}" if char == "{" else "]")
+        elif char in "}]" and (not stack or stack.pop() != char):
+            return False
+        if not char.isspace():
+            before = char
+    return not stack and not quote
 
 
 def _syntax(wrong: ValueError) -> str:

@@ -88,3 +88,21 @@ def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     last = re.split(r"[/._]", name)[-1].lower()
     same = [n for n in names if last and last in n.lower() and n not in close]
     return tuple((close + same)[:limit])
+
+
+def spelled(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` means, however it is put together; None where it means none, or several."""
+    names = list(known)
+    found = next((each for each in candidates(name) if each in names), None)
+    if found is not None:
+        return found
+    seed = next((to for old, to in SEED_NAMES.items() if old.partition(".")[2] == name.strip()), None)
+    if seed is not None and "_" in name and seed in names:
+        return seed
+    plain = _plain(name)
+    same = [each for each in names if plain and _plain(each) == plain]
+    return same[0] if len(same) == 1 else None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast, overload
 
 from daiku.core.budget import Quote, dearest
+from daiku.core.codecs import told_of_dropped
 from daiku.domain.config import ProviderSettings, ToolProtocol
 from daiku.domain.errors import DaikuError, LLMError
 from daiku.domain.messages import (
@@ -18,6 +20,7 @@ from daiku.domain.messages import (
     ModelRequest,
     Reply,
     Restarted,
+    Usage,
     UserMessage,
 )
 from daiku.domain.tools import ToolSpec
@@ -30,6 +33,7 @@ from daiku.llm.retry import RetryPolicy, again, wait_before
 from daiku.llm.textual import Exchange
 from daiku.llm.tokens import estimate, estimate_message, estimate_messages, estimate_request
 
+_OPENAI_HOST = re.compile(r"^(?:https?://)?[\w.-]*\.(?:openai\.com|azure\.com)(?=[:/]|$)", re.IGNORECASE)
 OLLAMA_WINDOW = 32_768
 """What the `ollama` provider sets up where the settings name no window."""
 
@@ -55,6 +59,8 @@ class LLMAdapter:
     clock: Clock = field(default_factory=Clock)
     learned: Callable[[], ModelInfo | None] = lambda: None
     """What the service itself said of the model, once it was asked."""
+    used: Callable[[str, Usage], None] = lambda _project, _usage: None
+    """Hears what an inference for a project used."""
 
     @property
     def name(self) -> str:
@@ -142,9 +148,20 @@ class LLMAdapter:
 
     def _asked(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         protocol = self.settings.tool_protocol
-        if protocol == "native" or not request.tools:
+        if protocol == "native":
+            request = replace(request, messages=told_of_dropped(request.messages))
+        if not request.tools or (protocol == "native" and not self.writes_calls):
             return heard(self.provider.stream(request))
         return Exchange(self.provider, protocol, self.clock.sleep).stream(request)
+
+    @property
+    def writes_calls(self) -> bool:
+        """True where calls may come as text although tools are offered: servers of open models, which
+        know the model's own form or do not. Services of the makers always give them apart."""
+        if self.choice.provider == "openai":
+            address = self.settings.base_url.strip()
+            return bool(address) and not _OPENAI_HOST.search(address)
+        return self.choice.provider in ("compatible", "ollama", "lmstudio")
 
     def _priced(self, reply: Reply, request: ModelRequest) -> Reply:
         usage = reply.usage
@@ -200,7 +217,8 @@ class LLMAdapter:
         return reply
 
     async def inference(self, prompt: str, project_name: str = "") -> str:
-        """The reply's text to a single prompt (R0.4). `project_name` keeps calls of one project together."""
+        """The reply's text to a single prompt (R0.4). `project_name` keeps calls of one project together, and
+        what they use is summed by it (C0.18)."""
         message = UserMessage(text=prompt)
         request = ModelRequest(
             model=self.choice.model,
@@ -208,7 +226,9 @@ class LLMAdapter:
             messages=(message,),
             session=project_name and f"project:{project_name}",
         )
-        return (await self._whole(request)).message.text
+        reply = await self._whole(request)
+        self.used(project_name, reply.usage)
+        return reply.message.text
 
     async def count_tokens(self, what: str | Sequence[Message] | ModelRequest) -> int:
         """Tokens of a text, of messages or of a request: the service's count where it has an endpoint

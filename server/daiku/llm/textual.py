@@ -1,13 +1,15 @@
-"""Tools for models without them: the request written out as text, the reply's calls read back from it."""
+"""Calls that a model writes into its text: the request written out where it has no tools, the reply's calls read."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from daiku.core.attempts import ATTEMPTS, WAIT
-from daiku.core.codecs import FormatProblem, TextProtocol, decode, encode
+from daiku.core.attempts import WAIT
+from daiku.core.codecs import FormatProblem, decode, encode
 from daiku.core.humantext import HumanText
+from daiku.core.written import Offered
+from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import Failure, LLMRequestError
 from daiku.domain.messages import (
     AssistantMessage,
@@ -17,65 +19,75 @@ from daiku.domain.messages import (
     Reply,
     Restarted,
     TextDelta,
-    ToolMessage,
     Usage,
     UserMessage,
 )
 from daiku.llm.heard import heard
 from daiku.llm.provider import Provider
 
+TRIES = 2
+"""A reply that cannot be read is asked for once more: each costs as much as the first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One reply in a text protocol. A reply that cannot be read goes back to the model with what is
-    wrong with it, a bounded number of times."""
+    """One reply whose text may hold calls. One that cannot be read goes back to the model, once, with
+    what is wrong with it; natively what is still not read then is an answer."""
 
     provider: Provider
-    protocol: TextProtocol
+    protocol: ToolProtocol
     sleep: Callable[[float], Awaitable[None]]
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """As a provider's `stream`; only what is for the person comes as text."""
-        known = {m.call_id: m.text for m in request.messages if isinstance(m, ToolMessage)}
-        written = encode(request, self.protocol)
+        own = self.protocol != "native"
+        written = request if self.protocol == "native" else encode(request, self.protocol)
+        offered = Offered(request.tools)
         usage = Usage()
-        for attempt in range(1, ATTEMPTS + 1):
+        for attempt in range(1, TRIES + 1):
             reply: Reply | None = None
-            said = HumanText()
+            said = HumanText(offered, own=own)
             pieces = heard(self.provider.stream(written))
             try:
                 async for event in pieces:
-                    match event:
-                        case TextDelta(text):
-                            if shown := said.feed(text):
-                                yield TextDelta(shown)
-                        case Reply():
-                            reply = event
-                        case Restarted():
-                            said = HumanText()
-                            yield event
-                        case _:
-                            yield event
+                    if isinstance(event, TextDelta):
+                        shown = said.feed(event.text)
+                        if shown:
+                            yield event if shown is event.text else TextDelta(shown)
+                    elif isinstance(event, Reply):
+                        reply = event
+                    else:
+                        if isinstance(event, Restarted):
+                            said = HumanText(offered, own=own)
+                        yield event
             finally:
                 await pieces.aclose()
             assert reply is not None, "a stream ends with a Reply or raises"
             usage = usage.plus(reply.usage)
-            read = decode(reply.message, self.protocol, finish=reply.finish, known=known)
+            read = self._read(reply, request, last=attempt == TRIES)
             if isinstance(read, AssistantMessage):
+                if left := said.rest(read.text):
+                    yield TextDelta(left)
                 yield _closed(reply, read, usage)
                 return
-            if attempt < ATTEMPTS:
-                again = f"Asking again ({attempt} of {ATTEMPTS - 1})."
-                yield Restarted(f"The reply could not be read: {read.problem}. {again}", attempt, WAIT)
+            if attempt < TRIES:
+                yield Restarted(f"The reply could not be read: {read.problem}. Asking again.", attempt, WAIT)
                 await self.sleep(WAIT)
                 written = _told(written, reply, read)
         raise LLMRequestError(
             Failure(
                 kind="format",
-                message=f"{request.model} did not keep to the {self.protocol} protocol in {ATTEMPTS} tries.",
+                message=f"{request.model} did not keep to the {self.protocol} protocol in {TRIES} tries.",
                 hint="Choose a model that can use tools, or the other tool_protocol.",
             )
         )
+
+    def _read(self, reply: Reply, request: ModelRequest, *, last: bool) -> AssistantMessage | FormatProblem:
+        if self.protocol == "native" and (reply.message.calls or reply.finish == "content_filter"):
+            return reply.message
+        read = decode(reply.message, self.protocol, finish=reply.finish, tools=request.tools, again=last)
+        given_up = isinstance(read, FormatProblem) and self.protocol == "native"
+        return reply.message if given_up and (last or reply.finish == "length") else read
 
 
 def _closed(reply: Reply, message: AssistantMessage, usage: Usage) -> Reply:
@@ -84,5 +96,5 @@ def _closed(reply: Reply, message: AssistantMessage, usage: Usage) -> Reply:
 
 
 def _told(written: ModelRequest, reply: Reply, problem: FormatProblem) -> ModelRequest:
-    more: tuple[Message, ...] = (reply.message, UserMessage(text=problem.message))
+    more: tuple[Message, ...] = (reply.message, UserMessage(text=problem.message, kind="note"))
     return replace(written, messages=(*written.messages, *more))

@@ -62,8 +62,14 @@ async def session_list(c: Connection, p: api.SessionListParams) -> BaseModel:
 async def session_get(c: Connection, p: api.SessionGetParams) -> str:
     journal = (await c.app()).journal
     session = journal.get_session(p.session_id)
-    chunks = ",".join(chunk.json() for chunk in journal.chunks(p.session_id, p.after_seq))
-    return f'{{"session":{model_json(session)},"chunks":[{chunks}]}}'
+    if p.last is None:
+        chunks = ",".join(chunk.json() for chunk in journal.chunks(p.session_id, p.after_seq))
+        return f'{{"session":{model_json(session)},"chunks":[{chunks}]}}'
+    shown, window = journal.window(p.session_id, before_seq=p.before_seq or 0, last=p.last)
+    chunks = ",".join(chunk.json() for chunk in shown)
+    earlier = api.EarlierChunks(before_seq=window.first_seq, count=window.earlier, usage=window.usage)
+    left_out = f',"earlier":{model_json(earlier)}' if window.earlier else ""
+    return f'{{"session":{model_json(session)},"chunks":[{chunks}]{left_out}}}'
 
 
 async def session_delete(c: Connection, p: api.SessionRef) -> None:

@@ -60,8 +60,6 @@ class Settling:
         return ()
 
     async def _decision(self, question: ConsentQuestion) -> ApprovalDecision:
-        if self.approvals == "all":  # the person granted everything for this run; nothing of it is kept
-            return "allow_once"
         state = self.record.state
         asked = state.approvals.get(question.key)
         if asked is None:

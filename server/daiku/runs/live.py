@@ -15,14 +15,17 @@ from daiku.agents.role import Role, in_role
 from daiku.core.budget import opened
 from daiku.core.choosing import wanted_of
 from daiku.core.context import transcript
+from daiku.core.conversation import words_of
 from daiku.core.decide import Rules, nothing_left
 from daiku.core.editplace import EditPlace, inside
 from daiku.core.gate import next_open
 from daiku.core.guard import Verdict, remembered, verdict
+from daiku.core.loop import Card, card
 from daiku.core.parse import Unreadable
 from daiku.core.ports import Workspace
 from daiku.core.prefix import first_divergence
 from daiku.core.state import Recorder, State
+from daiku.core.visible import seen
 from daiku.core.words.events import localised, spoken
 from daiku.core.worked import touched_plan
 from daiku.domain.base import long_id
@@ -164,7 +167,8 @@ class LiveRun:
         if make is not None:
             return make(state, agent, request)
         team = find_agent(agent).drive is not None
-        return Brief(request=request, plan=next_open(state.plans) if team else None)
+        plan = next_open(state.plans) if team else None
+        return Brief(request=request, plan=plan, said=words_of(state))
 
     @property
     def driven(self) -> bool:
@@ -247,7 +251,9 @@ class LiveRun:
         )
         self._note_divergence(request)
         if self._model is None:
-            if self.purse.refused is not None:  # no stage of the work could ask its model either
+            if (
+                self.purse.refused is not None and not state.given
+            ):  # no stage of the work could ask its model either
                 raise DaikuError(self.purse.refused)
             assert self._drive is not None, "a run without a model is driven"
             yield self._drive(state, self.approvals)
@@ -313,6 +319,7 @@ class LiveRun:
             config=wiring.config,
             emit=record,
             editor=wiring.editor,
+            may_cd=self._agent.may_cd,
             plans=lambda: record.state.plans,
             done=lambda: record.state.done,
             asked=record.state.prompt,
@@ -331,19 +338,21 @@ class LiveRun:
                 text=f"{call.tool} is not offered in mode {record.state.mode!r}.",
             )
         result = await self._wiring.registry.call(call, self._context(call, record))
+        if call.tool in self._by_name and self._verdict(call, record.state.tainted).outside:
+            result = result.model_copy(update={"untrusted": True})
         self._ruling(call, result)
         return result
 
-    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult | None:
+    async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult | None:
         preview = await self._wiring.registry.preview(call, self._context(call, record))
         if isinstance(preview, ToolResult):
             return preview
         if preview is None:
-            return ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1), ""
+            return card(call, ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1), "")
         if self._stays_at_place(call, preview):
             return None
         key = self._verdict(call, record.state.tainted).key
-        return preview.text, (preview.remember or remembered(key)) if key else ""
+        return card(call, preview.text, (preview.remember or remembered(key)) if key else "")
 
     def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
         """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""
@@ -411,8 +420,8 @@ class LiveRun:
         input_id = long_id("input")
         asked = InputAsked(
             input_id=input_id,
-            question=question,
-            choices=choices,
+            question=seen(question),
+            choices=tuple(map(seen, choices)),
             call_id=f"{call.id}:{input_id}",
             from_server=True,
         )

@@ -287,11 +287,11 @@ class _Recorded:
             untrusted=answer.untrusted,
         )
 
-    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult:
+    async def preview(self, call: ToolCall, record: Recorder) -> loop.Card | ToolResult:
         asked = self._asked.get(call.id)
         if asked is None:
             raise _Over
-        return asked.preview, asked.remember
+        return loop.Card(asked.preview, asked.remember, asked.hunks)
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
         mine = self._asked.get(asked.call_id)

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from daiku.agents.agent import Agent, find_agent
 from daiku.core import loop
@@ -29,7 +30,7 @@ from daiku.domain.events import (
 from daiku.domain.handovers import Brief
 from daiku.domain.plans import Plan
 from daiku.domain.runs import ApprovalMode, RunResult
-from daiku.runs.briefing import told
+from daiku.runs.briefing import brief_from, told
 from daiku.runs.ending import end, time_is_up, unexpected
 from daiku.runs.granting import granted_place
 from daiku.runs.handoff import hand_over
@@ -52,6 +53,8 @@ UNWRITTEN = (
     "Daiku was ended while it worked. What the model was writing then, if anything, is not on record: "
     "it is asked again."
 )
+BRIEFED = ("researcher", "coder", "runner", "reporter")
+"""Stages that are told what their session knows, whatever door they are asked by."""
 
 
 @dataclass(slots=True)
@@ -89,7 +92,7 @@ class Runs:
             live.place = await granted_place(request.grant, wiring.workspace)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             wiring.journal.touch(session, "running", model, title)
-            text, brief = await self._told(agent, request)
+            text, brief = await self._told(agent, request, session)
             live.record(
                 RunStarted(
                     prompt=request.text,
@@ -120,11 +123,15 @@ class Runs:
             names = ", ".join(f"“{s.title}”" for s in others)
             live.record(Notice(level="warning", text=f"Another run is under way in this folder: {names}."))
 
-    async def _told(self, agent: Agent, request: RunRequest) -> tuple[str, Brief | None]:
+    async def _told(self, agent: Agent, request: RunRequest, session: str) -> tuple[str, Brief | None]:
         """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
         if request.calls or agent.request is None:
             return request.told, request.brief
-        return await told(agent, request.brief or Brief(request=request.text), self.wiring.workspace)
+        see = partial(self.wiring.seen.note, session)
+        brief = request.brief
+        if brief is None and request.session and agent.name in BRIEFED:
+            brief = brief_from(self.wiring.journal.chunks(request.session), request.text)
+        return await told(agent, brief or Brief(request=request.text), self.wiring.workspace, see)
 
     async def resume(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from daiku.domain.messages import ModelEvent, ModelRequest
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.tools.mcp import Servers
 from daiku.tools.registry import ToolRegistry
+from daiku.tools.seen import Seen
 from daiku.trace.journal import Journal
 
 
@@ -63,6 +64,8 @@ class Wiring:
     worktrees: Path | None = None
     """The folder of copies that are worked in side by side; None: there are none."""
     servers: Servers | None = None
+    seen: Seen = field(default_factory=Seen)
+    """What models saw of files: the file tools ask it before a whole file is overwritten."""
     trusted: bool = True
     """Whether the person trusts the workspace: the rules of strangers are data."""
     words: Words = translator("en")

@@ -29,6 +29,7 @@ from daiku.domain.sessions import Session, SessionStatus
 from daiku.trace.changed import changed_in, changes_of
 from daiku.trace.database import Database, connect
 from daiku.trace.lock import SessionLock
+from daiku.trace.window import Window, read_window
 
 BLOCK = 256
 """Sequence numbers reserved at once: one small write per block instead of one per delta."""
@@ -184,6 +185,12 @@ class Journal:
     def changed_sessions(self, workspace: str) -> dict[str, int]:
         """The sessions of a workspace that changed files, the last one first, each with where it last did."""
         return changed_in(self._db, workspace)
+
+    def window(self, session: str, *, before_seq: int = 0, last: int) -> tuple[list[Chunk], Window]:
+        """About the `last` durable chunks below `before_seq` (0: the end). Raises UsageError (not_found)."""
+        self.get_session(session)
+        found = read_window(self._db, session, before_seq=before_seq, last=last)
+        return [_chunk(session, row) for row in found.rows], found
 
     def session_of_run(self, run: str) -> str:
         """Raises UsageError (not_found)."""
