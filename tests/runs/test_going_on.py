@@ -225,6 +225,26 @@ async def test_calls_that_a_run_was_handed_go_on_with_those_that_are_left(folder
     await app.aclose()
 
 
+async def test_after_a_kill_the_person_is_told_that_what_was_being_written_is_not_on_record(
+    folder: Path,
+) -> None:
+    """As after kill -9: the journal holds the start of the run and nothing of the answer."""
+    app = make_app(folder, {"text": "The whole answer."})
+    session = app.journal.add_session(str(folder / "project"))
+    app.journal.writer(session).write("run_1", None, "coordinator", [RunStarted(prompt="Tell me")])
+    app.journal.touch(session, "running")
+    watch = Watch()
+    result = await app.runs.resume("run_1", watch)
+    assert (result.run_id, result.status, result.text) == ("run_1", "completed", "The whole answer.")
+    assert [
+        c.event.text for c in watch.chunks if isinstance(c.event, Notice) and "not on record" in c.event.text
+    ]
+    again = Watch()
+    await app.runs.resume("run_1", again)
+    assert again.chunks == []
+    await app.aclose()
+
+
 async def test_a_question_that_is_left_open_stands_as_waiting_and_can_be_cancelled(folder: Path) -> None:
     app = make_app(
         folder, {"calls": [shell("touch made")]}, {"calls": [shell("touch more")]}, {"text": "Done."}

@@ -39,7 +39,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "help.research": ("Let the researcher alone look up QUESTION.", "リサーチャーだけで QUESTION を調べます。"),
     "help.code": ("Let the coder alone write what TEXT says.", "コーダーだけで TEXT の内容を書きます。"),
     "help.exec": ("Let the runner alone run what TEXT says.", "ランナーだけで TEXT の内容を実行します。"),
-    "help.resume": ("Go on with a paused or interrupted run.", "中断・停止した実行を再開します。"),
+    "help.resume": ("Go on with a run that was paused, interrupted, or ended before it was done.", "一時停止・中断した実行や、途中で終わった実行を続けます。"),
     "help.sessions": (
         "Conversations: list, show, changes, undo, export, replay, delete.",
         "会話: 一覧、表示、変更、取り消し、書き出し、再現、削除。",

@@ -41,6 +41,7 @@ from daiku.runs.request import RunRequest, going_on
 from daiku.runs.taskloop import TaskWork
 from daiku.runs.waiting import Paused
 from daiku.runs.wiring import Wiring
+from daiku.trace.journal import UNDER_WAY
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +49,10 @@ Listener = Callable[[Chunk], None]
 """Called in order, on the event loop, with every chunk of the run once it is journaled."""
 
 TITLE_LIMIT = 60
+UNWRITTEN = (
+    "Daiku was ended while it worked. What the model was writing then, if anything, is not on record: "
+    "it is asked again."
+)
 BRIEFED = ("researcher", "coder", "runner", "reporter")
 """Stages that are told what their session knows, whatever door they are asked by."""
 
@@ -161,8 +166,11 @@ class Runs:
         for chunk in chunks:
             if chunk.seq >= own[0].seq:
                 live.tracing(chunk)
+        cut = wiring.journal.get_session(session).status in UNDER_WAY  # as its process left it
         try:
             wiring.journal.touch(session, "running")
+            if cut and not (state.pending or state.draft or live.driven):
+                live.record(Notice(level="info", text=UNWRITTEN))
             return await self._drive(live, again=True)
         finally:
             lock.release()

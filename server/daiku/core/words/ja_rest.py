@@ -50,6 +50,7 @@ REST: tuple[tuple[str, str], ...] = (
     ("The conversation cannot be recorded: {what}.", "会話を記録できません: {what}。"),
     ("A record of this conversation cannot be read: it is damaged, or of another version of Daiku.", "この会話の記録を読めません。壊れているか、別のバージョンの Daiku のものです。"),
     ("Bring back a copy of daiku.db, or delete the conversation; the others are not touched.", "daiku.db の控えを戻すか、この会話を削除してください。ほかの会話には影響しません。"),
+    ("Daiku was ended while it worked. What the model was writing then, if anything, is not on record: it is asked again.", "作業中に Daiku が終了しました。その時モデルが書いていた内容があっても記録されていないため、もう一度尋ねます。"),
     ("Another run is under way in this folder: {names}.", "このフォルダーでは別の実行が進行中です: {names}。"),
     ("The conversation cannot be recorded: the disk is full.", "会話を記録できません: ディスクがいっぱいです。"),
     ("The file of your conversations (daiku.db) is damaged.", "会話のファイル（daiku.db）が壊れています。"),
