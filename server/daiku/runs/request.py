@@ -44,14 +44,18 @@ class RunRequest:
     """The edit that was asked for by pointing; a resumed run asks about it again."""
 
 
+DECIDED = ("guardrail", "handoff_depth")
+"""Failures by a rule: whoever goes on runs into the same rule again."""
+
+
 def going_on(own: Sequence[Chunk], state: State) -> RunRequest | None:
     """The request that goes on with a run that ended at a limit, cancelled or failed: `own` are its chunks,
-    `state` is how its session stands. The work of a plan goes on with that plan as it is now. None where
-    nothing is left of the calls that it was handed."""
+    `state` is how its session stands. The work of a plan goes on with that plan as it is now. None where a
+    rule ended it, or nothing is left of the calls that it was handed."""
     start = own[0].event
     assert isinstance(start, RunStarted), "a run begins with its start"
     calls = _left(start.calls, state)
-    if start.calls and not calls:
+    if (start.calls and not calls) or (state.failure is not None and state.failure.kind in DECIDED):
         return None
     again = GO_ON + start.prompt
     brief = (start.brief or Brief(request=again)).model_copy(update={"request": again})
