@@ -49,8 +49,8 @@ def planned(*checks: str) -> list[Line]:
 
 
 CODED = [
-    {"agent": CODER, "calls": [RULES], "when": "Make it"},
-    {"agent": CODER, "text": "No change: nobody was there."},
+    {"agent": CODER, "calls": [RULES, call("files/write", path="there.txt", content="x\n")]},
+    {"agent": CODER, "text": "Wrote there.txt."},
 ]
 NEEDY: dict[str, tuple[tuple[str, ...], list[Line]]] = {
     "run": (("run", "do it"), [{"calls": [MADE, RULES, ASK, FREE]}, {"text": "Done."}]),
@@ -65,7 +65,7 @@ NEEDY: dict[str, tuple[tuple[str, ...], list[Line]]] = {
             {"text": "So."},
         ],
     ),
-    "work": (("plan", "do it", "--work"), [*planned("true"), *CODED]),
+    "work": (("plan", "do it", "--work"), [*planned("test -s there.txt"), *CODED]),
 }
 """What each command has to say of a model that needs a person, whatever is granted beforehand."""
 

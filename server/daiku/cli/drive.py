@@ -24,6 +24,8 @@ from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.runs import Listener
 
 LIMIT, NO_APPROVAL = 3, 4
+LEFT_UNDONE = ("plan", "tool")
+"""Failures that are the work's own: where nobody could be asked, that is why."""
 Asked: TypeAlias = ApprovalAsked | InputAsked
 Start = Callable[[Listener], Awaitable[RunResult]]
 
@@ -98,7 +100,7 @@ def exit_code(result: RunResult, how: Drive) -> int:
             return NO_APPROVAL
         case "completed":
             return FAILED if left_open(result, how) else 0
-        case "failed" if result.unattended and kind == "plan":
+        case "failed" if result.unattended and kind in LEFT_UNDONE:
             return NO_APPROVAL
         case "failed":
             return USAGE if kind == "usage" else FAILED
