@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, assert_never
 
 import click
 
@@ -25,6 +25,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.servers import ServerReport
 from daiku.settings import home, user_file, workspace_file
 from daiku.settings.trusted import is_trusted
+from daiku.tools.plugins import Plugin
 from daiku.tools.sandbox import rights_end_at_the_sandbox, sandbox_state
 from daiku.trace.database import SQLITE, SQLITE_NEEDED
 
@@ -109,7 +110,8 @@ async def _inside(place: Path) -> list[Finding]:
         async with opened(place) as app:
             servers = [_server(report) for report in await servers_now(app)]
             tools = Finding("good", f"Tools: {len(app.tools())}")
-            return [_sandbox(app), *await _providers(app), *servers, tools]
+            plugins = [_plugin(plugin) for plugin in app.plugins]
+            return [_sandbox(app), *await _providers(app), *servers, *plugins, tools]
     except DaikuError as wrong:
         return [Finding("bad", wrong.failure.message, wrong.failure.hint)]
 
@@ -119,6 +121,19 @@ def _server(report: ServerReport) -> Finding:
     if report.status == "ready":
         return Finding("good", f"{text}, {len(report.tools)} tools{f' ({report.why})' if report.why else ''}")
     return Finding("note", f"{text}{f': {report.why}' if report.why else ''}", report.hint)
+
+
+def _plugin(plugin: Plugin) -> Finding:
+    match plugin.status:
+        case "on":
+            return Finding("good", f"Plug-in {plugin.package}: {', '.join(plugin.tools)}")
+        case "off":
+            mend = f'If you want its tools: plugins.allow = ["{plugin.package}"] in your own settings.'
+            return Finding("note", f"Plug-in {plugin.package}: it is not allowed and was not loaded", mend)
+        case "broken":
+            return Finding("bad", f"Plug-in {plugin.package}: {plugin.why}", "Mend it, or take it away.")
+        case _:
+            assert_never(plugin.status)
 
 
 def _sandbox(app: App) -> Finding:

@@ -187,6 +187,7 @@ async def doctor(c: Connection, _: CommandArgs, __: Tokens) -> BaseModel:
         lines.append(f"No model can be used: {error.failure.message} {error.failure.hint}".strip())
     lines.append(f"Tools: {len(app.tools())}")
     lines += [f"MCP {report.name}: {report.why or report.status}" for report in app.servers.reports()]
+    lines += [f"Plug-in {p.package}: {p.why or p.status}" for p in app.plugins]
     text = "\n".join(map(c.protocol.words, lines))
     c.protocol.tell("window/showMessage", {"type": INFO, "message": text})
     return api.TextResult(text=text)
