@@ -264,7 +264,7 @@ async def test_no_attack_of_the_table_succeeds(
         if not steps:
             assert case.tests, f"{name} is neither tried nor named"
             return
-        settings = {"approval_mode": approvals, "sandbox": SandboxSettings(), **case.settings}
+        settings: dict[str, Any] = {"approval_mode": approvals, "sandbox": SandboxSettings(), **case.settings}
         victim = Victim(place.root, place.home, **settings)
         ended = await attack(victim, steps)
         # What `all` lets run, it lets run inside: that a command makes a file there is what was granted.

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,7 +86,7 @@ class Yard:
 
 
 @contextlib.contextmanager
-def yard(below: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Yard]:
+def yard(below: str, monkeypatch: pytest.MonkeyPatch) -> Generator[Yard]:
     """A new place below the folder `below`: the sandbox masks the system's own temporary folder."""
     base = Path(tempfile.mkdtemp(prefix="daiku-yard-", dir=below)).resolve()
     calls: list[str] = []

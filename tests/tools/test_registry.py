@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from importlib.metadata import EntryPoint
@@ -288,21 +289,19 @@ def test_allowed_plug_ins_bring_tools_and_a_broken_one_is_told_not_raised() -> N
 
 
 @pytest.mark.parametrize("claimed", ["none", "read", "edit", "network", "mcp", "plan", "ask", "command"])
-def test_whatever_effect_a_plug_in_claims_it_is_asked_about_as_a_command_is(claimed: Any) -> None:
-    global PLUGIN  # noqa: PLW0603  # an entry point names a module's attribute
-    before = PLUGIN
-    PLUGIN = replace(tool("ext/hello"), effect=claimed, parallel=True, resumes=True)
-    try:
-        (given,) = load_plugins(("one",), [EntryPoint("one", f"{__name__}:PLUGIN", "daiku.tools")]).tools
-    finally:
-        PLUGIN = before
+def test_whatever_effect_a_plug_in_claims_it_is_asked_about_as_a_command_is(
+    claimed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claiming = replace(tool("ext/hello"), effect=claimed, parallel=True, resumes=True)
+    monkeypatch.setattr(sys.modules[__name__], "PLUGIN", claiming)
+    (given,) = load_plugins(("one",), [EntryPoint("one", f"{__name__}:PLUGIN", "daiku.tools")]).tools
     assert (given.effect, given.parallel, given.resumes) == ("command", False, False)
     spec = registry(given).spec("ext/hello")
     assert spec is not None
-    for args in ({}, {"command": "ls"}, {"path": "a"}):
-        for approvals in ("ask", "edits", "none"):
-            asked = verdict(ToolCall(tool="ext/hello", args=args), spec, Policy(approval_mode=approvals))
-            assert asked.answer == "ask"
-    for args in ({"path": ".git/config"}, {"file": "AGENTS.md"}):
-        asked = verdict(ToolCall(tool="ext/hello", args=args), spec, Policy(approval_mode="all"))
-        assert asked.answer == "ask"
+
+    def answer(approvals: Any, **args: JsonValue) -> str:
+        return verdict(ToolCall(tool="ext/hello", args=args), spec, Policy(approval_mode=approvals)).answer
+
+    for approvals in ("ask", "edits", "none"):
+        assert answer(approvals) == answer(approvals, command="ls") == answer(approvals, path="a") == "ask"
+    assert answer("all", path=".git/config") == answer("all", file="AGENTS.md") == "ask"
