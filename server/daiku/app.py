@@ -27,6 +27,7 @@ from daiku.tools.mcp import Place, Servers
 from daiku.tools.plugins import Plugin, load_plugins
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.sandbox import sandbox_state
+from daiku.tools.seen import Seen
 from daiku.tools.table import builtin_tools
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
@@ -89,7 +90,9 @@ def build(
     journal = Journal(home / DATABASE, redact)
     grants = GrantStore(home / DATABASE)
     checkpoints = CheckpointStore(home / "checkpoints", workspace, open_sessions=journal.open_sessions)
-    registry = ToolRegistry(builtin_tools(home, editor=editor is not None), describe_tool, redact=redact)
+    seen = Seen()
+    tools = builtin_tools(home, editor=editor is not None, seen=seen)
+    registry = ToolRegistry(tools, describe_tool, redact=redact)
     plugins = _plug_in(config, registry)
     llm = Models(
         config,
@@ -122,6 +125,7 @@ def build(
         servers=servers,
         words=translator(locale),
         trusted=trusted,
+        seen=seen,
     )
     runs = Runs(wiring)
     reviews = Reviews(runs, checkpoints)
@@ -153,6 +157,7 @@ def _policy(
     own: bool,
     mode: Mode,
     approvals: ApprovalMode,
+    attended: bool,
 ) -> Policy:
     key = str(workspace.roots[0]) if workspace.roots else ""
     return Policy(
@@ -161,7 +166,7 @@ def _policy(
         approval_mode=approvals,
         trusted=trusted,
         own=own,
-        headless=approvals == "none",
+        headless=not attended,
         sandbox=sandbox_state(config.sandbox),
         network=config.sandbox.network,
         granted=partial(grants.lookup, key),

@@ -49,6 +49,8 @@ from daiku.api.languagemodel import (
 from daiku.api.offers import (
     AgentInfo,
     AgentsResult,
+    DoctorFinding,
+    DoctorResult,
     ModelOffer,
     ModelsResult,
     ProviderState,
@@ -85,6 +87,7 @@ from daiku.api.runs import (
 )
 from daiku.api.sessions import (
     ChunkRecord,
+    EarlierChunks,
     ExportFormat,
     SessionExportParams,
     SessionForkParams,
@@ -136,6 +139,7 @@ REQUESTS: dict[str, tuple[type[Wire], Result]] = {
     "daiku/grants/revoke": (GrantRef, GrantsResult),
     "daiku/models": (Nothing, ModelsResult),
     "daiku/tools": (Nothing, ToolsResult),
+    "daiku/doctor": (Nothing, DoctorResult),
     "daiku/agents": (Nothing, AgentsResult),
 }
 """Client to server: method -> (params, result); None is `null`."""
@@ -185,6 +189,9 @@ __all__ = [
     "CommandsParams",
     "CommandsResult",
     "DecideParams",
+    "DoctorFinding",
+    "DoctorResult",
+    "EarlierChunks",
     "EditNotebookParams",
     "EditNotebookResult",
     "EditorCell",

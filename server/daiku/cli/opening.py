@@ -47,6 +47,8 @@ def tell_notices(loaded: Loaded) -> None:
     hint = f" ({say('config.ignored')})" if loaded.ignored else ""
     for notice in loaded.notices:
         people.write(people.paint(f"! {safe(told(notice))}{hint}", "yellow") + "\n")
+    for line in loaded.without_effect:
+        people.write(people.paint(f"! {safe(told(line))}", "yellow") + "\n")
 
 
 @asynccontextmanager

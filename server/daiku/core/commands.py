@@ -284,6 +284,16 @@ def strip_cd(command: str) -> Stripped:
     return Stripped(rest if folder else command, folder)
 
 
+_FOLDER_CHANGERS = frozenset({"cd", "chdir", "pushd", "popd"})
+
+
+def changes_folder(command: str) -> bool:
+    """Whether `command` goes to another folder anywhere: at its start, in a subshell, behind `sh -c`, `eval`
+    or a wrapper. True where it is nested too deeply to tell."""
+    every = _every(read_script(command))
+    return every is None or any(program(simple.words) in _FOLDER_CHANGERS for simple in every)
+
+
 def joined(words: tuple[str, ...]) -> str:
     """`words` as one line that a shell reads back as they are."""
     return shlex.join(words)

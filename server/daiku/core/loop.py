@@ -27,9 +27,11 @@ from daiku.core.decide import (
     decide,
 )
 from daiku.core.gate import open_notice
+from daiku.core.refs import PLAIN, is_referred_to
 from daiku.core.repetition import repeated
 from daiku.core.state import CHECKER, Recorder, State, apply
 from daiku.core.visible import seen
+from daiku.core.worked import touched_plan
 from daiku.domain.base import long_id
 from daiku.domain.errors import ContextOverflowError, DaikuError, Failure
 from daiku.domain.events import (
@@ -174,10 +176,10 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
     except ContextOverflowError as error:
         await _overflowed(error, record, ports)
     except DaikuError as error:
-        _keep_partial(shown, seen, record, ports.agent)
+        _keep_draft(shown, seen, record, ports.agent)
         record(_error(error.failure))
     except asyncio.CancelledError:
-        _keep_partial(shown, seen, record, ports.agent)
+        _keep_draft(shown, seen, record, ports.agent)
         raise
 
 
@@ -202,15 +204,16 @@ def _remarks(message: AssistantMessage, finish: FinishReason) -> tuple[Notice, .
     elif not message.text.strip() and not message.calls:
         text = "The model ended its turn without a word."
     else:
-        return ()
-    return (Notice(level="warning", text=text),)
+        told = message.opaque.get("daiku")
+        text = str(told.get("remark") or "") if isinstance(told, dict) else ""
+    return (Notice(level="warning", text=text),) if text else ()
 
 
-def _keep_partial(shown: list[str], seen: int, record: Recorder, agent: str) -> None:
-    """What was shown before the stream broke stays in the conversation; its calls do not."""
+def _keep_draft(shown: list[str], seen: int, record: Recorder, agent: str) -> None:
+    """What was shown before the stream broke stays on record as a draft; its calls do not."""
     if shown:
         text = "".join(shown)
-        record(MessageSaid(role="assistant", text=text, agent=agent, seen=seen))
+        record(MessageSaid(role="assistant", text=text, agent=agent, seen=seen, partial=True))
 
 
 async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Ports) -> None:
@@ -304,6 +307,8 @@ async def _run_tools(calls: tuple[ToolCall, ...], record: Recorder, ports: Ports
 async def _run_tool(call: ToolCall, record: Recorder, ports: Ports) -> ToolResponded:
     began = perf_counter()
     result = await ports.call(call, record)
+    if result.plain is not None and is_referred_to(call.id, (*record.state.pending, *record.state.given)):
+        result = result.model_copy(update={"data": {**(result.data or {}), PLAIN: result.plain}})
     return _response(call, result, int((perf_counter() - began) * 1000))
 
 
@@ -354,8 +359,9 @@ def _finish(status: str, failure: Failure | None, record: Recorder) -> None:
         status=status,  # pyright: ignore[reportArgumentType]  # Finish.status is a TerminalStatus
         text=state.text,
         usage=state.usage,
+        plan=plan.standing() if (plan := touched_plan(state)) is not None else None,
     )
-    whole = status == "completed" and state.plan_touched and not state.given  # who gave the calls goes on
+    whole = status == "completed" and state.plan_touched and state.asks_model  # who drives it says so itself
     left = open_notice(state.plans) if whole else ""
     record(
         *(() if failure is None else (_error(failure),)),

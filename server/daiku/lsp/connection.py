@@ -128,6 +128,8 @@ class Connection:
         way = " (daiku config trust)" if loaded.ignored and self.offer.trusted is None else ""
         for notice in loaded.notices:
             self.show(WARNING, notice, way)
+        for line in loaded.without_effect:
+            self.show(WARNING, line)
         return build(
             loaded.config,
             workspace=self.workspace,

@@ -50,6 +50,7 @@ METHODS = (
     "daiku/grants/revoke",
     "daiku/models",
     "daiku/tools",
+    "daiku/doctor",
     "daiku/agents",
 )
 COMMANDS = (
