@@ -56,7 +56,7 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
     model: "lab",
     limits: {
       ...{ maxRounds: 50, maxTokens: 0, maxCost: 0, maxSeconds: 0, maxToolErrors: 3, maxRepeats: 3, maxActions: 50 },
-      ...{ maxRepairs: 2, maxReplans: 2, maxVerifications: 2 },
+      ...{ maxRepairs: 2, maxReplans: 2, maxAttempts: 10, checkSeconds: 600, maxVerifications: 2 },
     },
     context: [],
     images: [],
@@ -78,7 +78,16 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
   thinking: { text: "" },
   tool_call: { id: "c1", tool: "files/read", args: { path: "a.py" } },
   tool_output: { id: "c1", text: "" },
-  tool_response: { id: "c1", tool: "files/read", ok: true, result: "", durationMs: 1, images: [], untrusted: false },
+  tool_response: {
+    id: "c1",
+    tool: "files/read",
+    ok: true,
+    outcome: "done",
+    result: "",
+    durationMs: 1,
+    images: [],
+    untrusted: false,
+  },
   approval_asked: {
     approvalId: "a1",
     kind: "command",

@@ -104,6 +104,7 @@ describe("the team's work in the panel", () => {
     const claims = [
       { text: "It is changed.", proofs: [proof] },
       { text: "It is fast.", proofs: [] },
+      { text: "It is tested.", proofs: [{ ...proof, subject: "b.py", remarks: ["passed_before" as const] }] },
     ];
     const handover = { kind: "report" as const, report: { text: "Done.", claims } };
     await show([
@@ -112,7 +113,10 @@ describe("the team's work in the panel", () => {
       say("handoff_start", { to: "reporter", run: "r3", request: "" }),
       say("handoff_end", { to: "reporter", run: "r3", result: "", handover } as never),
     ]);
-    expect(texts(".claims li.bare")).toEqual(["It is fast.not proven"]);
+    expect(texts(".claims li.bare")).toEqual([
+      "It is fast.not proven",
+      "It is tested.b.py+1 −1, it passed before the work as well",
+    ]);
     await click(find(".proof"));
     expect(posted).toContainEqual({ type: "openDiff", path: "a.py", diff });
   });

@@ -25,12 +25,14 @@ export function ReportCard({ report, diffOf }: { report: Report; diffOf: DiffOf 
       {report.claims.length > 0 && (
         <ul class="claims">
           {report.claims.map((claim) => {
-            const ok = claim.proofs.length > 0 && claim.proofs.every((proof) => proof.ok);
-            const words = ok ? t("proven") : claim.proofs.length ? t("not so") : t("not proven");
+            const passed = claim.proofs.length > 0 && claim.proofs.every((proof) => proof.ok);
+            const ok = passed && claim.proofs.some((proof) => remarksOf(proof).length === 0);
+            const failed = claim.proofs.length > 0 && !passed;
+            const words = ok ? t("proven") : failed ? t("not so") : t("not proven");
             return (
-              <li key={claim.text} class={ok ? "ok" : claim.proofs.length ? "failed" : "bare"}>
+              <li key={claim.text} class={ok ? "ok" : failed ? "failed" : "bare"}>
                 <span class="status" role="img" aria-label={words} title={words}>
-                  <Icon name={ok ? "pass-filled" : claim.proofs.length ? "error" : "question"} />
+                  <Icon name={ok ? "pass-filled" : failed ? "error" : "question"} />
                 </span>
                 <div>
                   <span>{claim.text}</span>
@@ -57,6 +59,16 @@ const ICONS: Record<Proof["kind"], string> = {
   person: "account",
 };
 
+/** What takes from a proof's worth; the record of an older conversation says nothing of it. */
+const remarksOf = (proof: Partial<Proof>): Proof["remarks"] => proof.remarks ?? [];
+
+const remarkWords = (remark: Proof["remarks"][number]) =>
+  remark === "passed_before"
+    ? t("it passed before the work as well")
+    : remark === "no_tests"
+      ? t("it ran no test")
+      : t("the work changed what it is made of");
+
 function ProofLink({ proof, diffOf }: { proof: Proof; diffOf: DiffOf }) {
   const { kind, subject, ref, value } = proof;
   const open = () => {
@@ -77,7 +89,7 @@ function ProofLink({ proof, diffOf }: { proof: Proof; diffOf: DiffOf }) {
     <button type="button" class={`proof ${proof.ok ? "ok" : "failed"}`} onClick={open}>
       <Icon name={ICONS[kind]} />
       <span class="ellipsis">{subject || t("Workspace")}</span>
-      <span class="dim">{said}</span>
+      <span class="dim">{[said, ...remarksOf(proof).map(remarkWords)].join(", ")}</span>
     </button>
   );
 }

@@ -129,6 +129,8 @@ def test_a_new_list_loses_nothing_that_was_done_and_does_nothing_twice(
     kept = [t.task_id for t in after.step.task_list if t.status == "completed"]
     assert sorted(kept) == sorted(before)
     assert with_list(after, after.step.task_list) == after
-    ids = [task_of(call.id) for call in calls_of(after, editor=False) if "task_" in call.id]
+    ids = [
+        task_of(call.id) for call in calls_of(after, editor=False, check_seconds=600) if "task_" in call.id
+    ]
     assert ids == [t.task_id for t in after.step.task_list if t.status != "completed"]
     assert len(set(ids)) == len(ids)

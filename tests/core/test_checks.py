@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.checks import LONGEST, exit_status, like_a_sentence, objection, programs, timed
+from daiku.core.checks import LONGEST, exit_status, like_a_sentence, objection, only_looks, programs, timed
 
 CONSTANT = (
     "true", ":", "exit 0", "/bin/true", "command true", "echo tests pass", "printf ok", "! false", "# pytest",
@@ -97,3 +97,15 @@ def test_a_time_limit_stands_before_its_check(check: str, found: tuple[str, int]
 )
 def test_what_is_no_command_that_ends_is_asked_back(check: str) -> None:
     assert objection(check)
+
+
+@pytest.mark.parametrize(
+    ("check", "looks"),
+    [
+        ("test -f a.txt", True), ("[ -s a.txt ]", True), ("grep -q one a.txt", True), ("test -f a && ! grep -q x a", True),
+        ("[[ -f a.txt ]]", True), ("find . -name a.txt", True), ("pytest -q", False), ("npm run build", False), ("true", False),
+        ("find . -delete", False), ("test -f a && make", False), ("grep -q x $(make)", False), ("cat a > b", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_check_that_only_looks_is_told_from_one_that_runs_the_project(check: str, looks: bool) -> None:
+    assert only_looks(check) is looks

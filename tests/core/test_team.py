@@ -56,7 +56,7 @@ def back(call: ToolCall, to: str, **fields: object) -> HandoffEnd:
 @pytest.mark.parametrize(
     ("check", "do"),
     [
-        ("pytest -q", Do("shell/run", {"command": "pytest -q"}, "Check: `pytest -q`")),
+        ("pytest -q", Do("shell/run", {"command": "pytest -q", "timeout": 600}, "Check: `pytest -q`")),
         ("diagnostics", Do("editor/diagnostics", {}, "Check: diagnostics")),
         ("diagnostics: a.py", Do("editor/diagnostics", {"path": "a.py"}, "Check: diagnostics: a.py")),
         ("diagnostics: src", Do("editor/diagnostics", {}, "Check: diagnostics: src")),
@@ -64,7 +64,7 @@ def back(call: ToolCall, to: str, **fields: object) -> HandoffEnd:
     ],
 )
 def test_a_check_is_shown_by_the_call_that_its_proof_is_read_from(check: str, do: Do) -> None:
-    assert check_call(check) == do
+    assert check_call(check, 600) == do
 
 
 def test_first_comes_a_plan_and_a_draft_is_put_to_the_person() -> None:

@@ -180,7 +180,7 @@ class Agent:
     async def _count(self, tool: str, **args: Any) -> None:
         before = self.desk.applied
         result = await self.call(tool, **args)
-        changed = bool(result.ok and result.data["files"])
+        changed = bool(result.ok and result.data and result.data["files"])
         assert self.desk.applied - before == int(changed), result.text
         self.done += changed
 

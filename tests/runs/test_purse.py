@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 
@@ -128,8 +129,13 @@ async def test_children_draw_on_one_purse() -> None:
 
 async def test_a_call_that_fails_gives_back_what_was_reserved() -> None:
     bound = purse(max_tokens=20_000)
-    with pytest.raises(DaikuError), bound.spend(Quote(100, 1000)):
-        raise DaikuError(Failure(kind="timeout", message="No answer."))
+
+    async def fails() -> None:
+        async with bound.spend(Quote(100, 1000)):
+            raise DaikuError(Failure(kind="timeout", message="No answer."))
+
+    with pytest.raises(DaikuError):
+        await fails()
     assert bound.budget == purse(max_tokens=20_000).budget
 
 
@@ -137,6 +143,68 @@ def test_rounds_are_those_of_the_whole_tree() -> None:
     bound = purse(max_rounds=2)
     for _ in range(2):
         bound.turn()
-        bound.turned()
     with pytest.raises(DaikuError, match="rounds"):
         bound.turn()
+
+
+async def test_calls_at_once_wait_for_what_others_hold_and_all_are_made() -> None:
+    """Each reserves all that is left, and uses a tenth of it."""
+    bound = purse(max_tokens=40_000)
+    under_way, most, made = 0, 0, 0
+
+    async def call() -> None:
+        nonlocal under_way, most, made
+        async with bound.spend(Quote(1_000, 38_000)) as spending:
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0)
+            spending.usage = Usage(prompt_tokens=1_000, completion_tokens=3_000)
+            made += 1
+            under_way -= 1
+
+    async with asyncio.timeout(5):
+        await asyncio.gather(*(call() for _ in range(6)))
+    assert (made, most, bound.budget.tokens, bound.budget.held) == (6, 1, 24_000, ())
+    assert bound.refused is None
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_what_never_fits_is_refused_at_once_and_who_waits_is_told_when_it_is_over(fails: bool) -> None:
+    bound = purse(max_tokens=10_000)
+    refused: list[str] = []
+
+    async def wait(quote: Quote) -> None:
+        try:
+            async with bound.spend(quote):
+                pass
+        except DaikuError as error:
+            refused.append(error.failure.kind)
+
+    async def hold() -> None:
+        async with bound.spend(Quote(1_000, 9_000)) as spending:
+            large = asyncio.create_task(wait(Quote(20_000, 100)))
+            small = asyncio.create_task(wait(Quote(1_000, 9_000)))
+            await asyncio.wait_for(large, 5)  # no waiting helps
+            assert not small.done()
+            spending.usage = Usage(prompt_tokens=1_000, completion_tokens=9_000 if fails else 100)
+        await asyncio.wait_for(small, 5)
+
+    await hold()
+    assert refused == ["limit", "limit"] if fails else refused == ["limit"]
+
+
+async def test_who_waits_may_be_cancelled() -> None:
+    bound = purse(max_tokens=10_000)
+
+    async def second() -> None:
+        async with bound.spend(Quote(1_000, 9_000)):
+            raise AssertionError("there is no room")
+
+    async with bound.spend(Quote(1_000, 9_000)):
+        task = asyncio.create_task(second())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait({task})
+    assert task.cancelled()
+    async with asyncio.timeout(5), bound.spend(Quote(1_000, 9_000)):
+        pass

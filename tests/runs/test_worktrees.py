@@ -19,8 +19,9 @@ import pytest
 from daiku.app import build
 from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
 from daiku.domain.events import Checkpointed, Chunk, HandoffEnd, HandoffStart, Notice, PlanChanged, ToolCalled
+from daiku.domain.handovers import EditsMade
 from daiku.domain.plans import Plan
-from daiku.domain.runs import RunResult
+from daiku.domain.runs import RunLimits, RunResult
 from daiku.runs import RunRequest
 from daiku.runs.replay import replay
 from daiku.runs.worktrees import sweep
@@ -359,7 +360,8 @@ async def test_the_team_has_steps_coded_at_once_that_do_not_wait_for_one_another
     assert handed[:6] == ["planner", "researcher", "coder", "coder", "worktree", "worktree"]
     assert handed.count("coder") == 3
     checks = [e.args["command"] for e in world.events(ToolCalled) if e.tool == "shell/run"]
-    assert checks[:3] == ["grep -q one one.txt", "grep -q two two.txt", "grep -q both both.txt"]
+    first, second, third = ("grep -q one one.txt", "grep -q two two.txt", "grep -q both both.txt")
+    assert checks[:6] == [first, second, first, second, third, third]  # each before its step and after it
     assert world.left_behind() == []
 
 
@@ -422,3 +424,38 @@ def test_only_copies_that_nobody_uses_are_taken_away(tmp_path: Path) -> None:
     assert [p.name for p in folder.iterdir()] == ["strange"]
     assert other.exists()
     sweep(tmp_path / "nowhere")
+
+
+FOUR = [
+    {"name": f"Write {n}", "acceptance": [f"grep -q {n} {n}.txt"]} for n in ("one", "two", "three", "four")
+]
+
+
+@pytest.mark.parametrize("tokens", [12_000, 16_000, 20_000, 25_000, 30_000, 40_000, 60_000])
+async def test_four_coders_at_once_share_a_budget_of_tokens_and_nothing_paid_is_lost(
+    tmp_path: Path, tokens: int
+) -> None:
+    names = ("one", "two", "three", "four")
+    coders = [
+        line
+        for number, name in enumerate(names, 1)
+        for line in (
+            {"calls": [write(f"{name}.txt", f"{name}\n")], "when": at(number)},
+            {"text": f"Wrote {name}.", "when": f"Made {name}.txt"},
+        )
+    ]
+    plan = {"tool": "plan/propose", "args": {"goal": "Join", "steps": FOUR}}
+    world = TeamWorld(tmp_path, {"calls": [plan], "agent": "now you plan"}, *team(*coders)[1:])
+    world.request = RunRequest("join", agent="team", approvals="all", limits=RunLimits(max_tokens=tokens))
+    result, plan_now = await worked(world)
+    texts = [e.text for e in world.events(Notice)]
+    assert not [text for text in texts if "do not fit" in text or "done again" in text]
+    paid = [e for e in world.events(HandoffEnd) if e.to == "coder" and e.status == "completed"]
+    written = [name for name in names if (world.root / f"{name}.txt").exists()]
+    assert len(written) == len(
+        {f.path for e in paid if isinstance(e.handover, EditsMade) for f in e.handover.files}
+    )
+    assert (result.status == "completed") == (tokens == 60_000)
+    if result.status == "completed":
+        assert [step.status for step in plan_now.steps] == ["completed"] * 4
+    assert world.left_behind() == []

@@ -145,6 +145,23 @@ async def test_a_patch_that_leads_out_or_names_a_file_twice_is_refused_whole(
 
 
 @pytest.mark.parametrize(
+    ("lines", "plain"),
+    [
+        ({}, "one\ntwo\n  three\n"),
+        ({"start_line": 2, "end_line": 2}, "two\n"),
+        ({"start_line": 2}, "two\n  three\n"),
+    ],
+)
+async def test_a_file_that_was_read_is_there_without_its_line_numbers_too(
+    bench: Bench, lines: dict[str, JsonValue], plain: str
+) -> None:
+    bench.write("p.txt", b"one\ntwo\n  three\n")
+    result = await bench.call("files/read", path="p.txt", **lines)
+    assert "2 | two" in result.text
+    assert result.plain == plain
+
+
+@pytest.mark.parametrize(
     ("encoding", "text"),
     [
         ("iso2022_jp", "# 日本語の文書\nabc\n"),
@@ -165,6 +182,7 @@ async def test_writing_makes_folders_and_keeps_crlf_and_bom(bench: Bench) -> Non
         "Made new/deep/a.txt (+1 -0)"
     )
     bench.write("w.txt", b"\xef\xbb\xbfone\r\ntwo\r\n")
+    assert (await bench.call("files/read", path="w.txt")).ok
     assert (await bench.call("files/write", path="w.txt", content="one\n2\n")).ok
     assert bench.contents()["w.txt"] == b"\xef\xbb\xbfone\r\n2\r\n"
     again = await bench.call("files/write", path="w.txt", content="one\n2\n")
@@ -441,6 +459,10 @@ async def test_a_whole_file_is_not_written_over_what_somebody_else_changed_since
     assert (await bench.call("files/write", path="a.txt", content="1\ntyped\n2\n")).ok
     assert (await bench.call("files/write", path="a.txt", content="own text may be replaced\n")).ok
     bench.write("b.txt", "never seen\n")
+    unread = await bench.call("files/write", path="b.txt", content="new\n")
+    assert not unread.ok
+    assert "never seen" in unread.text
+    assert (bench.root / "b.txt").read_text() == "never seen\n"
     assert (await bench.call("files/write", path="b.txt", content="new\n")).ok
     bench.write("b.txt", "other\n")
     assert not (await bench.call("files/patch", patch="File: b.txt\n```\nwhole\n```\n")).ok

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from daiku.agents.role import Role, since_asked
+from daiku.agents.role import Role, beside, since_asked
 from daiku.agents.telling import fenced, happened, step_line
 from daiku.core.applypatch import is_apply_patch
 from daiku.core.blocks import has_blocks
@@ -22,7 +22,7 @@ from daiku.core.state import State
 from daiku.core.udiff import is_udiff
 from daiku.domain.base import Frozen
 from daiku.domain.handovers import Brief, EditsMade
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, is_own, ours
 from daiku.domain.tools import ToolCall
 from daiku.prompts import render
 
@@ -34,7 +34,12 @@ NO_FORM = (
     "there is no file in it: give whole files as ``File: `path`:`` followed by a fenced code block, a "
     "unified diff or SEARCH/REPLACE blocks, or `No change: <why>`"
 )
-_NO_CHANGE = re.compile(r"\W*no changes?\b\W*:", re.IGNORECASE)
+NOTHING_CHANGED = "Nothing was changed."
+_NO_CHANGE = re.compile(
+    r"\W*(?:no changes?(?: (?:is|are|was|were))?(?: (?:needed|required|necessary))?\W*[:：]"
+    r"|変更(?:なし|無し|不要|は?不要|は?ありません|の必要は?(?:なし|ありません))(?:です)?[\W]*(?:[:：。]|$))",
+    re.IGNORECASE | re.MULTILINE,
+)
 _FIRST_BLOCK = re.compile(
     r"^(?:~~~|```|[#>*\s]*File:|(?:<{3,}|-{3,}) SEARCH|diff --git |--- |\*\*\* )",
     re.IGNORECASE | re.MULTILINE,
@@ -49,6 +54,8 @@ class CodeVariables(Frozen):
     user_context: str
     search_results: tuple[tuple[str, str], ...]
     happened: str
+    code: str
+    files: str
 
 
 def code_request(brief: Brief) -> str:
@@ -62,14 +69,16 @@ def code_request(brief: Brief) -> str:
             user_context=fenced(brief.request),
             search_results=tuple((query, fenced(result)) for query, result in found.items()),
             happened=happened(brief),
+            code=brief.code,
+            files=brief.files,
         ),
     ).strip()
 
 
 def edits_made(state: State) -> EditsMade | Unreadable:
     """The files that were really changed; none is valid too, the notes then say why."""
-    said = (m.text for m in since_asked(state.messages) if isinstance(m, AssistantMessage))
-    notes = "\n\n".join(text for text in said if text and text != MADE)
+    said = (m for m in since_asked(state.messages) if isinstance(m, AssistantMessage) and not is_own(m))
+    notes = "\n\n".join(m.text for m in said if m.text)
     return EditsMade(
         files=state.done.files,
         checkpoints=state.done.checkpoints,
@@ -83,16 +92,32 @@ def read(
     """The reply with the calls that make its changes. Words alone are taken once something was changed,
     or when they say that nothing has to be."""
     if message.calls:
-        return message
-    found = changes_in(message.text, cut=cut)
-    if isinstance(found, Changes):
-        told: dict[str, JsonValue] = {"whole": not found.unfinished}
-        return AssistantMessage(
-            text=found.said, thinking=message.thinking, calls=found.calls, opaque={"daiku": told}
-        )
-    if message.text.strip() and (_NO_CHANGE.match(message.text) or _changed(messages)):
+        return beside(message, _form(message, cut))
+    found = _form(message, cut)
+    if isinstance(found, AssistantMessage) or not message.text.strip():
+        return found
+    if _NO_CHANGE.match(message.text) or (found.words_only and not cut and _changed(messages)):
         return message
     return found
+
+
+def in_words(message: AssistantMessage) -> AssistantMessage:
+    """An answer in words is a result; that nothing was changed stands below it."""
+    text = f"{message.text.strip()}\n\n{NOTHING_CHANGED}"
+    return message.model_copy(update={"text": text, "opaque": {"daiku": ours(NOTHING_CHANGED)}})
+
+
+def _form(message: AssistantMessage, cut: bool) -> AssistantMessage | Unreadable:
+    """The calls that make the changes which a reply's text asks for."""
+    found = changes_in(message.text, cut=cut)
+    if isinstance(found, Unreadable):
+        return found
+    told: dict[str, JsonValue] = {"whole": not found.unfinished}
+    if found.notes:
+        told |= ours(*found.notes)
+    return AssistantMessage(
+        text=found.said, thinking=message.thinking, calls=found.calls, opaque={"daiku": told}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +127,8 @@ class Changes:
     calls: tuple[ToolCall, ...]
     said: str
     unfinished: bool = False
+    notes: tuple[str, ...] = ()
+    """The lines of `said` that the model did not write: what was odd about its reply."""
 
 
 def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
@@ -125,15 +152,16 @@ def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
         names += paths_of(intents)
     calls = _calls(whole, patch if not cut else "")
     if not calls:
-        return Unreadable(CUT_OFF if cut else "; ".join(blocks.warnings) or NO_FORM)
-    notes = (*blocks.warnings, *((CUT_OFF,) if cut else ()))
+        problem = CUT_OFF if cut else "; ".join(blocks.warnings)
+        return Unreadable(problem or NO_FORM, words_only=not problem and bool(text.strip()))
+    notes = tuple(f"Note: {note}" for note in (*blocks.warnings, *((CUT_OFF,) if cut else ())))
     said = (
         _prose(text, names),
         "\n".join(f"- `{name}`" for name in names),
-        *(f"Note: {note}" for note in notes),
+        *notes,
     )
     unfinished = bool(cut or blocks.unclosed or blocks.outside)
-    return Changes(calls, "\n\n".join(part for part in said if part), unfinished)
+    return Changes(calls, "\n\n".join(part for part in said if part), unfinished, notes)
 
 
 def _calls(whole: dict[str, str], patch: str) -> tuple[ToolCall, ...]:
@@ -164,11 +192,11 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
         return None
     if not all(m.ok and not m.new_problems for m in answers):
         return None
-    return AssistantMessage(text=MADE)
+    return AssistantMessage(text=MADE, opaque={"daiku": ours(MADE)})
 
 
 def _changed(messages: tuple[Message, ...]) -> bool:
     return any(isinstance(m, ToolMessage) and m.tool in CHANGING and m.ok for m in since_asked(messages))
 
 
-CODE = Role(read, go_on)
+CODE = Role(read, go_on, in_words=in_words)

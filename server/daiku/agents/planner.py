@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from daiku.agents.role import Role, since_asked
+from daiku.agents.role import Role, beside, since_asked
 from daiku.agents.telling import happened
 from daiku.core.parse import Unreadable
+from daiku.core.planheads import like_a_machine
 from daiku.core.planlines import planned_step
 from daiku.core.planning import checklist
 from daiku.core.proposed import as_given, objections
-from daiku.core.replies import PlanReply, like_a_machine, read_plan
+from daiku.core.replies import PlanReply, read_plan
 from daiku.core.state import State
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.handovers import Brief, PlanMade
@@ -55,11 +56,18 @@ def plan_made(state: State) -> PlanMade | Unreadable:
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """The reply with the call that proposes its plan. Words alone are taken once a plan was proposed."""
-    if message.calls:
+    """The reply with the call that proposes its plan. Words alone are taken once a plan was proposed. A
+    plan that it proposes itself is the one that counts."""
+    if any(call.tool == "plan/propose" for call in message.calls):
         return message
+    if message.calls:
+        return beside(message, _form(message, cut))
     if _proposed(messages) and message.text.strip():
         return Unreadable(LIKE_A_MACHINE) if like_a_machine(message.text) else message
+    return _form(message, cut)
+
+
+def _form(message: AssistantMessage, cut: bool) -> AssistantMessage | Unreadable:
     if cut:
         return Unreadable("the plan is cut off: make it shorter")
     reply = read_plan(message.text)

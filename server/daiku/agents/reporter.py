@@ -10,7 +10,9 @@ from pydantic import Field, JsonValue, field_validator
 
 from daiku.agents.role import Role
 from daiku.agents.telling import happened
+from daiku.core.claims import checked, split
 from daiku.core.context import is_rules
+from daiku.core.evidence import Done
 from daiku.core.parse import Unreadable, read_json
 from daiku.core.planning import checklist
 from daiku.core.reporting import plain_report, proofs_of, sentence
@@ -65,10 +67,19 @@ def report_made(state: State) -> ReportMade | Unreadable:
             Claim(text=c.text, proofs=tuple(proofs[ref] for ref in c.refs if ref in proofs))
             for c in reply.claims
         )
-        return ReportMade(report=Report(text=reply.text, claims=claims))
+        finished = brief is None or brief.plan is None or brief.plan.status == "completed"
+        report = Report(text=reply.text, claims=claims)
+        return ReportMade(report=checked(report, records_of(brief), finished=finished))
     if brief is None:
         return Unreadable("there is nothing to report about")
     return ReportMade(report=plain_report(brief))
+
+
+def records_of(brief: Brief | None) -> Done:
+    """What a brief brings of what was done, as the claims of a report are held against it."""
+    if brief is None:
+        return Done()
+    return Done(commands=brief.commands.commands if brief.commands else (), proofs=brief.proofs)
 
 
 class ClaimReply(Frozen):
@@ -148,10 +159,14 @@ def _known(messages: Sequence[Message]) -> tuple[str, ...]:
 
 
 def _shown(reply: ReportReply) -> str:
+    """The reply to be read; what its free text claims has no reference, so it is not checked."""
+    text, said = split(reply.text, Done(), finished=False)
+    free = (ClaimReply(text=claim.text) for claim in said)
     claims = (
-        f"- {claim.text} ({', '.join(claim.refs) if claim.refs else 'not checked'})" for claim in reply.claims
+        f"- {claim.text} ({', '.join(claim.refs) if claim.refs else 'not checked'})"
+        for claim in (*reply.claims, *free)
     )
-    return "\n\n".join(part for part in (reply.text, "\n".join(claims)) if part)
+    return "\n\n".join(part for part in (text, "\n".join(claims)) if part)
 
 
 def _label(number: int) -> str:

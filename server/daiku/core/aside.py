@@ -17,9 +17,9 @@ MOST = 4
 TOOL = "agent/parallel"
 
 
-def at_once(plan: Plan, log: tuple[Taken, ...], approvals: ApprovalMode, request: str) -> JsonObject | None:
-    """Arguments of the call that gives the steps which are ready to coders at once; None where there are
-    not two of them, or where it could not be done before."""
+def at_once(plan: Plan, log: tuple[Taken, ...], approvals: ApprovalMode) -> tuple[Step, ...] | None:
+    """The steps that are ready and could be given to coders at once; None where there are not two of
+    them, or where it could not be done before."""
     if approvals not in GRANTED or any(t.call.tool == TOOL and not _pieces(t) for t in log):
         return None
     given = {_step_of(piece) for t in log for piece in _pieces(t)}
@@ -29,11 +29,12 @@ def at_once(plan: Plan, log: tuple[Taken, ...], approvals: ApprovalMode, request
         for s in plan.steps
         if s.status == "pending" and done.issuperset(s.depends_on) and s.step_id not in given
     ]
-    if len(ready) < 2:
-        return None
-    wanted: list[JsonValue] = [
-        {"agent": "coder", "request": request, "step_id": s.step_id} for s in ready[:MOST]
-    ]
+    return tuple(ready[:MOST]) if len(ready) > 1 else None
+
+
+def requests(steps: tuple[Step, ...], request: str) -> JsonObject:
+    """Arguments of the call that gives `steps` to coders at once."""
+    wanted: list[JsonValue] = [{"agent": "coder", "request": request, "step_id": s.step_id} for s in steps]
     return {"requests": wanted, "only_apart": True}
 
 

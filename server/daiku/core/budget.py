@@ -63,6 +63,22 @@ def dearest(quotes: Iterable[Quote]) -> Quote:
     )
 
 
+ENOUGH = 4096
+"""Tokens of output that a call is given at least, where waiting for another call may leave more for it."""
+
+
+def may_wait(budget: Budget, quote: Quote) -> bool:
+    """Whether a call had better wait: others are under way, and what they do not use of what was set
+    aside for them may leave room for it, or for an answer of a useful length."""
+    if not budget.held:
+        return False
+    now = reserve(budget, quote)
+    if isinstance(now, Failure):
+        return not isinstance(reserve(budget._replace(held=()), quote), Failure)
+    output = now[1].max_output or quote.output
+    return output < min(ENOUGH, quote.output)
+
+
 def reserve(budget: Budget, quote: Quote) -> tuple[Budget, Hold] | Failure:
     """Set aside what the call can come to; its output is limited to what is left. A Failure where
     not even a short answer is within the budget: then the call must not be made."""

@@ -9,6 +9,7 @@ from typing import Literal
 from tree_sitter import Node
 
 from daiku.core.bash import read_script, tree_of
+from daiku.domain.plans import Plan
 
 Status = Literal["passes", "fails", "open"]
 """What is known of an exit code before anything is run: always 0, never 0, or only a run tells."""
@@ -28,6 +29,12 @@ def timed(check: str) -> tuple[str, int]:
     if found is None:
         return check.strip(), 0
     return check.strip()[found.end() :], int(found[1]) * _UNITS[found[2][0].lower()]
+
+
+def seconds_of(plan: Plan, check: str, usual: int) -> int:
+    """How long a check may take: what its steps say, else `usual`; 0 is as long as a command may."""
+    own = [s.check_seconds[check] for s in plan.steps if check in s.acceptance and check in s.check_seconds]
+    return max(own, default=usual) or LONGEST
 
 
 # ---- can it fail
@@ -216,6 +223,11 @@ _TOOLS = frozenset(
     }
 )  # fmt: skip
 """Programs whose use may look like a sentence: what they are asked for is a word like any other."""
+_LOOKS = frozenset(
+    {"test", "[", "grep", "egrep", "fgrep", "rg", "ls", "cat", "stat", "wc", "head", "diff", "cmp", "find"}
+)
+_ACTS = frozenset({"-exec", "-execdir", "-delete", "-ok", "-fprint", "--pre"})
+_FILE_TEST = re.compile(r"(?:!\s+)?\[\[?\s+(?:!\s+)?-[a-z]\s+[\w./-]+\s+\]\]?")
 _ENDLESS = re.compile(
     r"(?:^|[\s;&|])(?:tail\s+(?:\S+\s+)*-[fF]\b|watch\s|yes(?:\s|$)|sleep\s+inf|python[\d.]*\s+-m\s+http\.server)|\s--watch(?:\s|$|=true)"
 )
@@ -229,6 +241,17 @@ def programs(check: str) -> tuple[str, ...]:
             word.text for word in names if word.plain and "/" not in word.text and word.text not in _BUILTINS
         )
     )
+
+
+def only_looks(check: str) -> bool:
+    """Whether a check looks at files and runs nothing of the project: what it finds is what the step makes."""
+    script = read_script(check)
+    looking = all(
+        simple.words and simple.words[0].text in _LOOKS and not _ACTS.intersection(simple.texts)
+        for simple in script.commands
+    )
+    plain = bool(script.commands) and looking and not (script.doubts or script.writes)
+    return (plain or _FILE_TEST.fullmatch(check.strip()) is not None) and exit_status(check) == "open"
 
 
 def like_a_sentence(check: str) -> bool:

@@ -8,11 +8,12 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import NamedTuple
 
+from daiku.core.checkworth import remarks
 from daiku.core.commands import CommandRules, read_only
 from daiku.core.cut import cut_middle
 from daiku.core.placeholders import Leftover, merged_leftovers, of_diff
 from daiku.domain.events import Checkpointed, Edited, HandoffEnd, ToolCalled, ToolResponded
-from daiku.domain.handovers import CommandOutcome, Deeds, Proof
+from daiku.domain.handovers import CommandOutcome, Deeds, Proof, Remark
 from daiku.domain.patches import FileStat
 
 NO_CALLS: Mapping[str, ToolCalled] = MappingProxyType({})
@@ -29,7 +30,8 @@ class Done(NamedTuple):
     """What a run did so far, its nested runs included.
 
     `proofs` are those since the last edit: the latest run of each command, and what the diagnostics
-    showed (one for the place that was asked about, one for each file there that has errors).
+    showed (one for the place that was asked about, one for each file there that has errors). `red`: the
+    commands that were seen to fail, `green`: those that passed before the latest edit.
     """
 
     files: tuple[FileStat, ...] = ()
@@ -38,6 +40,8 @@ class Done(NamedTuple):
     proofs: tuple[Proof, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
     under_way: Mapping[str, ToolCalled] = NO_CALLS
+    red: frozenset[str] = frozenset()
+    green: frozenset[str] = frozenset()
 
 
 def did_edit(done: Done, event: Edited) -> Done:
@@ -47,6 +51,7 @@ def did_edit(done: Done, event: Edited) -> Done:
         for f in event.files
     )
     return done._replace(
+        green=_passed(done),
         files=merged(done.files, event.files),
         checkpoints=_with(done.checkpoints, event.checkpoint_id),
         proofs=(*(p for p in done.proofs if p.kind == "diff"), *diffs),
@@ -57,6 +62,7 @@ def did_edit(done: Done, event: Edited) -> Done:
 def did_keep(done: Done, event: Checkpointed) -> Done:
     """Files were kept because they are about to change: as good as an edit, should that be cut short."""
     return done._replace(
+        green=_passed(done),
         checkpoints=_with(done.checkpoints, event.checkpoint_id),
         proofs=tuple(p for p in done.proofs if p.kind == "diff"),
     )
@@ -94,15 +100,25 @@ def did_hand_over(done: Done, event: HandoffEnd) -> Done:
     if deeds is None:
         return done
     kept = done.proofs if not deeds.checkpoints else tuple(p for p in done.proofs if p.kind == "diff")
-    return done._replace(
+    failed = (plain_command(c.command) for c in deeds.commands if c.exit_code)
+    now = done._replace(
+        red=done.red.union(failed),
+        green=_passed(done) if deeds.checkpoints else done.green,
         files=merged(done.files, deeds.files),
         checkpoints=tuple(dict.fromkeys((*done.checkpoints, *deeds.checkpoints))),
         commands=(*done.commands, *deeds.commands),
-        proofs=_latest((*kept, *deeds.proofs)),
         leftovers=merged_leftovers(
             done.leftovers, (Leftover(each.path, each.text, each.count) for each in deeds.leftovers)
         ),
     )
+    outputs = {command.call_id: command.output for command in deeds.commands}
+    theirs = (
+        p.model_copy(update={"remarks": _worth(p.subject, outputs.get(p.ref, ""), now)})
+        if p.kind == "exit_code" and p.ok
+        else p
+        for p in deeds.proofs
+    )
+    return now._replace(proofs=_latest((*kept, *theirs)))
 
 
 def deeds_of(done: Done) -> Deeds:
@@ -229,8 +245,28 @@ def _ran(done: Done, call: ToolCalled, event: ToolResponded) -> Done:
     done = done._replace(commands=(*done.commands, outcome))
     if not known or call.args.get("background"):
         return done
-    proof = Proof(kind="exit_code", subject=command, ref=event.id, ok=code == 0, value=str(code))
+    if code:
+        done = done._replace(red=done.red | {plain_command(command)})
+    proof = Proof(
+        kind="exit_code",
+        subject=command,
+        ref=event.id,
+        ok=code == 0,
+        value=str(code),
+        remarks=_worth(command, outcome.output, done) if code == 0 else (),
+    )
     return done._replace(proofs=_latest((*done.proofs, proof)))
+
+
+def _worth(command: str, output: str, done: Done) -> tuple[Remark, ...]:
+    plain = plain_command(command)
+    before = plain in done.green and plain not in done.red
+    return remarks(command, output, done.files, passed_before=before)
+
+
+def _passed(done: Done) -> frozenset[str]:
+    """The commands that passed until now, which the edit that comes next may change."""
+    return done.green.union(plain_command(p.subject) for p in done.proofs if p.kind == "exit_code" and p.ok)
 
 
 def _diagnosed(done: Done, call: ToolCalled, event: ToolResponded) -> Done:

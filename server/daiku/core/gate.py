@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from daiku.core.checks import LONGEST
 from daiku.core.evidence import EVERYWHERE, Done, diagnosed_place, unproven
 from daiku.domain.handovers import Proof
 from daiku.domain.plans import Plan, Step
@@ -27,9 +29,12 @@ def missing(step: Step, done: Done, *, editor: bool) -> Missing:
     return Missing(tuple((c, proof) for c, proof in rest if c not in unseen), unseen)
 
 
-def refusal(step: Step, lacking: Missing) -> str:
-    """Why the step stays open, and what to run."""
-    lines = [f"- {_what(check, proof)}" for check, proof in lacking.to_run]
+def refusal(step: Step, lacking: Missing, check_seconds: int) -> str:
+    """Why the step stays open, and what to run; `check_seconds`: how long, where the step says nothing."""
+    lines = [
+        f"- {_what(check, proof, step.check_seconds.get(check, check_seconds) or LONGEST)}"
+        for check, proof in lacking.to_run
+    ]
     lines += [
         f"- `{check}`: no editor is connected, so nothing here can show diagnostics. A person can count it "
         "as met, or give the step a command as its check (a linter, a compiler, a test)."
@@ -65,16 +70,21 @@ def next_open(plans: tuple[Plan, ...]) -> Plan | None:
 def open_notice(plans: tuple[Plan, ...]) -> str:
     """What the person is told where a run ends before its plan does; empty where nothing is open."""
     for plan, steps in reversed(open_steps(plans)):
-        done, total = plan.progress()
-        names = ", ".join(step.name for step in steps)
-        return f"The plan “{plan.name}” is not finished: {done} of {total} steps are done. Open: {names}."
+        return not_finished(plan, steps)
     return ""
 
 
-def _what(check: str, proof: Proof | None) -> str:
+def not_finished(plan: Plan, left: Sequence[Step]) -> str:
+    """How far a plan is, with the names of the steps that are not completed."""
+    done, total = plan.progress()
+    names = ", ".join(step.name for step in left)
+    return f"The plan “{plan.name}” is not finished: {done} of {total} steps are done. Open: {names}."
+
+
+def _what(check: str, proof: Proof | None, seconds: int) -> str:
     place = diagnosed_place(check)
     if place is None:
-        run = f"Run exactly `{check}` with shell/run; it has to end with exit code 0"
+        run = f"Run exactly `{check}` with shell/run and timeout {seconds}; it has to end with exit code 0"
         return f"{run} (its last run ended with {proof.value})." if proof is not None else f"{run}."
     where = "" if place == EVERYWHERE or any(c in place for c in "*?[") else f' with path "{place}"'
     run = f"`{check}`: call editor/diagnostics{where}; it has to show no errors there"

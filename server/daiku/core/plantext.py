@@ -61,6 +61,9 @@ def to_read(plan: Plan) -> str:
         lines += [part, ""]
     for number, step in enumerate(plan.steps, 1):
         lines += _item(number, step.model_copy(update={"step_id": ""}), numbers)
+    if plan.dropped_checks:
+        gone = ", ".join(f"`{check}`" for check in plan.dropped_checks)
+        lines += ["", f"Checks that are in the plan no more: {gone}."]
     return "\n".join(lines)
 
 

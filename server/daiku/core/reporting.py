@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from daiku.core.cut import cut_middle
-from daiku.domain.handovers import Brief, Claim, Proof, Report
+from daiku.domain.handovers import Brief, Claim, Proof, Remark, Report
 
 SHOWN_COMMAND = 120
 SHOWN_PROOFS = 5
+REMARKS: Mapping[Remark, str] = MappingProxyType(
+    {
+        "passed_before": "it passed before the work as well",
+        "no_tests": "it ran no test",
+        "check_changed": "the work changed what it is made of",
+    }
+)
 
 
 def proofs_of(brief: Brief) -> tuple[Proof, ...]:
@@ -46,7 +54,7 @@ def plain_report(brief: Brief) -> Report:
         done, total = brief.plan.progress()
         head += f"\n\nPlan “{brief.plan.name}”: {done} of {total} steps done."
     body = "" if claims else "\n\nNothing was changed and nothing was run."
-    return Report(text=f"{head}{body}", claims=claims)
+    return Report(text=f"{head}{body}", claims=claims, from_records=True)
 
 
 def sentence(proof: Proof) -> str:
@@ -72,7 +80,8 @@ def listed(claims: Iterable[Claim]) -> str:
 def _shown(claim: Claim) -> str:
     named = (_named(proof, claim.text) for proof in claim.proofs[:SHOWN_PROOFS])
     rest = len(claim.proofs) - SHOWN_PROOFS
-    return "; ".join([*named, *([f"{rest} more"] if rest > 0 else [])]) or "not checked"
+    parts = [*(["not proven"] if claim.unfit else []), *named, *([f"{rest} more"] if rest > 0 else [])]
+    return "; ".join(parts) or "not checked"
 
 
 def _named(proof: Proof, beside: str) -> str:
@@ -87,4 +96,5 @@ def _named(proof: Proof, beside: str) -> str:
             what, name = proof.value, subject
         case "person":
             what, name = "your word", f"`{subject}`"
-    return what if subject and subject in beside else f"{name}: {what}"
+    whole = what if subject and subject in beside else f"{name}: {what}"
+    return ", but ".join([whole, *(REMARKS[remark] for remark in proof.remarks)])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue, TypeAdapter
 
+from daiku.core.checks import seconds_of
 from daiku.core.cut import cut_middle
 from daiku.core.evidence import diagnosed_place
 from daiku.core.parse import Unreadable, read_json
@@ -227,9 +228,10 @@ def open_tasks(step: Step) -> tuple[Task, ...]:
     return tuple(task for task in step.task_list if task.status != "completed")
 
 
-def calls_of(place: Place, *, editor: bool) -> tuple[ToolCall, ...]:
+def calls_of(place: Place, *, editor: bool, check_seconds: int) -> tuple[ToolCall, ...]:
     """What a run is given to work the step: the approval of a plan that is a draft still (C4.4), the open
-    tasks, the step's checks that can be made here. Results of tasks that are done are filled in."""
+    tasks, the step's checks that can be made here, each with its time limit (`check_seconds` where the
+    step says none). Results of tasks that are done are filled in."""
     plan, step = place
     left = open_tasks(step)
     names = {task.task_id: f"{task.task_id}{MARK}{new_id('n')[2:]}" for task in left}
@@ -249,7 +251,7 @@ def calls_of(place: Place, *, editor: bool) -> tuple[ToolCall, ...]:
         assert isinstance(args, dict)
         calls.append(ToolCall(id=names[task.task_id], tool=task.operation, args=args))
     checks = (check for check in step.acceptance if editor or diagnosed_place(check) is None)
-    return (*calls, *(_check_call(check) for check in checks))
+    return (*calls, *(_check_call(check, seconds_of(plan, check, check_seconds)) for check in checks))
 
 
 def task_of(call: str) -> str:
@@ -257,10 +259,10 @@ def task_of(call: str) -> str:
     return call.partition(MARK)[0]
 
 
-def _check_call(check: str) -> ToolCall:
+def _check_call(check: str, seconds: int) -> ToolCall:
     place = diagnosed_place(check)
     if place is None:
-        return ToolCall(id=new_id("check"), tool="shell/run", args={"command": check})
+        return ToolCall(id=new_id("check"), tool="shell/run", args={"command": check, "timeout": seconds})
     return ToolCall(id=new_id("check"), tool="editor/diagnostics", args={"path": place} if place else {})
 
 

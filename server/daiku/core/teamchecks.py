@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from daiku.core.checks import exit_status, only_looks, seconds_of
+from daiku.core.commands import read_only
 from daiku.core.cut import cut_middle
-from daiku.core.evidence import EVERYWHERE, diagnosed_place, plain_command, unproven
+from daiku.core.evidence import EVERYWHERE, LOOKING, diagnosed_place, plain_command, unproven
 from daiku.core.state import State
 from daiku.core.teamlog import Taken, log_of
 from daiku.domain.base import JsonObject
 from daiku.domain.handovers import CommandOutcome, Proof
+from daiku.domain.plans import Plan, Step
+from daiku.domain.runs import ApprovalMode
 
+TIMED_OUT = 124
+"""The exit code of a command that took too long."""
 OUTPUT_SHARE = 6000
 """Characters of a failed command's output that the next attempt is told."""
 
@@ -24,12 +30,45 @@ class Do(NamedTuple):
     text: str = ""
 
 
-def unrun(state: State, checks: tuple[str, ...], since: tuple[Taken, ...]) -> Iterator[Do]:
+def hand(agent: str, request: str, text: str) -> Do:
+    """Hand over to a stage."""
+    return Do("agent/handoff", {"agent": agent, "request": request}, text)
+
+
+def move(step: Step, status: str, text: str) -> Do:
+    """Move a step of the plan."""
+    return Do("plan/update_step", {"step_id": step.step_id, "status": status}, text)
+
+
+def looks(
+    state: State, plan: Plan, step: Step, since: tuple[Taken, ...], approvals: ApprovalMode
+) -> Iterator[Do]:
+    """The checks of a step that are still to be run before it is worked, so that what they say then can
+    be told from what they say afterwards. One that the person would be asked about waits until then."""
+    free = (
+        check
+        for check in step.acceptance
+        if diagnosed_place(check) is None
+        and exit_status(check) == "open"
+        and (approvals == "all" or read_only(check, LOOKING))
+    )
+    for do in unrun(state, plan, tuple(free), since):
+        yield do._replace(text=f"Before the work: `{do.args['command']}`")
+
+
+def is_met(state: State, step: Step) -> bool:
+    """Whether there is nothing left to do for a step: it has checks, each of them looks at what is there,
+    and passes. A check that runs a program may pass before the work and after it: that shows nothing."""
+    checks = step.acceptance
+    return bool(checks) and all(map(only_looks, checks)) and not unproven(checks, state.done)
+
+
+def unrun(state: State, plan: Plan, checks: tuple[str, ...], since: tuple[Taken, ...]) -> Iterator[Do]:
     """The checks that are not shown and were not tried since the last edit of this attempt. One that a
     restart cut short was not tried: to look again does no harm."""
     tried = {_key(t.call.tool, t.call.args) for t in since if t.outcome != "interrupted"}
     for check, _ in unproven(checks, state.done):
-        do = check_call(check)
+        do = check_call(check, seconds_of(plan, check, state.limits.check_seconds))
         if _key(do.tool, do.args) not in tried:
             yield do
 
@@ -38,11 +77,11 @@ def _key(tool: str, args: JsonObject) -> tuple[str, str]:
     return tool, plain_command(str(args.get("command", args.get("path", ""))))
 
 
-def check_call(check: str) -> Do:
-    """The call that shows an acceptance check."""
+def check_call(check: str, seconds: int) -> Do:
+    """The call that shows an acceptance check; a command may take so many seconds."""
     place = diagnosed_place(check)
     if place is None:
-        return Do("shell/run", {"command": check}, f"Check: `{check}`")
+        return Do("shell/run", {"command": check, "timeout": seconds}, f"Check: `{check}`")
     one_file = place != EVERYWHERE and not any(c in place for c in "*?[") and "." in place.rpartition("/")[2]
     return Do("editor/diagnostics", {"path": place} if one_file else {}, f"Check: {check}")
 
@@ -67,6 +106,11 @@ def _shown(state: State, check: str, proof: Proof) -> str:
 
 def told_outcome(outcome: CommandOutcome) -> str:
     output = cut_middle(outcome.output.rstrip(), OUTPUT_SHARE) or "(no output)"
+    if outcome.exit_code == TIMED_OUT:
+        return (
+            f"`{outcome.command}` did not end in time and was stopped, so it shows nothing. Where it needs longer, "
+            f"`Check (20 min): …` in the plan or limits.check_seconds gives it that:\n{output}"
+        )
     return f"`{outcome.command}` ended with exit code {outcome.exit_code}:\n{output}"
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from daiku.core.state import State
 from daiku.domain.events import HandoffEnd
 from daiku.domain.messages import AssistantMessage, ToolMessage
+from daiku.domain.plans import Plan, Step
 from daiku.domain.tools import Outcome, ToolCall
 
 
@@ -59,3 +60,33 @@ def rejected(state: State, taken: Taken) -> bool:
     if back is None or not back.rejected or taken.agent not in ("coder", "runner"):
         return False
     return back.deeds is None or not (back.deeds.files or any(c.exit_code == 0 for c in back.deeds.commands))
+
+
+def number(plan: Plan, step: Step) -> int:
+    """The step's place in the plan, from 1."""
+    return plan.steps.index(step) + 1
+
+
+def begins(log: tuple[Taken, ...], step: Step) -> bool:
+    """Whether this run began the step."""
+    return any(t.moved == (step.step_id, "in_progress") for t in log)
+
+
+def since_begun(log: tuple[Taken, ...], step: Step) -> tuple[Taken, ...]:
+    """What was done since the step was begun; all where this run did not begin it."""
+    begun = [i for i, t in enumerate(log) if t.moved == (step.step_id, "in_progress")]
+    return log[begun[-1] + 1 :] if begun else log
+
+
+def since_work(log: tuple[Taken, ...]) -> tuple[Taken, ...]:
+    """What was done since somebody last worked on the files, or planned."""
+    last = [n for n, t in enumerate(log) if t.agent in WORKERS or t.call.tool == "agent/parallel"]
+    return log[last[-1] + 1 :] if last else log
+
+
+WORKERS = ("coder", "runner", "planner")
+
+
+def since(log: tuple[Taken, ...], agent: str) -> tuple[Taken, ...]:
+    """From the last handoff to `agent` on."""
+    return log[max(i for i, t in enumerate(log) if t.agent == agent) :]

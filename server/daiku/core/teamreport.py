@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from daiku.core.aside import TOOL
+from daiku.core.claims import checked
+from daiku.core.cut import cut_middle
 from daiku.core.evidence import Done, proof_of
 from daiku.core.placeholders import left_behind
 from daiku.core.reporting import listed, plain_report
 from daiku.core.state import State
+from daiku.core.teamchecks import failed_checks
+from daiku.core.teamlog import Taken, begins, log_of, since_begun
+from daiku.core.teamwords import unanswered
 from daiku.domain.handovers import Brief, Claim, CommandsRun, EditsMade, Proof, Report, ReportMade
 from daiku.domain.plans import Plan, Step
+
+CAUSE = 300
+"""Characters of why a step failed."""
+ASSUMED = "Nobody was there to answer “{question}”: the most usual was assumed."
 
 
 def final_report(state: State, plan: Plan | None) -> Report:
@@ -18,7 +30,29 @@ def final_report(state: State, plan: Plan | None) -> Report:
     claims = tuple(
         claim.model_copy(update={"proofs": on_record(claim.proofs, state.done)}) for claim in report.claims
     )
-    return report.model_copy(update={"claims": (*step_claims(plan, state.done), *claims)})
+    finished = plan is not None and not _lacking(state, plan)
+    report = checked(report.model_copy(update={"claims": claims}), state.done, finished=finished)
+    steps = step_claims(plan, state.done, _met_already(state))
+    return report.model_copy(update={"claims": (*steps, *report.claims)})
+
+
+def _met_already(state: State) -> frozenset[str]:
+    """The steps that were completed without a coder, because their checks passed before any work."""
+    log = log_of(state)
+    begun: dict[str, int] = {
+        t.moved[0]: i for i, t in enumerate(log) if t.moved and t.moved[1] == "in_progress"
+    }
+    ended = {t.moved[0]: i for i, t in enumerate(log) if t.moved and t.moved[1] == "completed"}
+    worked = {
+        step
+        for step, first in begun.items()
+        if any(t.agent == "coder" for t in log[first : ended.get(step, len(log))]) or _pieces_for(log, step)
+    }
+    return frozenset(step for step in ended if step in begun and step not in worked)
+
+
+def _pieces_for(log: tuple[Taken, ...], step: str) -> bool:
+    return any(step in str(t.call.args.get("requests")) for t in log if t.call.tool == TOOL)
 
 
 def on_record(proofs: tuple[Proof, ...], done: Done) -> tuple[Proof, ...]:
@@ -42,12 +76,15 @@ def records(done: Done) -> dict[tuple[str, str, str], Proof]:
     }
 
 
-def step_claims(plan: Plan | None, done: Done) -> tuple[Claim, ...]:
-    """What is said of each step: done with what shows it, or not done."""
-    return tuple(_step_claim(number, step, done) for number, step in enumerate(plan.steps if plan else (), 1))
+def step_claims(plan: Plan | None, done: Done, met: Collection[str] = ()) -> tuple[Claim, ...]:
+    """What is said of each step: done with what shows it, or not done; `met` needed no work."""
+    return tuple(
+        _step_claim(number, step, done, met=step.step_id in met)
+        for number, step in enumerate(plan.steps if plan else (), 1)
+    )
 
 
-def _step_claim(number: int, step: Step, done: Done) -> Claim:
+def _step_claim(number: int, step: Step, done: Done, *, met: bool) -> Claim:
     if step.status != "completed":
         how = {"failed": "failed", "in_progress": "is not finished"}.get(step.status, "was not begun")
         shown = (proof_of(check, done) for check in step.acceptance)
@@ -60,6 +97,15 @@ def _step_claim(number: int, step: Step, done: Done) -> Claim:
     found = tuple(proof_of(check, done) for check in step.acceptance)
     proofs = tuple(proof for proof in found if proof is not None)
     if len(proofs) == len(found) and all(proof.ok for proof in proofs):
+        if met:
+            return Claim(
+                text=f"Step {number}, “{step.name}”, was met before any work: its checks pass.",
+                proofs=proofs,
+            )
+        if all(proof.remarks for proof in proofs):
+            return Claim(
+                text=f"Step {number}, “{step.name}”, is done, but its checks do not prove it.", proofs=proofs
+            )
         return Claim(text=f"Step {number}, “{step.name}”, is done: its checks pass.", proofs=proofs)
     failing = [proof for proof in proofs if not proof.ok]
     why = "a check of it fails now" if failing else "its checks passed, but not since the last edit"
@@ -72,15 +118,33 @@ def closing_words(state: State, plan: Plan | None, why: str) -> str:
     lacking = _lacking(state, plan) if plan is not None else []
     missing = "Not finished:\n" + "\n".join(f"- {each}" for each in lacking) if lacking else ""
     claims = listed(report.claims) if report.claims and not (why and plan is None) else ""
-    return "\n\n".join(part for part in (why, missing, "" if why else report.text, claims) if part)
+    assumed = "\n".join(ASSUMED.format(question=question) for question in unanswered(state))
+    dropped = ", ".join(f"`{check}`" for check in plan.dropped_checks) if plan is not None else ""
+    gone = f"Checks that are in the plan no more: {dropped}." if dropped else ""
+    text = "" if why else report.text
+    return "\n\n".join(part for part in (why, missing, text, assumed, gone, claims) if part)
 
 
 def _lacking(state: State, plan: Plan) -> list[str]:
     open_ones = [
-        f"step “{s.name}” ({s.status.replace('_', ' ')})" for s in plan.steps if s.status != "completed"
+        f"step “{s.name}” ({s.status.replace('_', ' ')}){_because(state, s)}"
+        for s in plan.steps
+        if s.status != "completed"
     ]
     left = [f"{each.path}: `{each.text}`" for each in left_behind(state.done.leftovers)]
     return [*open_ones, *left]
+
+
+def _because(state: State, step: Step) -> str:
+    """What the step failed of, in a few words: the first check that fails, else how its coder ended."""
+    if step.status != "failed":
+        return ""
+    problems = failed_checks(state, step.acceptance)
+    here = since_begun(log_of(state), step)
+    coders = [t for t in here if t.agent == "coder" and not t.ok] if begins(log_of(state), step) else []
+    what = problems[0] if problems else coders[-1].text if coders else ""
+    first = cut_middle(what.strip().partition("\n")[0].rstrip(":"), CAUSE)
+    return f": {first}" if first else ""
 
 
 def _brief(state: State, plan: Plan | None) -> Brief:

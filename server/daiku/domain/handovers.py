@@ -21,6 +21,11 @@ class CommandOutcome(Wire):
     call_id: str = ""
 
 
+Remark = Literal["passed_before", "no_tests", "check_changed"]
+"""What takes from a passing check's worth: it passed before the work as well, it ran no test, or the work
+changed the files that the check itself is made of."""
+
+
 class Proof(Wire):
     """What a claim rests on: a command's exit code, the diagnostics of a path, the diff of a checkpoint,
     or the word of a person about a check that nothing here can show.
@@ -35,6 +40,7 @@ class Proof(Wire):
     ok: bool
     value: str = ""
     """The exit code, the number of problems, or lines added and removed."""
+    remarks: tuple[Remark, ...] = ()
 
 
 class LeftoverPlace(Wire):
@@ -56,17 +62,20 @@ class Deeds(Wire):
 
 
 class Claim(Wire):
-    """One sentence of a report with what it rests on; without proof it is an assertion and is shown as one."""
+    """One sentence of a report with what it rests on; without proof it is an assertion and is shown as one.
+    `unfit`: nothing on record shows it, whatever it named."""
 
     text: str
     proofs: tuple[Proof, ...] = ()
+    unfit: bool = False
 
 
 class Report(Wire):
-    """What came of the work, in words, and each claim with its proofs."""
+    """What came of the work, in words, and each claim with its proofs. `from_records`: no model said it."""
 
     text: str
     claims: tuple[Claim, ...] = ()
+    from_records: bool = False
 
 
 class PlanMade(Wire):
@@ -154,5 +163,9 @@ class Brief(Wire):
     commands: CommandsRun | None = None
     proofs: tuple[Proof, ...] = ()
     """What the claims of a report may rest on."""
+    said: tuple[str, ...] = ()
+    """What the person said in the conversation, in their own words, the latest first."""
     code: str = ""
     """The changed files as they are now, as `File:` blocks, where somebody has read them."""
+    files: str = ""
+    """The names of the project's files and what they define, where that is told."""

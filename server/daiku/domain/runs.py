@@ -9,6 +9,7 @@ from pydantic import Field
 from daiku.domain.base import Wire
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
+from daiku.domain.plans import PlanStanding
 
 Mode = Literal["ask", "plan", "act"]
 RunStatus = Literal["completed", "cancelled", "failed", "limit", "paused"]
@@ -33,6 +34,11 @@ class RunLimits(Wire):
     """How often a step whose checks fail is worked again before it has failed; 0: not once."""
     max_replans: int = Field(default=2, ge=0)
     """How often the rest of a plan is made anew because a step failed (S2P.14, S2P.17); 0: not once."""
+    max_attempts: int = Field(default=10, ge=0)
+    """Attempts at one step in all: unreadable replies, repairs and plans made anew because of it, counted
+    together; 0: only they are limited, each for itself."""
+    check_seconds: int = Field(default=600, ge=0, le=3600)
+    """Seconds that a check of a step may take, where the step says nothing else; 0: an hour, the longest."""
     max_verifications: int = Field(default=2, ge=0)
     """Rounds of work on what the last look at everything finds (S2P.10, S2P.14); 0: it is only told."""
 
@@ -75,3 +81,7 @@ class RunResult(Wire):
     usage: Usage = Usage()
     last_seq: int = 0
     error: Failure | None = None
+    plan: PlanStanding | None = None
+    """The plan that the run worked or changed, as it stood at the end."""
+    unattended: bool = False
+    """Something needed a person, and nobody was there to be asked."""

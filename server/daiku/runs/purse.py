@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Generator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from daiku.core.budget import Budget, Quote, reserve, rounds_used_up, settled, settled_before
+from daiku.core.budget import Budget, Quote, may_wait, reserve, rounds_used_up, settled, settled_before
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelEvent, ModelRequest, Reply, Usage
@@ -30,11 +31,17 @@ class Purse:
     budget: Budget
     refused: Failure | None = None
     """Why a call was last not within what is left."""
+    _waiting: list[asyncio.Future[None]] = field(default_factory=list["asyncio.Future[None]"])
 
-    @contextmanager
-    def spend(self, quote: Quote) -> Generator[Spending]:
-        """Set aside what the call can come to, for as long as the block runs. Raises DaikuError of
-        kind limit where it is not within what is left: then the call must not be made."""
+    @asynccontextmanager
+    async def spend(self, quote: Quote) -> AsyncGenerator[Spending]:
+        """Set aside what the call can come to, for as long as the block runs. While other calls hold what
+        it needs it waits for them. Raises DaikuError of kind limit where it is not within what is left:
+        then the call must not be made."""
+        while may_wait(self.budget, quote):
+            waiting = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            await waiting
         found = reserve(self.budget, quote)
         if isinstance(found, Failure):
             self.refused = found
@@ -45,18 +52,20 @@ class Purse:
             yield spending
         finally:
             self.budget = settled(self.budget, hold, spending.usage)
+            waiting, self._waiting = self._waiting, []
+            for each in waiting:
+                if not each.done():
+                    each.set_result(None)
 
     def used_before(self, usage: Usage, rounds: int) -> None:
         """Count what a nested run used before a restart; its parent's record does not hold it yet."""
         self.budget = settled_before(self.budget, usage, rounds)
 
     def turn(self) -> None:
-        """Before a turn: raises DaikuError where the tree of runs has used up its rounds."""
+        """Count a call of a model. Raises DaikuError where the tree of runs has used up its rounds."""
         if (failure := rounds_used_up(self.budget)) is not None:
+            self.refused = failure
             raise DaikuError(failure)
-
-    def turned(self) -> None:
-        """A turn was taken."""
         self.budget = self.budget._replace(rounds=self.budget.rounds + 1)
 
 
@@ -108,7 +117,8 @@ class Metered:
             self.tell(
                 f"No price of {self.name} is known: limits.max_cost cannot hold, limits.max_tokens can."
             )
-        with self.purse.spend(quote) as spending:
+        self.purse.turn()
+        async with self.purse.spend(quote) as spending:
             if spending.max_output:
                 request = replace(request, max_output=spending.max_output)
             async for piece in self.model.stream(request):

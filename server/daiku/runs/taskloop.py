@@ -195,7 +195,8 @@ class TaskWork:
         return missing(place.step, self.parent.record.state.done, editor=self._editor)
 
     def _calls(self, place: Place) -> tuple[ToolCall, ...]:
-        return tasks.calls_of(place, editor=self._editor)
+        seconds = self.parent.record.state.limits.check_seconds
+        return tasks.calls_of(place, editor=self._editor, check_seconds=seconds)
 
     @property
     def _editor(self) -> bool:

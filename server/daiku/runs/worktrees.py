@@ -179,8 +179,8 @@ async def _home(parent: LiveRun, key: str, work: Nested, done: _Done) -> Piece:
         problem = f"files that are no text were changed ({', '.join(done.found.unfit)})"
     if _known(parent, key + BACK) or (not problem and done.found.diff):
         problem = await _brought_back(parent, key + BACK, work, done.found.diff)
-    if not problem and first is not None:
-        return Piece(first)
+    if first is not None and (not problem or parent.purse.refused is not None):
+        return Piece(first)  # with nothing left to spend it cannot be done again
     if problem and not _known(parent, key + AGAIN):
         text = f"A piece of work is done again on top of the others: {problem}."
         parent.record(Notice(level="info", text=text))
@@ -199,7 +199,7 @@ async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> s
     back = await nest(parent, key, bringing)
     if back.deeds is not None and back.deeds.files:
         return ""
-    return "its changes do not fit what the others changed"
+    return back.problem or "its changes do not fit what the others changed"
 
 
 # ---- the copies
@@ -210,8 +210,8 @@ def _within(wiring: Wiring, tree: Worktree) -> Wiring:
     journal and models; no editor and no MCP servers, for these are about the project itself."""
     workspace = DiskWorkspace((tree.root,))
 
-    def policy(mode: Mode, approvals: ApprovalMode) -> Policy:
-        usual = wiring.policy(mode, approvals)
+    def policy(mode: Mode, approvals: ApprovalMode, attended: bool) -> Policy:
+        usual = wiring.policy(mode, approvals, attended)
         return replace(
             usual,
             approvals=usual.approvals.model_copy(update={"mcp": "deny"}),

@@ -86,6 +86,8 @@ async def _text(path: str, context: ToolContext) -> str | None:
 
 
 def _name(path: str, context: ToolContext) -> str:
+    if path.rstrip().endswith(("/", "\\")):
+        raise refuse(f"{path} names a folder: give the path of the file.")
     return context.workspace.relative(context.workspace.locate(path))
 
 
@@ -307,9 +309,9 @@ def _changing(name: str, args: type[Args], label: str, build: Build, desk: Desk)
     return Tool(name, "edit", args, run, preview=preview, timeout=120)
 
 
-def file_tools() -> tuple[Tool, ...]:
-    """The tools of files, with a memory of their own for what was refused once and what was seen."""
-    desk = Desk(Offered(), Seen(), Insisted())
+def file_tools(seen: Seen | None = None) -> tuple[Tool, ...]:
+    """The tools of files, with a memory of their own for what was refused once; and what was `seen`."""
+    desk = Desk(Offered(), seen or Seen(), Insisted())
     return (
         *reading_tools(desk.seen),
         _changing("files/write", WriteArgs, "Write a file", partial(_write, desk.seen), desk),

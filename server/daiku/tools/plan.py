@@ -136,7 +136,7 @@ async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
     if args.status == "completed" and step is not None and step.status != "completed":
         lacking = missing(step, context.done(), editor=context.editor is not None)
         if lacking.to_run or not await _vouched(step, lacking, context):
-            return failed(refusal(step, lacking))
+            return failed(refusal(step, lacking, context.config.limits.check_seconds))
         vouched += lacking.unseen
     by_word = args.status == "completed" and step is not None and not step.acceptance
     shown = _show(moved, context, BY_WORD.format(name=step.name) if by_word and step is not None else "")
