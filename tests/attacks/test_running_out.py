@@ -381,6 +381,29 @@ async def test_git_that_is_allowed_runs_nothing_of_the_repository_s_choosing(
     assert not (place.root / "PWNED").exists()
 
 
+@pytest.mark.parametrize("url", ["ext::touch PWNED", "file://."])
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+async def test_an_object_that_is_missing_is_fetched_from_nowhere(
+    place: Ground, url: str, sandbox: Any
+) -> None:
+    place.git("init", "-q")
+    place.git("add", ".")
+    place.git("commit", "-q", "-m", "first")
+    for name, value in (
+        ("core.repositoryFormatVersion", "1"), ("extensions.partialClone", "origin"), ("remote.origin.promisor", "true"), ("remote.origin.url", url),
+        ("protocol.ext.allow", "always"), ("remote.origin.uploadpack", "touch PWNED;"),
+    ):  # fmt: skip
+        place.git("config", name, value)
+    for command in (
+        f"git show {'1234567890' * 4}",
+        f"git diff {'1234567890' * 4} HEAD",
+        "git log -p",
+        "git status",
+    ):
+        await Bench(place.root, SandboxSettings(mode=sandbox)).run(command)
+    assert not (place.root / "PWNED").exists()
+
+
 @pytest.mark.parametrize("said", [KEEP, LEAVE])
 async def test_a_person_decides_what_takes_effect(place: Ground, bench: Bench, said: str) -> None:
     asked: list[str] = []
