@@ -4,6 +4,7 @@ that the seed gives it, played by a model over HTTP; files are written, commands
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,16 @@ import pytest
 
 from daiku.app import App, build
 from daiku.domain.config import Config
-from daiku.domain.events import HandoffEnd, HandoffStart, PlanChanged, RunStarted, ToolCalled, ToolResponded
+from daiku.domain.events import (
+    ApprovalAsked,
+    Chunk,
+    HandoffEnd,
+    HandoffStart,
+    PlanChanged,
+    RunStarted,
+    ToolCalled,
+    ToolResponded,
+)
 from daiku.domain.handovers import CommandsRun, EditsMade, Findings, PlanMade, ReportMade
 from daiku.runs import RunRequest
 from daiku.tools.disk import DiskWorkspace
@@ -41,6 +51,21 @@ def app_with(folder: Path, service: Service, web: LocalWeb, protocol: str) -> Ap
     return build(config, workspace=DiskWorkspace((folder / "project",)), home=folder / "home")
 
 
+class Saying:
+    """A person who says yes to what is asked all the same: once a page of the web was read, a command without a
+    sandbox could send anything anywhere."""
+
+    def __init__(self, app: App, watch: Watch) -> None:
+        self._app, self._watch = app, watch
+        self._saying = set[asyncio.Task[None]]()
+
+    def __call__(self, chunk: Chunk) -> None:
+        self._watch(chunk)
+        if isinstance(chunk.event, ApprovalAsked):
+            said = self._app.runs.approve(chunk.run, chunk.event.approval_id, "allow_once")
+            self._saying.add(asyncio.ensure_future(said))
+
+
 @pytest.mark.parametrize(
     "protocol",
     [
@@ -54,7 +79,8 @@ async def test_one_instruction_goes_through_all_four_and_is_reported(tmp_path: P
         web.links = [("https://roman.example.com/rules", "Subtractive notation")]
         app = app_with(tmp_path, service, web, protocol)
         watch = Watch()
-        result = await app.runs.run(RunRequest(GOAL, agent="team", approvals="all"), watch)
+        person = Saying(app, watch)
+        result = await app.runs.run(RunRequest(GOAL, agent="team", approvals="all"), person)
         await app.aclose()
         searched = [path for path in web.paths if path.startswith("/search")]
     project = tmp_path / "project"
