@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from daiku import api
 from daiku.app import App
-from daiku.domain.events import RunFinished, RunStarted
+from daiku.domain.events import Checkpointed, Edited, RunFinished, RunStarted
+from daiku.domain.patches import FileChange, FileStat, Patch
 from daiku.runs.review import Reviews
 from daiku.runs.showing import changed_everywhere
 from tests.runs.playing import make_app
@@ -94,13 +95,21 @@ async def test_a_fork_shows_what_it_shares_once_and_an_acceptance_counts_for_bot
     fork = (await story.app.reviews.fork(one, 10_000)).session_id
     story.session = fork
     await story.daiku(6)
+    story.session = one
+    await story.daiku(3)
+    story.session = fork
     listed = await shown(story.app)
-    assert sum(len(file.hunks) for file in listed) == 3
+    assert sum(len(file.hunks) for file in listed) == 4
+    for file in listed:
+        assert (file.added, file.removed) == (
+            sum(hunk.new_lines for hunk in file.hunks),
+            sum(hunk.old_lines for hunk in file.hunks),
+        )
     await story.decide(1, accept=True)
-    assert [len(await hunks_in(story, name)) for name in (one, fork)] == [1, 2]
+    assert [len(await hunks_in(story, name)) for name in (one, fork)] == [2, 2]
     await story.decide(5, accept=False)
-    assert [len(await hunks_in(story, name)) for name in (one, fork)] == [0, 1]
-    assert sum(len(file.hunks) for file in await shown(story.app)) == 1
+    assert [len(await hunks_in(story, name)) for name in (one, fork)] == [1, 1]
+    assert sum(len(file.hunks) for file in await shown(story.app)) == 2
     await story.app.aclose()
 
 
@@ -109,6 +118,33 @@ async def hunks_in(story: Story, session: str) -> list[int]:
     found = await story.hunks()
     story.session = before
     return list(found)
+
+
+async def test_a_change_of_a_change_is_accepted_without_the_one_below_it(tmp_path: Path) -> None:
+    story, one, other = story_in(tmp_path)
+    await story.daiku(1)
+    story.session = other
+    await story.daiku(1)
+    assert [len(await hunks_in(story, name)) for name in (one, other)] == [1, 1]
+    await story.decide(1, accept=True)
+    assert [len(await hunks_in(story, name)) for name in (one, other)] == [1, 0]
+    await story.app.aclose()
+
+
+async def test_an_edit_that_is_not_on_record_yet_is_looked_for_again(tmp_path: Path) -> None:
+    story, one, _ = story_in(tmp_path)
+    before = story.file.read_bytes().decode()
+    run = story.app.runs.last_run(one)
+    change = FileChange(path="a.txt", kind="edit", old=before, new=f"new\n{before}")
+    point = await story.app.checkpoints.take(one, run, ["a.txt"], Patch(files=(change,)))
+    story.app.journal.writer(one).write(
+        run, None, "c", (Checkpointed(checkpoint_id=point, files=("a.txt",)),)
+    )
+    assert await shown(story.app) == ()
+    story.file.write_bytes(f"new\n{before}".encode())
+    (file,) = await shown(story.app)
+    assert [hunk.text for hunk in file.hunks] == ["+new\n"]
+    await story.app.aclose()
 
 
 async def test_a_file_that_two_forks_made_is_accepted_in_both_as_a_whole(tmp_path: Path) -> None:
@@ -124,7 +160,10 @@ async def test_other_folders_and_deleted_conversations_are_not_among_them(tmp_pa
     story, one, _ = story_in(tmp_path)
     await story.daiku(2)
     elsewhere = story.app.journal.add_session("/some/other/folder")
-    assert elsewhere not in story.app.journal.changed_sessions(story.app.runs.wiring.workspace_key)
+    edited = Edited(files=(FileStat(path="a.txt", kind="edit"),), checkpoint_id="checkpoint_1")
+    story.app.journal.writer(elsewhere).write("run_0000000000000003", None, "c", (edited,))
+    assert list(story.app.journal.changed_sessions(story.app.runs.wiring.workspace_key)) == [one]
+    assert list(story.app.journal.changed_sessions("/some/other/folder")) == [elsewhere]
     story.app.journal.delete_session(one)
     assert await story.app.reviews.everywhere() == {}
     await story.app.aclose()
