@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from daiku.agents.role import Role, since_asked
+from daiku.agents.role import Failed, Role, since_asked
 from daiku.agents.telling import happened
+from daiku.core.attempts import ATTEMPTS
 from daiku.core.parse import Unreadable
 from daiku.core.planlines import planned_step
 from daiku.core.planning import checklist
@@ -13,6 +14,7 @@ from daiku.core.proposed import as_given, objections
 from daiku.core.replies import PlanReply, like_a_machine, read_plan
 from daiku.core.state import State
 from daiku.domain.base import Frozen, JsonObject
+from daiku.domain.errors import Failure
 from daiku.domain.handovers import Brief, PlanMade
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.tools import ToolCall
@@ -68,10 +70,13 @@ def read(
     if wrong := objections(as_given(planned_step(text) for text in reply.plans)):
         return Unreadable(" ".join(wrong))
     told: dict[str, JsonValue] = {"summary": reply.summary}
+    args = proposal(reply)
+    if why := _refused_before(args, messages):
+        return Unreadable(why)
     return AssistantMessage(
         text=reply.reply,
         thinking=message.thinking,
-        calls=(ToolCall(tool="plan/propose", args=proposal(reply)),),
+        calls=(ToolCall(tool="plan/propose", args=args),),
         opaque={"daiku": told},
     )
 
@@ -92,9 +97,15 @@ def proposal(reply: PlanReply) -> JsonObject:
     return {"name": reply.project, "focus": reply.focus, "summary": reply.summary, "steps": steps}
 
 
-def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
-    """The plan's summary, once it stands."""
+def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
+    """The plan's summary, once it stands; a failure, where it was refused as often as a reply is asked for."""
     here = since_asked(messages)
+    refused = [
+        m for m in here if isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.outcome == "failed"
+    ]
+    if len(refused) >= ATTEMPTS:
+        why = f"No plan could be made: {refused[-1].text.strip()}"
+        return Failed(why, Failure(kind="format", message=why, hint="Ask again, or choose another model."))
     answer = here[-1] if here else None
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
     if not isinstance(answer, ToolMessage) or not answer.ok or spoke is None:
@@ -103,6 +114,15 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
     if not isinstance(told, dict) or "summary" not in told:
         return None
     return AssistantMessage(text=str(told["summary"]))
+
+
+def _refused_before(args: JsonObject, messages: tuple[Message, ...]) -> str:
+    """Why the very same plan was refused before; empty where it was not."""
+    here = since_asked(messages)
+    calls = (c for m in here if isinstance(m, AssistantMessage) for c in m.calls)
+    same = {c.id for c in calls if c.tool == "plan/propose" and c.args == args}
+    answers = (m for m in here if isinstance(m, ToolMessage) and m.call_id in same)
+    return next((m.text.strip() for m in answers if m.outcome == "failed"), "")
 
 
 def _proposed(messages: tuple[Message, ...]) -> bool:
