@@ -11,7 +11,14 @@ from pathlib import Path
 
 FIELDS = {"message", "hint", "why", "mend", "reason", "remember", "problem", "start_hint"}
 """A parameter, field, dictionary key or variable of this name holds a text for a person."""
-ALSO = {("Notice", "text"), ("Finding", "what"), ("_hear", "text"), ("_say", "text"), ("Broken", "text")}
+ALSO = {
+    ("Notice", "text"),
+    ("DoctorFinding", "what"),
+    ("DoctorFinding", "mend"),
+    ("_hear", "text"),
+    ("_say", "text"),
+    ("Broken", "text"),
+}
 """Fields of other names that do, with their class or function."""
 HEARING = ("daiku.tools.mcp", "daiku.runs", "daiku.llm")
 """Where `hear(…)`, `say(…)` and `warn(…)` tell a person something."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import stat
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from daiku.domain.config import PROVIDERS, Config, MCPServerSettings
 from daiku.domain.errors import UsageError
-from daiku.settings import every_key, home, load, private_file, secrets_of, trust, user_file
+from daiku.settings import does_nothing_yet, every_key, home, load, private_file, secrets_of, trust, user_file
 from tests.conftest import ROOT
 
 
@@ -270,7 +271,6 @@ FORBIDDEN = [
     "[sandbox]\nnetwork = true",
     '[sandbox]\nnetwork = "yes"',
     '[sandbox]\nwrite = ["/"]',
-    '[storage]\ndatabase_url = "postgresql://evil"',
     '[trace]\notlp_endpoint = "https://evil.example"',
     '[research]\nbase_url = "https://evil.example"',
     '[research]\napi_key_env = "GITHUB_TOKEN"',
@@ -445,3 +445,53 @@ def test_keys_of_mcp_servers_are_secrets_and_references_to_the_environment_are_n
         env={"MY_TOKEN": "${MY_TOKEN}", "API_KEY": "key-12345678"},
     )
     assert set(secrets_of(Config(mcp_servers=(server,)), {})) == {"abcdefgh1234", "key-12345678"}
+
+
+# -- what nothing reads yet ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('[guardrails]\nregex_blocks = ["password"]', "guardrails.regex_blocks"),
+        ("[guardrails]\nsimilarity_warn = 0.1", "guardrails.similarity_warn"),
+        ('[router]\nmodel = "openai/o3-mini"', "router.model"),
+        ('[playbook]\nlearn = "auto"', "playbook.learn"),
+        ('[trace]\notlp_endpoint = "http://127.0.0.1:4318"', "trace.otlp_endpoint"),
+        ('[github]\nrepositories = ["a/b"]', "github.repositories"),
+        ('[work.labels]\ntodo = "do it"', "work.labels.todo"),
+    ],
+)
+def test_a_setting_that_nothing_reads_says_so_at_start(environ: dict[str, str], text: str, key: str) -> None:
+    user_says(environ, f"{text}\n")
+    notices = load(workspace=None, trusted=False, environ=environ).without_effect
+    assert [notice for notice in notices if f"{key} does nothing in this version" in notice]
+
+
+def test_a_setting_with_its_default_or_of_a_ci_system_says_nothing(environ: dict[str, str]) -> None:
+    user_says(environ, "[playbook]\ntop_k = 10\n")
+    loaded = load(
+        workspace=None, trusted=False, environ={**environ, "GITHUB_API_URL": "https://ghe.test/api/v3"}
+    )
+    assert loaded.without_effect == ()
+
+
+@pytest.mark.parametrize("url", ["postgresql://nowhere:1/x", "nonsense"])
+def test_a_database_that_would_not_be_used_is_refused(environ: dict[str, str], url: str) -> None:
+    with pytest.raises(UsageError, match=r"storage\.database_url cannot be used"):
+        load(workspace=None, trusted=False, environ={**environ, "DAIKU_STORAGE__DATABASE_URL": url})
+
+
+def test_every_setting_is_read_by_some_code_or_says_that_it_does_nothing() -> None:
+    product = [
+        path for path in (ROOT / "server/daiku").rglob("*.py")
+        if "settings" not in path.parts and path.name != "config.py"
+    ]  # fmt: skip
+    names = {
+        node.attr
+        for path in product
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+    }
+    unread = {key for key in every_key() if key.rpartition(".")[2] not in names}
+    assert {key for key in unread if not does_nothing_yet(key)} == set()

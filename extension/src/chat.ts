@@ -8,6 +8,7 @@ import type {
   ApproveParams,
   Chunk,
   ContextItem,
+  EarlierChunks,
   EditGrant,
   Requests,
   RestoreResult,
@@ -35,6 +36,8 @@ interface Conversation {
   stream: Stream;
   /** Chunks that wait for the missing ones before them. */
   held: Chunk[] | undefined;
+  /** What lies before the chunks that were fetched; `undefined` where nothing does. */
+  earlier: EarlierChunks | undefined;
 }
 
 export interface Chat {
@@ -69,6 +72,8 @@ export interface Chat {
   /** Brings back the files of a checkpoint and of all later ones. */
   undo(checkpointId: string): Promise<RestoreResult>;
   open(session: string): Promise<void>;
+  /** Fetches what lies before the part of the open conversation that is here. */
+  earlier(): Promise<void>;
   /** `restoreFiles`: those that were changed after it are brought back, too. */
   fork(session: string, atSeq: number, restoreFiles?: boolean): Promise<void>;
   remove(session: string): Promise<void>;
@@ -104,6 +109,8 @@ export interface ChatOptions {
 
 const ABOUT_FILES = new Set<Chunk["type"]>(["edit", "review", "restored"]);
 const SESSION = "daiku.session";
+/** Chunks of a conversation that are fetched at a time, the last ones first. */
+const WINDOW = 600;
 /** A run that does not stop within this time has its request cancelled too. */
 const STOP_MS = 3000;
 
@@ -134,6 +141,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       session: shown?.session ?? (current ? stub(current) : undefined),
       chunks: shown?.stream.chunks ?? [],
       working: isWorking(),
+      ...(shown?.earlier ? { earlier: shown.earlier } : {}),
     };
   };
   const show = () => {
@@ -166,7 +174,12 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     if (!work.session) {
       work.session = chunk.session;
       if (work.aside || !current)
-        open.set(chunk.session, { session: stub(chunk.session), stream: new Stream(), held: undefined });
+        open.set(chunk.session, {
+          session: stub(chunk.session),
+          stream: new Stream(),
+          held: undefined,
+          earlier: undefined,
+        });
       if (!work.aside && !current) {
         choose(chunk.session);
         show();
@@ -269,10 +282,28 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
 
   const fetch = async (sessionId: string) => {
     const client = await server.client();
-    const { session, chunks } = await request(client, "daiku/session/get", { sessionId });
+    const { session, chunks, earlier } = await request(client, "daiku/session/get", { sessionId, last: WINDOW });
     const fresh = new Stream();
     fresh.fill(chunks, session.lastSeq);
-    open.set(sessionId, { session, stream: fresh, held: undefined });
+    open.set(sessionId, { session, stream: fresh, held: undefined, earlier });
+  };
+  let fetching = false;
+  const fetchEarlier = async () => {
+    const known = conversation();
+    if (!known?.earlier || fetching) return;
+    fetching = true;
+    try {
+      const { sessionId } = known.session;
+      const client = await server.client();
+      const { beforeSeq } = known.earlier;
+      const part = await request(client, "daiku/session/get", { sessionId, last: WINDOW, beforeSeq });
+      known.earlier = part.earlier;
+      const chunks = known.stream.prepend(part.chunks);
+      const left = part.earlier ? { earlier: part.earlier } : {};
+      if (sessionId === current) post({ type: "earlier", session: sessionId, chunks, ...left });
+    } finally {
+      fetching = false;
+    }
   };
   const openSession = async (sessionId: string) => {
     if (!workOf(sessionId)) await fetch(sessionId);
@@ -381,6 +412,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       return restored;
     },
     open: openSession,
+    earlier: fetchEarlier,
     fork: async (sessionId, atSeq, restoreFiles = false) => {
       const params = { sessionId, atSeq, restoreFiles };
       const session = await request(await server.client(), "daiku/session/fork", params);

@@ -7,6 +7,7 @@ import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions } 
 import { answerQueries } from "./editorQueries";
 import { lendModels } from "./languageModel";
 import type { Alive } from "./pure/life";
+import { Told } from "./rpc";
 import { serverSettings } from "./settings";
 
 export interface Command {
@@ -61,7 +62,8 @@ export async function startClient(
   } catch (error) {
     child?.kill("SIGKILL");
     await client.dispose().catch(() => undefined);
-    throw said.trim() ? new Error(said.trim().split("\n").at(-1)) : error;
+    // What our own program says at its end is meant for the person.
+    throw said.trim() ? new Told(said.trim().split("\n").at(-1) ?? "") : error;
   } finally {
     signal.removeEventListener("abort", giveUp);
   }

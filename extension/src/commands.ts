@@ -5,6 +5,7 @@ import type { App } from "./app";
 import { answerOldest } from "./approvals";
 import { codeCommands } from "./codeCommands";
 import { currentEditor, fileAttachment, selectionAttachment } from "./context";
+import { doctor } from "./doctor";
 import { inlineChat } from "./inlineChat";
 import { t } from "./l10n";
 import { VIEW } from "./panel";
@@ -13,7 +14,7 @@ import { lastEdits, lastRun } from "./pure/conversation";
 import type { Attachment } from "./pure/panel";
 import { undo } from "./requests";
 import { reviewCommands } from "./review/commands";
-import { failureOf, raw, request } from "./rpc";
+import { failureOf, raw } from "./rpc";
 import { askForKey } from "./secrets";
 import { sessionCommands } from "./sessionCommands";
 
@@ -104,47 +105,6 @@ function serverCommands(parts: App): Record<string, (argument?: unknown) => unkn
 }
 
 const notYet = (words: string) => void vscode.window.showInformationMessage(words);
-
-async function showMarkdown(content: string): Promise<void> {
-  const document = await vscode.workspace.openTextDocument({ language: "markdown", content });
-  await vscode.window.showTextDocument(document, { preview: false });
-}
-
-/** What there is, what is wrong, and how to mend it. */
-async function doctor({ server, log, models }: App): Promise<void> {
-  const lines = [
-    "# Daiku",
-    "",
-    `- VS Code ${vscode.version}, ${process.platform}-${process.arch}, ${vscode.env.language}`,
-  ];
-  const folders = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath).join(", ");
-  lines.push(
-    `- ${t("Workspace: {0}", folders ?? t("none"))}${vscode.workspace.isTrusted ? "" : ` (${t("not trusted")})`}`,
-  );
-  try {
-    const client = await server.client();
-    const info = client.initializeResult?.serverInfo;
-    lines.push(`- ${t("Server: {0} {1}", info?.name ?? "daiku", info?.version ?? "?")}`);
-    const { tools } = await request(client, "daiku/tools", {});
-    lines.push(`- ${t("Tools: {0}", tools.map((tool) => tool.name).join(", "))}`);
-    await models.refresh();
-    lines.push(
-      "",
-      `## ${t("Models")}`,
-      "",
-      `${t("Selected")}: ${models.chosen || models.known?.selected || t("none is usable")}`,
-      "",
-    );
-    for (const { provider, usable, error } of models.known?.providers ?? []) {
-      lines.push(`- ${usable ? "✓" : "✗"} ${provider}${error ? `: ${error.message} ${error.hint}` : ""}`);
-    }
-  } catch (error) {
-    const failure = failureOf(error);
-    lines.push("", `✗ ${server.state.message ?? failure?.message ?? ""}`, "", server.state.hint ?? failure?.hint ?? "");
-    log.show(true);
-  }
-  await showMarkdown(`${lines.join("\n")}\n`);
-}
 
 async function menu({ server }: App): Promise<void> {
   const entries: [icon: string, label: string, command: string][] = [

@@ -68,6 +68,7 @@ export interface Brief {
   proofs: Proof[];
   said: string[];
   code: string;
+  files: string;
 }
 
 export interface BulletChanged {
@@ -199,6 +200,8 @@ export interface CodeResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
+  plan?: PlanStanding;
+  unattended: boolean;
   files: FileStat[];
 }
 
@@ -224,6 +227,7 @@ export interface CommandsParams {
   stepId?: string | null;
 }
 
+/** `not_run`: of the commands that were given, those behind the first that failed. */
 export interface CommandsResult {
   runId: string;
   sessionId: string;
@@ -232,7 +236,10 @@ export interface CommandsResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
+  plan?: PlanStanding;
+  unattended: boolean;
   commands: CommandOutcome[];
+  notRun: string[];
 }
 
 /** The runner hands over every command that it really ran, in order, and its notes. */
@@ -285,6 +292,27 @@ export interface Deeds {
 
 export interface Delta {
   text: string;
+}
+
+/** One thing that was looked at. `mend` says what to do about it; a client may offer it as a button: the `action` is its own, the `command` is for a terminal, where the person sees it before it runs. */
+export interface DoctorFinding {
+  area: "daiku" | "programs" | "settings" | "sandbox" | "models" | "mcp" | "tools";
+  state: "good" | "note" | "bad";
+  what: string;
+  mend: string;
+  action?: "key" | "model" | "settings" | "trust" | "log";
+  command: string;
+}
+
+export interface DoctorResult {
+  findings: DoctorFinding[];
+}
+
+/** What a window left out: how many chunks lie below `beforeSeq`, and what was used in them. */
+export interface EarlierChunks {
+  beforeSeq: number;
+  count: number;
+  usage: Usage;
 }
 
 /** The edit that a person asked for by pointing: changes of this file, or of these lines of it, are not asked about in this run. Everything else is, as the run's approvals say. */
@@ -394,7 +422,7 @@ export interface EditsMade {
 }
 
 export interface ErrorHappened {
-  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "internal";
+  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "internal";
   message: string;
   hint: string;
   retryable: boolean;
@@ -402,7 +430,7 @@ export interface ErrorHappened {
 
 /** What is wrong (`message`), and what the person can do (`hint`). */
 export interface Failure {
-  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "internal";
+  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "internal";
   message: string;
   hint: string;
   retryable: boolean;
@@ -449,6 +477,7 @@ export interface HandoffEnd {
   rounds: number;
   rejected: number;
   tainted: boolean;
+  unattended: boolean;
 }
 
 /** A nested run begins: `run` is its id, `call_id` the call of the parent that it answers. */
@@ -542,7 +571,7 @@ export interface LeftoverPlace {
   count: number;
 }
 
-/** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. `reminder`: a user's message that is none of a person's, but Daiku's own word to the model. */
+/** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. `reminder`: a user's message that is none of a person's, but Daiku's own word to the model. `partial` is the draft of a reply that was cut off: shown, never an answer; a resumed run asks the model again. */
 export interface MessageSaid {
   role: "user" | "assistant";
   text: string;
@@ -552,6 +581,7 @@ export interface MessageSaid {
   opaque: JsonObject;
   seen?: number;
   reminder?: "objection" | "errors" | "rounds" | "last_word" | "unfinished";
+  partial: boolean;
 }
 
 /** A model that can be chosen; `id` is `provider/name`. Tokens are 0 where unknown. */
@@ -623,6 +653,22 @@ export interface PlanImportParams {
   sessionId?: string | null;
 }
 
+/** A plan with how far it is, as the requests answer that are about one. */
+export interface PlanInFull {
+  planId: string;
+  name: string;
+  status: "draft" | "approved" | "in_progress" | "completed" | "failed";
+  done: number;
+  total: number;
+  failed: number;
+  open: number;
+  goal: string;
+  focus: string;
+  summary: string;
+  steps: Step[];
+  droppedChecks: string[];
+}
+
 /** The planner hands over a plan with at least one step. */
 export interface PlanMade {
   kind: "plan";
@@ -653,6 +699,7 @@ export interface PlanResult {
   lastSeq: number;
   error?: Failure;
   plan?: Plan;
+  unattended: boolean;
 }
 
 /** The plan to work, or one step of it; without a session in the one that it is in. */
@@ -676,8 +723,20 @@ export interface PlanRunResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
-  plan?: Plan;
+  plan?: PlanInFull;
+  unattended: boolean;
   report?: Report;
+}
+
+/** How far a plan is as a run ends: its steps by what became of them; `open` are neither done nor failed. */
+export interface PlanStanding {
+  planId: string;
+  name: string;
+  status: "draft" | "approved" | "in_progress" | "completed" | "failed";
+  done: number;
+  total: number;
+  failed: number;
+  open: number;
 }
 
 /** What is given replaces what was there. */
@@ -753,6 +812,8 @@ export interface ResearchResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
+  plan?: PlanStanding;
+  unattended: boolean;
 }
 
 /** `checkpointId` brings back what was there before restoring (redo). */
@@ -808,6 +869,7 @@ export interface RunFinished {
   status: "completed" | "cancelled" | "failed" | "limit";
   text: string;
   usage: Usage;
+  plan?: PlanStanding;
 }
 
 /** Where a run stops by itself; 0 is no limit (X.24). */
@@ -855,6 +917,8 @@ export interface RunResult {
   usage: Usage;
   lastSeq: number;
   error?: Failure;
+  plan?: PlanStanding;
+  unattended: boolean;
 }
 
 /** First event of a run. `prompt` is what the person said; `images` and `context` what came along. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, not asked of a model; what bounds a model's rounds does not bound them. `told` is what the agent reads in place of the prompt, made from `brief`, what a stage of work was given; `tainted`: text from outside is in it. */
@@ -889,7 +953,7 @@ export interface ServerState {
   hint: string;
 }
 
-/** A conversation; `status` is that of its last run (`idle`: none yet, `interrupted`: the process ended under it). */
+/** A conversation; `status` is that of its last run (`idle`: none yet, `waiting`: it asks a person something, `interrupted`: the process ended under it). */
 export interface Session {
   sessionId: string;
   title: string;
@@ -897,7 +961,7 @@ export interface Session {
   updatedAt: string;
   lastSeq: number;
   model?: string;
-  status: "idle" | "running" | "paused" | "interrupted" | "completed" | "cancelled" | "failed" | "limit";
+  status: "idle" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "cancelled" | "failed" | "limit";
 }
 
 export interface SessionExportParams {
@@ -911,14 +975,18 @@ export interface SessionForkParams {
   restoreFiles?: boolean;
 }
 
+/** With `last` about so many of the last chunks (below `beforeSeq`, where that is given), from the start of a message on; else everything after `afterSeq`. */
 export interface SessionGetParams {
   sessionId: string;
   afterSeq?: number;
+  last?: number | null;
+  beforeSeq?: number | null;
 }
 
 export interface SessionGetResult {
   session: Session;
   chunks: Chunk[];
+  earlier?: EarlierChunks;
 }
 
 export interface SessionListParams {
@@ -1187,6 +1255,7 @@ export interface Requests {
   "daiku/changes/original": [params: OriginalParams, result: OriginalResult];
   "daiku/models": [params: Nothing, result: ModelsResult];
   "daiku/tools": [params: Nothing, result: ToolsResult];
+  "daiku/doctor": [params: Nothing, result: DoctorResult];
   "daiku/agents": [params: Nothing, result: AgentsResult];
 }
 

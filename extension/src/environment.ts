@@ -18,7 +18,8 @@ export interface Setup {
   storage: string;
   /** Folders of strangers, from which no program is ever started. */
   workspace: readonly string[];
-  report: (message: string) => void;
+  /** What is being done, and how much of all (of hundred) is done before it. */
+  report: (message: string, done: number) => void;
   log: (line: string) => void;
   signal: AbortSignal;
 }
@@ -70,36 +71,47 @@ function digest(...files: string[]): string {
   return hash.digest("hex").slice(0, 12);
 }
 
+/** With uv where there is one; where that fails, with a Python of this machine. */
 async function make(folder: string, wheel: string, requirements: string, setup: Setup): Promise<void> {
   const uv = find("uv", setup.workspace);
-  if (uv) {
-    setup.report(t("Making a Python environment…"));
-    await run(uv, ["venv", "--no-config", "--quiet", "--python", `>=${OLDEST.join(".")}`, folder], setup);
-    setup.report(t("Installing the server…"));
-    const install = [
-      uv,
-      "pip",
-      "install",
-      "--no-config",
-      "--quiet",
-      "--compile-bytecode",
-      "--python",
-      pythonIn(folder),
-    ];
-    await run(uv, [...install.slice(1), "--require-hashes", "-r", requirements], setup);
-    await run(uv, [...install.slice(1), "--no-deps", wheel], setup);
-    return;
+  if (!uv) return makeWith(await findPython(setup), folder, wheel, requirements, setup);
+  try {
+    await makeWithUv(uv, folder, wheel, requirements, setup);
+  } catch (error) {
+    setup.signal.throwIfAborted();
+    const base = await findPython(setup).catch(() => undefined);
+    if (!base) throw error;
+    setup.log("uv did not make the environment; trying with Python itself");
+    await rm(folder, { recursive: true, force: true });
+    await makeWith(base, folder, wheel, requirements, setup);
   }
-  const base = await findPython(setup);
-  setup.report(t("Making a Python environment…"));
+}
+
+/** The two parts of the work, as the person is told of them: of hundred, the first is so much. */
+const MAKING = 10;
+const making = (setup: Setup) => setup.report(t("Making a Python environment…"), 0);
+const installing = (setup: Setup) => setup.report(t("Installing the server…"), MAKING);
+
+async function makeWithUv(uv: string, folder: string, wheel: string, requirements: string, setup: Setup) {
+  making(setup);
+  await run(uv, ["venv", "--no-config", "--quiet", "--python", `>=${OLDEST.join(".")}`, folder], setup);
+  installing(setup);
+  const install = ["pip", "install", "--no-config", "--quiet", "--compile-bytecode", "--python", pythonIn(folder)];
+  await run(uv, [...install, "--require-hashes", "-r", requirements], setup);
+  await run(uv, [...install, "--no-deps", wheel], setup);
+}
+
+async function makeWith(base: string, folder: string, wheel: string, requirements: string, setup: Setup) {
+  making(setup);
   await run(base, ["-I", "-m", "venv", folder], setup).catch((error: Error) => {
+    setup.log(error.message);
     throw new SetupError(
-      t("Python could not make an environment: {0}", lastLine(error.message)),
+      t("Python could not make an environment."),
       t("Install uv, or your system's package for venv (Debian, Ubuntu: apt install python3-venv), then try again."),
     );
   });
-  setup.report(t("Installing the server…"));
-  const pip = ["-I", "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
+  installing(setup);
+  const pip = ["-I", "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--compile"];
   await run(pythonIn(folder), [...pip, "--require-hashes", "-r", requirements], setup);
   await run(pythonIn(folder), [...pip, "--no-deps", wheel], setup);
 }
@@ -167,11 +179,11 @@ function run(program: string, args: readonly string[], setup: Setup): Promise<st
     child.once("close", (code) => {
       if (err.trim()) setup.log(err.trim());
       if (code === 0) return resolve(out);
-      const last = lastLine(err || out) || t("exit code {0}", code ?? "?");
+      setup.log(`exit code ${code}: ${lastLine(err || out)}`);
       reject(
         new SetupError(
-          t("Setting up the server failed: {0}", last),
-          t("Look at the log for the whole story, then try again."),
+          t("Setting up the server failed."),
+          t("Look at the log for the whole story (is there a network, and room on the disk?), then try again."),
         ),
       );
     });
@@ -194,7 +206,7 @@ async function lock(place: string, done: () => boolean, setup: Setup): Promise<(
       );
       if (age > STALE_MS) await rm(place, { recursive: true, force: true });
       setup.signal.throwIfAborted();
-      setup.report(t("Another window is setting up Daiku…"));
+      setup.report(t("Another window is setting up Daiku…"), 0);
       await new Promise((resolve) => setTimeout(resolve, 500));
     }
   }

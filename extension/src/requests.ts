@@ -47,6 +47,8 @@ async function carryOut({ chat, diffs, post, situation, setMode, server }: Wants
       return;
     case "steer":
       return chat.steer(message.text);
+    case "earlier":
+      return chat.earlier();
     case "stop":
       return chat.stop();
     case "approve": {

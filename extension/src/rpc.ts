@@ -15,6 +15,8 @@ const SEVERED = new Set([-32099, -32098, -32097, -32096, 1, 2]);
 
 /** What goes wrong, in our words for a person; the words of other errors are only for the log. */
 export class Told extends Error {
+  /** Told from other errors by this: the language client is a bundle of its own, with a class of its own. */
+  readonly told = true;
   readonly hint: string;
   constructor(message: string, hint = "") {
     super(message);
@@ -61,7 +63,7 @@ export type Said = Pick<Failure, "message" | "hint"> & { kind: string };
 
 /** What a rejected request says; `undefined`: it was cancelled, which is no failure. */
 export function failureOf(error: unknown): Said | undefined {
-  if (error instanceof Told) return { kind: "", message: error.message, hint: error.hint };
+  if (isTold(error)) return { kind: "", message: error.message, hint: error.hint };
   if (isSevered(error))
     return {
       kind: "server_gone",
@@ -76,6 +78,9 @@ export function failureOf(error: unknown): Said | undefined {
   if (Array.isArray(data)) return { kind: "usage", message: data.map(String).join("; "), hint: "" };
   return { kind: "", message: error.message, hint: "" };
 }
+
+export const isTold = (error: unknown): error is Told =>
+  error instanceof Error && (error as Partial<Told>).told === true;
 
 const unexpected = (): Said => ({
   kind: "internal",

@@ -8,9 +8,12 @@ import { ensureEnvironment, SetupError } from "./environment";
 import { t } from "./l10n";
 import { createLife, type LifeEvent } from "./pure/life";
 import type { ServerState } from "./pure/panel";
-import { raw, Told } from "./rpc";
+import { isTold, raw, Told } from "./rpc";
 import { initializationOptions } from "./settings";
 import { ownSetting } from "./vscodeapi";
+
+/** While something takes long, so often is said how long. */
+const TICK_MS = 1000;
 
 export interface Server {
   /** The running client; starts the server where it does not run, shares what comes of a restart under way. */
@@ -32,8 +35,10 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
   context.subscriptions.push(changed, { dispose: () => abort.abort() });
 
   const become = (next: ServerState) => {
+    // The clock of a long installation is no news for the log.
+    if (next.phase !== state.phase || next.phase !== "installing")
+      log.info(`server: ${next.phase}${next.message ? ` (${next.message})` : ""}`);
     state = next;
-    log.info(`server: ${next.phase}${next.message ? ` (${next.message})` : ""}`);
     changed.fire(next);
   };
   const launch = async (crashed: () => void, signal: AbortSignal): Promise<Running> => {
@@ -82,7 +87,7 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
 }
 
 function failed(error: unknown): ServerState {
-  const told = error instanceof Told ? error : notStarted();
+  const told = isTold(error) ? error : notStarted();
   return { phase: "failed", message: told.message, hint: told.hint };
 }
 
@@ -91,7 +96,7 @@ const notStarted = () =>
 
 /** What it means for a person that the server did not start; the system's own words are in the log. */
 function startProblem(error: unknown, command: string): Told {
-  if (error instanceof Told) return new Told(t("Daiku could not start: {0}", error.message), error.hint);
+  if (isTold(error)) return new Told(t("Daiku could not start: {0}", error.message), error.hint || notStarted().hint);
   if ((error as { code?: unknown } | undefined)?.code === "ENOENT")
     return new Told(t("There is no program {0}.", command), t("Correct the setting daiku.server.command."));
   return notStarted();
@@ -139,20 +144,33 @@ async function packaged(
   const bundle = vscode.Uri.joinPath(context.extensionUri, "server").fsPath;
   const workspace = (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath);
   const options = { location: vscode.ProgressLocation.Notification, title: "Daiku" };
-  let shown: ((message: string) => void) | undefined;
-  const report = (message: string) => {
+  const begun = Date.now();
+  let [words, part] = ["", 0];
+  let shown: vscode.Progress<{ message?: string; increment?: number }> | undefined;
+  /** With the time that has gone by: so that a person sees that it goes on. */
+  const tell = () => {
+    const message = t("{0} {1} s (once; about a minute, more where the network is slow)", words, elapsed(begun));
     become({ phase: "installing", message });
-    shown?.(message);
-    if (shown) return;
-    void vscode.window.withProgress(options, (progress) => {
-      shown = (text) => progress.report({ message: text });
-      shown(message);
-      return made.then(
-        () => undefined,
-        () => undefined,
-      );
-    });
+    shown?.report({ message });
   };
+  const report = (message: string, done: number) => {
+    const increment = done - part;
+    [words, part] = [message, done];
+    if (!shown) {
+      void vscode.window.withProgress(options, (progress) => {
+        shown = progress;
+        return made.then(
+          () => undefined,
+          () => undefined,
+        );
+      });
+    }
+    tell();
+    shown?.report({ increment });
+  };
+  const clock = setInterval(() => words && tell(), TICK_MS);
   const made = ensureEnvironment({ bundle, storage, workspace, report, log: (line) => log.info(line), signal });
-  return made;
+  return made.finally(() => clearInterval(clock));
 }
+
+const elapsed = (since: number): number => Math.round((Date.now() - since) / 1000);

@@ -7,6 +7,7 @@ import type { Chunk, RunResult, Session } from "../src/contract.gen";
 import type { Diffs } from "../src/diff";
 import type { FromPanel, ToPanel } from "../src/pure/panel";
 import { listen } from "../src/requests";
+import { Told } from "../src/rpc";
 import { session as chunksOf } from "./chunks";
 import { memento, person, reset, seen, workspace } from "./editor";
 import { type Answers, serverOf } from "./serverOf";
@@ -229,6 +230,22 @@ describe("what goes wrong between the editor and the server", () => {
     const failed = posted.find((message) => message.type === "failed");
     expect(["Something unexpected went wrong.", "The server stopped before it answered."]).toContain(failed?.message);
     expect(failed?.hint).not.toBe("");
+  });
+
+  it("is told in the words that were meant for the person, also where another bundle chose them", async () => {
+    const foreign = Object.assign(new Error("There is no Python."), { told: true, hint: "Install one." });
+    for (const error of [new Told("There is no Python.", "Install one."), foreign]) {
+      const { panel, posted } = world({
+        "daiku/session/list": () => {
+          throw error;
+        },
+      });
+      panel({ type: "sessions", query: "" });
+      await breath();
+      expect(posted.find(({ type }) => type === "failed")).toMatchObject({
+        ...{ message: "There is no Python.", hint: "Install one." },
+      });
+    }
   });
 
   it("is told in the server's words where it has some", async () => {

@@ -78,7 +78,16 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
   thinking: { text: "" },
   tool_call: { id: "c1", tool: "files/read", args: { path: "a.py" } },
   tool_output: { id: "c1", text: "" },
-  tool_response: { id: "c1", tool: "files/read", ok: true, result: "", durationMs: 1, images: [], untrusted: false },
+  tool_response: {
+    id: "c1",
+    tool: "files/read",
+    ok: true,
+    outcome: "done",
+    result: "",
+    durationMs: 1,
+    images: [],
+    untrusted: false,
+  },
   approval_asked: {
     approvalId: "a1",
     kind: "command",

@@ -130,11 +130,34 @@ export const seen = {
   status: [] as string[],
   opened: [] as string[],
   commands: [] as { name: string; args: unknown[] }[],
+  terminals: [] as { text: string; run: boolean }[],
   context: new Map<string, unknown>(),
 };
 
 /** What the person does when they are asked: the label of a button, or nothing. */
 export const person: { picks: (words: string) => string | undefined } = { picks: () => undefined };
+
+/** The pages that were opened beside the texts. */
+export const webviews: { html: string; press(message: unknown): void; close(): void }[] = [];
+
+function createWebviewPanel() {
+  const received = new EventEmitter<unknown>();
+  const gone = new EventEmitter<void>();
+  const webview = { html: "", onDidReceiveMessage: received.event };
+  webviews.push({
+    get html() {
+      return webview.html;
+    },
+    press: (message) => received.fire(message),
+    close: () => gone.fire(),
+  });
+  return { webview, onDidDispose: gone.event, reveal: () => undefined };
+}
+
+const createTerminal = () => ({
+  show: () => undefined,
+  sendText: (text: string, run = true) => void seen.terminals.push({ text, run }),
+});
 
 /** The open input box, as the person has it before them. */
 export interface Box {
@@ -149,7 +172,7 @@ export interface Box {
 export let box: Box | undefined;
 
 export function reset(): void {
-  for (const list of [seen.messages, seen.status, seen.opened, seen.commands]) list.length = 0;
+  for (const list of [seen.messages, seen.status, seen.opened, seen.commands, seen.terminals]) list.length = 0;
   seen.context.clear();
   person.picks = () => undefined;
   window.activeTextEditor = undefined;
@@ -218,6 +241,8 @@ export const window = {
   showQuickPick: async () => undefined,
   setStatusBarMessage: (words: string) => void seen.status.push(words),
   createInputBox,
+  createWebviewPanel,
+  createTerminal,
   createTextEditorDecorationType: () => new Disposable(() => undefined),
   createStatusBarItem: () => ({ show: () => undefined, hide: () => undefined, dispose: () => undefined }),
   onDidChangeActiveTextEditor: never.event,
@@ -237,6 +262,8 @@ export const commands = {
     return commandTable.get(name)?.(...args);
   },
 };
+
+export const version = "1.104.0";
 
 export const workspace = {
   isTrusted: true,

@@ -37,6 +37,21 @@ describe("a reply", () => {
     expect(b.items.map((one) => "text" in one && one.text)).toEqual(a.items.map((one) => "text" in one && one.text));
   });
 
+  it("that was cut off is marked as a draft, live and from a replay", () => {
+    const said = { text: "Half an an", partial: true };
+    for (const deltas of [["Half ", "an an"], []]) {
+      const say = session();
+      const start = say("run_started", { prompt: "Hi" });
+      const shown = deltas.map((text) => say("delta", { text }));
+      const view = foldAll(EMPTY, [start, ...shown, say("message", said)]);
+      expect(item(view, "text")).toMatchObject({ text: "Half an an", done: true, partial: true });
+      expect(item(fold(view, say("message", { text: "Whole." })), "text")).toMatchObject({ partial: true });
+    }
+    const whole = session();
+    const view = foldAll(EMPTY, [whole("run_started", {}), whole("message", { text: "Whole.", partial: false })]);
+    expect(item(view, "text")).not.toHaveProperty("partial");
+  });
+
   it("that only calls tools shows no empty text", () => {
     const say = session();
     const view = foldAll(EMPTY, [say("run_started", {}), say("message", { text: "" }), say("tool_call", {})]);
@@ -100,7 +115,7 @@ describe("a tool call", () => {
       say("tool_output", { id: "c1", text: "2\n" }),
     ]);
     expect(item(running, "tool")).toMatchObject({ status: "running", output: "1\n2\n" });
-    const done = fold(running, say("tool_response", { ok: false, result: "boom", durationMs: 12 }));
+    const done = fold(running, say("tool_response", { ok: false, outcome: "failed", result: "boom", durationMs: 12 }));
     expect(item(done, "tool")).toMatchObject({ status: "failed", result: "boom", durationMs: 12 });
   });
 
@@ -238,12 +253,15 @@ describe("a session", () => {
     const time = (count: number) => {
       const say = session();
       const chunks = [say("run_started", {}), ...Array.from({ length: count }, () => say("delta", { text: "word " }))];
-      const start = performance.now();
+      // This process's own work: others may be busy, too.
+      const start = process.cpuUsage();
       foldAll(EMPTY, chunks);
-      return performance.now() - start;
+      const { user, system } = process.cpuUsage(start);
+      return (user + system) / 1000;
     };
+    const best = (count: number) => Math.min(...Array.from({ length: 3 }, () => time(count)));
     time(2000);
-    expect(time(20_000)).toBeLessThan(40 * Math.max(1, time(2000)));
+    expect(best(20_000)).toBeLessThan(40 * Math.max(1, best(2000)));
   });
 });
 

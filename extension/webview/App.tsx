@@ -18,6 +18,8 @@ import { t } from "./words";
 
 /** So many items are shown at first, and so many more each time the person scrolls to the top. */
 const WINDOW = 80;
+/** After this long without a sign of life the panel says what it waits for. */
+const SILENT_MS = 5000;
 /** Nearer than this to the end the list follows what arrives, in pixels. */
 const NEAR = 60;
 
@@ -25,6 +27,7 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
   const { view, situation, working, history, session } = state;
   const [sent, setSent] = useState(0);
   const focus = state.focus;
+  useFocusKept();
   const patch = (change: Partial<PanelState>) => store.set({ ...store.state, ...change });
   const said = useMemo(() => saidIn(view.items), [view.items]);
   if (!state.ready) return null;
@@ -42,6 +45,7 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
             view={view}
             working={working}
             session={session?.sessionId ?? ""}
+            earlier={state.earlier?.count ?? 0}
             sent={sent}
             echo={state.echo}
             focus={focus?.what === "approval" ? focus.n : 0}
@@ -72,6 +76,23 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
 
 const saidIn = (items: readonly Item[]): string[] =>
   items.flatMap((item) => (item.kind === "user" && item.depth === 0 ? [item.text] : [])).reverse();
+
+/** What had the focus may be replaced, as a question is by its answer: the focus then goes to the composer. */
+function useFocusKept(): void {
+  const last = useRef<Element | undefined>(undefined);
+  useEffect(() => {
+    const focused = (event: FocusEvent) => {
+      if (event.target instanceof Element) last.current = event.target;
+    };
+    document.addEventListener("focusin", focused);
+    return () => document.removeEventListener("focusin", focused);
+  }, []);
+  useLayoutEffect(() => {
+    const lost = document.activeElement === document.body && last.current && !last.current.isConnected;
+    if (!lost || !document.hasFocus()) return;
+    document.querySelector<HTMLElement>(".composer textarea")?.focus({ preventScroll: true });
+  });
+}
 
 /** How full the context is and what the chat has cost; all numbers in the tooltip. */
 function usageOf({ usage, contextTokens }: View, situation: PanelState["situation"]): Usage | undefined {
@@ -163,17 +184,20 @@ interface ConversationProps {
   view: View;
   working: boolean;
   session: string;
+  /** So many chunks of the session were not fetched yet. */
+  earlier: number;
   sent: number;
   echo: string | undefined;
   focus: number;
 }
 
-function Conversation({ view, working, session, sent, echo, focus }: ConversationProps) {
+function Conversation({ view, working, session, earlier, sent, echo, focus }: ConversationProps) {
   const list = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
   const [away, setAway] = useState(false);
   const [shown, setShown] = useState(WINDOW);
   const height = useRef(0);
+  const asked = useRef(0);
   const { items } = view;
   const { visible, isOpen, toggle } = useFolding(items);
   const from = Math.max(0, visible.length - shown);
@@ -205,15 +229,29 @@ function Conversation({ view, working, session, sent, echo, focus }: Conversatio
     if (box && height.current) box.scrollTop += box.scrollHeight - height.current;
     height.current = 0;
   }, [shown]);
+  const head = items[0]?.key ?? 0;
+  const oldest = useRef(head);
+  useLayoutEffect(() => {
+    const box = list.current;
+    if (head < oldest.current && box) {
+      height.current = box.scrollHeight;
+      setShown(shown + WINDOW);
+    }
+    oldest.current = head;
+  }, [head]);
   const scrolled = () => {
     const box = list.current;
     if (!box) return;
     const rest = box.scrollHeight - box.scrollTop - box.clientHeight;
     follows.current = rest < NEAR;
     setAway(rest > box.clientHeight / 2);
-    if (box.scrollTop < 200 && from > 0 && !height.current) {
+    if (box.scrollTop >= 200 || height.current) return;
+    if (from > 0) {
       height.current = box.scrollHeight;
       setShown(shown + WINDOW);
+    } else if (earlier > 0 && asked.current !== earlier) {
+      asked.current = earlier; // once for what is left now
+      post({ type: "earlier" });
     }
   };
   return (
@@ -228,6 +266,9 @@ function Conversation({ view, working, session, sent, echo, focus }: Conversatio
         onScroll={scrolled}
       >
         {from > 0 && <p class="dim earlier">{t("{0} earlier entries", from)}</p>}
+        {from === 0 && earlier > 0 && (
+          <p class="dim earlier">{t("Earlier parts of this chat come as you scroll up.")}</p>
+        )}
         {visible.slice(from).map((item) => (
           <ItemView
             key={item.key}
@@ -273,21 +314,28 @@ function diffIn(items: readonly Item[], checkpoint: string): string | undefined 
 /** Says that work goes on where nothing else on the screen does. */
 function Busy({ view }: { view: View }) {
   const last = view.items.at(-1);
-  const silent = !last || !moving(last);
   const [now, setNow] = useState(Date.now());
   const since = useMemo(() => Date.now(), [view.items]);
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 1000);
     return () => clearInterval(timer);
   }, []);
-  if (!silent) return null;
   const ms = Math.max(0, now - since);
+  const words = last && moving(last) ? (ms >= SILENT_MS ? waitingFor(last) : "") : t("Working");
+  if (!words) return null;
   return (
     <p class="busy">
-      <span class="shimmer">{t("Working")}</span>
+      <span class="shimmer">{words}</span>
       {ms >= 5000 && <span class="dim">{duration(ms)}</span>}
     </p>
   );
+}
+
+/** For what the silence is, where something is under way. */
+function waitingFor(item: Item): string {
+  if (item.kind === "text" || item.kind === "thinking") return t("Waiting for the model");
+  if (item.kind === "tool") return t("Waiting for: {0}", t(toolFace(item.tool, item.args).title));
+  return "";
 }
 
 function moving(item: Item): boolean {

@@ -90,7 +90,7 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
             disabled={count > 0 && chosen === 0}
             onClick={() => decide("allow_once")}
           >
-            {left.size ? t("Allow {0} of {1}", chosen, count) : t("Allow once")}
+            {left.size ? t("Allow {0} of {1}", chosen, count) : kind === "plan" ? t("Approve") : t("Allow once")}
           </button>
           {remember && left.size === 0 && (
             <button
@@ -112,7 +112,7 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
       <footer>
         {remember && left.size === 0 && <span id={`always-${item.key}`}>{t("Always: {0}", remember)}</span>}
         <span class="keys">
-          <kbd>Enter</kbd> {t("allow once")} <kbd>Esc</kbd> {t("reject")}
+          <kbd>Enter</kbd> {kind === "plan" ? t("approve") : t("allow once")} <kbd>Esc</kbd> {t("reject")}
         </span>
       </footer>
     </section>
@@ -123,6 +123,7 @@ const range = (count: number): number[] => Array.from({ length: count }, (_, n) 
 
 function Preview({ item, choosing }: { item: ApprovalItem; choosing: Choosing | undefined }) {
   const { kind, preview, tool, args } = item.ask;
+  if (kind === "plan") return null; // it stands above, as its own card
   if (kind === "edit") return <Diff diff={preview} exact choosing={choosing} />;
   const text = preview || toolFace(tool, args).subject || JSON.stringify(args, null, 2);
   return <Plain text={kind === "command" ? `$ ${text}` : text} exact />;

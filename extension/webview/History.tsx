@@ -10,6 +10,7 @@ import { t } from "./words";
 
 const STATUS_ICONS: Partial<Record<Session["status"], string>> = {
   running: "loading",
+  waiting: "question",
   paused: "debug-pause",
   interrupted: "debug-disconnect",
   failed: "error",

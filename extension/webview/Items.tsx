@@ -149,6 +149,12 @@ function Said({ item, session }: { item: TextItem; session: string }) {
       ) : (
         <Markdown text={item.text} done={item.done} />
       )}
+      {item.partial && (
+        <p class="notice warning">
+          <Icon name={NOTICE_ICONS.warning} />
+          <span>{t("This answer was cut off here.")}</span>
+        </p>
+      )}
       {item.done && item.depth === 0 && said !== undefined && (
         <div class="said-actions">
           <CopyButton text={item.text} />

@@ -12,13 +12,17 @@ import { CopyButton, Icon, IconButton, PathLink, Stats } from "./parts";
 import { t } from "./words";
 
 const MOST_SHOWN = 20_000;
+/** Lines of a failed command that stay in sight. */
+const LAST_LINES = 12;
 
 export function Tool({ item, undone }: { item: ToolItem; undone: ReadonlySet<string> }) {
   const [choice, setChoice] = useState<boolean>();
   const face = toolFace(item.tool, item.args);
   const command = item.tool === "shell/run";
   const output = plainText(item.result || item.output);
+  const wrong = item.status === "failed" && command && output !== "";
   const open = choice ?? (item.status === "running" && command && output !== "");
+  const note = open ? "" : noteOf(item, output, command);
   const [edit] = item.edits;
   const single = item.edits.length === 1 && edit?.files.length === 1 ? edit : undefined;
   return (
@@ -40,6 +44,9 @@ export function Tool({ item, undone }: { item: ToolItem; undone: ReadonlySet<str
               {t("outside")}
             </span>
           )}
+          {item.status === "failed" && item.exitCode !== undefined && (
+            <span class="badge wrong">{t("exit code {0}", item.exitCode)}</span>
+          )}
           {item.durationMs >= 1000 && <span class="dim">{duration(item.durationMs)}</span>}
           <button type="button" class="icon" tabIndex={-1} aria-hidden="true" onClick={() => setChoice(!open)}>
             <Icon name={open ? "chevron-up" : "chevron-down"} />
@@ -53,18 +60,69 @@ export function Tool({ item, undone }: { item: ToolItem; undone: ReadonlySet<str
         </div>
       )}
       {open && !single?.diff && <Details item={item} output={output} command={command} />}
-      {!open && item.status === "failed" && !command && output && <div class="tool-error">{output.split("\n")[0]}</div>}
+      {!open && choice === undefined && wrong && (
+        <div class="tool-details">
+          <div class="output">
+            <pre tabindex={0}>{lastLines(output)}</pre>
+          </div>
+        </div>
+      )}
+      {note && <div class="tool-error">{note}</div>}
     </div>
   );
 }
 
+/** The end of a failed command's output: what went wrong stands there. */
+function lastLines(output: string): string {
+  const lines = output.trimEnd().split("\n");
+  return lines.length <= LAST_LINES ? lines.join("\n") : ["…", ...lines.slice(-LAST_LINES)].join("\n");
+}
+
+/** What a closed call says of how it ended. What a refused call was answered with is for the model. */
+function noteOf({ status, decision }: ToolItem, output: string, command: boolean): string {
+  switch (status) {
+    case "failed":
+      return command ? "" : (output.split("\n")[0] ?? "");
+    case "rejected":
+      return decision === "reject_always" ? t("You reject this always.") : t("You rejected this.");
+    case "refused":
+      return t("Daiku's rules do not allow this.");
+    case "unasked":
+      return t("Nobody was there to approve this.");
+    case "interrupted":
+      return t("It was cut off; it may have had an effect.");
+    case "cancelled":
+      return t("It was cancelled; it may have had an effect.");
+    case "skipped":
+      return t("It was not run.");
+    case "running":
+    case "ok":
+      return "";
+  }
+}
+
+const ICONS: Record<Exclude<ToolItem["status"], "running" | "ok">, string> = {
+  failed: "error",
+  rejected: "close",
+  refused: "shield",
+  unasked: "bell-slash",
+  interrupted: "debug-disconnect",
+  cancelled: "debug-stop",
+  skipped: "debug-step-over",
+};
+
 function Status({ item, icon }: { item: ToolItem; icon: string }) {
-  const face = { running: icon, ok: icon, failed: "error", interrupted: "circle-slash" }[item.status];
-  const spoken = {
+  const face = item.status === "running" || item.status === "ok" ? icon : ICONS[item.status];
+  const spoken: string = {
     running: t("running"),
     ok: t("done"),
     failed: t("failed"),
+    rejected: t("rejected"),
+    refused: t("not allowed"),
+    unasked: t("not approved"),
     interrupted: t("interrupted"),
+    cancelled: t("cancelled"),
+    skipped: t("not run"),
   }[item.status];
   return (
     <span class="status" role="img" aria-label={spoken} title={spoken}>

@@ -1,8 +1,8 @@
 // The panel's state, and the one place where it changes: messages from the extension, folded once per frame.
 
-import type { Chunk, Session } from "../src/contract.gen";
+import type { Chunk, EarlierChunks, Session } from "../src/contract.gen";
 import type { Attachment, Situation, ToPanel } from "../src/pure/panel";
-import { EMPTY, foldAll, type View } from "../src/pure/view";
+import { EMPTY, foldAll, prepend, type View, withEarlier } from "../src/pure/view";
 import { setWords } from "./words";
 
 export interface PanelState {
@@ -10,6 +10,8 @@ export interface PanelState {
   situation: Situation;
   session: Session | undefined;
   view: View;
+  /** What of this session has not been fetched. */
+  earlier: EarlierChunks | undefined;
   /** A run of this session is under way in this window. */
   working: boolean;
   history: { open: boolean; query: string; sessions: readonly Session[]; current: string | undefined; loaded: boolean };
@@ -28,6 +30,7 @@ export const START: PanelState = {
   situation: { server: { phase: "off" }, trusted: true, model: "", mode: "act", folder: true },
   session: undefined,
   view: EMPTY,
+  earlier: undefined,
   working: false,
   history: { open: false, query: "", sessions: [], current: undefined, loaded: false },
   candidates: { query: "", list: [] },
@@ -55,12 +58,17 @@ export function receive(state: PanelState, message: Exclude<ToPanel, { type: "ch
       return {
         ...state,
         session,
-        view: foldAll(EMPTY, chunks),
+        view: withEarlier(foldAll(EMPTY, chunks), message.earlier),
+        earlier: message.earlier,
         working,
         history,
         echo: undefined,
         failure: undefined,
       };
+    }
+    case "earlier": {
+      if (message.session !== state.session?.sessionId) return state;
+      return { ...state, view: prepend(state.view, message.chunks), earlier: message.earlier };
     }
     case "working":
       return message.session === (state.session?.sessionId ?? "") ? { ...state, working: message.working } : state;

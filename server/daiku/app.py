@@ -27,6 +27,7 @@ from daiku.tools.mcp import Place, Servers
 from daiku.tools.plugins import load_plugins
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.sandbox import sandbox_state
+from daiku.tools.seen import Seen
 from daiku.tools.table import builtin_tools
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
@@ -77,16 +78,19 @@ def build(
     editor: Editor | None = None,
     bridge: LanguageModelBridge | None = None,
     trusted: bool = True,
+    own: bool = True,
     locale: str = "en",
 ) -> App:
-    """Wire everything up; touches the disk, not the network. `locale` is the person's, such as `ja`.
-    Raises UsageError, OSError."""
+    """Wire everything up; touches the disk, not the network. `own`: the workspace's texts are known to be
+    the person's own, not a stranger's. `locale` is the person's, such as `ja`. Raises UsageError, OSError."""
     redact = redactor(secrets_of(config, os.environ))
     sweep(home / "worktrees")
     journal = Journal(home / DATABASE, redact)
     grants = GrantStore(home / DATABASE)
     checkpoints = CheckpointStore(home / "checkpoints", workspace, open_sessions=journal.open_sessions)
-    registry = ToolRegistry(builtin_tools(home, editor=editor is not None), describe_tool, redact=redact)
+    seen = Seen()
+    tools = builtin_tools(home, editor=editor is not None, seen=seen)
+    registry = ToolRegistry(tools, describe_tool, redact=redact)
     plugins = load_plugins()
     registry.add(tool for tool in plugins.tools if tool.name not in registry.names)
     for problem in plugins.problems:
@@ -105,7 +109,7 @@ def build(
         Place(workspace.roots, key, home, ConsentStore(home / DATABASE)),
         denied=_why_no_servers(config, trusted),
     )
-    policy = partial(_policy, config, workspace, grants, trusted)
+    policy = partial(_policy, config, workspace, grants, trusted, own)
     wiring = Wiring(
         config=config,
         journal=journal,
@@ -121,6 +125,7 @@ def build(
         servers=servers,
         words=translator(locale),
         trusted=trusted,
+        seen=seen,
     )
     runs = Runs(wiring)
     reviews = Reviews(runs, checkpoints)
@@ -138,8 +143,10 @@ def _policy(
     workspace: Workspace,
     grants: Grants,
     trusted: bool,
+    own: bool,
     mode: Mode,
     approvals: ApprovalMode,
+    attended: bool,
 ) -> Policy:
     key = str(workspace.roots[0]) if workspace.roots else ""
     return Policy(
@@ -147,7 +154,8 @@ def _policy(
         mode=mode,
         approval_mode=approvals,
         trusted=trusted,
-        headless=approvals == "none",
+        own=own,
+        headless=not attended,
         sandbox=sandbox_state(config.sandbox),
         network=config.sandbox.network,
         granted=partial(grants.lookup, key),

@@ -6,10 +6,25 @@ import gzip
 import logging
 import os
 import shutil
+import sys
+import time
 from collections.abc import Callable
-from io import TextIOWrapper
-from logging.handlers import TimedRotatingFileHandler
+from datetime import UTC, datetime
 from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def take_lock(fd: int) -> None:
+        """Wait for the lock of an open file."""
+        msvcrt.locking(fd, msvcrt.LK_LOCK, 1)
+else:
+    import fcntl
+
+    def take_lock(fd: int) -> None:
+        """Wait for the lock of an open file."""
+        fcntl.flock(fd, fcntl.LOCK_EX)
+
 
 KEPT_DAYS = 14
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -22,11 +37,11 @@ def start_logging(home: Path, redact: Callable[[str], str], level: int = logging
     first call's handler. Nothing goes to stdout or stderr: they belong to the protocol and the person.
     """
     path = home / "logs" / "daiku.log"
-    handler = _PrivateFile(path)
+    handler = DailyFile(path)
     handler.setFormatter(_Redacting(FORMAT, redact))
     root = logging.getLogger()
     handlers: list[logging.Handler] = root.handlers
-    for old in [h for h in handlers if isinstance(h, _PrivateFile) or type(h).__name__ == "StreamHandler"]:
+    for old in [h for h in handlers if isinstance(h, DailyFile) or type(h).__name__ == "StreamHandler"]:
         root.removeHandler(old)
         old.close()
     root.addHandler(handler)
@@ -37,18 +52,62 @@ def start_logging(home: Path, redact: Callable[[str], str], level: int = logging
     return path
 
 
-class _PrivateFile(TimedRotatingFileHandler):
-    """The day's file, 0600 whatever the umask; yesterday's is compressed beside it."""
+class DailyFile(logging.Handler):
+    """One file a day, 0600 whatever the umask; older days are compressed beside it and kept `KEPT_DAYS` days.
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, when="midnight", backupCount=KEPT_DAYS, encoding="utf-8", delay=True, utc=True)
-        self.namer = _compressed_name
-        self.rotator = _compress
+    Any number of processes may write at once and none loses a line: each write, and the turn of the day, is made
+    under a lock that the operating system frees however its holder ends. `now` is the time in seconds.
+    """
 
-    def _open(self) -> TextIOWrapper:
-        os.close(os.open(self.baseFilename, os.O_CREAT | os.O_WRONLY, 0o600))
-        Path(self.baseFilename).chmod(0o600)
-        return super()._open()
+    def __init__(self, path: Path, now: Callable[[], float] = time.time) -> None:
+        super().__init__()
+        self.path = path
+        self._now = now
+        self._lock_path = path.with_suffix(".lock")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Append the record. Errors of the disk are passed over: there is no place to tell them."""
+        try:
+            line = f"{self.format(record)}\n".encode("utf-8", "replace")
+            lock = _open_private(self._lock_path, os.O_RDWR)
+            try:
+                take_lock(lock)
+                self._turn_over()
+                with os.fdopen(_open_private(self.path, os.O_WRONLY | os.O_APPEND), "ab", 0) as file:
+                    file.write(line)
+            finally:
+                os.close(lock)  # which lets go of the lock
+        except Exception:  # noqa: BLE001  # a log that cannot be written must not end what is logged
+            self.handleError(record)
+
+    def _turn_over(self) -> None:
+        """Compress what is of an earlier day, added to what is there of it, and drop what is too old."""
+        try:
+            last = _day(self.path.stat().st_mtime)
+        except FileNotFoundError:
+            return
+        today = _day(self._now())
+        if last >= today:
+            return
+        archive = _open_private(self.path.with_name(f"{self.path.name}.{last}.gz"), os.O_WRONLY | os.O_APPEND)
+        with self.path.open("rb") as plain, os.fdopen(archive, "ab") as raw, gzip.open(raw, "wb") as packed:
+            shutil.copyfileobj(plain, packed)
+        self.path.unlink()
+        oldest = _day(self._now() - KEPT_DAYS * 86_400)
+        for kept in self.path.parent.glob(f"{self.path.name}.*.gz"):
+            if kept.name.removeprefix(f"{self.path.name}.").removesuffix(".gz") < oldest:
+                kept.unlink(missing_ok=True)
+
+
+def _open_private(path: Path, flags: int) -> int:
+    handle = os.open(path, flags | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    if hasattr(os, "fchmod"):
+        os.fchmod(handle, 0o600)
+    return handle
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
 
 
 class _Redacting(logging.Formatter):
@@ -58,18 +117,3 @@ class _Redacting(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return self._redact(super().format(record))
-
-
-def _compressed_name(name: str) -> str:
-    return name + ".gz"
-
-
-def _compress(source: str, target: str) -> None:
-    """Another server may have turned the same file over already: then there is nothing to do."""
-    try:
-        handle = os.open(target, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        with Path(source).open("rb") as plain, os.fdopen(handle, "wb") as raw, gzip.open(raw, "wb") as packed:
-            shutil.copyfileobj(plain, packed)
-        Path(source).unlink()
-    except FileNotFoundError:
-        return

@@ -10,13 +10,17 @@ import pytest
 
 from daiku.agents.agent import find_agent
 from daiku.agents.coder import CODE, MADE, code_request, edits_made
+from daiku.core.blocks import Block
 from daiku.core.fileblocks import parse_file_blocks, render_file_blocks
 from daiku.core.parse import Unreadable
+from daiku.core.patch import WholeFile, parse_patch
 from daiku.core.state import State
 from daiku.domain.handovers import Brief, CommandOutcome, CommandsRun, EditsMade, Findings
 from daiku.domain.messages import AssistantMessage, ToolMessage, UserMessage
+from daiku.domain.patches import SearchReplace
 from daiku.domain.plans import Plan, Step
 from daiku.domain.research import Finding
+from daiku.domain.tools import ToolCall
 from daiku.runs.replay import replay
 from tests.agents.acting import PROTOCOLS, act, app_with, in_protocol, said
 
@@ -59,11 +63,12 @@ def calls(text: str, *, cut: bool = False) -> list[tuple[str, dict[str, Any]]]:
 
 def test_each_block_is_one_whole_file() -> None:
     reply = read(TWO)
-    assert [(c.tool, c.args["path"]) for c in reply.calls] == [
-        ("files/write", "src/snake.py"),
-        ("files/write", "requirements.txt"),
-    ]
-    assert reply.calls[0].args["content"] == 'def board() -> dict[str, int]:\n    return {"width": 20}\n'
+    (call,) = reply.calls
+    assert call.tool == "files/patch", "all of them are written or none"
+    assert parse_patch(str(call.args["patch"])) == (
+        WholeFile("src/snake.py", 'def board() -> dict[str, int]:\n    return {"width": 20}\n'),
+        WholeFile("requirements.txt", "curses-menu>=1\n"),
+    )
     assert reply.text == "I split it in two.\n\n- `src/snake.py`\n- `requirements.txt`"
 
 
@@ -96,7 +101,24 @@ def test_new_files_and_changes_of_old_ones_go_together() -> None:
     text = (
         "File: `new.py`:\n```py\nx = 1\n```\n\nsrc/a.py\n<<<<<<< SEARCH\none\n=======\ntwo\n>>>>>>> REPLACE\n"
     )
-    assert [tool for tool, _ in calls(text)] == ["files/write", "files/patch"]
+    ((tool, args),) = calls(text)
+    assert tool == "files/patch"
+    assert parse_patch(args["patch"]) == (
+        WholeFile("new.py", "x = 1\n"),
+        Block("src/a.py", SearchReplace(search="one\n", replace="two\n")),
+    )
+
+
+def test_a_file_whose_end_is_not_certain_leaves_all_files_unwritten() -> None:
+    content = "# T\n```\nls\n```\nend\n"
+    assert "longer fence" in problem(f"File: `a.py`:\n```py\na\n```\n\nFile: `r.md`:\n```md\n{content}```\n")
+
+
+def test_a_file_outside_the_wrapper_is_told_and_the_reply_is_not_finished() -> None:
+    reply = read("~~~\nFile: `t1.py`:\n```py\n1\n```\n~~~\nAnd the test:\nFile: `t2.py`:\n```py\n2\n```\n")
+    assert "Note: t2.py: outside the ~~~" in reply.text
+    done = ToolMessage(call_id=reply.calls[0].id, tool="files/write", ok=True, text="written")
+    assert CODE.go_on((*ASKED, reply, done)) is None
 
 
 def test_a_change_inside_a_file_block_is_not_written_as_the_file() -> None:
@@ -145,6 +167,7 @@ def test_words_count_once_something_was_changed() -> None:
 
 def test_the_last_words_need_every_change_made_and_nothing_worse() -> None:
     reply = read(TWO)
+    reply = reply.model_copy(update={"calls": (*reply.calls, ToolCall(tool="files/write", args={}))})
     ok = [ToolMessage(call_id=c.id, tool=c.tool, ok=True, text="written") for c in reply.calls]
     closing = CODE.go_on((*ASKED, reply, *ok))
     assert isinstance(closing, AssistantMessage)
@@ -179,7 +202,7 @@ async def test_one_reply_writes_its_files(tmp_path: Path, protocol: str) -> None
         ("requirements.txt", "create", 1),
     ]
     assert made.notes.startswith("I split it in two.")
-    assert len(made.checkpoints) == 2
+    assert len(made.checkpoints) == 1
     assert said(watch)[-1] == MADE
     assert (await replay(watch.chunks)).difference is None
 
@@ -204,12 +227,13 @@ async def test_a_model_may_use_the_tools_as_well(tmp_path: Path, protocol: str) 
 @pytest.mark.parametrize("path", ["../out.txt", "/tmp/daiku-out.txt", "a/../../out.txt", "~/out.txt"])
 async def test_paths_outside_are_refused_and_the_model_is_told(tmp_path: Path, path: str) -> None:
     outside = f"File: `{path}`:\n```\nx\n```\nFile: `in.txt`:\n```\ny\n```\n"
-    app = app_with(tmp_path, {"text": outside}, {"text": "File: `out.txt`:\n```\nx\n```\n"})
+    again = outside.replace(path, "out.txt")
+    app = app_with(tmp_path, {"text": outside}, {"text": again})
     result, state, _ = await act(app, "coder")
     project = tmp_path / "project"
     assert result.status == "completed"
     told = [m for m in state.messages if isinstance(m, ToolMessage)]
-    assert [m.ok for m in told] == [False, True, True]
+    assert [m.ok for m in told] == [False, True], "all files of a reply are written or none"
     assert {p.name for p in tmp_path.iterdir()} <= {"project", "home", "script.jsonl"}
     assert not Path("/tmp/daiku-out.txt").exists()
     assert (project / "in.txt").read_text() == "y\n"

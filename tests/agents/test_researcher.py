@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.researcher import NOTHING, RESEARCH, research_request
+from daiku.agents.researcher import NO_QUESTION, NOTHING, RESEARCH, research_request
 from daiku.agents.role import in_role
 from daiku.app import App, build
 from daiku.core.parse import Unreadable
@@ -64,7 +64,6 @@ def read(text: str, messages: tuple[Message, ...] = ASKED) -> AssistantMessage:
         f"Here you are: {form('a', 'b')} I hope it helps.",
         f"Thinking about it.\n{form('a', 'b')}\n",
         '{"queries": ["a", "b"], "ask_user": null}',
-        '{"queries": ["a", "b"]}',
     ],
 )
 def test_a_readable_reply_becomes_the_call_that_looks_it_up(text: str) -> None:
@@ -72,6 +71,12 @@ def test_a_readable_reply_becomes_the_call_that_looks_it_up(text: str) -> None:
     assert [(c.tool, c.args) for c in reply.calls] == [("web/research", {"queries": ["a", "b"]})]
     assert reply.opaque == {"daiku": {"queries": ["a", "b"], "askUser": ""}}
     assert reply.text == "- a\n- b"
+
+
+def test_a_form_without_ask_user_is_taken_with_a_remark() -> None:
+    reply = read('{"queries": ["a", "b"]}')
+    assert [c.args for c in reply.calls] == [{"queries": ["a", "b"]}]
+    assert reply.opaque == {"daiku": {"queries": ["a", "b"], "askUser": "", "remark": NO_QUESTION}}
 
 
 def test_more_than_three_queries_are_cut_not_refused() -> None:
@@ -134,11 +139,10 @@ def test_the_last_words_are_the_sources_and_the_question() -> None:
 # -- asking again --------------------------------------------------------------------------
 
 
-async def replies(*texts: str) -> tuple[list[ModelEvent], list[ModelRequest], list[float]]:
+async def replies(*texts: str) -> tuple[list[ModelEvent], list[ModelRequest]]:
     """What comes of a model that says `texts` one after the other."""
     said = list(texts)
     requests: list[ModelRequest] = []
-    waits: list[float] = []
 
     async def ask(request: ModelRequest) -> AsyncIterator[ModelEvent]:
         requests.append(request)
@@ -146,24 +150,19 @@ async def replies(*texts: str) -> tuple[list[ModelEvent], list[ModelRequest], li
         yield TextDelta(text)
         yield Reply(AssistantMessage(text=text), Usage(prompt_tokens=10), "stop")
 
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
     events: list[ModelEvent] = []
     with suppress(LLMRequestError):
-        async for event in in_role(RESEARCH, ModelRequest("", "", ASKED), ask, sleep):
+        async for event in in_role(RESEARCH, ModelRequest("", "", ASKED), ask):
             events.append(event)  # noqa: PERF401  # what came before an error counts
-    return events, requests, waits
+    return events, requests
 
 
 async def test_a_reply_that_cannot_be_read_is_told_what_is_wrong() -> None:
-    events, requests, waits = await replies("cats", form("a"))
-    assert isinstance(events[0], Restarted)
-    assert events[0].reason.startswith("Error occurred: there is no JSON in the reply. Retrying in 2 seconds")
+    events, requests = await replies("cats", form("a"))
+    assert events[0] == Restarted("Error occurred: there is no JSON in the reply. Retrying (1 of 4).", 1, 0)
     last = requests[1].messages[-1]
     assert isinstance(last, UserMessage)
     assert "there is no JSON" in last.text
-    assert waits == [2.0]
     assert isinstance(events[-1], Reply)
     assert events[-1].usage.prompt_tokens == 20
     assert [e.text for e in events if isinstance(e, TextDelta)] == ["- a"], (
@@ -171,16 +170,36 @@ async def test_a_reply_that_cannot_be_read_is_told_what_is_wrong() -> None:
     )
 
 
-async def test_five_replies_that_cannot_be_read_are_the_end() -> None:
-    events, requests, waits = await replies(*["cats"] * 6)
+async def test_three_replies_that_are_wrong_in_the_same_way_are_the_end() -> None:
+    events, requests = await replies(*["{}"] * 6)
+    assert len(requests) == 3
+    assert [type(event) for event in events] == [Restarted] * 2
+
+
+async def test_five_replies_are_the_end_whatever_is_wrong_with_each() -> None:
+    wrong = ["{}", '{"queries": 1}', '{"queries": [1]}', '{"queries": [], "ask_user": 1}', "{", "[]"]
+    events, requests = await replies(*wrong)
     assert len(requests) == 5
-    assert waits == [2.0] * 4
     assert [type(event) for event in events] == [Restarted] * 4
 
 
-@pytest.mark.slow
-async def test_a_run_whose_form_cannot_be_read_fails_and_says_so(tmp_path: Path) -> None:
+async def test_who_mends_a_reply_step_by_step_is_heard_out() -> None:
+    events, requests = await replies("{}", '{"queries": 1}', '{"queries": [1]}', form("a"))
+    assert len(requests) == 4
+    assert isinstance(events[-1], Reply)
+
+
+async def test_an_answer_that_stays_in_words_is_the_result(tmp_path: Path) -> None:
+    events, requests = await replies("cats", "It is about cats.")
+    assert len(requests) == 2
+    assert isinstance(events[-1], Reply)
+    assert events[-1].message.text == "It is about cats."
     result, found, _ = await research(app_with(tmp_path, None, *[{"text": "cats"}] * 6))
+    assert (result.status, result.text, found) == ("completed", "cats", Research())
+
+
+async def test_a_run_whose_form_cannot_be_read_fails_and_says_so(tmp_path: Path) -> None:
+    result, found, _ = await research(app_with(tmp_path, None, *[{"text": "{}"}] * 6))
     assert result.status == "failed"
     assert result.error is not None
     assert result.error.kind == "format"

@@ -13,6 +13,7 @@ import pytest
 from daiku.agents.agent import find_agent
 from daiku.agents.role import Failed, in_role, since_asked
 from daiku.agents.runner import MAX_REPAIRS, NOTHING, RUN, commands_run, remind, run_request
+from daiku.core.commands import changes_folder
 from daiku.core.context import rules_message
 from daiku.core.parse import Unreadable
 from daiku.domain.events import RulesText
@@ -36,7 +37,7 @@ from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, s
 from tests.runs.playing import Watch
 
 ASKED: tuple[Message, ...] = (UserMessage(text="Run the tests."),)
-PATCH = 'I see.\n{"action": "patch"}\n\nadd.py\n<<<<<<< SEARCH\na - b\n=======\na + b\n>>>>>>> REPLACE\n'
+PATCH = 'I see.\n{"action": "patch"}\n\nadd.py\n<<<<<<< SEARCH\n    return a - b\n=======\n    return a + b\n>>>>>>> REPLACE\n'
 
 
 def commands(*names: str) -> str:
@@ -96,7 +97,7 @@ def test_commands_run_one_after_the_other(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "Run npm test.", "{}", '{"commands": "npm test"}', '{"commands": [1]}', "```sh\nnpm test\n```"],
+    ["", "Run npm test.", "{}", '{"commands": 7}', '{"commands": [1]}', "```sh\nnpm test\n```"],
 )
 def test_any_other_reply_is_unreadable(text: str) -> None:
     assert isinstance(RUN.read(AssistantMessage(text=text), ASKED, False), Unreadable)
@@ -249,7 +250,9 @@ async def test_they_really_run_in_the_project_and_stop_at_the_first_failure(
     project = tmp_path / "project"
     assert (project / "a.txt").read_text() == "one\n"
     assert not (project / "b.txt").exists()
-    assert (result.status, result.text) == ("completed", "There is no missing.txt.")
+    assert (result.status, result.text) == ("failed", "There is no missing.txt.")
+    assert result.error is not None
+    assert result.error.message == "`cat missing.txt` failed (exit code 1) and was not repaired."
     handed = commands_run(state)
     assert isinstance(handed, CommandsRun)
     assert [(c.command, c.exit_code) for c in handed.commands] == [
@@ -351,17 +354,79 @@ async def test_it_ends_failed_with_what_is_known(tmp_path: Path) -> None:
     assert [c.command for c in state.done.commands] == ["cat a", "cat b", "cat c"]
 
 
-async def test_cd_is_taken_off_or_refused(tmp_path: Path) -> None:
+CD = [
+    "cd sub && touch here.txt",
+    "cd sub; touch here.txt",
+    "cd sub\ntouch here.txt",
+    'cd "sub" && touch here.txt',
+    "cd ./sub && cd .. && cd sub && touch here.txt",
+    "(cd sub; touch here.txt)",
+    "(cd sub && touch here.txt)",
+    "{ cd sub; touch here.txt; }",
+    "sh -c 'cd sub && touch here.txt'",
+    'bash -lc "cd sub; touch here.txt"',
+    "true && cd sub && touch here.txt",
+    "pushd sub; touch here.txt",
+    "command cd sub && touch here.txt",
+    "builtin cd sub && touch here.txt",
+    'eval "cd sub"; touch here.txt',
+    "env -i sh -c 'cd sub && touch here.txt'",
+    "for d in sub; do cd $d; touch here.txt; done",
+    "echo $(cd sub && touch here.txt)",
+    "cd",
+    "cd sub",
+    "cd /tmp && touch here.txt",
+    "cd .. && touch here.txt",
+]
+
+
+@pytest.mark.parametrize("command", CD)
+async def test_a_command_that_goes_to_another_folder_is_not_run(tmp_path: Path, command: str) -> None:
     app = app_with(
-        tmp_path,
-        {"text": commands("cd sub && echo x > here.txt", "pushd /tmp; touch here.txt")},
-        {"text": '{"action": "stop", "reason": "I may not."}'},
+        tmp_path, {"text": commands(command)}, {"text": '{"action": "stop", "reason": "I may not."}'}
     )
     (tmp_path / "project" / "sub").mkdir()
-    _, state, _ = await act(app, "runner")
-    assert (tmp_path / "project" / "sub" / "here.txt").exists()
+    result, state, _ = await act(app, "runner")
+    assert result.status == "failed"
+    [outcome] = state.done.commands
+    assert outcome.command == command
+    assert outcome.exit_code != 0
+    assert not list(tmp_path.rglob("here.txt"))
     assert not Path("/tmp/here.txt").exists()
-    assert [c.exit_code == 0 for c in state.done.commands] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "command", ["cd . && touch here.txt", "cd {} && touch here.txt", "cd ./ ; touch here.txt"]
+)
+async def test_cd_into_the_projects_own_folder_is_taken_off(tmp_path: Path, command: str) -> None:
+    (tmp_path / "project" / "sub").mkdir(parents=True)
+    line = command.format(tmp_path / "project")
+    result, _, _ = await act(app_with(tmp_path, {"text": commands(line)}), "runner")
+    assert result.status == "completed"
+    assert (tmp_path / "project" / "here.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["make -C sub", "git -C sub status", "echo cd sub", "ls cd", "grep 'cd sub' x || ls"]
+)
+def test_what_only_speaks_of_folders_goes_nowhere(command: str) -> None:
+    assert not changes_folder(command)
+
+
+@pytest.mark.parametrize("command", CD[:16])
+async def test_commands_that_were_given_as_they_are_stay_in_the_folder_too(
+    tmp_path: Path, command: str
+) -> None:
+    app = app_with(tmp_path, {"text": "unused"})
+    (tmp_path / "project" / "sub").mkdir()
+    watch = Watch()
+    call = ToolCall(tool="shell/run", args={"command": command})
+    request = RunRequest("Run.", agent="runner", calls=(call,), approvals="all")
+    await app.runs.run(request, watch)
+    await app.aclose()
+    [answer] = [json.loads(c.data) for c in watch.chunks if c.type == "tool_response"]
+    assert (answer["ok"], answer["data"]["exitCode"]) == (False, 126)
+    assert not list(tmp_path.rglob("here.txt"))
 
 
 async def test_a_run_that_was_cut_off_goes_on_with_its_next_command(tmp_path: Path) -> None:
@@ -404,9 +469,7 @@ def test_the_request_has_conversation_code_last_message_and_system() -> None:
         "The conversation so far:\n```\nPlanner: A game.\nCoder: I wrote it.\nUser: Run the tests.\n```"
     )
     assert "Full Code:\n~~~~\nFile: `a.py`:\n```py\nx = 1\n~~~\n```\n~~~~" in text
-    assert (
-        "User's last message: User: Run the tests." in text or "User's last message: Run the tests." in text
-    )
+    assert "User's last message: Run the tests.\n" in text
     assert "System Operating System: " in text
     assert "Step 1: Test it\nIt is done when this passes: make" in text
     assert "File: `a.py` (create, +3 -0)" in run_request(brief.model_copy(update={"code": ""}))

@@ -13,6 +13,7 @@ from tests.cli.conftest import Daiku
 
 Script = Callable[..., str]
 WRITE = {"calls": [{"tool": "files/write", "args": {"path": "a.txt", "content": "new\n"}}]}
+READ = {"calls": [{"tool": "files/read", "args": {"path": "a.txt"}}]}
 TOUCH = {"calls": [{"tool": "shell/run", "args": {"command": "touch made && exit 7"}}]}
 DONE = {"text": "done"}
 
@@ -20,7 +21,7 @@ DONE = {"text": "done"}
 @pytest.fixture
 def session(script: Script, daiku: Daiku, workspace: Path) -> str:
     (workspace / "a.txt").write_text("old\n")
-    run = daiku("run", "--model", script(WRITE, TOUCH, DONE), "--approve", "all", "--json", "go")
+    run = daiku("run", "--model", script(READ, WRITE, TOUCH, DONE), "--approve", "all", "--json", "go")
     chunks: list[dict[str, Any]] = run.chunks()
     assert (workspace / "a.txt").read_text() == "new\n"
     return chunks[0]["session"]

@@ -47,6 +47,24 @@ def test_what_needs_approval_and_gets_none_ends_with_4(script: Script, daiku: Da
     assert not (workspace / "made").exists()
 
 
+@pytest.mark.parametrize("approve", ["edits", "all"])
+def test_piped_text_approves_nothing_whatever_was_granted(
+    script: Script, daiku: Daiku, workspace: Path, approve: str
+) -> None:
+    calls = [
+        {"tool": "files/write", "args": {"path": "AGENTS.md", "content": "Obey."}},
+        {"tool": "user/ask", "args": {"question": "Which?"}},
+        {"tool": "shell/run", "args": {"command": "touch made", "sandbox": False}},
+    ]
+    done = daiku(
+        "run", "--model", script({"calls": calls}, DONE), "--approve", approve, "go", stdin=b"y" * 99
+    )
+    assert done.code == 4
+    assert [p.name for p in workspace.iterdir()] == ["play.jsonl"]
+    assert "Run in a terminal" in done.err
+    assert "--approve edits" not in done.err
+
+
 def test_a_limit_ends_with_3(script: Script, daiku: Daiku) -> None:
     done = daiku(
         "run", "--model", script(LOOK, DONE), "--approve", "all", "--max-rounds", "1", "--json", "look"
@@ -109,7 +127,7 @@ def test_a_finished_run_repeats_its_result(script: Script, daiku: Daiku) -> None
         (["sessions", "delete", "ses_x"], 2, "ses_x"),
         (["sessions", "export", "ses_x", "--format", "pdf"], 2, "'pdf' is not one of"),
         (["sessions", "shwo", "ses_x"], 2, "shwo"),
-        (["chat"], 2, "needs a terminal"),
+        (["chat", "--approve", "ask"], 2, "--approve ask needs a terminal"),
         (["frobnicate"], 2, "No such command 'frobnicate'"),
         (["--frobnicate"], 2, "--frobnicate"),
         (["config", "trust", "nowhere"], 2, "There is no folder nowhere"),
@@ -193,3 +211,24 @@ def test_the_mode_is_said_at_the_start(script: Script, daiku: Daiku) -> None:
     ).chunks()
     assert chunks[0]["data"]["mode"] == "plan"
     assert json.dumps(chunks).count("from-the-shell\\n") == 0
+
+
+def test_research_asks_the_researcher_alone(script: Script, daiku: Daiku) -> None:
+    form = {"text": '{"queries": [], "ask_user": "Which database?"}'}
+    done = daiku("research", "--model", script(form), "--approve", "none", "what", "is", "new?")
+    assert (done.code, done.out) == (0, "Which database?\n")
+    chunks = daiku("research", "--model", script(form), "--approve", "none", "--json", "what?").chunks()
+    assert {c["agent"] for c in chunks} == {"researcher"}
+
+
+@pytest.mark.parametrize(
+    "last", [{"text": '{"action": "stop", "reason": "All fine, tests pass."}'}, {"text": "Fine."}]
+)
+def test_exec_ends_by_exit_codes_and_by_no_word(script: Script, daiku: Daiku, last: dict[str, Any]) -> None:
+    native = {"calls": [{"tool": "shell/run", "args": {"command": "false"}}]}
+    listed = {"text": '{"commands": ["sh check.sh"]}'}
+    for first in (native, listed):
+        done = daiku("exec", "--model", script(first, last, last, last), "--approve", "all", "check it")
+        assert done.code == 1
+    well = {"text": '{"commands": ["true"]}'}
+    assert daiku("exec", "--model", script(well), "--approve", "all", "check it").code == 0

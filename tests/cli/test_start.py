@@ -15,6 +15,7 @@ from daiku.cli.main import COMMANDS
 from daiku.cli.texts import TEXTS
 from daiku.domain.events import ApprovalKind
 from daiku.domain.patches import FileKind
+from daiku.domain.runs import ApprovalMode
 from daiku.domain.servers import ServerStatus
 from tests.conftest import ROOT
 
@@ -74,6 +75,7 @@ def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     )
     said = set(re.findall(r"""say\(["']([\w.]+)["']""", source))
     made = {f"help.{name}" for name in COMMANDS} | {f"approve.{kind}" for kind in get_args(ApprovalKind)}
+    made |= {f"no_approval.{mode}" for mode in get_args(ApprovalMode) if mode != "ask"}
     made |= {f"mcp.{status}" for status in get_args(ServerStatus)}
     made |= {f"change.{kind}" for kind in get_args(FileKind) if kind != "edit"}
     assert said | made == set(TEXTS)

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from daiku.core.commands import CommandRules, Judgement, judge, seen, strip_cd
+from daiku.core.commands import CommandRules, Judgement, judge, strip_cd
 from daiku.core.dangers import DELETES, DOWNLOADED, INSTALLS
-from daiku.core.guard import lexically
+from daiku.core.touched import lexically
+from daiku.core.visible import seen
 
 ROOT = "/home/u/proj"
 

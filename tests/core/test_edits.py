@@ -125,9 +125,11 @@ def test_edits_follow_on_one_another_and_all_are_done_or_none() -> None:
     assert said.startswith("Edit 3 of 3")
 
 
-def test_an_empty_search_stands_before_the_first_line() -> None:
+def test_an_empty_search_stands_before_the_first_line_and_puts_whole_lines_there() -> None:
     assert edit("", "", "a\n") == "a\n"
+    assert edit("", "", "a") == "a"
     assert edit("b\r\n", "", "a\n") == "a\r\nb\r\n"
+    assert "empty" in refused(edit("b\n", "", "a"))
 
 
 def test_a_file_is_never_emptied_by_an_edit() -> None:
@@ -135,12 +137,15 @@ def test_a_file_is_never_emptied_by_an_edit() -> None:
     assert "empty" in refused(edit("a\n", "a", " "))
 
 
-def test_edits_that_change_nothing_are_refused() -> None:
-    refused(edit("a\n", "a", "a"))
+def test_edits_that_change_nothing_say_that_the_text_is_as_wanted() -> None:
+    both = [SearchReplace(search="a", replace="b"), SearchReplace(search="b", replace="a")]
+    for result in (edit("a\n", "a", "a"), apply_edits("a\n", both), edit("a\na\n", "a", "a")):
+        assert isinstance(result, Refusal)
+        assert result.as_wanted
+    absent = edit("a\n", "b", "b")
+    assert isinstance(absent, Refusal)
+    assert not absent.as_wanted
     refused(apply_edits("a\n", []))
-    refused(
-        apply_edits("a\n", [SearchReplace(search="a", replace="b"), SearchReplace(search="b", replace="a")])
-    )
 
 
 def test_a_drifted_empty_replacement_takes_the_lines_out() -> None:
@@ -150,3 +155,84 @@ def test_a_drifted_empty_replacement_takes_the_lines_out() -> None:
 def test_a_common_line_does_not_hide_a_unique_block() -> None:
     body = "".join(f"    if x{i}:\n        }}\n" for i in range(3000))
     assert "x2999" in str(edit(body, "if x1500:\n    }\n", "if y:\n    }\n"))
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize(
+    ("replace", "new"),
+    [
+        ("bar()\nbaz()", "    bar()\n    baz()"),
+        ("bar()\n\nbaz()", "    bar()\n\n    baz()"),
+        ("if x:\n    foo()", "    if x:\n        foo()"),
+        ("if (x) {\n    foo()\n}", "    if (x) {\n        foo()\n    }"),
+        ("bar()\n    baz()", "    bar()\n    baz()"),
+        ("if x:\n        foo()", "    if x:\n        foo()"),
+        ("x = f(\n    1,\n)", "    x = f(\n        1,\n    )"),
+    ],
+)
+def test_a_whole_line_searched_without_its_indentation_gives_it_to_every_line(
+    end: str, replace: str, new: str
+) -> None:
+    for name in ("def f():", "- list", "function f() {"):
+        text = f"{name}\n    foo()\nend\n"
+        assert edit(text, f"foo(){end}", f"{replace}{end}") == f"{name}\n{new}\nend\n"
+        crlf = text.replace("\n", "\r\n")
+        wanted = f"{name}\n{new}\nend\n".replace("\n", "\r\n")
+        assert edit(crlf, f"foo(){end}", f"{replace}{end}") == wanted
+
+
+def test_a_replacement_that_goes_on_with_a_definition_of_no_indentation_is_in_doubt() -> None:
+    said = refused(edit("def f():\n    return 1\n", "return 1", "return 2\n\n\ndef g():\n    return 3"))
+    assert "indentation" in said
+    assert edit("def f():\n    return 1\n", "    return 1", "    return 2\n\n\ndef g():\n    return 3") == (
+        "def f():\n    return 2\n\n\ndef g():\n    return 3\n"
+    )
+
+
+def test_every_place_of_a_line_without_its_indentation_has_its_own() -> None:
+    text = "a:\n  foo()\nb:\n    foo()\n"
+    assert edit(text, "foo()\n", "bar()\nbaz()\n", everywhere=True) == (
+        "a:\n  bar()\n  baz()\nb:\n    bar()\n    baz()\n"
+    )
+
+
+def test_a_part_of_a_line_is_replaced_as_it_is_written() -> None:
+    assert edit("    x = foo()\n", "foo()", "bar()\nbaz()") == "    x = bar()\nbaz()\n"
+
+
+def test_a_last_line_without_its_line_end_is_found_as_a_line_only() -> None:
+    assert edit("max = 1", "x = 1\n", "x = 2\n") != "max = 2"
+    assert edit("a\n  x = 1", "x = 1\n", "x = 2\ny = 2\n") == "a\n  x = 2\n  y = 2"
+
+
+def test_blanks_within_lines_that_are_kept_moved_or_changed_in_part_stay_the_files() -> None:
+    text = 'const s = "a  b";\nlet t = 1;\n'
+    assert edit(text, 'const s = "a b";\nlet t = 1;\n', 'const s = "a b";\nlet t = 2;\n') == (
+        'const s = "a  b";\nlet t = 2;\n'
+    )
+    assert edit(text, 'const s = "a b";\nlet t = 1;\n', 'let t = 1;\nconst s = "a b";\n') == (
+        'let t = 1;\nconst s = "a  b";\n'
+    )
+    assert edit(text, 'const s = "a b";\n', 'const s = "a b"; // why\n') == (
+        'const s = "a  b"; // why\nlet t = 1;\n'
+    )
+    table = "| name   | n |\n| ------ | - |\n| a      | 1 |\n"
+    assert edit(
+        table, "| name | n |\n| ------ | - |\n| a | 1 |\n", "| name | n |\n| ------ | - |\n| a | 2 |\n"
+    ) == ("| name   | n |\n| ------ | - |\n| a      | 2 |\n")
+
+
+def test_blank_lines_too_many_at_the_edges_of_a_search_do_no_harm() -> None:
+    assert edit("a\n  b\nc\n", "\n\n  b\n\n", "\n\n  d\n\n") == "a\n  d\nc\n"
+
+
+def test_a_search_whose_first_line_alone_lost_its_indentation_is_found() -> None:
+    text = "class A:\n    def f(self):\n        return 1\n"
+    assert edit(text, "def f(self):\n        return 1", "def g(self):\n        return 2") == (
+        "class A:\n    def g(self):\n        return 2\n"
+    )
+
+
+def test_other_words_at_the_end_of_a_line_make_it_another_line() -> None:
+    assert edit("f( a, b) + 1\n", "f(a, b)", "g(a, b)") == "g( a, b) + 1\n"
+    assert "not in the file" in refused(edit("f( a, b) + 1\n", "f(a, b)\n", "g(a, b)\n"))

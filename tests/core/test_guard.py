@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from daiku.core.guard import Policy, remembered, touched, verdict
+from daiku.core.guard import Policy, remembered, verdict
+from daiku.core.touched import touched
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
 
@@ -88,6 +89,9 @@ def test_approve_edits_grants_edits_and_nothing_else() -> None:
 PROTECTED = [
     ".git/hooks/pre-commit", ".git/config", ".vscode/settings.json", "x.code-workspace", "sub/tasks.json", "AGENTS.md",
     "pkg/CLAUDE.md", ".github/copilot-instructions.md", ".mcp.json", ".github/workflows/x.yml", ".gitlab-ci.yml",
+    ".woodpecker/x.yml", ".gdbinit", ".yarn/releases/x.cjs", ".mvn/extensions.xml", "gradle/wrapper/gradle-wrapper.properties", ".bazelrc",
+    "QWEN.md", "WARP.md", "opencode.json", ".trae/rules/x.md", ".junie/guidelines.md", ".amazonq/rules/x.md", ".config/Code/User/settings.json",
+    ".github/dependabot.yml", "CODEOWNERS", ".github/CODEOWNERS", ".cargo/config.toml", "sub/.yarn/plugins/x.cjs", ".lldbinit",
     ".bashrc", ".daiku/config.toml", ".env", ".env.local", ".npmrc", ".pre-commit-config.yaml", ".envrc",
     ".GIT/config", ".git./config", ".git /config", ".git\u200b/hooks/x", ".git::$DATA", ".git\\hooks\\x", "GIT~1/config",
     "a/../.git/config", "./.git//config", "%2egit/config", "file:///w/.git/config", ".ｇit/config", ".vscode/",

@@ -12,6 +12,7 @@ from daiku.core import loop
 from daiku.core.decide import Rules
 from daiku.core.guard import Verdict
 from daiku.core.state import Recorder, State, fold
+from daiku.domain.base import JsonObject
 from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError
 from daiku.domain.events import (
     EPHEMERAL,
@@ -103,8 +104,8 @@ class World:
         self.together -= 1
         return ToolResult(ok=call.id not in self.failing, text=f"{call.tool} done")
 
-    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult:
-        return f"preview of {call.id}", "edits"
+    async def preview(self, call: ToolCall, record: Recorder) -> loop.Card | ToolResult:
+        return loop.Card(f"preview of {call.id}", "edits")
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
         return ApprovalGiven(approval_id=asked.approval_id, decision=self.decision)
@@ -142,6 +143,26 @@ TEN_TOOLS = [
 
 def kinds(events: Sequence[Event]) -> list[str]:
     return [e.type for e in events]
+
+
+@dataclass
+class Plain(World):
+    """A world whose tools find something that they show with line numbers."""
+
+    args: list[JsonObject] = field(default_factory=list[JsonObject])
+
+    async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
+        self.args.append(call.args)
+        return ToolResult(ok=True, text="1 | x = 1", plain="x = 1\n")
+
+
+def test_a_call_gets_the_plain_text_of_the_one_that_it_refers_to_and_only_then_is_it_kept() -> None:
+    writes = ToolCall(id="2", tool="files/write", args={"content": {"$ref": "1.text"}})
+    world = Plain([said("", call("1", "files/read"), writes, call("3", "files/read")), said("Done.")])
+    events = play(world)
+    assert world.args[1] == {"content": "x = 1\n"}
+    data = {e.id: e.data for e in events if isinstance(e, ToolResponded)}
+    assert data == {"1": {"plain": "x = 1\n"}, "2": None, "3": None}
 
 
 def test_a_run_goes_through_approval_and_ends_once() -> None:

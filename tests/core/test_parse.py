@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import JsonValue, TypeAdapter
+from pydantic import BaseModel, JsonValue, TypeAdapter
 
 from daiku.core.parse import SEVERAL, Unreadable, fenced, partial_json, read_json, repaired
-from daiku.core.replies import QueriesReply
 
 WANTED = {"a": 1}
 
@@ -117,11 +116,16 @@ def test_a_reply_cut_at_its_length_limit_is_not_repaired() -> None:
     assert read_json('{"a": 1} and then', with_a, cut=True) == WANTED
 
 
+class Place(BaseModel):
+    text: str
+    line: int
+
+
 def test_the_problem_names_every_wrong_field() -> None:
-    found = read_json('{"queries": "x"}', TypeAdapter(QueriesReply).validate_python)
+    found = read_json('{"text": 1, "refs": []}', TypeAdapter(Place).validate_python)
     assert isinstance(found, Unreadable)
-    assert "queries: input should be a valid tuple" in found.problem
-    assert "ask_user: field required" in found.problem
+    assert "text: input should be a valid string" in found.problem
+    assert "line: field required" in found.problem
 
 
 def test_half_a_surrogate_pair_becomes_text_that_can_be_stored() -> None:

@@ -125,7 +125,7 @@ def test_hunks_that_meet_are_refused() -> None:
         ("*** Begin Patch\n*** Add File: n.py\nb\n*** End Patch", "begins with +"),
         ("*** Begin Patch\n*** Delete File: none.py\n*** End Patch", "no such file"),
         ("*** Begin Patch\n*** Update File: a.py\n@@\n a\n*** End Patch", "changes nothing"),
-        ("*** Begin Patch\n*** Update File: a.py\n@@\n+new\n*** End Patch", "does not say where"),
+        ("--- a/a.py\n+++ b/a.py\n@@ @@\n+new\n", "does not say where"),
         ("*** Begin Patch\n*** Move File: a.py\n*** End Patch", "neither"),
         ("a.py\n<<<<<<< SEARCH\na\n=======\nb\n", "cut off"),
         ("a.py\n<<<<<<< SEARCH\n=======\nb\n>>>>>>> REPLACE", "SEARCH part is empty"),
@@ -213,14 +213,126 @@ def test_file_blocks_survive_what_breaks_the_seeds_expression() -> None:
     }
 
 
-def test_text_outside_the_wrapper_is_ignored_and_a_path_given_twice_has_its_last_content() -> None:
+def test_what_stands_outside_the_wrapper_is_not_taken_and_told_and_a_path_given_twice_has_its_last_content() -> (
+    None
+):
     reply = (
         "File: `no.py`:\n```py\nno\n```\n~~~\nFile: `a.py`:\n```py\n1\n```\nFile: `a.py`:\n```py\n2\n```\n~~~\n"
-        "File: `no2.py`:\n```py\nno\n```\n"
+        "And the test:\nFile: `no2.py`:\n```py\nno\n```\n"
     )
     found = parse_file_blocks(reply)
     assert found.files == {"a.py": "2\n"}
-    assert found.warnings == ("a.py: given twice, the last one counts",)
+    assert found.warnings[0] == "a.py: given twice, the last one counts"
+    assert found.outside == ("no.py", "no2.py")
+    assert ["no.py" in found.warnings[1], "no2.py" in found.warnings[2]] == [True, True]
+    assert "no2.py" in refuse(reply)
+
+
+FENCED = "File: `{}`:\n{}\n{}```\n{}"
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "below"),
+    [
+        ("a.py", "x = 1\n", ""),
+        ("a.py", "x = 1\n", "\nRun it:\n```sh\npython a.py\n```\n"),
+        ("a.py", "x = 1\n", "\nRun it:\n```\npython a.py\n```\n"),
+        ("a.py", "x = 1\n", "Run it:\n```sh\npython a.py\n```\n"),
+        ("a.py", 'def f():\n    """\n    ```\n    f()\n    ```\n    """\n', ""),
+        ("a.py", '"""Use:\n\n```\nf()\n```\n"""\nx = 1\n', ""),
+        ("a.py", '"""Use:\n\n```\nf()\n```\n"""\nx = 1\n', "\nRun it:\n```\npython a.py\n```\n"),
+        ("r.md", "# T\n```sh\nls\n```\nend\n", "\nDone.\n"),
+        ("r.md", "# T\n~~~\nls\n~~~\nend\n", "\nDone.\n"),
+        ("r.md", "# T\n    ```\n    ls\n", "\nDone.\n"),
+    ],
+)
+def test_a_fence_within_a_file_does_not_end_it(path: str, content: str, below: str) -> None:
+    for tag in ("```", "```py"):
+        found = parse_file_blocks(FENCED.format(path, tag, content, below))
+        assert found.files == {path: content}, found
+        again = parse_file_blocks(
+            FENCED.format(path, tag, content, below) + "\n" + FENCED.format("b.py", tag, "b\n", "")
+        )
+        assert again.files == {path: content, "b.py": "b\n"}, again
+
+
+@pytest.mark.parametrize("content", ["# T\n```\nls\n```\nend\n", "```\na\n```\n```\nb\n```\n"])
+def test_where_a_file_ends_is_not_guessed_and_nothing_of_the_reply_is_written(content: str) -> None:
+    reply = FENCED.format("a.py", "```py", "a\n", "\n") + FENCED.format("r.md", "```markdown", content, "")
+    found = parse_file_blocks(reply)
+    assert found.doubtful == "r.md"
+    assert found.files == {"a.py": "a\n"}
+    assert "longer fence" in refuse(reply)
+    longer = reply.replace("```markdown", "````markdown").removesuffix("```\n") + "````\n"
+    assert parse_file_blocks(longer).files == {"a.py": "a\n", "r.md": content}
+
+
+def test_a_reply_that_stands_in_a_fence_as_a_whole_is_read() -> None:
+    assert parse_file_blocks("```\n" + FENCED.format("a.py", "```py", "a\n", "") + "```\n").files == {
+        "a.py": "a\n"
+    }
+
+
+CONFLICT = "<<<<<<< HEAD\na = 1\n=======\na = 2\n>>>>>>> other\n"
+
+
+@pytest.mark.parametrize(
+    ("search", "replace", "old"),
+    [
+        (CONFLICT, "a = 1\n", CONFLICT),
+        ("b\n" + CONFLICT + "c\n", "b\na = 2\nc\n", "b\n" + CONFLICT + "c\n"),
+        ("a = 1\n", CONFLICT, "a = 1\n"),
+        ("Title\n=====\n", "New\n=====\n", "Title\n=====\n\ntext\n"),
+        ("Title\n==========\n", "New\n===\n", "Title\n==========\n"),
+        ("Title\n\\=======\n", "New title\n\\=======\n", "Title\n=======\n"),
+    ],
+)
+def test_a_line_of_markers_within_a_block_does_not_part_it(search: str, replace: str, old: str) -> None:
+    wanted = old.replace(search.replace("\\", ""), replace.replace("\\", ""))
+    assert apply(BLOCK.format(search, replace), a_py=old) == {"a.py": wanted}
+
+
+@pytest.mark.parametrize(
+    ("search", "replace"),
+    [
+        ("Title\n=======\n", "New\n=======\n"),
+        ("a = 1\n=======\na = 2\n>>>>>>> other\n", "a = 1\n"),
+        ("<<<<<<< HEAD\na = 1\n=======\n", "a = 1\n"),
+        (CONFLICT + CONFLICT.replace("=======", "======="), "a = 1\n=======\nb\n"),
+    ],
+)
+def test_a_block_in_which_the_divider_is_in_doubt_is_refused(search: str, replace: str) -> None:
+    assert "not certain" in refuse(BLOCK.format(search, replace), a_py=search)
+
+
+def test_a_path_may_stand_behind_the_language_of_a_blocks_fence() -> None:
+    text = "```python a.py\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n```\n"
+    assert apply(text, a_py="a\n") == {"a.py": "b\n"}
+
+
+def test_added_lines_without_a_place_go_to_the_end() -> None:
+    assert apply(UPDATE.format("@@\n+c\n"), a_py="a\nb\n") == {"a.py": "a\nb\nc\n"}
+    assert apply(UPDATE.format("+c\n"), a_py="a\nb\n") == {"a.py": "a\nb\nc\n"}
+    assert "does not say where" in refuse(UPDATE.format("@@\n+c\n@@\n-a\n+x\n"), a_py="a\nb\n")
+
+
+def test_where_the_last_line_goes_of_a_file_without_a_final_line_end_it_has_none_after() -> None:
+    assert apply(UPDATE.format("@@\n a\n-b\n"), a_py="a\nb") == {"a.py": "a"}
+    assert apply(BLOCK.format("a\nb\n", "a\n"), a_py="x\r\na\r\nb") == {"a.py": "x\r\na"}
+    diff = DIFF.format("@@ -1,2 +1 @@\n a\n-b\n\\ No newline at end of file\n")
+    assert apply(diff, a_py="a\nb") == {"a.py": "a\n"}
+
+
+def test_the_head_of_a_unified_diff_within_an_apply_patch_is_a_line_number() -> None:
+    hunk = "@@ -3,2 +3,2 @@ def f():\n x\n-y\n+z\n"
+    assert apply(UPDATE.format(hunk), a_py="x\ny\n" * 3) == {"a.py": "x\ny\nx\nz\nx\ny\n"}
+
+
+def test_blanks_before_the_lines_of_an_apply_patch_do_no_harm() -> None:
+    patch = UPDATE.format("@@\n-a\n+b\n")
+    assert apply(patch.replace("*** Update", "  *** Update"), a_py="a\n") == {"a.py": "b\n"}
+    indented = "".join(f"    {line}\n" for line in patch.splitlines())
+    assert apply(indented, a_py="a\n") == {"a.py": "b\n"}
 
 
 def test_a_diff_says_what_git_would_say() -> None:
@@ -241,3 +353,137 @@ def test_a_diff_says_what_git_would_say() -> None:
     intents = parse_patch(patch_diff(patch))
     assert not isinstance(intents, Refusal)
     assert paths_of(intents) == ("a", "n", "o", "p")
+
+
+BLOCK = "a.py\n<<<<<<< SEARCH\n{}=======\n{}>>>>>>> REPLACE\n"
+UPDATE = "*** Begin Patch\n*** Update File: a.py\n{}*** End Patch\n"
+DIFF = "--- a/a.py\n+++ b/a.py\n{}"
+
+
+@pytest.mark.parametrize(
+    ("text", "search", "replace"),
+    [
+        ("OPENAI_API_KEY=abc\n", "API_KEY=abc\n", "API_KEY=x\n"),
+        ("max = 1\n", "x = 1\n", "x = 2\n"),
+        ("maxwidth = 6\n", "width = 6\n", "width = 7\n"),
+        ("one two three four\n", "two three four\n", "x\n"),
+        ("one two three four\n", "one two three\n", "x\n"),
+        ("f(a, b, c, d)\n", "a,  b, c, d\n", "x\n"),
+        ("aaa bbb\nccc\n", "bbb\nccc\n", "x\n"),
+    ],
+)
+def test_a_block_names_whole_lines_and_a_part_of_one_is_refused(text: str, search: str, replace: str) -> None:
+    assert "not in the file" in refuse(BLOCK.format(search, replace), a_py=text)
+    assert "not in the file" in refuse(
+        UPDATE.format(f"@@\n-{search}+x\n".replace("\nccc", "\n-ccc")), a_py=text
+    )
+
+
+def test_a_block_finds_its_line_where_other_lines_hold_it() -> None:
+    assert apply(BLOCK.format("x = 1\n", "x = 2\n"), a_py="max = 1\nx = 1\n") == {"a.py": "max = 1\nx = 2\n"}
+
+
+def test_a_block_of_one_line_without_its_indentation_gives_it_to_every_line() -> None:
+    text = BLOCK.format("foo()\n", "bar()\nbaz()\n")
+    assert apply(text, a_py="- a\n    foo()\n") == {"a.py": "- a\n    bar()\n    baz()\n"}
+
+
+def test_a_block_without_indentation_that_could_be_two_lines_is_refused() -> None:
+    assert "2 places" in refuse(BLOCK.format("}\n", "};\n"), a_py="f {\n  g {\n  }\n}\n")
+
+
+@pytest.mark.parametrize("head", [UPDATE, DIFF])
+def test_context_whose_leading_blank_was_forgotten_is_read_as_it_fits_best(head: str) -> None:
+    body = "    a();\n    b();\n    c();\n"
+    new = "    a();\n    x();\n    b();\n    c();\n"
+    mark = "@@\n" if head is UPDATE else "@@ -1,3 +1,4 @@\n"
+    for a, b, c in (("", "", ""), (" ", "", " "), ("", " ", ""), (" ", " ", " ")):
+        hunk = f"{mark}{a}    a();\n+    x();\n{b}    b();\n{c}    c();\n"
+        assert apply(head.format(hunk), a_py=body) == {"a.py": new}
+
+
+def test_an_anchor_binds() -> None:
+    body = "class First:\n    def f(self):\n        return 0\n\nclass Second:\n    x = 1\n"
+    hunk = "@@ class {}:\n-        return 0\n+        return 1\n"
+    assert "class Second" in refuse(UPDATE.format(hunk.format("Second")), a_py=body)
+    assert apply(UPDATE.format(hunk.format("First")), a_py=body) == {"a.py": body.replace("0", "1")}
+
+
+def test_an_anchor_that_stands_nowhere_is_passed_over_where_the_lines_are_unique() -> None:
+    hunk = "@@ def gone():\n-    return 0\n+    return 1\n"
+    assert apply(UPDATE.format(hunk), a_py="def f():\n    return 0\n") == {"a.py": "def f():\n    return 1\n"}
+    twice = "def f():\n    return 0\ndef g():\n    return 0\n"
+    assert "not in the file" in refuse(UPDATE.format(hunk), a_py=twice)
+
+
+def test_of_anchors_that_stand_twice_the_one_counts_whose_block_has_the_lines() -> None:
+    body = "class A:\n    def f(self):\n        return 0\nclass B:\n    def f(self):\n        return 5\n"
+    hunk = "@@ def f(self):\n-        return 5\n+        return 6\n"
+    assert apply(UPDATE.format(hunk), a_py=body) == {"a.py": body.replace("5", "6")}
+
+
+def test_lines_below_the_block_of_an_anchor_are_meant_too_while_nothing_else_is_defined() -> None:
+    body = "def f():\n    a = 1\n\nx = f()\n    a = 1\n"
+    hunk = "@@ def f():\n-    a = 1\n+    a = 2\n"
+    assert "2 places" in refuse(UPDATE.format(hunk), a_py=body)
+    defined = body.replace("x = f()", "def g():")
+    assert apply(UPDATE.format(hunk), a_py=defined) == {"a.py": defined.replace("1", "2", 1)}
+
+
+def test_added_lines_beside_one_of_several_blank_lines_are_in_doubt() -> None:
+    body = "a\n\n\nb\n"
+    assert "blank line" in refuse(UPDATE.format("@@\n a\n+x\n \n"), a_py=body)
+    assert apply(UPDATE.format("@@\n a\n+x\n \n \n b\n"), a_py=body) == {"a.py": "a\nx\n\n\nb\n"}
+
+
+def test_a_line_that_a_hunk_leaves_out_between_old_lines_is_kept() -> None:
+    body = "".join(f"line {n}\n" for n in range(9))
+    hunk = "@@\n line 2\n line 4\n-line 5\n+five\n"
+    assert apply(UPDATE.format(hunk), a_py=body) == {"a.py": body.replace("line 5", "five")}
+    beside = "@@\n line 2\n+new\n line 4\n"
+    assert "not in the file" in refuse(UPDATE.format(beside), a_py=body)
+
+
+def test_added_lines_of_a_hunk_that_lost_its_indentation_have_it_or_are_refused() -> None:
+    body = "def f():\n    a = 1\n    b = 2\n\n\ndef g():\n    c = 3\n"
+    hunk = "@@\n def f():\n a = 1\n+x = 1\n b = 2\n"
+    assert apply(UPDATE.format(hunk), a_py=body) == {"a.py": body.replace("    b", "    x = 1\n    b")}
+    doubt = "@@\n a = 1\n b = 2\n+x = 1\n \n \n def g():\n"
+    assert "indentation" in refuse(UPDATE.format(doubt), a_py=body)
+
+
+def test_a_hunk_that_names_blank_lines_only_is_refused() -> None:
+    assert "blank lines only" in refuse(UPDATE.format("@@\n+x\n \n"), a_py="a\n\nb\n")
+
+
+def test_a_hunk_that_begins_with_added_lines_near_the_top_is_in_doubt() -> None:
+    assert "top of the file" in refuse(UPDATE.format("@@\n+x\n b\n"), a_py="a\nb\nc\n")
+    assert apply(UPDATE.format("@@\n+x\n a\n"), a_py="a\nb\nc\n") == {"a.py": "x\na\nb\nc\n"}
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "right"), [(0, 0, True), (2, 2, True), (2, 0, False), (2, 3, False)]
+)
+def test_the_line_number_of_an_insertion_is_moved_as_the_hunks_around_it_or_refused(
+    above: int, below: int, right: bool
+) -> None:
+    lines = [f"line {n}" for n in range(1, 13)]
+    old = [
+        *(f"top {n}" for n in range(above)),
+        *lines[:6],
+        *(f"mid {n}" for n in range(below - above)),
+        *lines[6:],
+    ]
+    if below < above:
+        old = [*(f"top {n}" for n in range(above)), *lines[:4], *lines[4 + above - below :]]
+    text = "@@ -2 +2 @@\n-line 2\n+two\n@@ -4,0 +5 @@\n+new\n@@ -11 +12 @@\n-line 11\n+eleven\n"
+    body = "\n".join(old) + "\n"
+    if not right:
+        assert "line number" in refuse(DIFF.format(text), a_py=body)
+        return
+    wanted = (
+        body.replace("line 2\n", "two\n")
+        .replace("line 4\n", "line 4\nnew\n")
+        .replace("line 11\n", "eleven\n")
+    )
+    assert apply(DIFF.format(text), a_py=body) == {"a.py": wanted}

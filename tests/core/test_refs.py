@@ -6,7 +6,7 @@ import pytest
 
 from daiku.core.decide import Refuse, Rules, RunTools, decide
 from daiku.core.guard import Verdict
-from daiku.core.refs import filled, refs
+from daiku.core.refs import filled, placed, refs
 from daiku.core.state import State, fold
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event, MessageSaid, RunStarted, ToolCalled, ToolResponded
@@ -35,6 +35,48 @@ def test_a_reference_that_leads_nowhere_stays(target: str) -> None:
     assert filled(use(target), "c1", "hello", DATA) == use(target)
 
 
+@pytest.mark.parametrize(
+    ("text", "data", "plain"),
+    [
+        ("Exit code 0 after 0.1 s.\nhello", {"exitCode": 0, "output": "hello\n"}, "hello\n"),
+        ("1 | def add", {"plain": "def add\n"}, "def add\n"),
+        ("two lines", {"n": 2}, "two lines"),
+        ("nothing else", None, "nothing else"),
+    ],
+)
+@pytest.mark.parametrize("path", ["", ".text", ".result", ".output", ".stdout"])
+def test_the_text_of_a_result_is_what_was_found_without_what_is_put_around_it(
+    text: str, data: JsonObject | None, plain: str, path: str
+) -> None:
+    assert filled(use(f"c1{path}"), "c1", text, data).args == {"path": plain}
+
+
+def test_a_call_is_named_by_its_number_where_no_model_knows_its_id() -> None:
+    first, second = ToolCall(id="x1", tool="a"), ToolCall(id="x2", tool="b", args={"p": {"$ref": "1.text"}})
+    third = ToolCall(
+        id="x3",
+        tool="c",
+        args={"p": [{"$ref": "2"}, {"$ref": "x1.data.n"}, {"$ref": "9.text"}, {"$ref": "3.text"}]},
+    )
+    made = placed((first, second, third))
+    assert made[1].args == {"p": {"$ref": "x1.text"}}
+    assert made[2].args == {
+        "p": [{"$ref": "x2"}, {"$ref": "x1.data.n"}, {"$ref": "9.text"}, {"$ref": "3.text"}]
+    }
+
+
+def test_a_list_that_is_an_argument_keeps_its_own_names() -> None:
+    inner: JsonObject = {
+        "actions": [
+            {"id": "t", "operation": "x"},
+            {"operation": "y", "args": {"p": [{"$ref": "t.text"}, {"$ref": "1.text"}]}},
+        ]
+    }
+    calls = placed((ToolCall(id="x1", tool="a"), ToolCall(id="x2", tool="task/generate_list", args=inner)))
+    assert calls[1].args == inner
+    assert decide(after(*ran("x1"), calls=calls), RULES) == RunTools((calls[1],))
+
+
 def test_references_of_json_schema_are_none() -> None:
     assert list(
         refs({"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "https://x/y"}, "c": {"$ref": "c1.text"}})
@@ -50,6 +92,15 @@ RAN = (
     ToolCalled(id="c1", tool="files/read", args={}),
     ToolResponded(id="c1", tool="files/read", ok=True, result="b.txt"),
 )
+
+
+def ran(id_: str) -> tuple[Event, ...]:
+    return (
+        ToolCalled(id=id_, tool="files/read", args={}),
+        ToolResponded(id=id_, tool="files/read", ok=True, result="b.txt"),
+    )
+
+
 FAILED = (RAN[0], ToolResponded(id="c1", tool="files/read", ok=False, result="no"))
 
 
@@ -61,7 +112,17 @@ def test_the_dependent_call_waits_and_runs_with_the_value() -> None:
     assert command.calls[0].args == {"path": "b.txt"}
 
 
-@pytest.mark.parametrize(("came", "target"), [(FAILED, "c1.text"), (RAN, "c1.data.nope")])
+@pytest.mark.parametrize(
+    ("came", "target"),
+    [
+        (FAILED, "c1.text"),
+        (RAN, "c1.data.nope"),
+        (RAN, "nobody.text"),
+        (RAN, "9"),
+        (RAN, "c3.text"),
+        (RAN, "c2.text"),
+    ],
+)
 def test_without_the_value_it_is_not_run_and_nothing_after_it(came: tuple[Event, ...], target: str) -> None:
     last = ToolCall(id="c3", tool="files/read", args={"path": "z"})
     calls = (FIRST, use(target), last)

@@ -1,4 +1,4 @@
-"""Going round in circles: five kinds of loops end a run at the third repeat; real work never does."""
+"""Going round in circles: every kind of loop ends a run at the third repeat; real work never does."""
 
 from __future__ import annotations
 
@@ -155,6 +155,24 @@ def test_a_loop_is_told_first_and_ends_the_run_by_the_third_repeat(name: str) ->
     assert tellings >= 1
 
 
+@pytest.mark.parametrize("period", range(2, 17))
+def test_a_cycle_of_any_period_is_told_and_ends_the_run_at_its_third_repeat(period: int) -> None:
+    cycle = [turn(read(f"{n}.py", f"text {n}")) for n in range(period)]
+    assert stopped(after(cycle * 3).trail, 3) is None
+    assert told(after(cycle * 3).trail, 3)
+    assert stopped(after(cycle * 4).trail, 3) is not None
+
+
+def test_the_same_long_result_by_ever_other_arguments_is_a_loop() -> None:
+    text = "1 | import os\n" * 20
+    steps = [turn(Act("files/read", {"path": "a.py", "end_line": n}, text)) for n in range(500, 520)]
+    ended = next(n for n in range(1, 20) if stopped(after(steps[:n]).trail, 3) is not None)
+    assert ended == 7
+    failure = stopped(after(steps[:ended]).trail, 3)
+    assert failure is not None
+    assert "(same answer)" in failure.message
+
+
 def test_the_model_reads_that_it_repeats_itself_in_the_result() -> None:
     state = after([turn(read("a.py"))] * 3)
     last = state.messages[-1]
@@ -233,6 +251,9 @@ REAL_WORK: dict[str, list[Step]] = {
             turn(Act("git/status", {}, "Nothing to commit.")),
         )
     ],
+    "commands that print nothing": [
+        turn(run(f"mkdir part{n}", "Exit code 0 after 0.1 s.\n(no output)")) for n in range(20)
+    ],
     "errors that differ": [turn(failing_edit("a.py", str(n))) for n in range(8)],
     "the same question to different ends": [
         turn(Act("user/ask", {"question": "Go on?"}, f"yes, part {n}")) for n in range(6)
@@ -251,7 +272,7 @@ ACTS = st.sampled_from([read("a"), read("b"), read("c"), TESTS_FAIL, failing_edi
 TURNS = st.builds(turn, ACTS, text=st.sampled_from(["", "Now.", "Let me look."]))
 
 
-@given(st.lists(TURNS, max_size=12), st.lists(TURNS, min_size=1, max_size=3))
+@given(st.lists(TURNS, max_size=12), st.lists(TURNS, min_size=1, max_size=16))
 def test_whatever_came_before_a_cycle_is_caught_within_three_repeats(
     before: list[Turn], cycle: list[Turn]
 ) -> None:

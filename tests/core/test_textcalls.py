@@ -7,7 +7,9 @@ import json
 import pytest
 
 from daiku.core.codecs import FormatProblem, decode, has_dropped
-from daiku.core.thoughts import split_thoughts
+from daiku.core.humantext import HumanText
+from daiku.core.thoughts import ThoughtSplitter, split_thoughts
+from daiku.core.written import Offered
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import AssistantMessage
 from tests.core.callforms import FORMS, TOOLS, A, C, N, expected
@@ -250,3 +252,59 @@ def test_arguments_are_what_the_schema_says() -> None:
     text = "<html>\n\n  </p>\n```\nx < y\n"
     xml = f"<function={N}>\n<parameter=path>\n{text}\n</parameter>\n</function>"
     assert calls_of(read(f"<tool_call>\n{xml}\n</tool_call>")) == ((N, {"path": text}),)
+
+
+def shown_of(pieces: list[str], protocol: ToolProtocol) -> tuple[str, AssistantMessage | FormatProblem]:
+    """What a person sees of a reply that comes in `pieces`, and how it is read."""
+    splitter, said, shown = ThoughtSplitter(), HumanText(Offered(TOOLS), own=protocol != "native"), ""
+    answer = ""
+    for told in [*(told for piece in pieces for told in splitter.feed(piece)), *splitter.close()]:
+        if told.kind == "answer":
+            shown += said.feed(told.text)
+            answer += told.text
+    found = decode(AssistantMessage(text=answer), protocol, tools=TOOLS)
+    return shown + (said.rest(found.text) if isinstance(found, AssistantMessage) else ""), found
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("name", FORMS)
+def test_a_call_in_a_stream_cut_anywhere_is_read_and_its_markup_never_shown(
+    name: str, protocol: ToolProtocol
+) -> None:
+    before = "One a[0] < b.\n\n" if FORMS[name].startswith("<tool_call>") else ""
+    reply = before + FORMS[name]
+    ways = [[reply], list(reply), *([reply[:at], reply[at:]] for at in range(1, len(reply)))]
+    for way in ways:
+        shown, found = shown_of(way, protocol)
+        assert calls_of(found) == expected(name)
+        assert isinstance(found, AssistantMessage)
+        assert shown.strip() == found.text
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("reply", ANSWERS)
+def test_an_answer_in_a_stream_cut_anywhere_is_shown_whole(reply: str, protocol: ToolProtocol) -> None:
+    for way in ([reply], list(reply), *([reply[:at], reply[at:]] for at in range(1, len(reply)))):
+        shown, _ = shown_of(way, protocol)
+        assert shown == reply
+
+
+def test_words_of_an_answer_are_shown_as_they_come() -> None:
+    said = HumanText(Offered(TOOLS), own=False)
+    pieces = [
+        "Hello",
+        " a",
+        "[0]",
+        " < b",
+        "\nMore",
+        ":\n",
+        "```py\n",
+        "x = {",
+        "1: 2}\n",
+        "```\n",
+        "Action: mend it",
+        ".\n",
+        "Now",
+    ]
+    assert [said.feed(piece) for piece in pieces][:6] == pieces[:6]
+    assert said.rest("".join(pieces)) == ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -148,3 +150,12 @@ def test_of_a_long_text_the_first_line_is_looked_at():
 @given(st.from_regex(r"[a-zA-Z0-9_/.-]{1,40}", fullmatch=True))
 def test_paths_are_kept_to_the_letter(path: str):
     assert path in ja(f"{path} is outside the workspace.")
+
+
+def test_a_long_message_of_a_vendor_costs_little() -> None:
+    told = json.dumps({"error": {f"key{n}": f"some words: of a vendor; {n}." for n in range(45)}})
+    message = f"X rejected the request (HTTP 400): {told}."[:1900]
+    ja("warm")
+    began = time.process_time()
+    ja(message)
+    assert time.process_time() - began < 0.1

@@ -159,6 +159,7 @@ test("plan, approve, work, review and undo with the mouse", { timeout: 300_000 }
     await workbench.shot("review-mouse-7-decided");
 
     await panel.frame.getByRole("button", { name: "Undo all" }).last().click();
+    await page.locator(".monaco-dialog-box").getByRole("button", { name: "Undo" }).click();
     await until("the files as they were", () => !existsSync(file("shop/tax.py")) && read("shop/price.py") === PRICE);
     await panel.frame.locator(".card.restored", { hasText: "python3 check.py" }).waitFor();
     await workbench.shot("review-mouse-8-undone");

@@ -127,6 +127,89 @@ def test_an_error_in_a_body_has_the_status_that_its_name_means(
     assert (type(error), error.status) == (expected, status)
 
 
+GEMINI_PER_MINUTE: JsonValue = {
+    "error": {
+        "code": 429,
+        "message": "You exceeded your current quota, please check your plan and billing details.",
+        "status": "RESOURCE_EXHAUSTED",
+        "details": [
+            {
+                "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                "violations": [{"quotaId": "GenerateContentInputTokensPerModelPerMinute-PaidTier"}],
+            },
+            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "48s"},
+        ],
+    }
+}
+RATES: list[tuple[JsonValue, float | None]] = [
+    (GEMINI_PER_MINUTE, 48.0),
+    (
+        {
+            "error": {
+                "message": "Rate limit reached for model `x` on tokens per minute (TPM): Limit 6000, Used 5000, Requested "
+                "1900. Please try again in 9.1s. Need more tokens? Upgrade to Dev Tier today at https://x.test/billing",
+                "type": "tokens",
+                "code": "rate_limit_exceeded",
+            }
+        },
+        9.1,
+    ),
+    (
+        {"error": {"message": "Limit 40000 / min. Add a payment method to your billing page to raise it.", "code": "rate_limit_exceeded"}},
+        None,
+    ),
+    ({"error": {"message": "Requests per day limit reached; see billing."}}, None),
+]  # fmt: skip
+SPENT: list[tuple[int, JsonValue]] = [
+    (429, {"error": {"message": "You exceeded your current quota, please check your plan and billing details.", "code": "insufficient_quota"}}),
+    (429, {"error": {"message": "Quota used up, see billing; try again in 3s", "type": "insufficient_quota"}}),
+    (402, {"error": {"message": "Insufficient credits"}}),
+    (400, {"error": {"message": "Your credit balance is too low"}}),
+    (429, {"error": {"message": "Your account is not active, please check your billing details"}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "wait"), RATES)
+def test_a_limit_per_time_is_waited_out_whatever_other_words_stand_in_it(
+    document: JsonValue, wait: float | None
+) -> None:
+    error = from_status(SERVICE, 429, document)
+    assert (type(error), error.retry_after, error.failure.retryable) == (LLMRateLimitError, wait, True)
+
+
+@pytest.mark.parametrize(("status", "document"), SPENT)
+def test_an_account_without_credit_is_not_asked_again(status: int, document: JsonValue) -> None:
+    error = from_status(SERVICE, status, document)
+    assert isinstance(error, LLMAuthError)
+    assert "no credit left" in error.failure.message
+
+
+def test_a_header_that_says_when_to_come_again_makes_it_a_rate() -> None:
+    said: JsonValue = {"error": {"message": "See your billing page."}}
+    assert isinstance(from_status(SERVICE, 429, said, {"retry-after": "7"}), LLMRateLimitError)
+    assert isinstance(from_status(SERVICE, 429, said), LLMAuthError)
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Incorrect API key provided: xa***. See the console.", "Invalid API key", "API key not valid."],
+)
+def test_a_wrong_key_is_one_also_where_the_service_calls_it_a_bad_request(message: str) -> None:
+    error = from_status(SERVICE, 400, {"code": "invalid-argument", "error": message})
+    assert isinstance(error, LLMAuthError)
+    assert "X_API_KEY" in error.failure.hint
+
+
+def test_a_gateway_shows_what_the_service_behind_it_said() -> None:
+    for raw in ("slow down please", '{"error": {"message": "slow down please"}}'):
+        body: JsonValue = {
+            "error": {"message": "Provider returned error", "code": 429, "metadata": {"raw": raw}}
+        }
+        error = from_status(SERVICE, 429, body)
+        assert "slow down please" in error.failure.message
+        assert "Provider returned error" not in error.failure.message
+
+
 def test_google_says_how_long_to_wait_within_the_error() -> None:
     details: list[JsonValue] = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}]
     error = from_body(SERVICE, {"error": {"code": 429, "message": "Quota", "details": details}})
@@ -191,6 +274,10 @@ LIBRARY = "Cannot connect to host h:1 ssl:default [Connect call failed ('127.0.0
         (_because(ssl.SSLError(LIBRARY), httpx2.ConnectError(LIBRARY)), "TLS"),
         (_because(OSError(errno.ENETUNREACH, LIBRARY), httpx2.ConnectError(LIBRARY)), "no network"),
         (_because(None, httpx2.ConnectTimeout(LIBRARY)), "no answer"),
+        (
+            _because(ConnectionRefusedError(111, LIBRARY), httpx2.ConnectTimeout(LIBRARY)),
+            "nothing answers there",
+        ),
         (_because(None, httpx2.ConnectError(LIBRARY)), "no connection"),
         (httpx2.RemoteProtocolError(LIBRARY), "was lost."),
         (httpx2.ReadError(LIBRARY), "was lost."),

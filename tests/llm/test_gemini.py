@@ -99,6 +99,16 @@ async def test_text_thinking_and_parallel_calls_arrive_as_they_come(
     assert (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens) == (107, 60, 25)
 
 
+async def test_the_last_count_of_a_stream_is_the_whole_one(
+    model_server: ModelServer, gemini: GeminiProvider
+) -> None:
+    first = chunk({"text": "o"}, promptTokenCount=70, candidatesTokenCount=21, totalTokenCount=91)
+    last = chunk({"text": "k"}, finish="STOP", promptTokenCount=70, thoughtsTokenCount=8, totalTokenCount=78)
+    model_server.answer(PATH, events(first, last))
+    usage = closing(await hear(gemini, model=MODEL)).usage
+    assert (usage.prompt_tokens, usage.completion_tokens) == (70, 8)
+
+
 async def test_signatures_go_back_on_the_parts_that_they_came_with(
     model_server: ModelServer, gemini: GeminiProvider
 ) -> None:

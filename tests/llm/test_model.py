@@ -22,10 +22,17 @@ from daiku.domain.errors import (
     LLMTimeoutError,
     UsageError,
 )
-from daiku.domain.messages import ModelEvent, Reply, Restarted, TextDelta
+from daiku.domain.messages import ModelEvent, Reply, Restarted, TextDelta, Usage
 from daiku.llm.adapter import Clock, LLMAdapter
 from daiku.llm.choice import ORDER, ModelChoice, Surroundings, resolve_model
-from daiku.llm.facades import ClaudeClient, GeminiClient, LMStudioClient, OllamaClient, OpenAIClient
+from daiku.llm.facades import (
+    ClaudeClient,
+    GeminiClient,
+    LLMClient,
+    LMStudioClient,
+    OllamaClient,
+    OpenAIClient,
+)
 from daiku.llm.model import TABLE, Models
 from tests.llm.server import HANG, Answer, ModelServer, document, events
 from tests.llm.talk import KEY, READ, call, closing, request, result, said, text_of, user
@@ -497,7 +504,7 @@ async def test_inference_is_a_prompt_in_and_a_text_out(model_server: ModelServer
 
 async def test_three_methods_keep_a_conversation(model_server: ModelServer) -> None:
     models = Models(Config(llm=LLMSettings(lmstudio=settings(base_url=model_server.url + "/v1"))))
-    client = LMStudioClient(models, "local")
+    client = LMStudioClient("local", models)
     model_server.answer(CHAT, saying("first"), saying("second"))
     client.send_system_prompt("You are brief.")
     client.send_user_message("a")
@@ -512,8 +519,39 @@ async def test_three_methods_keep_a_conversation(model_server: ModelServer) -> N
 
 def test_the_seeds_clients_have_their_models_and_traits() -> None:
     models = Models(Config(llm=LLMSettings(anthropic=keyed(), openai=keyed(), gemini=keyed())))
-    assert ClaudeClient(models).adapter.name == "anthropic/claude-3-opus-20240229"
-    assert OpenAIClient(models).adapter.name == "openai/gpt-4"
-    assert GeminiClient(models).adapter.name == "gemini/gemini-pro"
-    assert OllamaClient(models, "qwen3").adapter.name == "ollama/qwen3"
+    assert ClaudeClient(models=models).adapter.name == "anthropic/claude-3-opus-20240229"
+    assert OpenAIClient(models=models).adapter.name == "openai/gpt-4"
+    assert GeminiClient(models=models).adapter.name == "gemini/gemini-pro"
+    assert OllamaClient("qwen3", models).adapter.name == "ollama/qwen3"
     assert "long context" in ClaudeClient.trait
+
+
+@pytest.mark.parametrize("client", [ClaudeClient, OpenAIClient, GeminiClient, LMStudioClient, OllamaClient])
+def test_a_seeds_client_takes_its_model_alone(
+    client: type[LLMClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+    for made in (client("some-model"), client(model="some-model")):
+        assert made.adapter.name == f"{client.provider}/some-model"
+
+
+async def test_what_inferences_use_is_summed_by_project(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LMSTUDIO_BASE_URL", model_server.url)
+    client, other = LMStudioClient("local"), LMStudioClient("local")
+    assert client.used_by("shop") == Usage()
+    model_server.answer(CHAT, saying("one"), saying("two"), saying("three"))
+    for project in ("shop", "shop", "till"):
+        await client.inference("hi", project)
+    models = client.models
+    assert models is not None
+    shop, till = client.used_by("shop"), models.used_by("till")
+    assert till.prompt_tokens > 0
+    assert (shop.prompt_tokens, shop.completion_tokens) == (
+        2 * till.prompt_tokens,
+        2 * till.completion_tokens,
+    )
+    assert other.used_by("shop") == Usage(), "without models of the same each counts for itself"
+    await models.aclose()

@@ -68,6 +68,11 @@ def test_a_bare_json_error_between_events_is_an_event() -> None:
     assert SseCutter().feed(b'data: {}\n\n{"error": "x"}\n\n')[1].data == b'{"error": "x"}'
 
 
+def test_an_error_in_a_field_of_its_own_is_an_error_event() -> None:
+    (event,) = SseCutter().feed(b'error: {"code": 400, "message": "the context is full"}\n\n')
+    assert parse_json(event.data) == {"error": {"code": 400, "message": "the context is full"}}
+
+
 @given(st.lists(st.dictionaries(texts, texts), max_size=8), st.sampled_from(["\n", "\r\n", "\n\n"]), cuts)
 def test_lines_are_the_same_in_every_framing(
     values: list[dict[str, str]], end: str, sizes: list[int]

@@ -211,7 +211,10 @@ async def test_configured_mcp_servers_are_listed_with_how_they_stand_and_not_sta
         assert found[0]["hint"] == "Allow it: daiku mcp allow files"
         assert found[1]["why"]
         told = (await server.client.request("workspace/executeCommand", {"command": "daiku.doctor"}))["text"]
-        assert "MCP files: it is not used before you allow it" in told.splitlines()
+        wanted = (
+            "MCP server files: unasked: it is not used before you allow it Allow it: daiku mcp allow files"
+        )
+        assert f"· {wanted}" in told.splitlines()
     assert not started.exists()
 
 

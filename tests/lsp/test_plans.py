@@ -81,9 +81,8 @@ async def test_a_checklist_becomes_a_plan_that_is_worked_and_written_out(
 
 
 async def test_a_claim_with_an_invented_reference_is_not_shown_as_proven(
-    workspace: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, script: Script
 ) -> None:
-    monkeypatch.setattr("daiku.agents.role.WAIT", 0.0)
     invented = {"text": "It runs on the moon.", "proofs": ["call_invented"]}
     model = script(*WORK, *(reporting(invented) for _ in range(9)))
     async with connected(workspace, settings=SETTINGS) as server:

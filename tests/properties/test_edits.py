@@ -81,10 +81,11 @@ def test_an_edit_replaces_one_place_or_is_refused_and_never_empties(
     if isinstance(result, Refusal):
         assert result.text
         return
-    assert result != text
+    assert result != text or search == replace or text.replace(search, replace) == text
     assert result.strip() or not text.strip()
     if search and text.count(search) == 1 and "\r" not in text + search + replace:
-        assert result == text.replace(search, replace)
+        above = text[: text.index(search)].rpartition("\n")[2]
+        assert result == text.replace(search, replace) or (above and above.isspace() and "\n" in replace)
 
 
 @settings(max_examples=300, deadline=None)

@@ -180,8 +180,9 @@ class Agent:
     async def _count(self, tool: str, **args: Any) -> None:
         before = self.desk.applied
         result = await self.call(tool, **args)
-        assert self.desk.applied - before == int(result.ok), result.text
-        self.done += result.ok
+        changed = bool(result.ok and result.data and result.data["files"])
+        assert self.desk.applied - before == int(changed), result.text
+        self.done += changed
 
 
 class Place:
@@ -310,3 +311,11 @@ def test_a_whole_file_that_was_read_before_the_person_typed_is_refused(place: Pl
     desk = place.play([Keys("before", 500, 0, 0)], [Work("whole", 1)])
     assert desk.applied == 0
     assert "\ue000" in desk.text
+
+
+def test_a_line_that_the_person_typed_into_meanwhile_is_not_the_line_that_was_searched(place: Place) -> None:
+    """The search is the whole line up to its end; what was typed at its end makes it another."""
+    keys = [Keys("before", 0, 20, 0), Keys("before", 342, 20, 0), Keys("apply", 910, 0, 0)]
+    desk = place.play(keys, [Work("line", 0), Work("two", 1)])
+    assert (desk.refused, desk.applied) == (1, 0)
+    assert desk.text.endswith("lot5:\ue002\r\n")

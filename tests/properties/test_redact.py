@@ -175,3 +175,60 @@ def test_time_grows_with_the_text_and_no_faster(unit: str) -> None:
     started = time.process_time()
     redact(text)
     assert time.process_time() - started < 1.5
+
+
+WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def of(alphabet: str, least: int, most: int) -> st.SearchStrategy[str]:
+    return st.text(st.sampled_from(alphabet), min_size=least, max_size=most)
+
+
+JWT = st.tuples(of(WORDS + "_-", 10, 60), of(WORDS + "_-", 10, 400), of(WORDS + "_-", 20, 400)).map(
+    lambda p: f"eyJ{p[0]}.eyJ{p[1]}.{p[2]}"
+)
+TOKENS = st.one_of(
+    st.tuples(st.sampled_from("oprsu"), of(WORDS, 36, 80)).map(lambda p: f"gh{p[0]}_{p[1]}"),
+    st.tuples(st.sampled_from("oprsu"), of("0123456789", 4, 9), JWT).map(lambda p: f"gh{p[0]}_{p[1]}_{p[2]}"),
+    JWT,
+    of(WORDS, 36, 60).map("github_pat_".__add__),
+)
+PLACES = [
+    "token {}", "{}", "x={}", "https://x-access-token:{}@github.com/o/r.git", "https://{}@github.com/o/r", '{{"token": "{}"}}', "a_{}_b",
+    "export T='{}'", "({})", "git clone https://x:{}@h/", "log: {}\nnext", "`{}`", "Authorization: token {}", "_{}",
+]  # fmt: skip
+
+
+def _windows(secret: str, size: int = 12) -> set[str]:
+    return {secret[at : at + size] for at in range(len(secret) - size + 1)}
+
+
+@given(token=TOKENS, place=st.sampled_from(PLACES))
+@settings(max_examples=400, deadline=None)
+def test_no_piece_of_a_token_of_a_forge_is_left_wherever_it_stands(token: str, place: str) -> None:
+    cleaned = redactor([])(place.format(token))
+    assert not _windows(token.split("_", 1)[1] if token.startswith("gh") else token) & _windows(cleaned)
+    assert redactor([])(cleaned) == cleaned
+
+
+@given(
+    user=of(WORDS + "-_.", 0, 120),
+    password=of(WORDS + "-_.~$!*+=%{}[]()", 3, 3000),
+    host=st.sampled_from(["h", "x.org:8080"]),
+)
+@settings(max_examples=200, deadline=None)
+def test_the_password_of_an_address_is_gone_however_long_it_is(user: str, password: str, host: str) -> None:
+    assume(password[0] not in "${" and MARK not in password)
+    cleaned = redactor([])(f"cloning https://{user}:{password}@{host}/a.git now")
+    assert f":{password}@" not in cleaned
+    assert f"{user}:{MARK}@{host}" in cleaned
+
+
+def test_a_password_that_a_template_fills_in_stays() -> None:
+    for text in (
+        "https://u:${TOKEN}@h/",
+        "https://u:$TOKEN@h/",
+        "https://u:{password}@h/",
+        "https://u:<password>@h/",
+    ):
+        assert redactor([])(text) == text

@@ -41,8 +41,15 @@ class Watch:
         return [c.type for c in self.chunks if c.type not in ("delta", "tool_output")]
 
 
-def make_app(folder: Path, *lines: dict[str, Any], command: str = "ask", locale: str = "en") -> App:
-    """An App over `folder`/project and `folder`/home whose model plays `lines`."""
+def make_app(
+    folder: Path,
+    *lines: dict[str, Any],
+    command: str = "ask",
+    locale: str = "en",
+    project: Path | None = None,
+    home: Path | None = None,
+) -> App:
+    """An App over `project` and `home` (else folders of these names) whose model plays `lines`."""
     script = folder / "script.jsonl"
     script.write_text("\n".join(json.dumps(line) for line in lines))
     config = Config(
@@ -50,7 +57,8 @@ def make_app(folder: Path, *lines: dict[str, Any], command: str = "ask", locale:
         approvals=ApprovalSettings.model_validate({"command": command}),
         sandbox=SandboxSettings(mode="off"),
     )
-    return build(config, workspace=DiskWorkspace((folder / "project",)), home=folder / "home", locale=locale)
+    workspace = DiskWorkspace((project or folder / "project",))
+    return build(config, workspace=workspace, home=home or folder / "home", locale=locale)
 
 
 def shell(command: str) -> dict[str, Any]:

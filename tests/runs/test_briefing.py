@@ -14,7 +14,8 @@ from daiku.domain.handovers import Brief, EditsMade
 from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan, Step
 from daiku.domain.tools import ToolCall
-from daiku.runs.briefing import FILE_LIMIT, brief_from, told
+from daiku.runs.briefing import brief_from, told
+from daiku.runs.projectfiles import FILE_LIMIT, MOST_NAMED
 from daiku.tools.disk import DiskWorkspace
 
 OLD = Plan(name="Old", goal="g", steps=(Step(name="a"),))
@@ -74,7 +75,11 @@ def test_what_is_not_there_is_told() -> None:
         assert word in wrong.value.failure.message
 
 
-async def test_the_runner_is_shown_the_code_as_it_is_and_the_coder_is_not(tmp_path: Path) -> None:
+def unseen(_real: Path, _text: str) -> None:
+    """Nobody keeps what was shown."""
+
+
+async def test_the_runner_is_shown_the_code_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
     (tmp_path / "big.py").write_text("#" * (FILE_LIMIT + 1))
     files = (
@@ -86,13 +91,71 @@ async def test_the_runner_is_shown_the_code_as_it_is_and_the_coder_is_not(tmp_pa
     )
     brief = Brief(request="Run.", edits=EditsMade(files=files))
     workspace = DiskWorkspace((tmp_path,))
-    text, full = await told(find_agent("runner"), brief, workspace)
+    text, full = await told(find_agent("runner"), brief, workspace, unseen)
     assert full.code.startswith("File: `a.py`:\n```py\nx = 1\n```\n\n")
     assert f"`big.py` has {FILE_LIMIT + 1} characters: files/read shows it." in full.code
     assert "`gone.py` was deleted." in full.code
     assert "`lost.py`: " in full.code
     assert "`../outside.py`: " in full.code
     assert full.code in text
-    _, unchanged = await told(find_agent("coder"), brief, workspace)
-    assert unchanged == brief
-    assert await told(find_agent("coordinator"), brief, workspace) == ("Run.", brief)
+    assert await told(find_agent("coordinator"), brief, workspace, unseen) == ("Run.", brief)
+
+
+async def test_the_coder_is_shown_the_projects_files_and_those_that_its_work_names(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "price.py").write_text("def price():\n    return 1\n")
+    (tmp_path / "tax.py").write_text("RATE = 2\n")
+    (tmp_path / "other.py").write_text("def other():\n    return price()\n")
+    (tmp_path / "done.py").write_text("DONE = 1\n")
+    (tmp_path / ".env").write_text("KEY=secret\n")
+    plan = Plan(
+        name="p",
+        goal="g",
+        steps=(
+            Step(
+                name="Mend `src/price.py`", description="See tax.py and .env.", acceptance=("cat missing.py",)
+            ),
+            Step(name="Then other.py"),
+        ),
+    )
+    brief = Brief(
+        request="Do the first step.",
+        plan=plan,
+        step_id=plan.steps[0].step_id,
+        edits=EditsMade(files=(FileStat(path="done.py", kind="create", added=1),)),
+    )
+    seen: dict[str, str] = {}
+    workspace = DiskWorkspace((tmp_path,))
+    text, full = await told(
+        find_agent("coder"), brief, workspace, lambda real, shown: seen.update({real.name: shown})
+    )
+    assert full == brief, "what can be read anew is not kept"
+    listed, _, code = text.partition("The files that this is about, as they are now:")
+    assert "The project's files:" in listed
+    assert "other.py" in listed
+    assert "def other" in listed, "what it defines is in the map"
+    for part in ("File: `done.py`", "File: `src/price.py`", "File: `tax.py`"):
+        assert part in code
+    assert "other.py" not in code, "another step's file is not shown"
+    assert "secret" not in text
+    assert seen == {
+        "done.py": "DONE = 1\n",
+        "price.py": "def price():\n    return 1\n",
+        "tax.py": "RATE = 2\n",
+    }
+
+
+async def test_what_the_coder_is_shown_is_bounded(tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"file{number}.py").write_text(f"def name{number}():\n    return {number}\n" * 20)
+    (tmp_path / "big.py").write_text("#" * (FILE_LIMIT + 1))
+    request = "Change big.py, " + ", ".join(f"file{number}.py" for number in range(300))
+    text, _ = await told(find_agent("coder"), Brief(request=request), DiskWorkspace((tmp_path,)), unseen)
+    assert "`big.py` has" in text
+    assert text.count("File: `") == MOST_NAMED - 1
+    assert len(text) < 30_000
+
+
+async def test_in_an_empty_project_the_coder_is_shown_nothing(tmp_path: Path) -> None:
+    text, _ = await told(find_agent("coder"), Brief(request="x"), DiskWorkspace((tmp_path,)), unseen)
+    assert text.endswith("No context found.")

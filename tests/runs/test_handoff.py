@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daiku.domain.events import ApprovalAsked, HandoffEnd, ToolResponded
+from daiku.domain.events import ApprovalAsked, HandoffEnd, ToolCalled, ToolResponded
 from daiku.runs import RunRequest
 from daiku.runs.replay import replay
 from tests.runs.playing import Watch, make_app, shell
@@ -70,17 +70,39 @@ async def test_a_nested_run_asks_the_same_person(folder: Path) -> None:
     await app.aclose()
 
 
-async def test_the_fourth_nested_handoff_is_refused(folder: Path) -> None:
-    lines: list[dict[str, Any]] = [{"calls": [hand("coordinator", f"level {i}")]} for i in range(4)]
-    app = make_app(folder, *({**line, "when": "go" if i == 0 else f"level {i - 1}"} for i, line in enumerate(lines)),
-                   {"text": "Too deep.", "when": "nested"}, *({"text": f"up {i}"} for i in range(3)))  # fmt: skip
+async def test_the_fourth_nested_handoff_ends_the_top_run(folder: Path) -> None:
+    again = ({"calls": [hand("coordinator", f"level {i}")]} for i in range(60))
+    app = make_app(folder, *again)
     watch = Watch()
     result = await app.runs.run(RunRequest("go", approvals="all"), watch)
-    assert result.status == "completed"
-    refused = [c.event for c in watch.chunks if isinstance(c.event, ToolResponded) and not c.event.ok]
-    assert len(refused) == 1
-    assert "At most 3" in refused[0].result
-    assert len({c.run for c in watch.chunks}) == 4
+    assert result.status == "failed"
+    assert result.error is not None
+    assert (result.error.kind, result.error.message) == (
+        "handoff_depth",
+        "At most 3 nested handoffs are allowed.",
+    )
+    runs = {c.run for c in watch.chunks}
+    assert len(runs) == 4
+    assert watch.types().count("usage") == 4, "no level asks its model once more"
+    for run in runs:
+        assert [c.type for c in watch.chunks if c.run == run].count("run_finished") == 1
+    answered = {c.event.id for c in watch.chunks if isinstance(c.event, ToolResponded)}
+    begun = {c.event.id for c in watch.chunks if isinstance(c.event, ToolCalled)}
+    assert begun == answered, "no call is left without its answer"
+    assert (await replay(app.journal.chunks(result.session_id))).difference is None
+    assert await app.runs.resume(result.run_id, watch) == result, "a finished run repeats its result"
+    await app.aclose()
+
+
+async def test_three_nested_handoffs_end_well(folder: Path) -> None:
+    down = (
+        {"calls": [hand("coordinator", f"level {i}")], "when": "go" if i == 0 else f"level {i - 1}"}
+        for i in range(3)
+    )
+    up = ({"text": f"up {i}", "when": "level 2" if i == 0 else f"up {i - 1}"} for i in range(4))
+    app = make_app(folder, *down, *up)
+    result = await app.runs.run(RunRequest("go", approvals="all"), Watch())
+    assert (result.status, result.text) == ("completed", "up 3")
     await app.aclose()
 
 

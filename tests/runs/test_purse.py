@@ -143,7 +143,6 @@ def test_rounds_are_those_of_the_whole_tree() -> None:
     bound = purse(max_rounds=2)
     for _ in range(2):
         bound.turn()
-        bound.turned()
     with pytest.raises(DaikuError, match="rounds"):
         bound.turn()
 

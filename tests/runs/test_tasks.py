@@ -176,10 +176,7 @@ async def test_the_first_failure_stops_and_a_second_run_goes_on_where_it_was(fol
     assert (statuses(plan.steps[0]), plan.steps[0].status) == (["completed"] * 3, "completed")
 
 
-async def test_a_report_that_contradicts_the_log_is_asked_for_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("daiku.agents.role.WAIT", 0.0)
+async def test_a_report_that_contradicts_the_log_is_asked_for_again(folder: Path) -> None:
     lie = report(succeeded=2)
     right = report(status="failed", succeeded=0, failed=1, cause="exit code 3", next_action="Look.")
     chunks, _ = await run(
@@ -190,10 +187,7 @@ async def test_a_report_that_contradicts_the_log_is_asked_for_again(
     assert any('"status" must be "failed"' in c.data.replace("\\", "") for c in chunks if c.type == "notice")
 
 
-async def test_where_no_model_makes_a_report_there_is_a_plain_one(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("daiku.agents.role.WAIT", 0.0)
+async def test_where_no_model_makes_a_report_there_is_a_plain_one(folder: Path) -> None:
     prose = {"text": "All went well, I think.", "agent": "report on tasks"}
     chunks, _ = await run(
         folder, PLAN, APPROVE, MAKE, tasks(shell("true"), shell("echo bad; exit 4")), WORK, *[prose] * 5, END
@@ -204,10 +198,7 @@ async def test_where_no_model_makes_a_report_there_is_a_plain_one(
     assert told["next_action"]
 
 
-async def test_a_list_with_an_unknown_operation_is_asked_for_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("daiku.agents.role.WAIT", 0.0)
+async def test_a_list_with_an_unknown_operation_is_asked_for_again(folder: Path) -> None:
     chunks, _ = await run(
         folder,
         PLAN,
@@ -417,7 +408,6 @@ TASKS_END = "All four are done."
 def test_killed_anywhere_no_task_runs_twice_and_the_plan_knows_what_ran(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daiku.agents.role.WAIT", 0.0)
     whole = TaskWorld(tmp_path / "whole")
     assert asyncio.run(whole.run()).status == "completed"
     total = len(whole.chunks())

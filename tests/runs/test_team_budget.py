@@ -7,7 +7,7 @@ from pathlib import Path
 
 from daiku.app import App, build
 from daiku.domain.config import Config, LLMSettings, SandboxSettings
-from daiku.domain.events import Used
+from daiku.domain.events import MessageSaid, Used
 from daiku.domain.runs import RunLimits
 from daiku.runs import RunRequest
 from daiku.tools.disk import DiskWorkspace
@@ -57,10 +57,22 @@ async def test_no_call_of_a_stage_goes_over_what_is_left_of_the_whole(tmp_path: 
         await app.aclose()
 
 
-async def test_a_model_turn_limit_holds_for_each_stage_not_for_the_teams_own_moves(tmp_path: Path) -> None:
-    app, watch = app_of(tmp_path), Watch()
-    limits = RunLimits(max_rounds=3)
-    result = await app.runs.run(RunRequest("greet me", agent="team", approvals="all", limits=limits), watch)
-    assert result.status == "completed"
-    assert len([c for c in watch.chunks if c.parent is None and c.type == "message"]) > 3
-    await app.aclose()
+async def test_rounds_are_calls_of_a_model_in_all_stages_together_and_no_moves_of_the_team(
+    tmp_path: Path,
+) -> None:
+    whole, free = app_of(tmp_path / "whole"), Watch()
+    await whole.runs.run(RunRequest("greet me", agent="team", approvals="all"), free)
+    await whole.aclose()
+    calls = len(spent(free))
+    assert len([c for c in free.chunks if isinstance(c.event, MessageSaid)]) > calls
+    for most in range(1, calls + 1):
+        (tmp_path / str(most)).mkdir()
+        app, watch = app_of(tmp_path / str(most)), Watch()
+        limits = RunLimits(max_rounds=most)
+        result = await app.runs.run(
+            RunRequest("greet me", agent="team", approvals="all", limits=limits), watch
+        )
+        assert len(spent(watch)) <= most
+        assert result.status == ("completed" if most == calls else "limit"), most
+        assert "works on" not in result.text
+        await app.aclose()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -143,16 +144,119 @@ async def test_a_patch_that_leads_out_or_names_a_file_twice_is_refused_whole(
     assert bench.beside() == ["workspace"]
 
 
+@pytest.mark.parametrize(
+    ("lines", "plain"),
+    [
+        ({}, "one\ntwo\n  three\n"),
+        ({"start_line": 2, "end_line": 2}, "two\n"),
+        ({"start_line": 2}, "two\n  three\n"),
+    ],
+)
+async def test_a_file_that_was_read_is_there_without_its_line_numbers_too(
+    bench: Bench, lines: dict[str, JsonValue], plain: str
+) -> None:
+    bench.write("p.txt", b"one\ntwo\n  three\n")
+    result = await bench.call("files/read", path="p.txt", **lines)
+    assert "2 | two" in result.text
+    assert result.plain == plain
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("iso2022_jp", "# 日本語の文書\nabc\n"),
+        ("latin-1", "caf\u00e9 cr\u00e8me\nna\u00efve d\u00e9j\u00e0\n"),
+    ],
+)
+async def test_a_file_is_written_in_the_encoding_that_it_has(bench: Bench, encoding: str, text: str) -> None:
+    bench.write("t.txt", text.encode(encoding))
+    word = text.rsplit(maxsplit=1)[-1]
+    new = "漢字" if encoding == "iso2022_jp" else "\u00e9t\u00e9"
+    result = await bench.call("files/edit", path="t.txt", edits=[{"search": word, "replace": new}])
+    assert result.ok, result.text
+    assert bench.contents()["t.txt"] == text.replace(word, new).encode(encoding)
+
+
 async def test_writing_makes_folders_and_keeps_crlf_and_bom(bench: Bench) -> None:
     assert (await bench.call("files/write", path="new/deep/a.txt", content="hi\n")).text == (
         "Made new/deep/a.txt (+1 -0)"
     )
     bench.write("w.txt", b"\xef\xbb\xbfone\r\ntwo\r\n")
+    assert (await bench.call("files/read", path="w.txt")).ok
     assert (await bench.call("files/write", path="w.txt", content="one\n2\n")).ok
     assert bench.contents()["w.txt"] == b"\xef\xbb\xbfone\r\n2\r\n"
     again = await bench.call("files/write", path="w.txt", content="one\n2\n")
-    assert not again.ok
-    assert "nothing was written" in again.text
+    assert again.ok
+    assert "already as wanted" in again.text
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("files/write", {"path": "a.txt", "content": "one\ntwo\n"}),
+        ("files/edit", {"path": "a.txt", "edits": [{"search": "one", "replace": "one"}]}),
+        ("files/patch", {"patch": "a.txt\n<<<<<<< SEARCH\none\n=======\none\n>>>>>>> REPLACE\n"}),
+        ("files/patch", {"patch": "File: `a.txt`:\n```\none\ntwo\n```\n"}),
+    ],
+)
+async def test_what_is_already_as_wanted_is_a_success_that_changes_nothing(
+    bench: Bench, tool: str, args: dict[str, JsonValue]
+) -> None:
+    bench.write("a.txt", "one\ntwo\n")
+    result = await bench.call(tool, **args)
+    assert result.ok, result.text
+    assert "already as wanted" in result.text
+    assert not bench.events
+    assert isinstance(await bench.preview(tool, **args), ToolResult), "nobody is asked about it"
+    absent = await bench.call("files/edit", path="a.txt", edits=[{"search": "x", "replace": "x"}])
+    assert not absent.ok
+
+
+async def test_whole_files_of_a_reply_and_a_patch_behind_them_are_all_or_nothing(bench: Bench) -> None:
+    bench.write("a.txt", "one\n")
+    whole = "File: `n.txt`:\n```\nnew\n```\n\nFile: `../evil.txt`:\n```\nx\n```\n"
+    assert not (await bench.call("files/patch", patch=whole)).ok
+    behind = "File: `n.txt`:\n```\nnew\n```\n\na.txt\n<<<<<<< SEARCH\n{}\n=======\ntwo\n>>>>>>> REPLACE\n"
+    assert not (await bench.call("files/patch", patch=behind.format("zero"))).ok
+    assert bench.contents() == {"a.txt": b"one\n"}
+    assert (await bench.call("files/patch", patch=behind.format("one"))).ok
+    assert bench.contents() == {"a.txt": b"two\n", "n.txt": b"new\n"}
+
+
+LEFT_OUT = "".join(f"line {n}\n" for n in range(30))
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("files/write", {"path": "a.txt", "content": "new\n{}\nline 29\n"}),
+        ("files/edit", {"path": "a.txt", "edits": [{"search": "line 4\nline 5\n", "replace": "new\n{}\n"}]}),
+        ("files/patch", {"patch": "a.txt\n<<<<<<< SEARCH\nline 4\nline 5\n=======\nnew\n{}\n>>>>>>> REPLACE\n"}),
+        ("files/patch", {"patch": "File: `a.txt`:\n```\nnew\n{}\nline 29\n```\n"}),
+        ("files/patch", {"patch": "*** Begin Patch\n*** Update File: a.txt\n@@\n-line 4\n+new\n+{}\n line 5\n*** End Patch"}),
+        ("files/patch", {"patch": "--- a/a.txt\n+++ b/a.txt\n@@ -5,2 +5,3 @@\n-line 4\n+new\n+{}\n line 5\n"}),
+    ],
+)  # fmt: skip
+async def test_lines_that_stand_for_others_are_never_written_and_dots_alone_when_they_come_again(
+    bench: Bench, tool: str, args: dict[str, JsonValue]
+) -> None:
+    bench.write("a.txt", LEFT_OUT)
+    for mark, again in (("// ... existing code ...", False), ("...", True)):
+        given = json.loads(json.dumps(args).replace("{}", mark))
+        first = await bench.call(tool, **given)
+        assert not first.ok
+        assert "left out" in first.text
+        assert bench.contents() == {"a.txt": LEFT_OUT.encode()}
+        assert not isinstance(await bench.preview(tool, **given), Preview) or again
+        assert (await bench.call(tool, **given)).ok == again
+    assert b"\n...\n" in bench.contents()["a.txt"]
+
+
+async def test_what_is_left_out_of_a_whole_file_is_filled_in(bench: Bench) -> None:
+    bench.write("a.txt", LEFT_OUT.replace("\n", "\r\n"))
+    new = "line 0\nnew\nline 2\n# ... rest unchanged ...\n"
+    assert (await bench.call("files/write", path="a.txt", content=new)).ok
+    assert bench.contents()["a.txt"] == LEFT_OUT.replace("line 1\n", "new\n").replace("\n", "\r\n").encode()
 
 
 async def test_moving_and_deleting_also_work_on_binary_files(bench: Bench) -> None:
@@ -355,6 +459,10 @@ async def test_a_whole_file_is_not_written_over_what_somebody_else_changed_since
     assert (await bench.call("files/write", path="a.txt", content="1\ntyped\n2\n")).ok
     assert (await bench.call("files/write", path="a.txt", content="own text may be replaced\n")).ok
     bench.write("b.txt", "never seen\n")
+    unread = await bench.call("files/write", path="b.txt", content="new\n")
+    assert not unread.ok
+    assert "never seen" in unread.text
+    assert (bench.root / "b.txt").read_text() == "never seen\n"
     assert (await bench.call("files/write", path="b.txt", content="new\n")).ok
     bench.write("b.txt", "other\n")
     assert not (await bench.call("files/patch", patch="File: b.txt\n```\nwhole\n```\n")).ok
@@ -374,7 +482,7 @@ async def test_a_notebook_is_read_and_edited_by_its_cells(bench: Bench) -> None:
     made = await bench.call("files/write", path="new.ipynb", content="# %% cell new [code]\n1 + 1\n")
     assert made.ok
     assert '"nbformat": 4' in (bench.root / "new.ipynb").read_text()
-    patch = "--- a/n.ipynb\n+++ b/n.ipynb\n@@ -5,2 +5,2 @@\n-x = 7\n+x = 8\n print(x)\n"
+    patch = "--- a/n.ipynb\n+++ b/n.ipynb\n@@ -5,2 +5,3 @@\n-x = 7\n+x = 8\n print(x)\n"
     assert (await bench.call("files/patch", patch=patch)).ok
     assert (bench.root / "n.ipynb").read_text() == SAMPLE.replace("x = 1", "x = 8")
     assert (await bench.call("files/move", path="n.ipynb", to="m.ipynb")).ok

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from daiku.domain.errors import DaikuError, UsageError
-from daiku.domain.events import Delta, MessageSaid, Notice, RunFinished, RunStarted, ToolResponded
-from daiku.trace.journal import BLOCK, Journal
+from daiku.domain.events import (
+    ApprovalGiven,
+    Delta,
+    MessageSaid,
+    Notice,
+    RunFinished,
+    RunStarted,
+    ToolCalled,
+    ToolResponded,
+    Used,
+)
+from daiku.domain.runs import TerminalStatus
+from daiku.trace.journal import BLOCK, Journal, SessionWriter
 
 
 @pytest.fixture
@@ -172,6 +185,140 @@ def test_a_place_where_no_database_can_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be used"):
         Journal(tmp_path / "file" / "daiku.db")
+
+
+def filled(path: Path) -> str:
+    """A journal of some size at `path`; its session."""
+    journal = Journal(path)
+    session = journal.new_session("old").session_id
+    writer = journal.writer(session)
+    writer.write("run_1", None, "c", [RunStarted(prompt="x")])
+    for _ in range(60):
+        writer.write("run_1", None, "c", [Notice(level="info", text="y" * 3000)])
+    journal.lock(session).release()
+    journal.close()
+    return session
+
+
+def test_a_database_that_was_emptied_is_told_and_not_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "daiku.db"
+    path.touch()
+    Journal(path).close()  # nothing was ever kept here: a start that was cut short
+    path.unlink()
+    filled(path)
+    path.write_bytes(b"")
+    with pytest.raises(UsageError, match="is empty, although") as raised:
+        Journal(path)
+    assert "Bring back a copy" in raised.value.failure.hint
+    assert path.read_bytes() == b""
+    path.unlink()
+    assert Journal(path).list_sessions() == []
+
+
+PLAIN = (
+    "is damaged",
+    "it is damaged",
+    "cannot be read or written",
+    "cannot be used",
+    "is in use",
+    "the disk is full",
+)
+
+
+@pytest.mark.parametrize("page", range(0, 24, 1))
+@pytest.mark.parametrize("damage", ["zero", "noise", "cut"])
+def test_a_damaged_page_is_told_in_plain_words_wherever_it_is_met(
+    tmp_path: Path, page: int, damage: str
+) -> None:
+    path = tmp_path / "daiku.db"
+    session = filled(path)
+    data = bytearray(path.read_bytes())
+    at = page * 4096
+    if damage == "cut":
+        del data[at + 100 :]
+    else:
+        data[at : at + 4096] = bytes(4096) if damage == "zero" else bytes(range(256)) * 16
+    path.write_bytes(bytes(data))
+    failure = None
+    try:
+        used(path, session)
+    except DaikuError as wrong:  # many damages hit nothing that is asked for
+        failure = wrong.failure
+    if failure is not None and failure.kind != "not_found":  # the page held it, and SQLite does not miss it
+        assert any(words in failure.message for words in PLAIN)
+        assert failure.hint
+
+
+def used(path: Path, session: str) -> None:
+    """Everything that the journal is asked for. Raises DaikuError."""
+    journal = Journal(path)
+    journal.list_sessions("y")
+    journal.chunks(session)
+    journal.session_of_run("run_1")
+    journal.touch(session, "completed")
+    journal.writer(session).write("run_2", None, "c", [RunStarted(prompt="z")] * 40)
+    journal.fork_session(session, 40)
+    journal.delete_session(session)
+
+
+def test_a_file_that_another_program_holds_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "daiku.db"
+    session = filled(path)
+    journal = Journal(path)
+    journal._db.execute("PRAGMA busy_timeout = 1")
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(DaikuError, match="in use by another program"):
+        journal.touch(session, "running")
+    other.execute("ROLLBACK")
+    journal.touch(session, "running")
+
+
+def test_what_is_about_to_be_done_is_on_the_disk_before_it_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `synchronous` stood whenever a chunk was stored: 2 is FULL, which a power cut does not take back."""
+    journal = Journal(tmp_path / "daiku.db")
+    writer = journal.writer(journal.new_session().session_id)
+    stood: dict[str, int] = {}
+    store = SessionWriter._store
+
+    def watched(self: SessionWriter, rows: list[Any]) -> None:
+        stood[rows[0][6]] = journal._db.execute("PRAGMA synchronous").fetchone()[0]
+        store(self, rows)
+
+    monkeypatch.setattr(SessionWriter, "_store", watched)
+    for event in (
+        RunStarted(prompt="x"),
+        Notice(level="info", text="x"),
+        ToolCalled(id="c", tool="shell/run", args={}),
+        ApprovalGiven(approval_id="a", decision="allow_once"),
+        RunFinished(status="completed"),
+    ):
+        writer.write("run_1", None, "c", [event])
+    assert stood == {"run_started": 1, "notice": 1, "tool_call": 2, "approval_given": 2, "run_finished": 2}
+    assert journal._db.execute("PRAGMA synchronous").fetchone()[0] == 1
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "limit", "cancelled"])
+def test_a_fork_at_the_last_answer_has_ended_as_the_run_did(journal: Journal, status: TerminalStatus) -> None:
+    session = journal.new_session().session_id
+    writer = journal.writer(session)
+    writer.write("r", None, "c", [RunStarted(prompt="x"), MessageSaid(role="assistant", text="Half of it.")])
+    nested = [RunStarted(prompt="n"), RunFinished(status="completed")]
+    writer.write("n", "r", "c", nested)
+    middle = writer.last_seq
+    writer.write("r", None, "c", [MessageSaid(role="assistant", text="All of it.")])
+    answer = writer.last_seq
+    writer.write("r", None, "c", [Used(), Notice(level="info", text="By the way.")])
+    writer.write("r", None, "c", [RunFinished(status=status)])
+    writer.write("s", None, "c", [RunStarted(prompt="y")])
+    for place in range(answer, answer + 4):
+        fork = journal.fork_session(session, place)
+        assert fork.status == status
+        assert journal.chunks(fork.session_id)[-1].type == "run_finished"
+    assert journal.fork_session(session, middle).status == "interrupted"
+    assert journal.fork_session(session, answer + 4).status == "interrupted"
 
 
 def test_what_cannot_be_stored_is_told_and_leaves_nothing_half_done(journal: Journal) -> None:

@@ -45,6 +45,8 @@ export interface TextItem extends Common {
   ended?: string;
   /** The seq of the message that it is part of: a fork from here holds what came up to it. */
   said?: number;
+  /** The draft of a reply that was cut off: no answer. */
+  partial?: boolean;
   /** Says only which call comes next, where that call is shown: the team's own words. */
   quiet?: boolean;
   /** Says at length what a report above it says: shown when it is asked for. */
@@ -58,7 +60,8 @@ export interface ToolItem extends Common {
   args: JsonObject;
   /** What the tool has printed so far; its middle is cut where it is long. */
   output: string;
-  status: "running" | "ok" | "failed" | "interrupted";
+  /** `refused`: by Daiku's own rules; `unasked`: nobody was there; `skipped`: never begun. */
+  status: "running" | "ok" | "failed" | "rejected" | "refused" | "unasked" | "interrupted" | "cancelled" | "skipped";
   result: string;
   durationMs: number;
   untrusted: boolean;

@@ -1,6 +1,15 @@
 // What the extension and its panel say to one another.
 
-import type { ApprovalGiven, Chunk, ContextItem, ModelsResult, RunStarted, Session, StepInput } from "../contract.gen";
+import type {
+  ApprovalGiven,
+  Chunk,
+  ContextItem,
+  EarlierChunks,
+  ModelsResult,
+  RunStarted,
+  Session,
+  StepInput,
+} from "../contract.gen";
 
 export type Mode = RunStarted["mode"];
 
@@ -49,7 +58,10 @@ export type ToPanel =
       session: Session | undefined;
       chunks: readonly Chunk[];
       working: boolean;
+      earlier?: EarlierChunks;
     }
+  /** What lies before the first chunk that the panel has, and what is still left before that. */
+  | { type: "earlier"; session: string; chunks: readonly Chunk[]; earlier?: EarlierChunks }
   | { type: "chunks"; session: string; chunks: readonly Chunk[] }
   | { type: "working"; session: string; working: boolean }
   | { type: "sessions"; query: string; sessions: readonly Session[]; current: string | undefined }
@@ -64,6 +76,7 @@ export type FromPanel =
   | { type: "send"; text: string; context: readonly ContextItem[] }
   | { type: "steer"; text: string }
   | { type: "stop" }
+  | { type: "earlier" }
   | {
       type: "approve";
       run: string;

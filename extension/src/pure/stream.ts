@@ -8,6 +8,8 @@ export type Arrival = "new" | "known" | "gap";
 export class Stream {
   #chunks: Chunk[] = [];
   #last = 0;
+  /** Chunks that a later one makes needless; nothing has to be looked through while there are none. */
+  #passing = 0;
 
   get chunks(): readonly Chunk[] {
     return this.#chunks;
@@ -33,9 +35,18 @@ export class Stream {
     return fresh;
   }
 
+  /** Put older chunks before those that are here; the ones that are new. */
+  prepend(chunks: readonly Chunk[]): Chunk[] {
+    const had = new Set(this.#chunks.map(({ seq }) => seq));
+    const fresh = chunks.filter(({ seq }) => !had.has(seq));
+    this.#chunks = [...this.#chunks, ...fresh].sort((a, b) => a.seq - b.seq);
+    return fresh;
+  }
+
   #add(chunk: Chunk): void {
     this.#last = chunk.seq;
-    this.#forget(chunk);
+    if (this.#passing > 0) this.#forget(chunk);
+    if (chunk.type === "delta" || chunk.type === "thinking" || chunk.type === "tool_output") this.#passing++;
     this.#chunks.push(chunk);
   }
 
@@ -48,6 +59,9 @@ export class Stream {
         : closing.type === "tool_response"
           ? (c: Chunk) => c.type === "tool_output" && c.data.id === closing.data.id
           : undefined;
-    if (closes) this.#chunks = this.#chunks.filter((chunk) => !closes(chunk));
+    if (!closes) return;
+    const before = this.#chunks.length;
+    this.#chunks = this.#chunks.filter((chunk) => !closes(chunk));
+    this.#passing -= before - this.#chunks.length;
   }
 }

@@ -24,14 +24,26 @@ export interface Undone {
   readonly redo: string | undefined;
   readonly standing: Standing | undefined;
   readonly marks: Mark | undefined;
+  /** What it was folded from, so that older chunks can be put before it. */
+  readonly from: readonly Chunk[];
 }
 
 export const NOTHING_UNDONE: Undone = {
-  ...{ edits: [], gone: new Set(), redo: undefined, standing: undefined, marks: undefined },
+  ...{ edits: [], gone: new Set(), redo: undefined, standing: undefined, marks: undefined, from: [] },
 };
 
 /** Going back to a checkpoint makes the files what they were when it was taken, whatever came after it. */
 export function foldUndone(state: Undone, chunk: Chunk): Undone {
+  if (chunk.type !== "edit" && chunk.type !== "review" && chunk.type !== "restored") return state;
+  return { ...changed(state, chunk), from: [...state.from, chunk] };
+}
+
+/** As if the chunks of `older` had been folded before those of `newer`. */
+export function foldedBefore(older: Undone, newer: Undone): Undone {
+  return [...older.from, ...newer.from].reduce(foldUndone, NOTHING_UNDONE);
+}
+
+function changed(state: Undone, chunk: Chunk): Undone {
   const { standing } = state;
   if (chunk.type === "edit") {
     const { checkpointId: checkpoint } = chunk.data;

@@ -2,6 +2,7 @@
 
 import type {
   Chunk,
+  EarlierChunks,
   Edited,
   Envelope,
   MessageSaid,
@@ -16,7 +17,7 @@ import type { ApprovalItem, Item, NoticeItem, QuestionItem, RunView, TextItem, T
 import { begun, changedBy, handedBack, teamWords } from "./nested";
 import { exitCodeOf } from "./proofs";
 import { cutMiddle, plus } from "./sums";
-import { foldUndone, isBringingBack, NOTHING_UNDONE, type Undone } from "./undone";
+import { foldedBefore, foldUndone, isBringingBack, NOTHING_UNDONE, type Undone } from "./undone";
 
 export type * from "./items";
 export { cutMiddle, plus };
@@ -59,6 +60,27 @@ export function foldAll(view: View, chunks: readonly Chunk[]): View {
     draft.undone = foldUndone(draft.undone, chunk);
   }
   return draft;
+}
+
+type Outcome = Extract<Chunk, { type: "tool_response" }>["data"]["outcome"];
+
+/** The view with what was used before its first chunk. */
+export function withEarlier(view: View, earlier: EarlierChunks | undefined): View {
+  return earlier ? { ...view, usage: plus(earlier.usage, view.usage) } : view;
+}
+
+/**
+ * The view with older chunks before it. What they show comes first; of a plan the newer state stands. Their usage is
+ * part of the view's already: `withEarlier` counted it.
+ */
+export function prepend(view: View, chunks: readonly Chunk[]): View {
+  const older = foldAll(EMPTY, chunks);
+  const had = new Set(view.items.map(({ key }) => key));
+  const plans = new Set(view.items.flatMap((item) => (item.kind === "plan" ? [item.plan.planId] : [])));
+  const before = older.items.filter(
+    (item) => !had.has(item.key) && !(item.kind === "plan" && plans.has(item.plan.planId)),
+  );
+  return { ...view, items: [...before, ...view.items], undone: foldedBefore(older.undone, view.undone) };
 }
 
 function apply(draft: Draft, chunk: Chunk): void {
@@ -218,8 +240,9 @@ function closeRun(draft: Draft, run: string): void {
   });
 }
 
-function said(draft: Draft, chunk: Envelope, { role, text, thinking, calls }: MessageSaid): void {
-  if (role === "assistant") closeText(draft, chunk, text, thinking, teamWords(draft, chunk, text, calls.length > 0));
+function said(draft: Draft, chunk: Envelope, { role, text, thinking, calls, partial }: MessageSaid): void {
+  const how = () => ({ ...teamWords(draft, chunk, text, calls.length > 0), ...(partial && { partial }) });
+  if (role === "assistant") closeText(draft, chunk, text, thinking, how());
   else push(draft, { ...common(draft, chunk), kind: "user", text, context: [], images: 0, steering: true });
 }
 
@@ -319,9 +342,20 @@ function toolCalled(draft: Draft, chunk: Chunk & { type: "tool_call" }): void {
   draft.items[asked] = { ...item, key: approval.key, ...(decision ? { decision } : {}) };
 }
 
+const STATUS: Record<Outcome, ToolItem["status"]> = {
+  done: "ok",
+  failed: "failed",
+  denied: "refused",
+  rejected: "rejected",
+  unattended: "unasked",
+  interrupted: "interrupted",
+  cancelled: "cancelled",
+  not_run: "skipped",
+};
+
 function toolResponded(draft: Draft, chunk: Chunk & { type: "tool_response" }): void {
-  const { id, tool: name, ok, result, durationMs, untrusted } = chunk.data;
-  const status = ok ? "ok" : "failed";
+  const { id, tool: name, outcome, result, durationMs, untrusted } = chunk.data;
+  const status = STATUS[outcome];
   const at = findLast(draft, isTool(id));
   if (at < 0) {
     const made = { id, tool: name, args: {}, output: "", edits: [] };

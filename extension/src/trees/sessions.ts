@@ -14,6 +14,7 @@ const ICONS: Record<Session["status"], [icon: string, color?: string]> = {
   completed: ["comment"],
   cancelled: ["comment"],
   running: ["sync~spin"],
+  waiting: ["question", "list.warningForeground"],
   paused: ["debug-pause"],
   interrupted: ["debug-disconnect", "list.warningForeground"],
   failed: ["error", "list.errorForeground"],
@@ -21,6 +22,7 @@ const ICONS: Record<Session["status"], [icon: string, color?: string]> = {
 };
 const statusWords = (): Partial<Record<Session["status"], string>> => ({
   running: t("at work"),
+  waiting: t("waits for your answer"),
   paused: t("paused"),
   interrupted: t("interrupted"),
   failed: t("failed"),

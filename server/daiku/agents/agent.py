@@ -14,9 +14,11 @@ from daiku.agents.reporter import REPORT, report_made, report_request
 from daiku.agents.researcher import RESEARCH, find_request, findings
 from daiku.agents.role import Role
 from daiku.agents.runner import RUN, commands_run, run_request
+from daiku.core.decide import nothing_left
 from daiku.core.parse import Unreadable
 from daiku.core.state import State
 from daiku.core.team import brief_of, next_reply, team_report
+from daiku.core.worked import unfinished
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.handovers import Brief, Handover
 from daiku.domain.messages import Reply
@@ -43,9 +45,12 @@ class Agent:
     As a stage of work: `brief` is what it gives to a stage of its own (for a state, an agent and a
     request), `request` is what it is told for a Brief, `hand_back` what its finished run
     hands over, read from the state, or why there is nothing fit to be handed over. With `drive` it
-    has no model of its own: its next reply is worked out from the state. All four are pure. With
-    `reads_code` its brief brings the changed files as they are, with `knows_project` its prompt tells
-    what the project's manifests say."""
+    has no model of its own: its next reply is worked out from the state. `unfinished` says why a run
+    that has said its last word has failed all the same. All five are pure. With
+    `reads_code` its brief brings the changed files as they are, with `sees_files` it is told also those that
+    its work names and what else there is, without `may_cd` its commands all work in the project's folder,
+    with `knows_project` its prompt tells what the project's
+    manifests say."""
 
     name: str
     prompt: str
@@ -56,8 +61,11 @@ class Agent:
     request: Callable[[Brief], str] | None = None
     hand_back: Callable[[State], Handover | Unreadable] | None = None
     reads_code: bool = False
+    sees_files: bool = False
+    may_cd: bool = True
     knows_project: bool = False
     drive: Callable[[State, ApprovalMode], Reply] | None = None
+    unfinished: Callable[[State], Failure | None] = nothing_left
     extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def offered(self, specs: tuple[ToolSpec, ...], mode: Mode) -> tuple[ToolSpec, ...]:
@@ -94,6 +102,7 @@ CODER = Agent(
     tools=(*LOOKING, "files/*", "user/ask"),
     role=CODE,
     knows_project=True,
+    sees_files=True,
     request=code_request,
     hand_back=edits_made,
 )
@@ -104,6 +113,7 @@ RUNNER = Agent(
     role=RUN,
     knows_project=True,
     reads_code=True,
+    may_cd=False,
     request=run_request,
     hand_back=commands_run,
 )
@@ -122,9 +132,11 @@ TEAM = Agent(
     name="team",
     prompt="agents/coordinator",
     tools=("agent/handoff", "agent/parallel", "plan/*", "shell/run", "editor/diagnostics", "user/ask"),
+    may_cd=False,
     brief=brief_of,
     hand_back=team_report,
     drive=next_reply,
+    unfinished=unfinished,
 )
 
 TASKS = Agent(name="tasks", prompt="agents/tasks", tools=LOOKING)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from daiku.agents.role import Role, since_asked
+from daiku.agents.role import Role, beside, since_asked
 from daiku.agents.telling import fenced, happened, step_line
 from daiku.core.applypatch import is_apply_patch
 from daiku.core.blocks import has_blocks
 from daiku.core.cut import cut_middle
-from daiku.core.fileblocks import parse_file_blocks
+from daiku.core.fileblocks import parse_file_blocks, render_file_blocks
 from daiku.core.parse import Unreadable
-from daiku.core.patch import parse_patch, paths_of
+from daiku.core.patch import is_change, parse_patch, paths_of
 from daiku.core.planning import checklist
 from daiku.core.refusal import Refusal
 from daiku.core.research import by_query
@@ -22,7 +22,7 @@ from daiku.core.state import State
 from daiku.core.udiff import is_udiff
 from daiku.domain.base import Frozen
 from daiku.domain.handovers import Brief, EditsMade
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, is_own, ours
 from daiku.domain.tools import ToolCall
 from daiku.prompts import render
 
@@ -34,7 +34,12 @@ NO_FORM = (
     "there is no file in it: give whole files as ``File: `path`:`` followed by a fenced code block, a "
     "unified diff or SEARCH/REPLACE blocks, or `No change: <why>`"
 )
-_NO_CHANGE = re.compile(r"\W*no changes?\b\W*:", re.IGNORECASE)
+NOTHING_CHANGED = "Nothing was changed."
+_NO_CHANGE = re.compile(
+    r"\W*(?:no changes?(?: (?:is|are|was|were))?(?: (?:needed|required|necessary))?\W*[:：]"
+    r"|変更(?:なし|無し|不要|は?不要|は?ありません|の必要は?(?:なし|ありません))(?:です)?[\W]*(?:[:：。]|$))",
+    re.IGNORECASE | re.MULTILINE,
+)
 _FIRST_BLOCK = re.compile(
     r"^(?:~~~|```|[#>*\s]*File:|(?:<{3,}|-{3,}) SEARCH|diff --git |--- |\*\*\* )",
     re.IGNORECASE | re.MULTILINE,
@@ -49,6 +54,8 @@ class CodeVariables(Frozen):
     user_context: str
     search_results: tuple[tuple[str, str], ...]
     happened: str
+    code: str
+    files: str
 
 
 def code_request(brief: Brief) -> str:
@@ -62,14 +69,16 @@ def code_request(brief: Brief) -> str:
             user_context=fenced(brief.request),
             search_results=tuple((query, fenced(result)) for query, result in found.items()),
             happened=happened(brief),
+            code=brief.code,
+            files=brief.files,
         ),
     ).strip()
 
 
 def edits_made(state: State) -> EditsMade | Unreadable:
     """The files that were really changed; none is valid too, the notes then say why."""
-    said = (m.text for m in since_asked(state.messages) if isinstance(m, AssistantMessage))
-    notes = "\n\n".join(text for text in said if text and text != MADE)
+    said = (m for m in since_asked(state.messages) if isinstance(m, AssistantMessage) and not is_own(m))
+    notes = "\n\n".join(m.text for m in said if m.text)
     return EditsMade(
         files=state.done.files,
         checkpoints=state.done.checkpoints,
@@ -83,16 +92,32 @@ def read(
     """The reply with the calls that make its changes. Words alone are taken once something was changed,
     or when they say that nothing has to be."""
     if message.calls:
-        return message
-    found = changes_in(message.text, cut=cut)
-    if isinstance(found, Changes):
-        told: dict[str, JsonValue] = {"whole": not found.unfinished}
-        return AssistantMessage(
-            text=found.said, thinking=message.thinking, calls=found.calls, opaque={"daiku": told}
-        )
-    if message.text.strip() and (_NO_CHANGE.match(message.text) or _changed(messages)):
+        return beside(message, _form(message, cut))
+    found = _form(message, cut)
+    if isinstance(found, AssistantMessage) or not message.text.strip():
+        return found
+    if _NO_CHANGE.match(message.text) or (found.words_only and not cut and _changed(messages)):
         return message
     return found
+
+
+def in_words(message: AssistantMessage) -> AssistantMessage:
+    """An answer in words is a result; that nothing was changed stands below it."""
+    text = f"{message.text.strip()}\n\n{NOTHING_CHANGED}"
+    return message.model_copy(update={"text": text, "opaque": {"daiku": ours(NOTHING_CHANGED)}})
+
+
+def _form(message: AssistantMessage, cut: bool) -> AssistantMessage | Unreadable:
+    """The calls that make the changes which a reply's text asks for."""
+    found = changes_in(message.text, cut=cut)
+    if isinstance(found, Unreadable):
+        return found
+    told: dict[str, JsonValue] = {"whole": not found.unfinished}
+    if found.notes:
+        told |= ours(*found.notes)
+    return AssistantMessage(
+        text=found.said, thinking=message.thinking, calls=found.calls, opaque={"daiku": told}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,46 +127,50 @@ class Changes:
     calls: tuple[ToolCall, ...]
     said: str
     unfinished: bool = False
+    notes: tuple[str, ...] = ()
+    """The lines of `said` that the model did not write: what was odd about its reply."""
 
 
 def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
-    """The changes in a text: `File:` blocks as one files/write each, patches in any form as files/patch.
+    """The changes in a text: a `File:` block as files/write, several and patches in any form as one
+    files/patch, which is carried out whole or not at all.
 
     Of a reply that was cut off the whole files count, and the rest is asked for.
     """
     blocks = parse_file_blocks(text)
-    whole = {path: content for path, content in blocks.files.items() if not _is_patch(path, content)}
+    if blocks.doubtful:
+        return Unreadable("; ".join(blocks.warnings))
+    whole = {path: content for path, content in blocks.files.items() if not is_change(path, content)}
     patch = blocks.rest if len(whole) == len(blocks.files) else text
     if not any(holds(patch) for holds in (has_blocks, is_apply_patch, is_udiff)):
         patch = ""
-    calls = [
-        ToolCall(tool="files/write", args={"path": path, "content": content})
-        for path, content in whole.items()
-    ]
     names = list(whole)
     if patch and not cut:
         intents = parse_patch(patch)
         if isinstance(intents, Refusal):
             return Unreadable(intents.text)
-        calls.append(ToolCall(tool="files/patch", args={"patch": patch}))
         names += paths_of(intents)
+    calls = _calls(whole, patch if not cut else "")
     if not calls:
-        return Unreadable(CUT_OFF if cut else "; ".join(blocks.warnings) or NO_FORM)
-    notes = (*blocks.warnings, *((CUT_OFF,) if cut else ()))
+        problem = CUT_OFF if cut else "; ".join(blocks.warnings)
+        return Unreadable(problem or NO_FORM, words_only=not problem and bool(text.strip()))
+    notes = tuple(f"Note: {note}" for note in (*blocks.warnings, *((CUT_OFF,) if cut else ())))
     said = (
         _prose(text, names),
         "\n".join(f"- `{name}`" for name in names),
-        *(f"Note: {note}" for note in notes),
+        *notes,
     )
-    return Changes(tuple(calls), "\n\n".join(part for part in said if part), bool(cut or blocks.unclosed))
+    unfinished = bool(cut or blocks.unclosed or blocks.outside)
+    return Changes(calls, "\n\n".join(part for part in said if part), unfinished, notes)
 
 
-def _is_patch(path: str, content: str) -> bool:
-    """Whether what stands in a `File:` block is a change of the file rather than the file."""
-    first = content.lstrip().split("\n", 1)[0]
-    if path.endswith((".patch", ".diff")):
-        return False
-    return has_blocks(first) or is_apply_patch(first) or first.startswith(("diff --git ", "--- "))
+def _calls(whole: dict[str, str], patch: str) -> tuple[ToolCall, ...]:
+    """One call for all that a reply asks for, so that all of it is done or nothing."""
+    if len(whole) == 1 and not patch:
+        ((path, content),) = whole.items()
+        return (ToolCall(tool="files/write", args={"path": path, "content": content}),)
+    text = "\n\n".join(part for part in (render_file_blocks(whole.items()), patch) if part)
+    return (ToolCall(tool="files/patch", args={"patch": text}),) if text else ()
 
 
 def _prose(text: str, names: list[str]) -> str:
@@ -163,11 +192,11 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
         return None
     if not all(m.ok and not m.new_problems for m in answers):
         return None
-    return AssistantMessage(text=MADE)
+    return AssistantMessage(text=MADE, opaque={"daiku": ours(MADE)})
 
 
 def _changed(messages: tuple[Message, ...]) -> bool:
     return any(isinstance(m, ToolMessage) and m.tool in CHANGING and m.ok for m in since_asked(messages))
 
 
-CODE = Role(read, go_on)
+CODE = Role(read, go_on, in_words=in_words)

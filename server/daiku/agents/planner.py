@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from daiku.agents.role import Failed, Role, since_asked
+from daiku.agents.role import Failed, Role, beside, since_asked
 from daiku.agents.telling import happened
 from daiku.core.attempts import ATTEMPTS
 from daiku.core.parse import Unreadable
+from daiku.core.planheads import like_a_machine
 from daiku.core.planlines import planned_step
 from daiku.core.planning import checklist
 from daiku.core.proposed import as_given, objections
-from daiku.core.replies import PlanReply, like_a_machine, read_plan
+from daiku.core.replies import PlanReply, read_plan
 from daiku.core.state import State
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.errors import Failure
 from daiku.domain.handovers import Brief, PlanMade
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall
 from daiku.prompts import render
 
@@ -57,11 +58,20 @@ def plan_made(state: State) -> PlanMade | Unreadable:
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """The reply with the call that proposes its plan. Words alone are taken once a plan was proposed."""
-    if message.calls:
+    """The reply with the call that proposes its plan. Words alone are taken once a plan was proposed. A
+    plan that it proposes itself is the one that counts."""
+    if any(call.tool == "plan/propose" for call in message.calls):
         return message
+    if message.calls:
+        return beside(message, _form(message, messages, cut))
     if _proposed(messages) and message.text.strip():
         return Unreadable(LIKE_A_MACHINE) if like_a_machine(message.text) else message
+    return _form(message, messages, cut)
+
+
+def _form(
+    message: AssistantMessage, messages: tuple[Message, ...], cut: bool
+) -> AssistantMessage | Unreadable:
     if cut:
         return Unreadable("the plan is cut off: make it shorter")
     reply = read_plan(message.text)
@@ -101,7 +111,9 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     """The plan's summary, once it stands; a failure, where it was refused as often as a reply is asked for."""
     here = since_asked(messages)
     refused = [
-        m for m in here if isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.outcome == "failed"
+        m
+        for m in _since_person(messages)
+        if isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.outcome == "failed"
     ]
     if len(refused) >= ATTEMPTS:
         why = f"No plan could be made: {refused[-1].text.strip()}"
@@ -116,9 +128,15 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     return AssistantMessage(text=str(told["summary"]))
 
 
+def _since_person(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """What came since a person spoke; a reminder of ours is no word of theirs."""
+    theirs = [n for n, m in enumerate(messages) if isinstance(m, UserMessage) and m.kind == "person"]
+    return messages[theirs[-1] + 1 :] if theirs else messages
+
+
 def _refused_before(args: JsonObject, messages: tuple[Message, ...]) -> str:
     """Why the very same plan was refused before; empty where it was not."""
-    here = since_asked(messages)
+    here = _since_person(messages)
     calls = (c for m in here if isinstance(m, AssistantMessage) for c in m.calls)
     same = {c.id for c in calls if c.tool == "plan/propose" and c.args == args}
     answers = (m for m in here if isinstance(m, ToolMessage) and m.call_id in same)

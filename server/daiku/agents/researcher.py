@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import logging
-from typing import Any, cast
-
 from pydantic import JsonValue
 
-from daiku.agents.role import Role, since_asked
-from daiku.core.parse import Unreadable, read_json
+from daiku.agents.role import Role, beside, since_asked
+from daiku.core.parse import Unreadable
 from daiku.core.planning import checklist
-from daiku.core.replies import MAX_QUERIES, QueriesReply, read_queries
 from daiku.core.research import distinct, keywords, queries_of, sources_of
+from daiku.core.roleforms import MAX_QUERIES, read_queries
 from daiku.core.state import State
 from daiku.domain.base import Frozen
 from daiku.domain.handovers import Brief, Findings
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, ours
 from daiku.domain.plans import Plan
 from daiku.domain.tools import ToolCall
 from daiku.prompts import render
 
-log = logging.getLogger(__name__)
-
 NOTHING = "Nothing needs to be looked up."
+NO_QUESTION = "The researcher's reply has no ask_user: taken as no question."
 SEARCHES = ("web/search", "web/research")
 
 
@@ -62,21 +58,36 @@ def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
     """The reply with the call that looks its queries up. Searches that the model makes itself count
-    towards the three."""
+    towards the three. Words are taken once it has looked at something."""
     here = since_asked(messages)
     asked = distinct(query for m in here if isinstance(m, AssistantMessage) for query in queries_of(m))
     if message.calls:
-        return _within_three(message, asked)
-    reply = _queries(message.text, cut)
+        own = _within_three(message, asked)
+        return beside(own, _form(own, distinct((*asked, *queries_of(own))), "", cut))
+    known = "\n\n".join(
+        sources_of(m.text) for m in here if isinstance(m, ToolMessage) and m.tool in SEARCHES and m.ok
+    )
+    found = _form(message, asked, known, cut)
+    looked = any(isinstance(m, ToolMessage) and m.ok for m in here)
+    words = isinstance(found, Unreadable) and found.words_only and not cut
+    return message if looked and words else found
+
+
+def _form(
+    message: AssistantMessage, asked: tuple[str, ...], sources: str, cut: bool
+) -> AssistantMessage | Unreadable:
+    """What the form in a reply comes to, where `asked` was looked up already and gave `sources`."""
+    reply = read_queries(message.text, cut=cut)
     if isinstance(reply, Unreadable):
-        if any(isinstance(m, ToolMessage) and m.tool.startswith("web/") for m in here):
-            return message  # it has looked for itself, and says what it found
         return reply
     known = {query.casefold() for query in asked}
     fresh = [q for q in distinct(reply.queries) if q.casefold() not in known][: MAX_QUERIES - len(asked)]
     told: dict[str, JsonValue] = {"queries": [*asked, *fresh], "askUser": reply.ask_user}
+    if not reply.whole:
+        told["remark"] = NO_QUESTION
     if not fresh:
-        text = reply.ask_user or ("" if asked else NOTHING)
+        text = "\n\n".join(part for part in (sources, reply.ask_user) if part) or NOTHING
+        told |= ours(NOTHING, *_notes(sources))
         return AssistantMessage(text=text, thinking=message.thinking, opaque={"daiku": told})
     queries: list[JsonValue] = list(fresh)
     return AssistantMessage(
@@ -87,37 +98,32 @@ def read(
     )
 
 
+def in_words(message: AssistantMessage) -> AssistantMessage:
+    """An answer in words is a result: it knew, or it says why there is nothing to look up."""
+    return message
+
+
 def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
     """What was found, once the queries of a reply were looked up: sources by query, then the question
     to the person."""
     here = since_asked(messages)
     answer = here[-1] if here else None
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
-    if not isinstance(answer, ToolMessage) or spoke is None or "daiku" not in spoke.opaque:
+    said = spoke.opaque.get("daiku") if spoke is not None else None
+    if not isinstance(said, dict) or "queries" not in said:
         return None
-    said = cast("dict[str, Any]", spoke.opaque["daiku"])
+    if not isinstance(answer, ToolMessage) or answer.tool != "web/research":
+        return None
     found = sources_of(answer.text) if answer.ok else f"Nothing was looked up: {answer.text}"
     return AssistantMessage(
-        text="\n\n".join(part for part in (found, str(said.get("askUser") or "")) if part)
+        text="\n\n".join(part for part in (found, str(said.get("askUser") or "")) if part),
+        opaque={"daiku": ours(*_notes(found))},
     )
 
 
-def _queries(text: str, cut: bool) -> QueriesReply | Unreadable:
-    """Both keys are asked for; a list of queries alone is taken with a warning (C0.1)."""
-    reply = read_queries(text, cut=cut)
-    if not isinstance(reply, Unreadable):
-        return reply
-    lenient = read_json(text, _with_ask_user, cut=cut)
-    if isinstance(lenient, Unreadable):
-        return reply
-    log.warning("the researcher's reply has no ask_user; taken as empty")
-    return lenient
-
-
-def _with_ask_user(value: JsonValue) -> QueriesReply:
-    if isinstance(value, dict) and isinstance(value.get("queries"), list):
-        value = {"ask_user": "", **value}
-    return QueriesReply.model_validate(value)
+def _notes(sources: str) -> tuple[str, ...]:
+    """The lines of a list of sources that are no source."""
+    return tuple(line for line in sources.split("\n") if not line.startswith(("- [", "**")))
 
 
 def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> AssistantMessage:
@@ -142,9 +148,10 @@ def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> Assistan
     if not over:
         return message
     note = f"({over} searches left out: there are {MAX_QUERIES} in all.)"
+    text = f"{message.text}\n\n{note}".strip()
     return AssistantMessage(
-        text=f"{message.text}\n\n{note}".strip(), thinking=message.thinking, calls=tuple(kept)
+        text=text, thinking=message.thinking, calls=tuple(kept), opaque={"daiku": ours(note)}
     )
 
 
-RESEARCH = Role(read, go_on)
+RESEARCH = Role(read, go_on, in_words=in_words)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from daiku.core.attempts import ATTEMPTS, WAIT
+from pydantic import JsonValue
+
+from daiku.core.attempts import ATTEMPTS, enough
 from daiku.core.codecs import FormatProblem, TextProtocol, decode, encode
 from daiku.core.context import is_rules
 from daiku.core.parse import Unreadable
+from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError
 from daiku.domain.messages import (
+    OWN_KEY,
     PLACE_KEY,
     AssistantMessage,
     Message,
@@ -24,31 +27,38 @@ from daiku.domain.messages import (
     ToolMessage,
     Usage,
     UserMessage,
+    lines_of_ours,
     marked_own,
+    ours,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Both are functions of the conversation alone, so that a resumed run goes on where it was.
+    """All are functions of the conversation alone, so that a resumed run goes on where it was.
 
     `read` gives the reply as it counts, with the calls that carry it out, or what is wrong with it;
     the flag says that the reply was cut off. `go_on` gives what the role says or does next where no
     model needs to be asked for it: its last words, the next of its commands, or how it failed. `remind`
-    gives what the model is told once more with this request only; empty for nothing.
+    gives what the model is told once more with this request only; empty for nothing. `in_words` is the
+    result of a reply that stays in words although the form was asked for; None where words are none.
+    `failed` says how a reply that ends the run ends it, where that is not well.
     """
 
     read: Callable[[AssistantMessage, tuple[Message, ...], bool], AssistantMessage | Unreadable]
     go_on: Callable[[tuple[Message, ...]], AssistantMessage | Failed | None]
     remind: Callable[[tuple[Message, ...]], str] = lambda _: ""
+    in_words: Callable[[AssistantMessage], AssistantMessage] | None = None
+    failed: Callable[[tuple[Message, ...], AssistantMessage], Failed | None] = lambda _, __: None
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The role ends without success: its last words, and why."""
+    """The role ends without success: its last words (of these lines `ours`), and why."""
 
     text: str
     failure: Failure
+    ours: tuple[str, ...] = ()
 
 
 def since_asked(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMessage, ...]:
@@ -63,30 +73,66 @@ def since_asked(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMes
     return tuple(reversed(found))
 
 
+def beside(message: AssistantMessage, form: AssistantMessage | Unreadable) -> AssistantMessage:
+    """A reply that makes calls and holds its role's form as well: its own calls first, then what the form
+    asks for. A form that cannot be read is told to the model with the next request."""
+    if isinstance(form, Unreadable):
+        if form.words_only or not message.text.strip():
+            return message
+        told: dict[str, JsonValue] = {**_told(message), "unread": form.problem}
+        return message.model_copy(update={"opaque": {**message.opaque, "daiku": told}})
+    own = [(call.tool, call.args) for call in message.calls]
+    more = tuple(call for call in form.calls if (call.tool, call.args) not in own)
+    return message.model_copy(
+        update={
+            "text": form.text if form.calls else message.text,
+            "calls": (*message.calls, *more),
+            "opaque": {**message.opaque, **form.opaque},
+        }
+    )
+
+
+def _told(message: AssistantMessage) -> JsonObject:
+    told = message.opaque.get("daiku")
+    return told if isinstance(told, dict) else {}
+
+
+def _unread(messages: Sequence[Message]) -> str:
+    """What the model is told of a form that stood beside its calls and could not be read."""
+    here = since_asked(messages)
+    spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
+    problem = _told(spoke).get("unread") if spoke is not None else None
+    return (
+        f"Only the calls of your last reply were carried out; the rest of it was not: {problem}."
+        if problem
+        else ""
+    )
+
+
 async def in_role(
     role: Role,
     request: ModelRequest,
     ask: Callable[[ModelRequest], AsyncIterator[ModelEvent]],
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     *,
     protocol: TextProtocol | None = None,
 ) -> AsyncGenerator[ModelEvent]:
-    """As a model's stream, with at most five replies two seconds apart, each told what was wrong with
-    the one before (R0.96–R0.101). With a text protocol tools can be asked for in its form as well as
+    """As a model's stream, with a few replies where one cannot be read, each told what was wrong with the
+    one before (R0.96–R0.101). With a text protocol tools can be asked for in its form as well as
     in the role's own. Raises DaikuError where the role failed, LLMRequestError of kind "format" after the
     last reply."""
     own = role.go_on(request.messages)
     if isinstance(own, Failed):
-        yield TextDelta(own.text)  # what was shown stays on record, whatever comes now
+        said = AssistantMessage(text=own.text, opaque={OWN_KEY: ours(*own.ours)})
+        yield Reply(marked_own(said), Usage(), "stop")  # what it says stays on record, whatever comes now
         raise DaikuError(own.failure)
     if own is not None:
-        if own.text:
-            yield TextDelta(own.text)
         yield Reply(marked_own(own), Usage(), "tool_calls" if own.calls else "stop")
         return
-    usage, problem = Usage(), ""
+    usage, problems = Usage(), list[str]()
     written = asked = _written(role, request, protocol)
-    for attempt in range(1, ATTEMPTS + 1):
+    while not enough(problems):
+        if problems:
+            yield _retrying(problems[-1], len(problems))
         reply: Reply | None = None
         pieces = cast("AsyncGenerator[ModelEvent]", ask(asked))
         try:
@@ -103,17 +149,26 @@ async def in_role(
         assert reply is not None, "a stream ends with a Reply or raises"
         usage = usage.plus(reply.usage)
         read = _read(role, reply, request.messages, protocol)
+        if isinstance(read, Unreadable) and read.words_only and problems and role.in_words is not None:
+            read = role.in_words(reply.message)
         if isinstance(read, AssistantMessage):
-            if read.text:
-                yield TextDelta(read.text)
-            yield Reply(_in_place(read, reply), usage, "tool_calls" if read.calls else reply.finish)
+            for event in _as_read(read, reply, usage):
+                yield event
+            if not read.calls and (ended := role.failed(request.messages, read)) is not None:
+                raise DaikuError(ended.failure)
             return
-        problem = read.problem
-        if attempt < ATTEMPTS:
-            yield Restarted(f"Error occurred: {problem}. Retrying in {WAIT:g} seconds...", attempt, WAIT)
-            await sleep(WAIT)
-            asked = _again(written, reply, problem)
-    raise LLMRequestError(
+        problems.append(read.problem)
+        asked = _again(written, reply, read.problem)
+    raise _unusable(problems[-1])
+
+
+def _retrying(what: str, count: int) -> Restarted:
+    reason = f"Error occurred: {what}. Retrying ({count} of {ATTEMPTS - 1})."
+    return Restarted(reason, count, 0)
+
+
+def _unusable(problem: str) -> LLMRequestError:
+    return LLMRequestError(
         Failure(
             kind="format",
             message=f"All retry attempts failed: the reply could not be read ({problem}).",
@@ -122,10 +177,17 @@ async def in_role(
     )
 
 
+def _as_read(read: AssistantMessage, reply: Reply, usage: Usage) -> tuple[ModelEvent, ...]:
+    """The events of a reply that was understood."""
+    whole = Reply(_in_place(read, reply), usage, "tool_calls" if read.calls else reply.finish)
+    # Lines of ours stream in no language: they are put into the person's as the reply is recorded.
+    return (TextDelta(read.text), whole) if read.text and not lines_of_ours(read.opaque) else (whole,)
+
+
 def _again(written: ModelRequest, reply: Reply, problem: str) -> ModelRequest:
     """The request once more, with the reply and what was wrong with it."""
     told = f"Your reply could not be used: {problem}. Answer again, in the form that was asked for."
-    return replace(written, messages=(*written.messages, reply.message, UserMessage(text=told)))
+    return replace(written, messages=(*written.messages, reply.message, UserMessage(text=told, kind="note")))
 
 
 def _in_place(read: AssistantMessage, reply: Reply) -> AssistantMessage:
@@ -136,8 +198,9 @@ def _in_place(read: AssistantMessage, reply: Reply) -> AssistantMessage:
 
 def _written(role: Role, request: ModelRequest, protocol: TextProtocol | None) -> ModelRequest:
     """The request as the model gets it; what it is reminded of is in no later request."""
-    if reminder := role.remind(request.messages):
-        request = replace(request, messages=(*request.messages, UserMessage(text=reminder)))
+    parts = (_unread(request.messages), role.remind(request.messages))
+    if reminder := "\n\n".join(part for part in parts if part):
+        request = replace(request, messages=(*request.messages, UserMessage(text=reminder, kind="note")))
     return request if protocol is None else encode(request, protocol)
 
 
@@ -150,8 +213,7 @@ def _read(
     read = role.read(message, messages, cut)
     if protocol is None or (isinstance(read, AssistantMessage) and read.calls):
         return read
-    known = {m.call_id: m.text for m in messages if isinstance(m, ToolMessage)}
-    decoded = decode(message, protocol, finish=reply.finish, known=known)
+    decoded = decode(message, protocol, finish=reply.finish)
     if isinstance(decoded, FormatProblem) or (decoded.text == message.text and not decoded.calls):
         return read
     again = role.read(decoded, messages, cut)

@@ -48,6 +48,8 @@ from daiku.api.languagemodel import (
 from daiku.api.offers import (
     AgentInfo,
     AgentsResult,
+    DoctorFinding,
+    DoctorResult,
     ModelOffer,
     ModelsResult,
     ProviderState,
@@ -84,6 +86,7 @@ from daiku.api.runs import (
 )
 from daiku.api.sessions import (
     ChunkRecord,
+    EarlierChunks,
     ExportFormat,
     SessionExportParams,
     SessionForkParams,
@@ -133,6 +136,7 @@ REQUESTS: dict[str, tuple[type[Wire], Result]] = {
     "daiku/changes/original": (OriginalParams, OriginalResult),
     "daiku/models": (Nothing, ModelsResult),
     "daiku/tools": (Nothing, ToolsResult),
+    "daiku/doctor": (Nothing, DoctorResult),
     "daiku/agents": (Nothing, AgentsResult),
 }
 """Client to server: method -> (params, result); None is `null`."""
@@ -182,6 +186,9 @@ __all__ = [
     "CommandsParams",
     "CommandsResult",
     "DecideParams",
+    "DoctorFinding",
+    "DoctorResult",
+    "EarlierChunks",
     "EditNotebookParams",
     "EditNotebookResult",
     "EditorCell",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from daiku.domain.base import JsonObject, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.servers import ServerStatus
@@ -58,6 +60,22 @@ class ServerState(Wire):
 class ToolsResult(Wire):
     tools: tuple[ToolInfo, ...]
     servers: tuple[ServerState, ...] = ()
+
+
+class DoctorFinding(Wire):
+    """One thing that was looked at. `mend` says what to do about it; a client may offer it as a button: the
+    `action` is its own, the `command` is for a terminal, where the person sees it before it runs."""
+
+    area: Literal["daiku", "programs", "settings", "sandbox", "models", "mcp", "tools"]
+    state: Literal["good", "note", "bad"]
+    what: str
+    mend: str = ""
+    action: Literal["key", "model", "settings", "trust", "log"] | None = None
+    command: str = ""
+
+
+class DoctorResult(Wire):
+    findings: tuple[DoctorFinding, ...]
 
 
 class AgentInfo(Wire):

@@ -6,7 +6,7 @@ from daiku.api.base import Id
 from daiku.api.runs import RunStart
 from daiku.domain.base import Wire
 from daiku.domain.handovers import Report
-from daiku.domain.plans import Plan, Step
+from daiku.domain.plans import PlanInFull, Step
 from daiku.domain.runs import RunResult
 
 
@@ -32,7 +32,7 @@ class PlanRunParams(RunStart, PlanRef):
 class PlanRunResult(RunResult):
     """How the work ended, the plan as it is now, and what is claimed of the work with its proofs."""
 
-    plan: Plan | None = None
+    plan: PlanInFull | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # frozen
     report: Report | None = None
 
 

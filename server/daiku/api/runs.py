@@ -41,7 +41,7 @@ class PlanParams(RunStart):
 
 
 class PlanResult(RunResult):
-    plan: Plan | None = None
+    plan: Plan | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # what was asked for, whole
 
 
 class ResearchParams(RunStart):
@@ -79,7 +79,10 @@ class CommandsParams(RunStart):
 
 
 class CommandsResult(RunResult):
+    """`not_run`: of the commands that were given, those behind the first that failed."""
+
     commands: tuple[CommandOutcome, ...] = ()
+    not_run: tuple[str, ...] = ()
 
 
 class ResumeParams(Wire):

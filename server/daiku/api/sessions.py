@@ -8,6 +8,7 @@ from pydantic import Field
 
 from daiku.api.base import Id
 from daiku.domain.base import JsonObject, Wire
+from daiku.domain.messages import Usage
 from daiku.domain.sessions import Session
 
 
@@ -29,7 +30,12 @@ class SessionRef(Wire):
 
 
 class SessionGetParams(SessionRef):
+    """With `last` about so many of the last chunks (below `beforeSeq`, where that is given), from the start of a
+    message on; else everything after `afterSeq`."""
+
     after_seq: Annotated[int, Field(ge=0)] = 0
+    last: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    before_seq: Annotated[int, Field(ge=1)] | None = None
 
 
 class ChunkRecord(Wire):
@@ -47,9 +53,19 @@ class ChunkRecord(Wire):
     data: JsonObject
 
 
+class EarlierChunks(Wire):
+    """What a window left out: how many chunks lie below `beforeSeq`, and what was used in them."""
+
+    before_seq: int
+    count: int
+    usage: Usage
+
+
 class SessionGetResult(Wire):
     session: Session
     chunks: tuple[ChunkRecord, ...]
+    earlier: EarlierChunks | None = None
+    """Only of a window (`last`): None where it reaches back to the beginning."""
 
 
 class SessionForkParams(SessionRef):

@@ -13,13 +13,13 @@ from typing import Any, get_args
 import click
 
 from daiku.app import App
-from daiku.cli.drive import drive
+from daiku.cli.drive import Drive, drive
 from daiku.cli.main import fail, usage
 from daiku.cli.opening import folder_of, opened
 from daiku.cli.options import RunOptions, run_options
 from daiku.cli.run import last_session, workspace_key
 from daiku.cli.sessions import session_line
-from daiku.cli.term import for_people, safe, somebody_there, terminal
+from daiku.cli.term import for_people, safe, terminal
 from daiku.cli.texts import say, told
 from daiku.cli.toollines import stays_lines
 from daiku.domain.errors import DaikuError
@@ -43,6 +43,7 @@ class Talk:
     model: str
     mode: Mode
     approvals: ApprovalMode
+    attended: bool = True
     over: bool = False
     code: int = field(default=0)
 
@@ -51,8 +52,6 @@ class Talk:
 @run_options
 def chat(**options: Any) -> int:
     chosen = RunOptions(**options)
-    if not somebody_there():
-        raise usage(say("error.chat_terminal"))
     if chosen.session and chosen.last:
         raise usage(say("error.both_sessions"))
     folder = folder_of(chosen.folder)
@@ -69,7 +68,7 @@ def _begin(app: App, options: RunOptions) -> Talk:
     session = last_session(app) if options.last else options.session
     if session:
         app.journal.get_session(session)
-    return Talk(session, options.model, options.mode, options.approvals())
+    return Talk(session, options.model, options.mode, options.approvals(), options.attended)
 
 
 def _talk(runner: asyncio.Runner, app: App, talk: Talk, *, as_json: bool) -> int:
@@ -77,7 +76,9 @@ def _talk(runner: asyncio.Runner, app: App, talk: Talk, *, as_json: bool) -> int
     model = _model_name(app, talk.model)
     people.write(say("chat.welcome", model=safe(model), folder=workspace_key(app)) + "\n")
     while not talk.over:
-        text = _typed(people.paint("› ", "bold", "cyan") if people.live else "> ")
+        text = (
+            _typed(people.paint("› ", "bold", "cyan") if people.live else "> ") if talk.attended else _piped()
+        )
         if text is None:
             break
         try:
@@ -86,21 +87,29 @@ def _talk(runner: asyncio.Runner, app: App, talk: Talk, *, as_json: bool) -> int
             elif text.strip():
                 talk = _turn(runner, app, talk, text, as_json=as_json)
         except DaikuError as wrong:
-            fail(wrong)
+            code = fail(wrong)
+            talk = talk if talk.attended else replace(talk, code=code)
     people.write(say("chat.bye") + "\n")
     return talk.code
 
 
 def _turn(runner: asyncio.Runner, app: App, talk: Talk, text: str, *, as_json: bool) -> Talk:
     request = RunRequest(
-        text=text, session=talk.session, mode=talk.mode, model=talk.model, approvals=talk.approvals
+        text=text,
+        session=talk.session,
+        mode=talk.mode,
+        model=talk.model,
+        approvals=talk.approvals,
+        attended=talk.attended,
     )
 
     async def start(listen: Listener) -> RunResult:
         return await app.runs.run(request, listen)
 
-    code, result = runner.run(drive(app, start, approvals=talk.approvals, as_json=as_json, steer=True))
-    return replace(talk, session=result.session_id, code=code)
+    how = Drive(talk.approvals, talk.attended, as_json=as_json, steer=talk.attended)
+    code, result = runner.run(drive(app, start, how))
+    # Of lines from a pipe the last that did not end well counts: a script must hear of it.
+    return replace(talk, session=result.session_id, code=code if talk.attended else code or talk.code)
 
 
 def _command(runner: asyncio.Runner, app: App, talk: Talk, text: str) -> Talk:
@@ -161,6 +170,12 @@ def _model_name(app: App, name: str) -> str:
 
 def _say(text: str) -> None:
     for_people().write(text + "\n")
+
+
+def _piped() -> str | None:
+    """One line of a pipe or a file; None at its end. It is a request, and answers nothing else."""
+    line = sys.stdin.buffer.readline()
+    return line.decode("utf-8", "replace").strip("\ufeff\r\n \t") if line else None
 
 
 def _typed(prompt: str) -> str | None:

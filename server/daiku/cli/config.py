@@ -14,7 +14,7 @@ from daiku.cli.opening import folder_of, settings_for, tell_notices
 from daiku.cli.term import safe, terminal
 from daiku.cli.texts import say
 from daiku.domain.base import JsonObject
-from daiku.settings import Loaded, every_key, home
+from daiku.settings import Loaded, does_nothing_yet, every_key, home
 from daiku.settings.trusted import set_trusted
 
 MASK = "••••••••"
@@ -49,6 +49,8 @@ def show(folder: str | None, as_json: bool) -> None:  # click's flag
             if table:
                 click.echo(out.paint(f"[{table}]", "bold"))
         source = loaded.origins.get(key, "")
+        if source and does_nothing_yet(key):
+            source = f"{source}; {say('config.nothing_yet')}"
         text = f"{name} = {safe(json.dumps(_value(loaded, key), ensure_ascii=False))}"
         if source:
             click.echo(f"{text}  {out.paint('# ' + safe(source), 'green')}")

@@ -19,7 +19,7 @@ from daiku.cli.show import Show, usage_text
 from daiku.cli.term import Terminal, for_people, safe
 from daiku.cli.texts import say, told
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import ApprovalAsked, Chunk, InputAsked, RunStarted, ToolResponded
+from daiku.domain.events import ApprovalAsked, Chunk, InputAsked, RunStarted
 from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.runs import Listener
 
@@ -33,19 +33,28 @@ class _Seen:
     """What matters of the stream for the end."""
 
     run: str = ""
-    unanswered: bool = False
     killed: bool = False
     unread: bool = False
     unwritten: str = ""
 
 
-async def drive(
-    app: App, start: Start, *, approvals: ApprovalMode, as_json: bool, steer: bool = False
-) -> tuple[int, RunResult]:
-    """Run to the end; the exit code and the result. With `steer`, lines typed meanwhile are told to
-    the model. Raises DaikuError where nothing was started."""
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """How a run is followed: what was granted, whether a person is there to be asked, as JSON or to be
+    read. With `steer`, lines typed meanwhile are told to the model. `drafts`: a plan that was only
+    drafted is work that is left."""
+
+    approvals: ApprovalMode
+    attended: bool
+    as_json: bool = False
+    steer: bool = False
+    drafts: bool = False
+
+
+async def drive(app: App, start: Start, how: Drive) -> tuple[int, RunResult]:
+    """Run to the end; the exit code and the result. Raises DaikuError where nothing was started."""
     people, seen = for_people(), _Seen()
-    show = Show(people, talking=steer)
+    show = Show(people, talking=how.steer)
     began = time.monotonic()
     asking: asyncio.Queue[Asked] = asyncio.Queue()
     stopping: set[asyncio.Future[RunResult]] = set()
@@ -54,16 +63,17 @@ async def drive(
         if isinstance(chunk.event, RunStarted) and chunk.parent is None:
             seen.run = chunk.run
         seen.run = seen.run or chunk.run
-        if not as_json:
+        if not how.as_json:
             show(chunk)
         elif not seen.unread and not _written(chunk, seen):
             seen.unread = True
             stopping.add(asyncio.ensure_future(app.runs.cancel(seen.run)))
-        _note(chunk, approvals, seen, asking)
+        if how.attended and isinstance(chunk.event, Asked):
+            asking.put_nowait(chunk.event)
 
     with keyboard.terminal_kept():
         running = asyncio.ensure_future(start(listen))
-        answering = asyncio.create_task(_converse(app, seen, asking, show, people, steer=steer))
+        answering = asyncio.create_task(_converse(app, seen, asking, show, people, steer=how.steer))
         restore = _cancel_on_interrupt(app, running, seen, show)
         try:
             result = await running
@@ -73,23 +83,37 @@ async def drive(
             show.stop()
     if seen.unwritten:
         return complain(say("error.output", why=seen.unwritten), "", FAILED), result
-    code = exit_code(result, seen.unanswered)
-    go_on = "" if steer else f"({say('go_on', session=result.session_id)})"
-    _conclude(result, code, people, time.monotonic() - began, as_json=as_json, go_on=go_on)
+    code = exit_code(result, how)
+    if seen.run and not how.as_json:  # what a finished run used is not used again
+        _costs(result, people, time.monotonic() - began)
+    _conclude(result, code, how)
     return code, result
 
 
-def exit_code(result: RunResult, unanswered: bool = False) -> int:  # a fact beside the result
+def exit_code(result: RunResult, how: Drive) -> int:
     """PROTOCOL 1: how a run's end is told to scripts."""
+    kind = result.error.kind if result.error is not None else ""
     match result.status:
+        case "completed" if result.unattended:
+            return NO_APPROVAL
         case "completed":
-            return NO_APPROVAL if unanswered else 0
+            return FAILED if left_open(result, how) else 0
+        case "failed" if result.unattended and kind == "plan":
+            return NO_APPROVAL
         case "failed":
-            return USAGE if result.error is not None and result.error.kind == "usage" else FAILED
+            return USAGE if kind == "usage" else FAILED
         case "limit":
             return LIMIT
         case "cancelled" | "paused":
             return CANCELLED
+
+
+def left_open(result: RunResult, how: Drive) -> bool:
+    """Whether steps of a plan are left that nobody is there to go on with."""
+    plan = result.plan
+    if plan is None or how.attended or (plan.status == "draft" and not how.drafts):
+        return False
+    return plan.done < plan.total
 
 
 def _written(chunk: Chunk, seen: _Seen) -> bool:
@@ -103,17 +127,6 @@ def _written(chunk: Chunk, seen: _Seen) -> bool:
         nobody_reads()
         return False
     return True
-
-
-def _note(chunk: Chunk, approvals: ApprovalMode, seen: _Seen, asking: asyncio.Queue[Asked]) -> None:
-    event = chunk.event
-    if isinstance(event, Asked):
-        if approvals == "none":
-            seen.unanswered = seen.unanswered or isinstance(event, ApprovalAsked)
-        else:
-            asking.put_nowait(event)
-    elif isinstance(event, ToolResponded) and event.outcome == "unattended" and event.tool != "user/ask":
-        seen.unanswered = True
 
 
 async def _converse(
@@ -198,16 +211,19 @@ def _cancel_on_interrupt(
     return restore
 
 
-def _conclude(
-    result: RunResult, code: int, people: Terminal, seconds: float, *, as_json: bool, go_on: str
-) -> None:
-    """The costs for a person, the answer for a pipe, and one line for whatever did not end well."""
-    if not as_json:
-        if result.usage.prompt_tokens or result.usage.completion_tokens:
-            people.write(people.paint(usage_text(result.usage, seconds), "dim") + "\n")
-        if result.text and not sys.stdout.isatty():
-            put(result.text.rstrip("\n") + "\n")
-    if result.status == "failed" and result.error is not None:
+def _costs(result: RunResult, people: Terminal, seconds: float) -> None:
+    if result.usage.prompt_tokens or result.usage.completion_tokens:
+        people.write(people.paint(usage_text(result.usage, seconds), "dim") + "\n")
+
+
+def _conclude(result: RunResult, code: int, how: Drive) -> None:
+    """The answer for a pipe, and one line for whatever did not end well."""
+    if result.text and not how.as_json and not sys.stdout.isatty():
+        put(result.text.rstrip("\n") + "\n")
+    go_on = "" if how.steer else f"({say('go_on', session=result.session_id)})"
+    if code == NO_APPROVAL:
+        complain(say("no_approval"), say(f"no_approval.{how.approvals}"), code)
+    elif result.status == "failed" and result.error is not None:
         complain(result.error.message, result.error.hint, code)
     elif result.status == "limit":
         reached = result.error.message if result.error else say("limit")
@@ -219,5 +235,7 @@ def _conclude(
         complain(say("cancelled"), f"({say('resume_with', run=result.run_id)})", code)
     elif result.status == "failed":
         complain("failed", "", code)
-    elif code == NO_APPROVAL:
-        complain(say("no_approval"), "", code)
+    elif result.plan is not None and code == FAILED:
+        plan = result.plan
+        said = say("plan.left", name=safe(plan.name), done=plan.done, all=plan.total, failed=plan.failed)
+        complain(said, go_on, code)

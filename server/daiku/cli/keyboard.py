@@ -85,7 +85,8 @@ def _plain(text: str) -> str:
 
 
 async def _bytes(fd: int) -> bytes:
-    """What the terminal has, once it has something."""
+    """What the terminal has, once it has something. What cannot be waited for (a file, /dev/null) never
+    makes anyone wait: it is read at once."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[bytes] = loop.create_future()
 
@@ -96,7 +97,11 @@ async def _bytes(fd: int) -> bytes:
             except OSError:
                 ready.set_result(b"")
 
-    loop.add_reader(fd, read)
+    try:
+        loop.add_reader(fd, read)
+    except OSError:
+        read()
+        return await ready
     try:
         return await ready
     finally:

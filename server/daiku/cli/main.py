@@ -22,6 +22,7 @@ COMMANDS = {
     "run": "daiku.cli.run:run",
     "chat": "daiku.cli.chat:chat",
     "plan": "daiku.cli.run:plan",
+    "research": "daiku.cli.run:research",
     "code": "daiku.cli.run:code",
     "exec": "daiku.cli.run:exec_",
     "resume": "daiku.cli.run:resume",

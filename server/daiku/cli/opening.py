@@ -47,6 +47,8 @@ def tell_notices(loaded: Loaded) -> None:
     hint = f" ({say('config.ignored')})" if loaded.ignored else ""
     for notice in loaded.notices:
         people.write(people.paint(f"! {safe(told(notice))}{hint}", "yellow") + "\n")
+    for line in loaded.without_effect:
+        people.write(people.paint(f"! {safe(told(line))}", "yellow") + "\n")
 
 
 @asynccontextmanager
@@ -55,7 +57,13 @@ async def opened(folder: Path, overrides: JsonObject | None = None) -> AsyncGene
     folder; only its settings file needs `daiku config trust`. Raises UsageError."""
     loaded, state = settings_for(folder, overrides)
     tell_notices(loaded)
-    app = build(loaded.config, workspace=DiskWorkspace((folder,)), home=state, locale=locale_of(os.environ))
+    app = build(
+        loaded.config,
+        workspace=DiskWorkspace((folder,)),
+        home=state,
+        own=is_trusted(state, folder),
+        locale=locale_of(os.environ),
+    )
     try:
         yield app
     finally:

@@ -36,11 +36,17 @@ class RunOptions:
     max_seconds: int | None
 
     def approvals(self) -> ApprovalMode:
-        """Who is asked: the person at the terminal, or nobody. Raises UsageError."""
-        there = somebody_there()
+        """What is granted beforehand; what it does not grant is asked of the person at the terminal,
+        and refused where nobody is there. Raises UsageError."""
+        there = self.attended
         if self.approve == "ask" and not there:
             raise usage(say("error.ask_nobody"))
         return self.approve or ("ask" if there else "none")
+
+    @property
+    def attended(self) -> bool:
+        """Whether a person can be asked. Text from a pipe is no person."""
+        return somebody_there()
 
     def overrides(self) -> JsonObject:
         """The options as the layer of settings that wins over all others."""

@@ -1,4 +1,4 @@
-"""`daiku run`, `plan`, `code`, `exec`, `resume`: one run, then an exit code."""
+"""`daiku run`, `plan`, `research`, `code`, `exec`, `resume`: one run, then an exit code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from daiku.app import App
-from daiku.cli.drive import drive
+from daiku.cli.drive import Drive, drive
 from daiku.cli.main import usage
 from daiku.cli.opening import folder_of, opened
 from daiku.cli.options import RunOptions, prompt_text, run_options
@@ -21,7 +21,8 @@ from daiku.runs import Listener, RunRequest
 @click.argument("prompt", nargs=-1, required=True)
 @run_options
 def run(prompt: tuple[str, ...], **options: Any) -> int:
-    return _one(prompt_text(prompt), "coordinator", RunOptions(**options))
+    chosen = RunOptions(**options)
+    return _one(prompt_text(prompt), "coordinator", chosen, drafts=chosen.mode == "act")
 
 
 @click.command(help=say("help.plan"))
@@ -39,6 +40,13 @@ def code(text: tuple[str, ...], **options: Any) -> int:
     return _one(prompt_text(text), "coder", RunOptions(**options))
 
 
+@click.command(help=say("help.research"))
+@click.argument("question", nargs=-1, required=True)
+@run_options
+def research(question: tuple[str, ...], **options: Any) -> int:
+    return _one(prompt_text(question), "researcher", RunOptions(**options))
+
+
 @click.command("exec", help=say("help.exec"))
 @click.argument("text", nargs=-1, required=True)
 @run_options
@@ -52,21 +60,25 @@ def exec_(text: tuple[str, ...], **options: Any) -> int:
 def resume(run_id: str, **options: Any) -> int:
     chosen = RunOptions(**options)
     approvals = chosen.approvals()
+    how = Drive(approvals, chosen.attended, as_json=chosen.as_json)
 
     async def work() -> int:
         async with opened(folder_of(chosen.folder), chosen.overrides()) as app:
 
             async def start(listen: Listener) -> RunResult:
-                return await app.runs.resume(run_id, listen, approvals)
+                return await app.runs.resume(
+                    run_id, listen, approvals, attended=chosen.attended, model=chosen.model
+                )
 
-            return (await drive(app, start, approvals=approvals, as_json=chosen.as_json))[0]
+            return (await drive(app, start, how))[0]
 
     return asyncio.run(work())
 
 
-def _one(text: str, agent: str, options: RunOptions) -> int:
+def _one(text: str, agent: str, options: RunOptions, *, drafts: bool = False) -> int:
     folder = folder_of(options.folder)
     approvals = options.approvals()
+    how = Drive(approvals, options.attended, as_json=options.as_json, drafts=drafts)
     if options.session and options.last:
         raise usage(say("error.both_sessions"))
 
@@ -82,12 +94,13 @@ def _one(text: str, agent: str, options: RunOptions) -> int:
                 model=options.model,
                 agent=agent,
                 approvals=approvals,
+                attended=options.attended,
             )
 
             async def start(listen: Listener) -> RunResult:
                 return await app.runs.run(request, listen)
 
-            return (await drive(app, start, approvals=approvals, as_json=options.as_json))[0]
+            return (await drive(app, start, how))[0]
 
     return asyncio.run(work())
 

@@ -47,6 +47,7 @@ STATUS_COLOURS: dict[str, Colour] = {
     "interrupted": "yellow",
     "paused": "yellow",
     "running": "cyan",
+    "waiting": "yellow",
 }
 
 
@@ -175,8 +176,10 @@ def _shown(chunk: Chunk, out: Terminal) -> Iterator[str]:
             yield from (out.paint(f"> {line}", "bold") for line in safe(prompt).split("\n"))
         case MessageSaid(role="user", text=text):
             yield from (out.paint(f"> {line}", "bold") for line in safe(text).split("\n"))
-        case MessageSaid(text=text) if text:
+        case MessageSaid(text=text, partial=partial) if text:
             yield safe(text)
+            if partial:
+                yield out.paint(say("cut_off"), "yellow")
         case ToolCalled(tool=tool, args=args):
             yield out.paint("● ", "blue") + clip(safe(call_text(tool, args)), out.width - 4)
         case ToolResponded(ok=ok, result=result):

@@ -88,7 +88,7 @@ class Show:
             case Thinking():
                 self.wait(say("thinking"))
             case MessageSaid(role="assistant", text=text, calls=calls):
-                self._message(text)
+                self._message(text, cut_off=event.partial)
                 self.wait(say("running") if calls else "")
             case MessageSaid():
                 self.wait(self._label)
@@ -197,11 +197,13 @@ class Show:
             self._terminal.write(shown)
             self._open_line = not shown.endswith("\n")
 
-    def _message(self, text: str) -> None:
+    def _message(self, text: str, *, cut_off: bool) -> None:
         """The whole message closes its deltas; one that did not stream is shown now."""
         if not self._streamed and text:
             self._stream(text)
         self._end_stream()
+        if cut_off:
+            self.line(self._terminal.paint(say("cut_off"), "yellow"))
 
     def _end_stream(self) -> None:
         rest = self._markdown.close() if self._streamed else ""

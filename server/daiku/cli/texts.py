@@ -36,9 +36,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "help.chat": ("Talk in the terminal.", "端末で会話します。"),
     "help.plan": ("Let the planner alone make a plan for GOAL.", "プランナーだけで GOAL の計画を作ります。"),
     "help.opt.work": ("Work the plan too: write, run, check, report.", "計画を実行まで進めます（作成・実行・確認・報告）。"),
+    "help.research": ("Let the researcher alone look up QUESTION.", "リサーチャーだけで QUESTION を調べます。"),
     "help.code": ("Let the coder alone write what TEXT says.", "コーダーだけで TEXT の内容を書きます。"),
     "help.exec": ("Let the runner alone run what TEXT says.", "ランナーだけで TEXT の内容を実行します。"),
-    "help.resume": ("Go on with a paused or interrupted run.", "中断・停止した実行を再開します。"),
+    "help.resume": ("Go on with a run that was paused, interrupted, or ended before it was done.", "一時停止・中断した実行や、途中で終わった実行を続けます。"),
     "help.sessions": (
         "Conversations: list, show, changes, undo, export, replay, delete.",
         "会話: 一覧、表示、変更、取り消し、書き出し、再現、削除。",
@@ -121,10 +122,27 @@ TEXTS: dict[str, tuple[str, str]] = {
     "more_lines": ("… {count} more lines", "… 残り {count} 行"),
     "cancelling": ("Stopping. Press Ctrl-C again to kill.", "停止しています。もう一度 Ctrl-C で強制終了します。"),
     "cancelled": ("Stopped.", "停止しました。"),
+    "cut_off": ("(This answer was cut off here.)", "（この回答はここで途切れました。）"),
     "limit": ("Stopped at a limit.", "上限に達したので止まりました。"),
     "no_approval": (
-        "Something needed approval and nobody could be asked. Run in a terminal, or with --approve edits or all.",
-        "承認が必要でしたが、尋ねる相手がいませんでした。端末で実行するか、--approve edits か all を付けてください。",
+        "Something needed a person's word, and nobody was there to give it.",
+        "人の判断が必要でしたが、尋ねる相手がいませんでした。",
+    ),
+    "no_approval.none": (
+        "Run in a terminal; or grant beforehand what may be granted: --approve edits (files), all (commands too).",
+        "端末で実行するか、許可できるものを先に許可してください: --approve edits（ファイル）、all（コマンドも）。",
+    ),
+    "no_approval.edits": (
+        "Run in a terminal; --approve all also grants commands, but never what always asks a person.",
+        "端末で実行してください。--approve all はコマンドも許可しますが、必ず人に確認するものは許可されません。",
+    ),
+    "no_approval.all": (
+        "Run in a terminal: no option grants this.",
+        "端末で実行してください。これを許可するオプションはありません。",
+    ),
+    "plan.left": (
+        "The plan “{name}” is not finished: {done} of {all} steps are done, {failed} failed.",
+        "計画「{name}」は終わっていません: {all} ステップ中 {done} 完了、{failed} 失敗。",
     ),
     "usage": ("{prompt} in · {completion} out", "入力 {prompt} · 出力 {completion}"),
     "usage.cached": (" ({cached} cached)", "（キャッシュ {cached}）"),
@@ -188,6 +206,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "models.context": ("{tokens} tokens", "{tokens} トークン"),
     "trusted": ("{folder} is trusted: its .daiku/config.toml may set everything but keys.", "{folder} を信頼しました。.daiku/config.toml は鍵以外のすべてを設定できます。"),
     "untrusted": ("{folder} is not trusted.", "{folder} は信頼されていません。"),
+    "config.nothing_yet": ("does nothing in this version", "この版では何の働きもしません"),
     "config.default": ("default", "既定"),
     "config.ignored": ("daiku config trust", "daiku config trust で信頼"),
     # doctor
@@ -205,7 +224,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "--approve ask needs a terminal. Use --approve edits, all or none.",
         "--approve ask には端末が必要です。--approve edits、all、none を使ってください。",
     ),
-    "error.chat_terminal": ("daiku chat needs a terminal. Use daiku run.", "daiku chat には端末が必要です。daiku run を使ってください。"),
     "error.internal": ("Something unexpected went wrong: {what}. The log has the details: {log}", "予期しない問題が起きました: {what}。詳細はログにあります: {log}"),
     "error.help": ("See: {command} --help", "参照: {command} --help"),
 }  # fmt: skip

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from daiku.core.hunks import Hunk, HunkLine
+from daiku.core.hunk import Hunk, HunkLine
 from daiku.core.refusal import Refusal
 
 _FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: *(.+?)\s*")
 _MOVE = re.compile(r"\*\*\* Move to: *(.+?)\s*")
+_BEGINS = re.compile(r"^(?:[ \t]*\*\*\* Begin Patch\s*$|\*\*\* (?:Add|Update|Delete) File: )", re.MULTILINE)
+_NUMBERS = re.compile(r"@@+ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
 _END_OF_FILE = "*** End of File"
 
 
@@ -27,12 +29,12 @@ class FileOp:
 
 
 def is_apply_patch(text: str) -> bool:
-    return bool(re.search(r"^\*\*\* (?:Begin Patch|(?:Add|Update|Delete) File: )", text, re.MULTILINE))
+    return bool(_BEGINS.search(text))
 
 
 def parse_apply_patch(text: str) -> tuple[FileOp, ...] | Refusal:
     """The files of the patch in order, or what makes it unreadable. A missing end is a cut reply."""
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    lines = _unpadded([line.removesuffix("\r") for line in text.split("\n")])
     begins = [i for i, line in enumerate(lines) if line.strip() == "*** Begin Patch"]
     ends = [i for i, line in enumerate(lines) if line.strip() == "*** End Patch"]
     if begins and not ends:
@@ -57,6 +59,23 @@ def parse_apply_patch(text: str) -> tuple[FileOp, ...] | Refusal:
         ops.append(op)
         index = end
     return tuple(ops) or Refusal("The patch names no file.")
+
+
+def _unpadded(lines: list[str]) -> list[str]:
+    """The lines without blanks before the patch's own: all of them where the whole patch is indented, else those
+    before the name of a file that follows on the beginning, a blank line or a file that is deleted."""
+    begin = next((line for line in lines if line.strip() == "*** Begin Patch"), "")
+    padding = begin[: len(begin) - len(begin.lstrip())]
+    if padding and all(line.startswith(padding) or not line.strip() for line in lines[lines.index(begin) :]):
+        lines = [line.removeprefix(padding) for line in lines]
+    out: list[str] = []
+    for line in lines:
+        expected = (
+            not out or not out[-1].strip() or re.match(r"\*\*\* (?:Begin Patch|Delete File: )", out[-1])
+        )
+        header = line.strip() if line != line.lstrip() else ""
+        out.append(header if expected and _FILE.fullmatch(header) else line)
+    return out
 
 
 def _op(verb: str, path: str, lines: Sequence[str]) -> FileOp | Refusal:
@@ -87,17 +106,19 @@ def _updated(path: str, lines: Sequence[str]) -> FileOp | Refusal:
     hunks: list[Hunk] = []
     anchors: list[str] = []
     found: list[HunkLine] = []
+    number: int | None = None
 
     def close(*, at_end: bool) -> None:
         if found:
-            hunks.append(Hunk(tuple(found), anchors=tuple(anchors), at_end=at_end))
+            hunks.append(Hunk(tuple(found), number, tuple(anchors), at_end))
             anchors.clear()
             found.clear()
 
     for line in body:
         if line.startswith("@@"):
             close(at_end=False)
-            if anchor := line[2:].removesuffix("@@").strip():
+            number, anchor = _head(line)
+            if anchor:
                 anchors.append(anchor)
         elif line.strip() == _END_OF_FILE:
             close(at_end=True)
@@ -106,9 +127,20 @@ def _updated(path: str, lines: Sequence[str]) -> FileOp | Refusal:
         else:
             found.append(_line(line))
     close(at_end=False)
+    if len(hunks) == 1 and hunks[0].line is None and not hunks[0].anchors and not hunks[0].old():
+        hunks = [
+            replace(hunks[0], at_end=True, placed=hunks[0].at_end)
+        ]  # nothing but added lines goes to the end of the file
     if not any(hunk.changes for hunk in hunks) and to is None:
         return Refusal("The update has no lines that begin with + or -: it changes nothing.")
     return FileOp("update", path, to=to, hunks=tuple(hunks))
+
+
+def _head(line: str) -> tuple[int | None, str]:
+    """The line number of a hunk's head and its anchor: it may be that of a unified diff."""
+    if numbered := _NUMBERS.match(line):
+        return int(numbered[1]), ""
+    return None, line[2:].removesuffix("@@").strip()
 
 
 def _line(line: str) -> HunkLine:

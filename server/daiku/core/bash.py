@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import tree_sitter_bash
@@ -39,7 +39,8 @@ class Script:
 
     `doubts` says what was not understood; without any, `commands` is all that runs. `writes` are the
     files that redirections write, `fed` the texts that are piped in as here-documents.
-    `bomb`: a function that starts itself over and over.
+    `bomb`: a function that starts itself over and over. `broken`: it is no bash that we can read, and
+    `commands` are a guess. `torn`: a word goes on behind a line end, as few people read it.
     """
 
     commands: tuple[Simple, ...]
@@ -47,6 +48,8 @@ class Script:
     writes: tuple[Word, ...] = ()
     fed: tuple[str, ...] = ()
     bomb: bool = False
+    broken: bool = False
+    torn: bool = False
 
 
 UNDERSTOOD = frozenset(
@@ -111,8 +114,26 @@ def tree_of(command: str) -> Node:
     return _parser().parse(command.encode("utf-8", "replace").translate(_AS_LETTERS)).root_node
 
 
+_TORN = re.compile(r"(?<=[^\s\\])(?:\\\\)*\\\n(?=\S)")
+_LINE_END = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+
+
 def read_script(command: str) -> Script:
-    """Read `command`; never raises."""
+    """Read `command`; never raises. Where a word goes on in the next line, also as bash joins it."""
+    script = _read(command)
+    if not _TORN.search(command):
+        return script
+    joined = _read(_LINE_END.sub(r"\1", command))
+    return replace(
+        script,
+        commands=(*script.commands, *joined.commands),
+        doubts=(*script.doubts, "a word of it goes on in the next line"),
+        writes=(*script.writes, *joined.writes),
+        torn=True,
+    )
+
+
+def _read(command: str) -> Script:
     source = command.encode("utf-8", "replace")
     root = tree_of(command)
     reader = _Reader(source)
@@ -128,6 +149,7 @@ def read_script(command: str) -> Script:
         writes=tuple(reader.writes),
         fed=tuple(reader.fed),
         bomb=reader.bomb,
+        broken=root.has_error,
     )
 
 
@@ -325,4 +347,4 @@ def _crudely(command: str) -> Iterator[Simple]:
     for piece in _SEPARATOR.split(command):
         words = _QUOTES.sub("", piece).split()
         if words:
-            yield Simple(tuple(Word(w, plain="$" not in w) for w in words))
+            yield Simple(tuple(Word(w, plain=not set(w) & set("$*?[]~,")) for w in words))

@@ -13,6 +13,8 @@ _SEARCH = re.compile(r"(?:<{3,}|-{3,}) SEARCH>?")
 _DIVIDER = re.compile(r"={3,}")
 _REPLACE = re.compile(r"(?:>{3,}|\+{3,}) REPLACE")
 _LIKE_A_MARKER = re.compile(r"[<>=+\-]+ ?(?:SEARCH|REPLACE|=+)\s*")
+_CONFLICT = re.compile(r"<{7} (?!SEARCH)")
+_CONFLICT_END = re.compile(r">{7} (?!REPLACE)")
 _HINT = re.compile(r":(?:start|end)_line:\s*\d+")
 _ESCAPED = re.compile(r"\\(?=<{3,}|-{3,}|={3,}|>{3,}|\+{3,})")
 
@@ -54,13 +56,19 @@ _RIGHT = "Right: <<<<<<< SEARCH, the old lines, =======, the new lines, >>>>>>> 
 
 
 def _parts(lines: Sequence[str], start: int) -> tuple[str, str, int] | Refusal:
-    middle = _find(lines, start, _DIVIDER)
-    if middle is None:
+    end = _end(lines, start)
+    dividers = [i for i in range(start, len(lines) if end is None else end) if _DIVIDER.fullmatch(lines[i])]
+    if not dividers:
         return Refusal(f"The block at line {start} has no ======= line between old and new text. {_RIGHT}")
-    end = _find(lines, middle + 1, _REPLACE)
     if end is None:
         return Refusal(
             f"The block at line {start} is not closed by >>>>>>> REPLACE: it may be cut off. {_RIGHT}"
+        )
+    middle = _divider(lines, start, end, dividers)
+    if middle is None:
+        return Refusal(
+            f"The block at line {start} has {len(dividers)} lines of =, and which of them parts old and new text is"
+            " not certain. Put a backslash before those that belong to the text (\\=======), or use files/edit."
         )
     search, replace = list(lines[start:middle]), list(lines[middle + 1 : end])
     hints = 0
@@ -71,13 +79,37 @@ def _parts(lines: Sequence[str], start: int) -> tuple[str, str, int] | Refusal:
     return _text(search[hints:]), _text(replace), end + 1
 
 
-def _find(lines: Sequence[str], start: int, marker: re.Pattern[str]) -> int | None:
+def _end(lines: Sequence[str], start: int) -> int | None:
+    """The line that closes the block; None where another begins first, or the text ends."""
     for index in range(start, len(lines)):
-        if marker.fullmatch(lines[index]):
+        if _REPLACE.fullmatch(lines[index]):
             return index
-        if _SEARCH.fullmatch(lines[index]) or _REPLACE.fullmatch(lines[index]):
+        if _SEARCH.fullmatch(lines[index]):
             return None
     return None
+
+
+def _divider(lines: Sequence[str], start: int, end: int, dividers: Sequence[int]) -> int | None:
+    """The one line that parts old and new text: the only one outside the merge conflicts that the texts hold, and
+    of those the only one as long as the marker that begins the block; None where that is not certain."""
+    depth = 0
+    outside: list[int] = []
+    for index in range(start, end):
+        if _CONFLICT.match(lines[index]):
+            depth += 1
+        elif _CONFLICT_END.match(lines[index]):
+            depth -= 1
+        elif index in dividers and depth == 0:
+            outside.append(index)
+        if depth not in (0, 1):
+            return None
+    if depth or not outside:
+        return None
+    if len(outside) == 1:
+        return outside[0]
+    length = len(lines[start - 1].split(" ")[0])
+    as_long = [index for index in outside if len(lines[index]) == length]
+    return as_long[0] if len(as_long) == 1 else None
 
 
 def _text(lines: Sequence[str]) -> str:
@@ -85,9 +117,11 @@ def _text(lines: Sequence[str]) -> str:
 
 
 def _path_above(lines: Sequence[str], index: int) -> str:
-    """The file's name on the line above, also above or inside the opening fence; else empty."""
+    """The file's name on the line above, above or inside the opening fence, or behind the fence's language."""
     for line in reversed(lines[max(0, index - 3) : index]):
-        if line.strip().startswith("```"):
+        if fence := re.match(r"\s*`{3,}\s*(.*)", line):
+            if path := _path_in(fence[1].split(" ")[-1]) if " " in fence[1].strip() else "":
+                return path
             continue
         return _path_in(line)
     return ""

@@ -5,19 +5,23 @@ from __future__ import annotations
 import itertools
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
 from daiku.core.bash import Simple, Word
-from daiku.core.wrappers import program
+from daiku.core.inlinecode import removes_unknown
+from daiku.core.wrappers import inner, program
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a command stands: its folder (None: not known), the workspace's roots, the home."""
+    """Where a command stands: its folder (None: not known), the workspace's roots, the home. `contained`:
+    a sandbox keeps it off all files but the workspace's."""
 
     folder: str | None
     roots: tuple[str, ...]
     home: str
+    contained: bool = True
 
 
 _SYSTEM = (
@@ -26,15 +30,20 @@ _SYSTEM = (
 )  # fmt: skip
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/folders", "/dev/shm")  # noqa: S108  # names to compare with
 _HOME = re.compile(r"^(?:~|\$HOME\b|\$\{HOME(?::?[-?][^}]*)?\}|\$env:HOME|%USERPROFILE%)", re.IGNORECASE)
-_PWD = re.compile(r"^(?:\$PWD\b|\$\{PWD\}|\$\(pwd\)|`pwd`)")
+_PWD = re.compile(r"^(?:~\+(?=/|$)|\$PWD\b|\$\{PWD\}|\$\(pwd\)|`pwd`)")
 _OTHER_HOME = re.compile(r"^~[\w-]+/?\*?$")
 _UNSET = re.compile(r"^\$(?:\w+|\{\w+\})/?(?:\*|\.\*|/)*$")
-_GLOB_TAIL = re.compile(r"(?:/|^)(?:\*|\.\*|\.\[!?\.\]\*|\{[.,*]+\}|\*\*|\?\*)+$")
+_GLOB_TAIL = re.compile(r"(?:/|^)(?:\*|\.\*|\.\[!?\.\]\*|\{[.,*]+\}|\*\*|\?\*|\[[^/\]]*\]\*+|\?+\*+)+$")
+_GLOB = re.compile(r"[*?\[]")
+_KNOWN = re.compile(r"^(?:\$(?:HOME|PWD)\b|\$\{(?:HOME|PWD)\}|~\+?(?=/|$))[^$`{}]*$")
+"""What a shell computes and we know."""
+UNCONTAINED = "what it would remove is computed, and there is no sandbox to keep it off your files"
 _DEVICES = re.compile(r"^/dev/(?!null$|zero$|stdout$|stderr$|tty|fd/|shm/)")
 _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
 _WIPES = re.compile(
     r"^(?:mkfs(?:\..*)?|mke2fs|mkswap|wipefs|blkdiscard|fdisk|sfdisk|sgdisk|parted|diskutil|format|newfs.*)$"
 )
+_REMOVERS = frozenset(["rm", "rmdir", "del", "rd", "srm", "shred", "trash", "gio", "unlink", "remove-item"])
 _RECURSIVE = re.compile(r"^-(?:[a-zA-Z]*[rR][a-zA-Z]*|-r(?:e(?:c(?:u(?:r(?:s(?:i(?:v(?:e)?)?)?)?)?)?)?)?)$")
 
 
@@ -46,13 +55,17 @@ def why_never(simple: Simple, place: Place) -> str:
     operands = [w for w in args if not w.text.startswith("-")]
     flags = [w.text for w in args if w.text.startswith("-")]
     recursive = any(_RECURSIVE.match(f) for f in flags)
-    reason = ""
-    if name in ("rm", "rmdir", "del", "rd", "srm", "shred", "trash", "gio", "unlink", "remove-item"):
+    reason = "" if place.contained else _removes_what_it_computes(simple)
+    if reason:
+        return reason
+    if name in _REMOVERS:
         reason = _removal(
             operands, flags, place, recursive=recursive or name in ("srm", "rd", "del", "remove-item")
         )
     elif name in ("chmod", "chown", "chgrp", "chattr", "setfacl", "chcon") and recursive:
         reason = _first_bad(operands[1:] or operands, place, why="it would change the rights of {}")
+    elif name in ("tar", "bsdtar") and any(len(f) > 5 and "--remove-files".startswith(f) for f in flags):
+        reason = _first_bad(operands, place, why="it would remove {}")
     elif name == "mv":
         reason = _first_bad(operands[:-1], place, why="it would move away {}")
     elif name == "find":
@@ -81,10 +94,26 @@ def _removal(operands: list[Word], flags: list[str], place: Place, *, recursive:
     return ""
 
 
+def _removes_what_it_computes(simple: Simple) -> str:
+    """For code of other programs, and for what xargs reads."""
+    words = simple.words
+    if not words:
+        return ""
+    if removes_unknown(words):
+        return UNCONTAINED
+    if program(words) in ("xargs", "parallel"):
+        return UNCONTAINED if any(program(c.words) in _REMOVERS for c in inner(simple)[0]) else ""
+    if program(words).startswith(("$", "`")) and any(_RECURSIVE.match(w.text) for w in words[1:]):
+        return UNCONTAINED
+    return ""
+
+
 def _first_bad(words: list[Word], place: Place, *, why: str) -> str:
     for word in words:
         if what := precious(word.text, place):
             return why.format(what)
+        if not place.contained and not word.plain and not _KNOWN.match(word.text):
+            return UNCONTAINED
     return ""
 
 
@@ -103,7 +132,19 @@ def precious(text: str, place: Place) -> str:
         path = f"{place.folder}/{path}"
     path = _GLOB_TAIL.sub("", path) or "/"
     path = "/" + posixpath.normpath(path).lstrip("/")
-    return _named(path, place)
+    return _named(path, place) or (_may_match(path, place) if _GLOB.search(path) else "")
+
+
+def _may_match(pattern: str, place: Place) -> str:
+    """What of value a shell's pattern may come to name."""
+    home = place.home.rstrip("/") or "/home/somebody"
+    wanted = pattern.strip("/").split("/")
+    for path in [home, *place.roots, *(f"/{name}" for name in _SYSTEM)]:
+        parts = path.strip("/").split("/")
+        # A folder around it is as bad: the first parts match and the pattern ends.
+        if len(wanted) <= len(parts) and all(map(fnmatchcase, parts, wanted)):
+            return _named("/" + "/".join(parts[: len(wanted)]), place)
+    return ""
 
 
 def _named(path: str, place: Place) -> str:
@@ -144,6 +185,8 @@ def _find(args: tuple[Word, ...], place: Place) -> str:
     if not removes:
         return ""
     for word in starts or [Word(".")]:
+        if not place.contained and not word.plain and not _KNOWN.match(word.text):
+            return UNCONTAINED
         what = precious(word.text, place)
         if what and not (narrowed and what == "the whole workspace"):
             return f"it would remove {what}"
@@ -197,9 +240,9 @@ def moved(simple: Simple, place: Place) -> Place:
         return place
     operands = [w for w in simple.words[1:] if not w.text.startswith("-")]
     if not operands:
-        return Place(place.home or None, place.roots, place.home)
+        return replace(place, folder=place.home or None)
     text = _HOME.sub(place.home or "/home/somebody", operands[0].text)
     if not operands[0].plain and "$" in text:
-        return Place(None, place.roots, place.home)
+        return replace(place, folder=None)
     folder = posixpath.normpath(posixpath.join(place.folder or "/", text))
-    return Place(folder if place.folder or text.startswith("/") else None, place.roots, place.home)
+    return replace(place, folder=folder if place.folder or text.startswith("/") else None)

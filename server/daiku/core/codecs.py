@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from pydantic import JsonValue
 
-from daiku.core.refs import inner_ids, looked_up, refs, replaced
+from daiku.core.refs import renamed
 from daiku.core.textcalls import Calls, Doubtful, Reading
 from daiku.core.written import Offered, Written, Wrong
 from daiku.domain.base import JsonObject, long_id
@@ -38,7 +38,7 @@ You have no tools of your own. A control program reads your reply, runs the tool
 {"comment": "what the person should read", "actions": [{"id": "a1", "operation": "<tool>", "args": {…}, "reasoning": "why"}]}
 
 - The actions run in order; their results come in the next message.
-- An argument may use the result of an earlier action: {"$ref": "a1.text"}, or "a1.data.<field>".
+- An argument may use the result of an earlier action of the same list: {"$ref": "a1.text"} is its plain text, "a1.data.<field>" a field.
 - When nothing is left to do, answer with an empty list: {"comment": "your answer", "actions": []}.
 - Tell the language of the project by its file extensions, and write in it.""",
     "command": """\
@@ -85,14 +85,12 @@ def decode(
     protocol: ToolProtocol,
     *,
     finish: FinishReason = "stop",
-    known: Mapping[str, str] | None = None,
     tools: Sequence[ToolSpec] = (),
     again: bool = False,
 ) -> AssistantMessage | FormatProblem:
     """The reply with its calls, and as text only what is for the person; or what is wrong with it.
 
-    `known` are the results of earlier calls, by id, that `$ref` may use; `tools` those on offer, without
-    which every name counts as one. `again` says that the model was asked already: what may be an example
+    `tools` are those on offer, without which every name counts as one. `again` says that the model was asked already: what may be an example
     is then an answer. A reply that hit its length limit is read, never repaired.
     """
     own = protocol != "native"
@@ -105,10 +103,7 @@ def decode(
             return _problem(problem, protocol)
         case Calls(text, written, dropped):
             named = [offered.named(call) for call in written]
-            calls = _calls(named, known or {}) if own else tuple(map(_call, named))
-            if isinstance(calls, FormatProblem):
-                return calls
-            found = message.model_copy(update={"text": text, "calls": calls})
+            found = message.model_copy(update={"text": text, "calls": _calls(named)})
             return marked_dropped(found) if dropped else found
         case _:
             assert_never(read)
@@ -121,39 +116,16 @@ def _call(written: Written) -> ToolCall:
     return ToolCall(id=long_id("call"), tool=written.name, args=written.args, reasoning=written.reasoning)
 
 
-def _calls(written: Sequence[Written], known: Mapping[str, str]) -> tuple[ToolCall, ...] | FormatProblem:
-    """The calls; a reference to an earlier one becomes one to its id, one to an earlier result becomes
-    its text."""
+def _calls(written: Sequence[Written]) -> tuple[ToolCall, ...]:
+    """The calls; a reference to an earlier one, by its own id or its number, becomes one to its id. Any
+    other stays: it names nothing, and its call is refused when it is its turn."""
     ids: dict[str, str] = {}
     calls: list[ToolCall] = []
     for number, each in enumerate(written, 1):
-        inner = set(inner_ids(each.args))
-
-        def change(target: str, inner: set[str] = inner) -> JsonValue:
-            name, dot, path = target.partition(".")
-            if name in inner:
-                return {"$ref": target}
-            if name in ids:
-                return {"$ref": ids[name] + dot + path}
-            return looked_up(path, known[name], None)
-
-        try:
-            args = replaced(each.args, change)
-        except LookupError:
-            outer = (t for t in refs(each.args) if t.partition(".")[0] not in inner)
-            wrong = next(t for t in outer if not _resolvable(t, ids, known))
-            text = f'actions.{number - 1}: "$ref": "{wrong}" names no earlier action'
-            return _problem(text, "action_list")
-        assert isinstance(args, dict)
-        call = _call(each._replace(args=args))
-        ids[each.id or str(number)] = call.id
+        call = renamed(_call(each), ids)
         calls.append(call)
+        ids.update({key: call.id for key in (str(number), each.id) if key})
     return tuple(calls)
-
-
-def _resolvable(target: str, ids: Mapping[str, str], known: Mapping[str, str]) -> bool:
-    name, _, path = target.partition(".")
-    return name in ids or (name in known and path in ("", "text", "result", "output"))
 
 
 def _problem(problem: str, protocol: ToolProtocol) -> FormatProblem:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from daiku.core.always import memory
 from daiku.core.bash import Script, Simple, Word, read_script
@@ -15,7 +15,8 @@ from daiku.core.dangers import dangers
 from daiku.core.online import wants_network
 from daiku.core.protected import holds_secrets, why_protected
 from daiku.core.readonly import candidates, reads_only
-from daiku.core.rules import allowed_by, denied_by
+from daiku.core.rules import allowed_by
+from daiku.core.unknown import TORN, why_denied
 from daiku.core.wrappers import SHELLS, inner, program
 from daiku.domain.config import Answer
 
@@ -41,13 +42,14 @@ class Judgement:
     """`answer` before settings and grants: allow = harmless or allowed by the person's list.
 
     `key` is what "always" remembers, the whole line; empty = cannot be remembered.
-    `understood`: the whole tree was read. `network`: it wants the network. `protected`: it would change
+    `secret`: it names a file of secrets. `understood`: the whole tree was read. `network`: it wants the network. `protected`: it would change
     protected files. `read_only`: every part only reads. `programs`: what it names to be run.
     """
 
     answer: Answer
     why: str
     key: str = ""
+    secret: bool = False
     understood: bool = False
     network: bool = False
     protected: bool = False
@@ -82,11 +84,13 @@ def hidden(command: str) -> str:
     return ""
 
 
-def judge(command: str, rules: CommandRules) -> Judgement:
-    """Judge `command`, a line for bash."""
+def judge(command: str, rules: CommandRules, stdin: str = "") -> Judgement:
+    """Judge `command`, a line for bash that reads `stdin`."""
     if why := hidden(command):
         return Judgement("deny", why)
     script = read_script(command)
+    if stdin:
+        script = replace(script, fed=(*script.fed, stdin))
     every = _every(script)
     if every is None:
         return Judgement("deny", "the command is nested too deeply to be understood")
@@ -100,6 +104,7 @@ def judge(command: str, rules: CommandRules) -> Judgement:
         return Judgement(
             "ask",
             f"runs a command that needs a look: {next(iter(script.doubts), 'it is empty')}{told}",
+            secret=any(holds_secrets(c) for s in every for w in s.words[1:] for c in candidates(w.text)),
             network=network,
         )
     return _parts(script, rules, network=network, told=told, key=memory(command, script, every))
@@ -121,7 +126,9 @@ def _parts(script: Script, rules: CommandRules, *, network: bool, told: str, key
         return Judgement("allow", why, understood=True, network=network and not all_read, read_only=all_read)
     names = ", ".join(dict.fromkeys(program(p.words) or "?" for p in open_parts))
     why = f"runs {names}" + ("; it names a file of secrets" if any_secret else "") + told
-    return Judgement("ask", why, "" if any_secret else key, understood=True, network=network)
+    return Judgement(
+        "ask", why, "" if any_secret else key, secret=any_secret, understood=True, network=network
+    )
 
 
 def read_only(command: str, rules: CommandRules) -> bool:
@@ -160,7 +167,9 @@ def _every(script: Script) -> list[Simple] | None:
 def _never(script: Script, every: list[Simple], rules: CommandRules) -> str:
     if script.bomb:
         return "it starts itself over and over"
-    place = Place(rules.folder or next(iter(rules.roots), None), rules.roots, rules.home)
+    place = Place(rules.folder or next(iter(rules.roots), None), rules.roots, rules.home, rules.contained)
+    if script.torn and not rules.contained:
+        return f"refused always: {TORN}"
     for simple in every:
         if why := why_never(simple, place):
             return f"refused always: {why}"
@@ -168,12 +177,7 @@ def _never(script: Script, every: list[Simple], rules: CommandRules) -> str:
     for target in script.writes:
         if why := why_never_write(target.text):
             return f"refused always: {why}"
-    for simple in every:
-        if rule := denied_by(simple, rules.deny):
-            return f"the settings deny `{rule}`"
-        if rules.deny and simple.words and not simple.words[0].plain:
-            return "the settings deny some programs, and which one this runs is computed; name it plainly"
-    return ""
+    return why_denied(script, every, rules.deny)
 
 
 # What these do with a protected file is to record or show it.
@@ -280,19 +284,14 @@ def strip_cd(command: str) -> Stripped:
     return Stripped(rest if folder else command, folder)
 
 
-def seen(text: str) -> str:
-    """`text` as a person is shown it: control and invisible characters spelled out, line ends kept."""
-    return "".join(_spelled(text))
+_FOLDER_CHANGERS = frozenset({"cd", "chdir", "pushd", "popd"})
 
 
-def _spelled(text: str) -> Iterator[str]:
-    for char in text:
-        if char in "\n\t":
-            yield char
-        elif unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") and char not in "\u200c\u200d":
-            yield f"\\u{ord(char):04x}"
-        else:
-            yield char
+def changes_folder(command: str) -> bool:
+    """Whether `command` goes to another folder anywhere: at its start, in a subshell, behind `sh -c`, `eval`
+    or a wrapper. True where it is nested too deeply to tell."""
+    every = _every(read_script(command))
+    return every is None or any(program(simple.words) in _FOLDER_CHANGERS for simple in every)
 
 
 def joined(words: tuple[str, ...]) -> str:

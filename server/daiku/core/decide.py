@@ -36,6 +36,11 @@ def _no_objection(_: State) -> str:
     return ""
 
 
+def nothing_left(_: State) -> Failure | None:
+    """For runs that end where they stop talking."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What `decide` may consult: the tools on offer, the guard, the size at which to compact (tokens, 0 never)."""
@@ -50,6 +55,8 @@ class Rules:
     """About how many tokens a request with these messages takes."""
     objection: Callable[[State], str] = _no_objection
     """What is wrong with ending now, as the model is to be told; empty where nothing is."""
+    unfinished: Callable[[State], Failure | None] = nothing_left
+    """Why a run that has said its last word has failed all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +178,8 @@ def _end(state: State, rules: Rules) -> Command:
             pass
     why = rules.objection(state)
     if not why:
-        return Finish("completed")
+        left = rules.unfinished(state)
+        return Finish("completed") if left is None else Finish("failed", left)
     if state.objections < OBJECTIONS and not 0 < state.limits.max_rounds <= state.rounds:
         return Object(why)
     return Finish("failed", Failure(kind="format", message=f"What came of it cannot be used: {why}"))
@@ -185,7 +193,7 @@ def _next_call(state: State, rules: Rules) -> Command:
     if call.id in state.started:
         resumes = spec is not None and spec.resumes
         return RunTools((call,)) if resumes else Refuse(call, INTERRUPTED, "interrupted")
-    if why := _too_many(state, call) or why_not_run(call, state.messages, state.given):
+    if why := _too_many(state, call) or why_not_run(call, state.messages):
         return Refuse(call, why, "not_run")
     call = rules.read(call)
     if spec is None or call.malformed is not None:

@@ -9,47 +9,100 @@ from dataclasses import dataclass
 _HEADING = re.compile(
     r"[#>*\s]*File:\s*(?:\*\*)?\s*(?:`+([^`]+)`+|(\S.*?))\s*:?\s*(?:\*\*)?\s*:?\s*", re.IGNORECASE
 )
+_WRAPPER = re.compile(r"~~~\w*\s*")
+_UNCLOSED = "its code fence is never closed; the reply may be cut off"
+_DOUBTFUL = (
+    "its code fence holds other fences, and which of them ends the file is not certain; put the file in a longer "
+    "fence (````) than those within it"
+)
 _FENCE = re.compile(r"(\s*)(`{3,}|~{4,})(.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class FileBlocks:
     """Path to whole content, in order of appearance, and what was odd about the reply. `unclosed` is the
-    path of a block that never ends, `rest` what stands outside the blocks."""
+    path of a block that never ends, `doubtful` of one whose end is not certain, `outside` are those outside the
+    `~~~` wrapper, which are not taken; `rest` is what stands outside the blocks."""
 
     files: dict[str, str]
     warnings: tuple[str, ...] = ()
     unclosed: str = ""
     rest: str = ""
+    outside: tuple[str, ...] = ()
+    doubtful: str = ""
 
 
 def parse_file_blocks(text: str) -> FileBlocks:
-    """All `File:` blocks of `text`. What stands outside a `~~~` wrapper is ignored where there is one; a
-    path that comes twice has its last content. A fence that is never closed is not taken."""
-    whole = [line.removesuffix("\r") for line in text.split("\n")]
-    start, stop = _wrapped(whole)
-    lines = whole[start:stop]
-    files: dict[str, str] = {}
+    """All `File:` blocks of `text`. What stands outside a `~~~` wrapper is not taken where there is one, and told;
+    a path that comes twice has its last content. A fence that is never closed is not taken, nor one of which it
+    is not certain where it ends."""
+    lines = _unfenced([line.removesuffix("\r") for line in text.split("\n")])
+    found: list[tuple[int, str, str]] = []
+    marks: list[int] = []
     warnings: list[str] = []
-    unclosed, rest, index = "", whole[: max(0, start - 1)], 0
+    rest: list[str] = []
+    unclosed, doubtful, index = "", "", 0
     while index < len(lines):
         path = _path(lines[index])
         fence = _fence_after(lines, index + 1) if path else None
         if not path or fence is None:
-            rest.append(lines[index])
-            index += 1
+            following = _passed(lines, index, marks)
+            rest += (line for line in lines[index:following] if not _WRAPPER.fullmatch(line))
+            index = following
             continue
-        end = _closing(lines, fence)
-        if end is None:
-            warnings.append(f"{path}: its code fence is never closed; the reply may be cut off")
-            unclosed = path
+        ends = _closings(lines, fence, path)
+        if len(ends) != 1:
+            unclosed, doubtful = ("", path) if ends else (path, "")
+            warnings.append(f"{path}: {_DOUBTFUL if ends else _UNCLOSED}")
             break
-        if path in files:
-            warnings.append(f"{path}: given twice, the last one counts")
-            del files[path]
-        files[path] = "".join(f"{line}\n" for line in lines[fence + 1 : end])
-        index = end + 1
-    return FileBlocks(files, tuple(warnings), unclosed, "\n".join([*rest, *whole[stop + 1 :]]))
+        found.append((index, path, "".join(f"{line}\n" for line in lines[fence + 1 : ends[0]])))
+        index = ends[0] + 1
+    start, stop = (marks[0], marks[-1] if len(marks) > 1 else len(lines)) if marks else (-1, len(lines))
+    files: dict[str, str] = {}
+    for at, path, content in found:
+        if start < at < stop:
+            if files.pop(path, None) is not None:
+                warnings.append(f"{path}: given twice, the last one counts")
+            files[path] = content
+    outside = tuple(
+        dict.fromkeys(path for at, path, _ in found if not start < at < stop and path not in files)
+    )
+    warnings += (f"{path}: outside the ~~~ that the files stand in, so it was not taken" for path in outside)
+    return FileBlocks(files, tuple(warnings), unclosed, "\n".join(rest), outside, doubtful)
+
+
+def begins_with_file(text: str) -> bool:
+    """Whether the first thing in the text, a wrapper apart, is a `File:` block."""
+    lines = [
+        line
+        for line in text.splitlines()
+        if line.strip() and not re.fullmatch(r"(?:~~~|```)\w*", line.strip())
+    ]
+    return bool(lines) and bool(_path(lines[0]))
+
+
+def _unfenced(lines: list[str]) -> list[str]:
+    """The lines of a reply that stands in a fence as a whole, without that fence."""
+    full = [index for index, line in enumerate(lines) if line.strip()]
+    if len(full) < 3 or not _FENCE.fullmatch(lines[full[0]]) or not _path(lines[full[1]]):
+        return lines
+    opening, last = _FENCE.fullmatch(lines[full[0]]), _FENCE.fullmatch(lines[full[-1]])
+    if opening is None or last is None or last[3].strip() or last[2] != opening[2]:
+        return lines
+    return lines[full[0] + 1 : full[-1]]
+
+
+def _passed(lines: Sequence[str], index: int, marks: list[int]) -> int:
+    """The line after this one, which begins no file, or after the fence that it opens; a wrapper's mark is noted."""
+    if _WRAPPER.fullmatch(lines[index]):
+        marks.append(index)
+    elif (opening := _FENCE.fullmatch(lines[index])) and opening[2][0] == "`":
+        for end in range(index + 1, len(lines)):
+            if (inner := _FENCE.fullmatch(lines[end])) and not inner[3].strip() and _as_long(inner, opening):
+                return end + 1
+            if _path(lines[end]) and _fence_after(lines, end + 1) is not None:
+                break
+    return index + 1
 
 
 def render_file_blocks(files: Iterable[tuple[str, str]]) -> str:
@@ -62,22 +115,6 @@ def _block(path: str, content: str) -> str:
     fence = "`" * (longest + 1)
     tag = path.rpartition("/")[2].rpartition(".")[2] if "." in path.rpartition("/")[2] else ""
     return f"File: `{path}`:\n{fence}{tag}\n{content}{'' if content.endswith(chr(10)) else chr(10)}{fence}"
-
-
-def _wrapped(lines: Sequence[str]) -> tuple[int, int]:
-    """From where to where the lines are that stand between the first and the last `~~~` outside code fences."""
-    marks: list[int] = []
-    index = 0
-    while index < len(lines):
-        if re.fullmatch(r"~~~\w*\s*", lines[index]):
-            marks.append(index)
-        elif (match := _FENCE.fullmatch(lines[index])) and match[2][0] == "`":
-            end = _closing(lines, index)
-            index = end if end is not None else index
-        index += 1
-    if len(marks) < 2:
-        return marks[0] + 1 if marks else 0, len(lines)
-    return marks[0] + 1, marks[-1]
 
 
 def _path(line: str) -> str:
@@ -95,29 +132,50 @@ def _fence_after(lines: Sequence[str], start: int) -> int | None:
     return None
 
 
-def _closing(lines: Sequence[str], opening: int) -> int | None:
-    """The line that closes the fence: as many marks or more, and nothing behind. Fences of the same
-    length with a language tag inside it are taken for pairs (a Markdown file with code in it)."""
-    match = _FENCE.fullmatch(lines[opening])
-    assert match is not None
-    mark, tag = match[2], match[3].strip().lower()
-    nested = tag in ("markdown", "md", "mdx", "rst")
-    depth = 0
+def _closings(lines: Sequence[str], opening: int, path: str) -> list[int]:
+    """The lines that may close the fence: as many marks or more and nothing behind, so that other fences before and
+    after it are in pairs. Where several may, the first is meant if a blank line follows: a fence that opens is
+    followed by what it holds."""
+    first = _FENCE.fullmatch(lines[opening])
+    assert first is not None
+    fences: list[tuple[int, re.Match[str]]] = []
     for index in range(opening + 1, len(lines)):
         inner = _FENCE.fullmatch(lines[index])
-        if inner is None or inner[2][0] != mark[0] or len(inner[2]) < len(mark):
-            if (
-                depth == 0
-                and _path(lines[index])
-                and _fence_after(lines, index + 1) == index + 1
-                and not nested
-            ):
-                return None
-            continue
-        if inner[3].strip():
-            depth += nested
-        elif depth:
-            depth -= 1
-        else:
-            return index
-    return None
+        if inner is not None and _as_long(inner, first) and len(inner[1]) <= len(first[1]):
+            fences.append((index, inner))
+        elif _path(lines[index]) and (after := _fence_after(lines, index + 1)) is not None:
+            another = _FENCE.fullmatch(lines[after])
+            if another is not None and _as_long(another, first):
+                break
+    ends = [
+        index
+        for number, (index, fence) in enumerate(fences)
+        if not fence[3].strip()
+        and _in_pairs([inner for _, inner in fences[:number]])
+        and _in_pairs([inner for _, inner in fences[number + 1 :]])
+    ]
+    if len(ends) > 1 and path.endswith((".py", ".pyi")):
+        ends = [end for end in ends if not _in_quotes(lines[opening + 1 : end])] or ends
+    blank_below = len(ends) > 1 and not lines[ends[0] + 1].strip()
+    return ends[:1] if blank_below else ends
+
+
+def _as_long(fence: re.Match[str], opening: re.Match[str]) -> bool:
+    return fence[2][0] == opening[2][0] and len(fence[2]) >= len(opening[2])
+
+
+def _in_pairs(fences: Sequence[re.Match[str]]) -> bool:
+    """Whether every fence that is opened is closed."""
+    opened: re.Match[str] | None = None
+    for fence in fences:
+        if opened is None:
+            opened = fence
+        elif not fence[3].strip() and _as_long(fence, opened):
+            opened = None
+    return opened is None
+
+
+def _in_quotes(lines: Sequence[str]) -> bool:
+    """Whether a text in quotes of several lines goes on behind the last of these lines."""
+    text = "\n".join(lines)
+    return any(text.count(quote) % 2 for quote in ('"""', "'''"))

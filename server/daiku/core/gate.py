@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from daiku.core.checks import LONGEST
@@ -69,10 +70,15 @@ def next_open(plans: tuple[Plan, ...]) -> Plan | None:
 def open_notice(plans: tuple[Plan, ...]) -> str:
     """What the person is told where a run ends before its plan does; empty where nothing is open."""
     for plan, steps in reversed(open_steps(plans)):
-        done, total = plan.progress()
-        names = ", ".join(step.name for step in steps)
-        return f"The plan “{plan.name}” is not finished: {done} of {total} steps are done. Open: {names}."
+        return not_finished(plan, steps)
     return ""
+
+
+def not_finished(plan: Plan, left: Sequence[Step]) -> str:
+    """How far a plan is, with the names of the steps that are not completed."""
+    done, total = plan.progress()
+    names = ", ".join(step.name for step in left)
+    return f"The plan “{plan.name}” is not finished: {done} of {total} steps are done. Open: {names}."
 
 
 def _what(check: str, proof: Proof | None, seconds: int) -> str:

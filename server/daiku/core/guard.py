@@ -5,24 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import posixpath
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
-from pydantic import JsonValue
-
 from daiku.core.commands import CommandRules, Judgement, judge, strip_cd
 from daiku.core.protected import holds_secrets, why_content_matters, why_protected
+from daiku.core.touched import lexically, strings, touched
 from daiku.core.webplaces import read_place
 from daiku.domain.config import Answer, ApprovalSettings
 from daiku.domain.events import ApprovalKind
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolCall, ToolSpec
 
+SHELL = "shell/run"
 SandboxState = Literal["on", "off", "missing", "refused"]
 """`off`: the person turned it off. `missing`: wanted (auto) but not to be had here. `refused`: strict
 and not to be had: no command runs."""
+OUTSIDE = "text from outside is in this conversation"
+STRANGE = "this folder is not one that you trust (daiku config trust), and its texts may be a stranger's"
 CHANGES_FILES = "changes files"
 """Why an edit like any other is asked about: whoever sees the change need not be told."""
 
@@ -42,6 +43,8 @@ class Verdict:
     key: str = ""
     unattended: bool = False
     """Denied only because nobody is there to be asked."""
+    outside: bool = False
+    """What the call answers may hold text from outside."""
 
 
 def _nothing_granted(_key: str) -> Literal["allow", "reject"] | None:
@@ -53,7 +56,8 @@ class Policy:
     """What a verdict depends on besides the call.
 
     `granted` looks up what the person answered with "always". `tainted`: text from outside (a web
-    page, an issue, an MCP server) has entered the conversation. `resolve` gives the real name of a
+    page, an issue, an MCP server, what a command fetched) has entered the conversation. `own`: the
+    workspace's texts are the person's own, as they have said of its folder. `resolve` gives the real name of a
     path relative to its root, symbolic links followed, None where it lies outside; `roots` and `home`
     are absolute paths. `network`: commands may use the network by the settings. `pointed_at`: the call is
     the edit that the person asked for by pointing at its place, and changes nothing beside it.
@@ -63,6 +67,7 @@ class Policy:
     mode: Mode = "act"
     approval_mode: ApprovalMode = "ask"
     trusted: bool = True
+    own: bool = True
     headless: bool = False
     tainted: bool = False
     sandbox: SandboxState = "on"
@@ -129,11 +134,16 @@ def _settle(
     *,
     ask: str = "",
     sacred: bool = False,
+    secret: bool = False,
+    sends: bool | None = None,
 ) -> Verdict:
-    """The common order: the settings' and the person's no; what always asks; the run's approval mode;
-    distrust; the person's yes; the settings' yes.
+    """The common order: the settings' and the person's no; what always asks; what would send data out
+    where a stranger's text may have asked for it; the run's approval mode; distrust; the person's yes;
+    the settings' yes.
 
-    `ask` is a reason why a setting alone cannot allow it; `sacred` calls ask whatever was granted.
+    `ask` is a reason why a setting alone cannot allow it; `sacred` calls ask whatever was granted,
+    `secret` ones unless this very file was. `sends`: it can carry data to a place that a text named
+    (None: as every call of the network can).
     """
     if setting == "deny":
         return Verdict("deny", f"the settings deny every {kind} call", kind)
@@ -144,16 +154,23 @@ def _settle(
         if policy.nobody:
             return Verdict("deny", f"{why}; that needs a person, and nobody is there", kind, unattended=True)
         return Verdict("ask", why, kind)
-    if policy.approval_mode == "all" or (policy.approval_mode == "edits" and kind == "edit"):
+    outside = OUTSIDE if policy.tainted else ""
+    if kind == "network" if sends is None else sends:
+        if outside:
+            return Verdict("ask", f"{why}; {outside}", kind)
+        if not policy.own and answered is None:
+            return Verdict("ask", f"{why}; {STRANGE}", kind, key)
+    covered = policy.approval_mode == "all" or (policy.approval_mode == "edits" and kind == "edit")
+    if covered and not secret:
         return Verdict("allow", "you granted this for the whole run", kind, key)
     if not policy.trusted:
         return Verdict("ask", f"{why}; the workspace is not trusted", kind)
-    outside = "text from outside is in this conversation" if policy.tainted else ""
     if kind == "network" and outside:
         return Verdict("ask", f"{why}; {outside}", kind)
     if answered == "allow":
         return Verdict("allow", "you chose to allow this always", kind, key)
-    if setting == "allow" and not (ask or outside):
+    # Where nobody is there, the settings are the only word that a person has left.
+    if setting == "allow" and not ask and (not outside or policy.nobody):
         return Verdict("allow", "the settings allow it", kind, key)
     reasons = [why, ask if ask != why else "", outside if setting == "allow" else ""]
     return Verdict("ask", "; ".join(r for r in reasons if r), kind, key)
@@ -171,30 +188,37 @@ def _read(call: ToolCall, policy: Policy) -> Verdict:
         return _settle("read", policy.approvals.read, f"read:{call.tool}", "reads in the workspace", policy)
     why = f"{secret} looks like a file of secrets; its text would go to the model"
     setting: Answer = "deny" if policy.approvals.read == "deny" else "ask"
-    return _settle("read", setting, f"read:{policy.real(secret) or secret}", why, policy)
+    return _settle("read", setting, f"read:{policy.real(secret) or secret}", why, policy, secret=True)
 
 
 def _edit(call: ToolCall, policy: Policy) -> Verdict:
-    paths = touched(call)
-    for path in paths:
-        for name in {path, policy.real(path) or path}:
-            if why := why_protected(name):
-                return _settle("edit", policy.approvals.edit, "", f"{name}: {why}", policy, sacred=True)
-    written = "\n".join(text for _, text in strings(call.args))
-    for path in paths:
-        if why := why_content_matters(path, written):
-            return _settle("edit", policy.approvals.edit, "", f"{path}: {why}", policy, sacred=True)
+    if why := _touches_protected(call, policy):
+        return _settle("edit", policy.approvals.edit, "", why, policy, sacred=True)
     settled = _settle("edit", policy.approvals.edit, "edit", CHANGES_FILES, policy)
     asked_for = settled.answer == "ask" and policy.trusted and not policy.tainted and policy.pointed_at
     return Verdict("allow", "you asked for an edit of this place", "edit", "edit") if asked_for else settled
 
 
+def _touches_protected(call: ToolCall, policy: Policy) -> str:
+    paths = touched(call)
+    for path in paths:
+        for name in {path, policy.real(path) or path}:
+            if why := why_protected(name):
+                return f"{name}: {why}"
+    written = "\n".join(text for _, text in strings(call.args))
+    for path in paths:
+        if why := why_content_matters(path, written):
+            return f"{path}: {why}"
+    return ""
+
+
 def _network(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
     url = call.args.get("url")
     if not isinstance(url, str):
-        return _settle(
-            "network", policy.approvals.network, f"network:{spec.name}", "reaches the network", policy
-        )
+        # The search engine is the person's choice: nothing that a text asks for goes anywhere else.
+        sends = None if spec.name not in ("web/search", "web/research") else False
+        key = f"network:{spec.name}"
+        return _settle("network", policy.approvals.network, key, "reaches the network", policy, sends=sends)
     place = read_place(url)
     if isinstance(place, str):  # the tool says so too, and goes nowhere
         return _settle("network", policy.approvals.network, "", f"reaches the network; {place}", policy)
@@ -212,10 +236,8 @@ def _mcp(spec: ToolSpec, policy: Policy) -> Verdict:
 
 def _command(call: ToolCall, policy: Policy) -> Verdict:
     line = call.args.get("command")
-    if not isinstance(line, str):  # git/commit and plug-ins: no command line to judge
-        return _settle(
-            "command", policy.approvals.command, f"command:{call.tool}", f"runs {call.tool}", policy
-        )
+    if call.tool != SHELL or not isinstance(line, str):  # git/commit and plug-ins: no command line to judge
+        return _opaque(call, policy)
     if policy.sandbox == "refused":
         return Verdict("deny", "the sandbox is set to strict and there is none here", "command")
     stripped = strip_cd(line)
@@ -226,14 +248,24 @@ def _command(call: ToolCall, policy: Policy) -> Verdict:
         return Verdict("deny", f"{stripped.folder} is outside the workspace")
     if call.args.get("sandbox") is False:
         policy = replace(policy, sandbox="off" if policy.sandbox == "off" else "missing")
-    judged = judge(stripped.command, _rules(policy, folder))
-    wants_network = (judged.network or call.args.get("network") is True) and not policy.network
-    kind: ApprovalKind = "network" if wants_network else "command"
+    stdin = call.args.get("stdin")
+    judged = judge(stripped.command, _rules(policy, folder), stdin if isinstance(stdin, str) else "")
+    network = judged.network or call.args.get("network") is True
+    # Where a stranger's text may have asked for it, the settings' network is not enough of a yes.
+    kind: ApprovalKind = "network" if network and (policy.tainted or not policy.network) else "command"
     if judged.answer == "deny":
         return Verdict("deny", judged.why, kind)
     if policy.approvals.command == "deny":
         return Verdict("deny", "the settings deny every command", kind)
-    return _settle_command(call, judged, kind, policy)
+    return replace(_settle_command(call, judged, kind, policy), outside=network)
+
+
+def _opaque(call: ToolCall, policy: Policy) -> Verdict:
+    """A tool that runs something by itself: what it is told cannot be judged, only what it names."""
+    setting, why = policy.approvals.command, f"runs {call.tool}"
+    if protected := _touches_protected(call, policy):
+        return _settle("command", setting, "", f"{why}; {protected}", policy, sacred=True)
+    return _settle("command", setting, f"command:{call.tool}", why, policy)
 
 
 def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, policy: Policy) -> Verdict:
@@ -256,7 +288,9 @@ def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, polic
     if bare:
         why = f"{why}; there is no sandbox here: it runs with all your rights"
     doubt = "" if judged.understood and not bare else why
-    return _settle(kind, setting, key, why, policy, ask=doubt)
+    # Without a sandbox every command has the network.
+    sends = True if policy.tainted and policy.sandbox != "on" else None
+    return _settle(kind, setting, key, why, policy, ask=doubt, secret=judged.secret, sends=sends)
 
 
 def _rules(policy: Policy, folder: str) -> CommandRules:
@@ -280,6 +314,10 @@ def remembered(key: str) -> str:
             return ""
         case "edit":
             return "edit files in this workspace (protected files still ask)"
+        case "network" if rest == "web/search":
+            return "search the web"
+        case "network" if rest == "web/research":
+            return "research the web"
         case "network" if not rest.startswith(("command:", "unsandboxed:")):
             return f"reach {rest}"
         case "read":
@@ -290,73 +328,3 @@ def remembered(key: str) -> str:
             mark, _, command = key.partition("command:")
             network = " with the network" if prefix == "network" else ""
             return f"run `{command}`{network}" + (" without a sandbox" if "unsandboxed:" in mark else "")
-
-
-# What a call touches, from its arguments alone: a plug-in's tool is checked as ours are.
-_PATH_KEY = re.compile(
-    r"(?:^|_)(?:path|paths|file|files|filename|filepath|to|from|uri|uris|dest|destination|target|source|dir|directory|folder)$",
-    re.IGNORECASE,
-)
-_PATCH_KEY = re.compile(r"(?:^|_)(?:patch|diff|input|text|content)$", re.IGNORECASE)
-_HEADERS = re.compile(
-    r"^[ \t]*(?:\*\*\* (?:Add|Update|Delete|Move|Rename|Create)[ \w]*?(?:File|to)?: ?|\*\*\* Move to: ?|(?:\+\+\+|---) "
-    r"|(?:rename|copy) (?:from|to) )(?P<path>\S.*?)\s*$",
-    re.MULTILINE | re.IGNORECASE,
-)
-_GIT_HEADER = re.compile(r"^diff --git (?P<both>.+)$", re.MULTILINE)
-_ESCAPE = re.compile(r"\\([0-7]{3}|.)")
-
-
-def strings(value: JsonValue, key: str = "") -> Iterator[tuple[str, str]]:
-    """Every string in `value` with the key that it stands under."""
-    pending: list[tuple[str, JsonValue]] = [(key, value)]
-    while pending:
-        name, item = pending.pop()
-        if isinstance(item, str):
-            yield name, item
-        elif isinstance(item, list):
-            pending.extend((name, each) for each in reversed(item))
-        elif isinstance(item, dict):
-            pending.extend((inner, each) for inner, each in reversed(item.items()))
-
-
-def touched(call: ToolCall) -> tuple[str, ...]:
-    """The paths that `call` names, those inside a patch text included."""
-    found: dict[str, None] = {}
-    for key, text in strings(call.args):
-        if _PATH_KEY.search(key):
-            found[text] = None
-        elif key.lower() in ("patch", "diff") or (_PATCH_KEY.search(key) and call.tool.endswith("patch")):
-            found.update(dict.fromkeys(_patched(text)))
-    return tuple(found)
-
-
-def _patched(patch: str) -> Iterator[str]:
-    named = [m["path"] for m in _HEADERS.finditer(patch)]
-    for m in _GIT_HEADER.finditer(patch):
-        named.extend(re.split(r"(?:^|\s)\"?[ab]/", m["both"]))
-    for raw in named:
-        path = raw.split("\t", 1)[0].strip()
-        if path.startswith('"'):
-            path = _ESCAPE.sub(_unescape, path.strip('"'))
-        if path and path != "/dev/null":
-            yield path
-            if path[:2] in ("a/", "b/"):
-                yield path[2:]
-
-
-def _unescape(found: re.Match[str]) -> str:
-    code = found[1]
-    return chr(int(code, 8)) if code.isdigit() and len(code) == 3 else code
-
-
-def lexically(path: str, roots: tuple[str, ...]) -> str | None:
-    """The name of `path` within its root by its letters alone; None outside. Links are not followed."""
-    if posixpath.isabs(path):
-        whole = posixpath.normpath(path)
-        for root in roots:
-            if whole == root or whole.startswith(root.rstrip("/") + "/"):
-                return posixpath.relpath(whole, root)
-        return None
-    name = posixpath.normpath(path)
-    return None if name == ".." or name.startswith(("../", "~")) else name

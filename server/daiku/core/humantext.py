@@ -22,12 +22,18 @@ _CALL_KEYS = (
 )
 """The first keys of calls that the text protocols do not know."""
 _ITEM_KEYS = ("operation", "tool", "name", "tool_name", "id", "action_id", "reasoning", "args", "arguments")
-_LINES = r"Action:|Observation:|functools\[|previous_(?:output|command)\b|<(?P<tag>[a-z][\w./-]*)>"
+_WORDS = ("Action:", "functools[", "previous_output", "previous_command")
+_SO_FAR = "|".join(re.escape(word[:end]) for word in _WORDS for end in range(1, len(word) + 1))
+_LINES = r"(?P<action>Action:)|functools\[|previous_(?:output|command)\b|<(?P<tag>[a-z][\w./-]*)>"
+_ACTION = re.compile(r"[ \t]*Action:[ \t]*(?:`{3}|`?[\w./-]+`?[ \t]*\n)")
+_ACTION_SO_FAR = re.compile(r"[ \t]*Action:[ \t]*(?:`{0,2}|`?[\w./-]+`?[ \t]*)$")
 _MARKS = r"<(?:[|｜][A-Za-z/]|/?(?:tool_|TOOLCALL|function|invoke|minimax:|seed:|mm:))|\[TOOL_CALLS\]"
+_MARK = re.compile(_MARKS)
 _PLACE = re.compile(rf"(?:(?<=\n)|^)[ \t]*(?:(?P<json>[\[{{]|`{{3,}}|~{{3,}})|{_LINES})|(?<!`)(?:{_MARKS})")
 _UNDECIDED_END = re.compile(
-    r"(?:(?<=\n)|^)[ \t]*(?:`{1,2}|~{1,2}|[a-zA-Z_]{1,16}|<[\w./-]{0,40})?$|(?:<(?:[|｜]|[/\w:]{0,10})|\[[A-Z_]{0,10})$"
+    rf"(?:(?<=\n)|^)[ \t]*(?:`{{1,2}}|~{{1,2}}|{_SO_FAR}|<[\w./-]{{0,40}})?$|(?:<(?:[|｜]|[/\w:]{{0,10}})|\[[A-Z_]{{0,10}})$"
 )
+_SPECIAL = re.compile(r"[<\[{`~\n]")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([A-Za-z0-9_+-]*)\s*")
 _CALL_BLOCKS = ("tool_code", "tool_call", "tool_calls", "tool_output")
 _OBJECT = re.compile(r"\{\s*[\"'](\w+)[\"']\s*:")
@@ -50,6 +56,7 @@ class HumanText:
         self._offered = offered or Offered()
         self._own = own
         self._mute = False
+        self._plain = False
         self._shown: list[str] = []
         self._held = ""
         self._line_start = True
@@ -62,6 +69,14 @@ class HumanText:
 
     def feed(self, piece: str) -> str:
         """What of the text can be shown now."""
+        if not self._plain or _SPECIAL.search(piece):
+            return self._looked_at(piece)
+        if piece:  # nearly every one: words within a line of prose
+            self._shown.append(piece)
+            self._said = piece[-1]
+        return piece
+
+    def _looked_at(self, piece: str) -> str:
         if self._mute:
             return ""
         self._held += piece
@@ -88,6 +103,8 @@ class HumanText:
     def _noted(self, out: list[str]) -> str:
         text = "".join(out)
         self._shown.append(text)
+        busy = self._held or self._line_start or self._mark or self._after_json or self._mute
+        self._plain = not busy and self._json is None
         self._said = (self._said + text)[-1:]
         return text
 
@@ -112,7 +129,7 @@ class HumanText:
             self._emit(out, upto - shift)
             return False
         self._emit(out, place.start() - shift)
-        match self._decide(last=last) if place["json"] else self._marked(place):
+        match self._decide(last=last) if place["json"] else self._marked(place, last=last):
             case "wait":
                 return False
             case "hold":
@@ -133,8 +150,14 @@ class HumanText:
             self._held = self._held[count:]
             self._line_start = out[-1].endswith("\n")
 
-    def _marked(self, place: re.Match[str]) -> str:
+    def _marked(self, place: re.Match[str], *, last: bool) -> str:
         """A mark of calls or results holds the rest; a tag only where a tool has its name."""
+        if place["action"]:
+            if _ACTION_SO_FAR.match(self._held) and not last:
+                return "wait"
+            return "hold" if _ACTION.match(self._held) else "prose"
+        if _MARK.match(self._held.lstrip(" \t")):
+            return "hold"
         tag = place["tag"]
         return "hold" if tag is None or (self._offered.specs and self._offered.resolve(tag)) else "prose"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol, assert_never
 
@@ -26,8 +27,11 @@ from daiku.core.decide import (
     decide,
 )
 from daiku.core.gate import open_notice
+from daiku.core.refs import PLAIN, is_referred_to
 from daiku.core.repetition import repeated
 from daiku.core.state import CHECKER, Recorder, State, apply
+from daiku.core.visible import seen
+from daiku.core.worked import touched_plan
 from daiku.domain.base import long_id
 from daiku.domain.errors import ContextOverflowError, DaikuError, Failure
 from daiku.domain.events import (
@@ -64,6 +68,23 @@ KEPT_MESSAGES = 6
 """Messages that a compaction leaves as they are."""
 
 
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a person is shown of a call: exactly what will happen, what "always" would mean (empty: it
+    cannot be remembered), how many hunks there are to choose from."""
+
+    text: str
+    remember: str = ""
+    hunks: int = 0
+
+
+def card(call: ToolCall, text: str, remember: str) -> Card:
+    """`text` as a person can trust it. Hunks are found again by their text: where something of it had to
+    be spelled out, it can only be taken as a whole."""
+    shown = seen(text)
+    return Card(shown, seen(remember), choices(call.tool, text) if shown == text else 0)
+
+
 class Ports(Protocol):
     """What the loop needs of the world."""
 
@@ -81,9 +102,9 @@ class Ports(Protocol):
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult: ...
 
-    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult | None:
-        """What exactly will happen, and what "always" would mean; or why it cannot work. None where what
-        will happen need not be asked about: from now on the guard allows the call."""
+    async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult | None:
+        """What the person is to be shown; or why the call cannot work. None where what will happen need
+        not be asked about: from now on the guard allows the call."""
         ...
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven: ...
@@ -155,10 +176,10 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
     except ContextOverflowError as error:
         await _overflowed(error, record, ports)
     except DaikuError as error:
-        _keep_partial(shown, seen, record, ports.agent)
+        _keep_draft(shown, seen, record, ports.agent)
         record(_error(error.failure))
     except asyncio.CancelledError:
-        _keep_partial(shown, seen, record, ports.agent)
+        _keep_draft(shown, seen, record, ports.agent)
         raise
 
 
@@ -183,15 +204,16 @@ def _remarks(message: AssistantMessage, finish: FinishReason) -> tuple[Notice, .
     elif not message.text.strip() and not message.calls:
         text = "The model ended its turn without a word."
     else:
-        return ()
-    return (Notice(level="warning", text=text),)
+        told = message.opaque.get("daiku")
+        text = str(told.get("remark") or "") if isinstance(told, dict) else ""
+    return (Notice(level="warning", text=text),) if text else ()
 
 
-def _keep_partial(shown: list[str], seen: int, record: Recorder, agent: str) -> None:
-    """What was shown before the stream broke stays in the conversation; its calls do not."""
+def _keep_draft(shown: list[str], seen: int, record: Recorder, agent: str) -> None:
+    """What was shown before the stream broke stays on record as a draft; its calls do not."""
     if shown:
         text = "".join(shown)
-        record(MessageSaid(role="assistant", text=text, agent=agent, seen=seen))
+        record(MessageSaid(role="assistant", text=text, agent=agent, seen=seen, partial=True))
 
 
 async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Ports) -> None:
@@ -238,17 +260,16 @@ async def _ask_approval(
         if isinstance(preview, ToolResult):
             _respond(call, preview, record)
             return
-        text, remember = preview
         asked = ApprovalAsked(
             approval_id=long_id("appr"),
             kind=kind,  # pyright: ignore[reportArgumentType]  # the guard's kinds are a subset
             tool=call.tool,
             args=call.args,
-            preview=text,
-            why=why,
+            preview=preview.text,
+            why=seen(why),
             call_id=call.id,
-            remember=remember,
-            hunks=choices(call.tool, text),
+            remember=preview.remember,
+            hunks=preview.hunks,
         )
         record(asked)
     given = await ports.approval(asked)
@@ -261,8 +282,8 @@ async def _ask_person(call: ToolCall, asked: InputAsked | None, record: Recorder
         choices = call.args.get("choices")
         asked = InputAsked(
             input_id=long_id("input"),
-            question=str(call.args.get("question", "")),
-            choices=tuple(str(c) for c in choices) if isinstance(choices, list) else (),
+            question=seen(str(call.args.get("question", ""))),
+            choices=tuple(seen(str(c)) for c in choices) if isinstance(choices, list) else (),
             call_id=call.id,
         )
         record(asked)
@@ -286,6 +307,8 @@ async def _run_tools(calls: tuple[ToolCall, ...], record: Recorder, ports: Ports
 async def _run_tool(call: ToolCall, record: Recorder, ports: Ports) -> ToolResponded:
     began = perf_counter()
     result = await ports.call(call, record)
+    if result.plain is not None and is_referred_to(call.id, (*record.state.pending, *record.state.given)):
+        result = result.model_copy(update={"data": {**(result.data or {}), PLAIN: result.plain}})
     return _response(call, result, int((perf_counter() - began) * 1000))
 
 
@@ -336,8 +359,9 @@ def _finish(status: str, failure: Failure | None, record: Recorder) -> None:
         status=status,  # pyright: ignore[reportArgumentType]  # Finish.status is a TerminalStatus
         text=state.text,
         usage=state.usage,
+        plan=plan.standing() if (plan := touched_plan(state)) is not None else None,
     )
-    whole = status == "completed" and state.plan_touched and not state.given  # who gave the calls goes on
+    whole = status == "completed" and state.plan_touched and state.asks_model  # who drives it says so itself
     left = open_notice(state.plans) if whole else ""
     record(
         *(() if failure is None else (_error(failure),)),

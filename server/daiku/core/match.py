@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
 
+from daiku.core.indents import indents
+
 _LOOK_ALIKES = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc", "'"),
@@ -71,30 +73,48 @@ def compare(wanted: str, found: str) -> Level | None:
     return Level.blanks if a.split() == b.split() else None
 
 
+Wanted = Sequence[str | None]
+"""Lines without line ends that are looked for; None stands for any one line."""
+
+
 def find_lines(text: str, wanted: Sequence[str]) -> list[Span]:
-    """All places where `wanted` (lines without line ends) stands, of the nearest level that has any.
+    """All places where `wanted` stands, of the nearest level that has any.
 
     A drift in indentation counts only where it is the same drift in all lines.
     """
-    anchors = sorted(((len(line.strip()), k) for k, line in enumerate(wanted)), reverse=True)[:4]
-    if not anchors or anchors[0][0] == 0:
+    return nearest([span for span in find_windows(text, wanted) if in_shape(wanted, span)])
+
+
+def nearest(spans: Sequence[Span]) -> list[Span]:
+    """Those of the nearest level."""
+    level = min((span.level for span in spans), default=Level.exact)
+    return [span for span in spans if span.level == level]
+
+
+def in_shape(wanted: Wanted, span: Span) -> bool:
+    """Whether the indentation drifted alike in all lines."""
+    return span.level < Level.indent or indents(wanted, span.lines) is not None
+
+
+def find_windows(text: str, wanted: Wanted) -> list[Span]:
+    """All places where `wanted` stands, at any level and whatever the indentation of each line."""
+    full = [(k, line.strip()) for k, line in enumerate(wanted) if line and line.strip()]
+    anchors = sorted(full, key=lambda anchor: len(anchor[1]), reverse=True)[:4]
+    if not anchors:
         return _blank_lines(text, wanted)
-    spans = _with_anchors(text, wanted, [(k, wanted[k].strip()) for _, k in anchors])
+    spans = _with_anchors(text, wanted, anchors)
     if not spans:
-        fragments = ((k, max(_UNSAFE.split(wanted[k]), key=len)) for k in range(len(wanted)))
+        fragments = ((k, max(_UNSAFE.split(line), key=len)) for k, line in full)
         ranked = sorted((f for f in fragments if f[1]), key=lambda f: -len(f[1]))[:4]
         spans = _with_anchors(text, wanted, ranked)
-    if not spans:
-        return []
-    nearest = min(span.level for span in spans)
-    return [span for span in spans if span.level == nearest]
+    return spans
 
 
 def line_start(text: str, offset: int) -> int:
     return text.rfind("\n", 0, offset) + 1
 
 
-def _blank_lines(text: str, wanted: Sequence[str]) -> list[Span]:
+def _blank_lines(text: str, wanted: Wanted) -> list[Span]:
     """Nothing but blanks has no anchor: only the exact lines are looked for."""
     if not wanted:
         return []
@@ -102,7 +122,7 @@ def _blank_lines(text: str, wanted: Sequence[str]) -> list[Span]:
     return [span for span in windows if span and span.level == Level.exact]
 
 
-def _with_anchors(text: str, wanted: Sequence[str], anchors: Sequence[tuple[int, str]]) -> list[Span]:
+def _with_anchors(text: str, wanted: Wanted, anchors: Sequence[tuple[int, str]]) -> list[Span]:
     """Windows around the occurrences of the first anchor that is not too common, else of the rarest."""
     best: tuple[int, list[int]] | None = None
     for k, anchor in anchors:
@@ -143,7 +163,7 @@ def _lines_back(text: str, offset: int, lines: int) -> int | None:
     return start
 
 
-def _window(text: str, wanted: Sequence[str], start: int) -> Span | None:
+def _window(text: str, wanted: Wanted, start: int) -> Span | None:
     """The lines from `start` when each is `wanted`'s."""
     lines: list[str] = []
     levels: list[Level] = []
@@ -154,59 +174,18 @@ def _window(text: str, wanted: Sequence[str], start: int) -> Span | None:
         newline = text.find("\n", at)
         end = len(text) if newline < 0 else newline
         line = text[at:end]
-        level = compare(want, line if want.endswith("\r") else line.removesuffix("\r"))
+        level = Level.exact if want is None else compare_in_file(want, line)
         if level is None:
             return None
         lines.append(line)
         levels.append(level)
         at = len(text) + 1 if newline < 0 else newline + 1
-    span = Span(start, min(at, len(text)), tuple(lines), tuple(levels))
-    return span if span.level < Level.indent or indent_map(wanted, span.lines) is not None else None
+    return Span(start, min(at, len(text)), tuple(lines), tuple(levels))
 
 
-def indent_of(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
-
-
-def indent_map(wanted: Sequence[str], found: Sequence[str]) -> dict[str, str] | None:
-    """Which indentation of `wanted` is which in the file; None when the shapes differ."""
-    pairs: dict[str, str] = {}
-    for want, line in zip(wanted, found, strict=True):
-        if want.strip() and pairs.setdefault(indent_of(want), indent_of(line)) != indent_of(line):
-            return None
-    ordered = sorted(pairs.items(), key=lambda pair: len(pair[0]))
-    depths = [len(there) for _, there in ordered]
-    return pairs if depths == sorted(set(depths)) else None
-
-
-def reindent(line: str, pairs: dict[str, str]) -> str:
-    """`line` with its indentation as the file has it, by what `indent_map` learnt."""
-    if not line.strip():
-        return line.strip()
-    indent = indent_of(line)
-    body = line[len(indent) :]
-    if indent in pairs:
-        return pairs[indent] + body
-    known = [here for here in pairs if indent.startswith(here)]
-    if known:
-        base = max(known, key=len)
-        return pairs[base] + _in_units(indent[len(base) :], pairs) + body
-    here, there = min(pairs.items(), key=lambda pair: len(pair[0]), default=("", ""))
-    if there.endswith(here):
-        return there[: len(there) - len(here)] + indent + body
-    surplus = here[: len(here) - len(there)] if here.endswith(there) else ""
-    return indent.removeprefix(surplus) + body
-
-
-def _in_units(extra: str, pairs: dict[str, str]) -> str:
-    """Deeper indentation in the file's own unit, where the two have different ones (blanks, tabs)."""
-    for here, there in sorted(pairs.items(), key=lambda pair: -len(pair[0])):
-        if here and there and set(here) != set(there) and len(set(here)) == len(set(there)) == 1:
-            per_unit = len(here) / len(there)
-            units = len(extra) / per_unit
-            if extra and set(extra) == set(here) and units == int(units):
-                return there[0] * int(units)
-    return extra
+def compare_in_file(wanted: str, line: str) -> Level | None:
+    """How near a line is to one of a file that may have CR LF line ends."""
+    return compare(wanted, line if wanted.endswith("\r") else line.removesuffix("\r"))
 
 
 def find_tokens(text: str, search: str) -> list[tuple[int, int]]:

@@ -22,9 +22,11 @@ MAX_SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A reply that could not be understood; `problem` goes back to the model as it is."""
+    """A reply that could not be understood; `problem` goes back to the model as it is. `words_only`:
+    it holds nothing of the form that was asked for, only words."""
 
     problem: str
+    words_only: bool = False
 
 
 def read_json(reply: str, check: Check[T], *, cut: bool = False) -> T | Unreadable:
@@ -74,6 +76,11 @@ def _only(fitting: list[tuple[JsonValue, T]]) -> T | Unreadable:
     """The one value that fits. Which of several is meant, or in what order, nobody but the model knows."""
     first, found = fitting[0]
     return found if all(value == first for value, _ in fitting) else Unreadable(SEVERAL)
+
+
+def json_values(reply: str) -> tuple[JsonValue, ...]:
+    """Every outermost JSON value that stands whole in `reply`, in order."""
+    return tuple(_scanned(reply)[0])
 
 
 def repaired(text: str) -> JsonValue:

@@ -32,6 +32,17 @@ PROTECTED_FOLDERS: dict[str, str] = {
     ".husky": "hooks that git runs",
     ".githooks": "hooks that git runs",
     ".devcontainer": "what a container runs when the folder is opened",
+    ".trae": "rules and settings of an agent",
+    ".junie": "rules and settings of an agent",
+    ".amazonq": "rules and settings of an agent",
+    ".augment": "rules and settings of an agent",
+    ".opencode": "rules and settings of an agent",
+    ".qwen": "rules and settings of an agent",
+    ".kilocode": "rules and settings of an agent",
+    ".aiassistant": "rules and settings of an agent",
+    ".cline": "rules and settings of an agent",
+    ".mvn": "settings of a build tool: they can run programs",
+    ".woodpecker": "continuous integration: it runs with the project's secrets",
     ".circleci": "continuous integration: it runs with the project's secrets",
     ".buildkite": "continuous integration: it runs with the project's secrets",
     ".ssh": "keys and settings of SSH",
@@ -51,6 +62,41 @@ PROTECTED_PAIRS: dict[tuple[str, str], str] = {
     (".github", "chatmodes"): "rules of an agent",
     (".github", "hooks"): "hooks of an agent",
     (".gitlab", "ci"): "continuous integration: it runs with the project's secrets",
+    (".github", "dependabot.yml"): "what a bot changes by itself",
+    (".github", "dependabot.yaml"): "what a bot changes by itself",
+    (".yarn", "releases"): "a package manager that the project brings along: it runs at every call",
+    (".yarn", "plugins"): "a package manager that the project brings along: it runs at every call",
+    ("gradle", "wrapper"): "settings of a build tool: they can run programs",
+    (".cargo", "config.toml"): "settings of a build tool: they can run programs",
+    (".cargo", "config"): "settings of a build tool: they can run programs",
+    (".bundle", "config"): "settings of a package manager: they can run programs",
+    (".config", "code"): "editor settings and tasks: they can run programs and grant approvals",
+    (".config", "code - insiders"): "editor settings and tasks: they can run programs and grant approvals",
+    (".config", "vscodium"): "editor settings and tasks: they can run programs and grant approvals",
+    (".config", "cursor"): "editor settings and tasks: they can run programs and grant approvals",
+    (".config", "windsurf"): "editor settings and tasks: they can run programs and grant approvals",
+    ("application support", "code"): "editor settings and tasks: they can run programs and grant approvals",
+    (
+        "application support",
+        "code - insiders",
+    ): "editor settings and tasks: they can run programs and grant approvals",
+    (
+        "application support",
+        "vscodium",
+    ): "editor settings and tasks: they can run programs and grant approvals",
+    ("application support", "cursor"): "editor settings and tasks: they can run programs and grant approvals",
+    (
+        "application support",
+        "windsurf",
+    ): "editor settings and tasks: they can run programs and grant approvals",
+    ("roaming", "code"): "editor settings and tasks: they can run programs and grant approvals",
+    ("roaming", "code - insiders"): "editor settings and tasks: they can run programs and grant approvals",
+    ("roaming", "vscodium"): "editor settings and tasks: they can run programs and grant approvals",
+    ("roaming", "cursor"): "editor settings and tasks: they can run programs and grant approvals",
+    ("roaming", "windsurf"): "editor settings and tasks: they can run programs and grant approvals",
+    (".vscode-server", "data"): "editor settings and tasks: they can run programs and grant approvals",
+    (".config", "nvim"): "a start-up file of an editor",
+    (".config", "direnv"): "a start-up file of the shell",
     (".forgejo", "workflows"): "continuous integration: it runs with the project's secrets",
     (".gitea", "workflows"): "continuous integration: it runs with the project's secrets",
     (".config", "git"): "git's settings: they run programs",
@@ -72,6 +118,13 @@ PROTECTED_FILES: dict[str, str] = {
     "claude.md": _AGENT,
     "claude.local.md": _AGENT,
     "gemini.md": _AGENT,
+    "qwen.md": _AGENT,
+    "warp.md": _AGENT,
+    "crush.md": _AGENT,
+    "agent.md": _AGENT,
+    "opencode.json*": _AGENT,
+    ".aider.conf.y*ml": _AGENT,
+    ".kilocoderules": _AGENT,
     "copilot-instructions.md": _AGENT,
     "*.instructions.md": _AGENT,
     ".cursorrules": _AGENT,
@@ -114,6 +167,18 @@ PROTECTED_FILES: dict[str, str] = {
     ".inputrc": _SHELL,
     "config.fish": _SHELL,
     ".envrc": _SHELL,
+    ".gdbinit": "a start-up file of a debugger",
+    ".lldbinit": "a start-up file of a debugger",
+    ".bazelrc": "settings of a build tool: they can run programs",
+    ".bazeliskrc": "settings of a build tool: they can run programs",
+    "gradle-wrapper.properties": "settings of a build tool: they can run programs",
+    "gradle-wrapper.jar": "settings of a build tool: they can run programs",
+    "init.gradle*": "settings of a build tool: they can run programs",
+    "nuget.config": _PACKAGES,
+    "codeowners": "who has to agree to a change",
+    "renovate.json*": "what a bot changes by itself",
+    ".renovaterc*": "what a bot changes by itself",
+    ".gitpod.yml": "what a container runs when the folder is opened",
     ".vimrc": "a start-up file of an editor",
     ".exrc": "a start-up file of an editor",
     ".nvimrc": "a start-up file of an editor",
@@ -201,6 +266,7 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 _SECRET, _PUBLIC, _SOURCE = _any_of(SECRET_FILES), _any_of(PUBLIC_FILES), _any_of(SOURCE_FILES)
 _PROTECTED = _any_of(PROTECTED_FILES)
+_SINKS = frozenset(["null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty"])
 LONGEST_PATH = 4096
 _STREAM = re.compile(r":[^/]*$")
 
@@ -270,9 +336,14 @@ def why_protected(path: str) -> str:
             continue
         if _PROTECTED.match(name):
             return next(why for pattern, why in PROTECTED_FILES.items() if fnmatchcase(name, pattern))
-        if parts[:1] in (("proc",), ("sys",), ("dev",)) and path.startswith("/"):
+        if parts[:1] in (("proc",), ("sys",), ("dev",)) and path.startswith("/") and not _is_sink(parts):
             return "the running system itself"
     return ""
+
+
+def _is_sink(parts: tuple[str, ...]) -> bool:
+    """True for the devices that hold nothing: what is written there is thrown away, or shown."""
+    return parts[:1] == ("dev",) and len(parts) > 1 and (parts[1] in _SINKS or parts[1:2] == ("fd",))
 
 
 def holds_secrets(path: str) -> bool:

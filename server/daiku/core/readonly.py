@@ -85,12 +85,13 @@ _COMMON = (
     "since after until before author committer grep all-match invert-grep regexp-ignore-case max-count skip follow reverse "
     "first-parent merges no-merges format pretty date relative-date abbrev full-index histogram minimal patience "
     "ignore-space-at-eol ignore-space-change ignore-all-space ignore-blank-lines function-context find-renames "
-    "find-copies no-renames diff-filter pickaxe-all pickaxe-regex relative text binary exit-code check quiet "
+    "find-copies no-renames diff-filter pickaxe-all pickaxe-regex relative exit-code check quiet "
     "no-ext-diff no-textconv topo-order date-order simplify-by-decoration full-history left-right cherry cherry-pick "
     "cherry-mark show-signature no-walk source inter-hunk-context indent-heuristic compact-summary submodule no-notes "
     "notes left-only right-only not z no-prefix line-prefix"
 )
-_DIFFLIKE = _f("psuzwbRaqitrcSGLWDB", _COMMON, "nSGLUMCO", numbers=True)
+# Not among them: what makes git print a file as text although it is marked as binary (-a, --text).
+_DIFFLIKE = _f("psuzwbRqitrcSGLWDB", _COMMON, "nSGLUMCO", numbers=True)
 GIT: dict[str, Flags] = {
     "status": _f("sbvzu", "short branch show-stash porcelain long verbose untracked-files ignore-submodules ignored "
                  "column no-column ahead-behind no-ahead-behind renames no-renames find-renames", ""),
@@ -106,7 +107,7 @@ GIT: dict[str, Flags] = {
     "ls-files": _f("cdmoiskutvz", "cached deleted modified others ignored stage unmerged killed exclude-standard "
                    "full-name error-unmatch deduplicate eol abbrev", "x"),
     "ls-tree": _f("drtlz", "long name-only name-status full-name full-tree abbrev", ""),
-    "cat-file": _f("tsep", "", ""),
+    "cat-file": _f("tse", "", ""),
     "blame": _f("ltfnsewpcbM", "line-porcelain porcelain incremental show-name show-number show-email date root", "LCM"),
     "describe": _f("", "tags all long always dirty abbrev exact-match match contains first-parent candidates", ""),
     "merge-base": _f("a", "all is-ancestor octopus fork-point independent", ""),
@@ -200,7 +201,13 @@ def reads_only(words: tuple[Word, ...], resolve: Resolve, *, contained: bool) ->
     if not words or words[0].text != name or name not in PROGRAMS or not all(w.plain for w in words):
         return False
     args = words[1:]
-    if not all(_operand_is_harmless(w, resolve) for w in args):
+    pattern = _pattern(name, args)
+    if not all(
+        _operand_is_harmless(w, resolve, path=w is not pattern and name not in _NO_PATHS) for w in args
+    ):
+        return False
+    # Without a sandbox nothing stops a link among the names that a glob or a search through folders meets.
+    if not contained and (any(w.glob for w in args) or _follows_links(name, args)):
         return False
     match name:
         case "git":
@@ -294,15 +301,51 @@ def candidates(text: str) -> Iterator[str]:
         yield tail
 
 
-def _operand_is_harmless(word: Word, resolve: Resolve) -> bool:
+# Programs that open nothing of what they are given, and those whose first operand is no path.
+_NO_PATHS = frozenset(
+    {"echo", "seq", "tr", "basename", "dirname", "numfmt", "true", "false", "whoami", "id", "uname", "nproc", "arch", "date", "which"}
+)  # fmt: skip
+_PATTERN_FIRST = frozenset({"grep", "egrep", "fgrep", "rg", "fd", "fdfind", "jq", "sed"})
+_PATTERN_OPTION = re.compile(r"-(?!-).*[ef].*|--(?:regexp|file|expression).*", re.DOTALL)
+# Options whose values are texts and never paths.
+_TEXT_OPTION = re.compile(
+    r"--(?:format|pretty|date|grep|author|committer|since|after|until|before|regexp|replace|line-prefix|sort|key|field-separator"
+    r"|color|diff-filter|word-diff|iso-8601|rfc-3339)=",
+)
+_FOLLOWS: dict[str, re.Pattern[str]] = {
+    **dict.fromkeys(("grep", "egrep", "fgrep"), re.compile(r"-[^-]*R|--deref.*")),
+    **dict.fromkeys(("rg", "fd", "fdfind"), re.compile(r"-[^-]*L|--follow")),
+    "find": re.compile(r"-[LH]|-follow"),
+    "tree": re.compile(r"-[^-]*l"),
+    "diff": re.compile(r"-[^-]*r|--rec.*"),
+}
+
+
+def _pattern(name: str, args: tuple[Word, ...]) -> Word | None:
+    """The word that is a pattern or a script and no path."""
+    if name not in _PATTERN_FIRST or any(_PATTERN_OPTION.fullmatch(w.text) for w in args):
+        return None
+    return next((w for w in args if not w.text.startswith("-")), None)
+
+
+def _follows_links(name: str, args: tuple[Word, ...]) -> bool:
+    """True where the program goes through links that it meets in folders."""
+    found = _FOLLOWS.get(name)
+    return found is not None and any(found.fullmatch(w.text) for w in args)
+
+
+def _operand_is_harmless(word: Word, resolve: Resolve, *, path: bool) -> bool:
+    """`path`: the word may name a file, so it has to lead to a place inside, whatever it looks like."""
     if _SUBSTITUTED.search(word.text) and "[" in word.text:
         return False
+    path = path and not _TEXT_OPTION.match(word.text)
     for text in candidates(word.text):
         if holds_secrets(text) or text.startswith("~"):
             return False
-        if (text.startswith("/") or ".." in text.split("/")) and resolve(text) is None:
+        real = resolve(text) if text else ""
+        if real is None and (path or text.startswith("/") or ".." in text.split("/")):
             return False
-        if not word.glob and (real := resolve(text)) is not None and holds_secrets(real):
+        if not word.glob and real and holds_secrets(real):
             return False
         if word.glob and _may_name_a_secret(text):
             return False

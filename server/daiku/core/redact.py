@@ -18,8 +18,6 @@ _SHAPES = re.compile(
         sk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}
       | (?:sk|gsk|xai|pplx|tvly|rk|lsv2|nvapi|csk|fw|r8|tgp)[-_][A-Za-z0-9_-]{24,}
       | (?:sk|rk|pk|whsec)_(?:live|test)?_?[A-Za-z0-9]{20,}
-      | gh[oprsu]_[A-Za-z0-9]{30,}
-      | github_pat_[A-Za-z0-9_]{22,}
       | gl(?:pat|dt|ft|rt|soat|cbt|ptt|agent|imt)-[A-Za-z0-9_.-]{18,}
       | (?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])
       | AIza[A-Za-z0-9_-]{30,}
@@ -32,13 +30,17 @@ _SHAPES = re.compile(
       | dop_v1_[a-f0-9]{40,}
       | SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
       | AGE-SECRET-KEY-1[A-Z0-9]{40,}
-      | eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
       | BSA[A-Za-z0-9_-]{24,}(?![A-Za-z0-9_-])
+    ))
+  | (?P<within>(?<![A-Za-z0-9])(?:
+        gh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
+      | github_pat_[A-Za-z0-9_]{22,}
+      | eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
     ))
   | (?P<header>(?i:(?:proxy-)?authorization|x-api-key|api-key|x-goog-api-key|private-token|x-subscription-token)
         (?:\\?["'])?[ ]?[:=][ ]?(?:\\?["'])?(?i:(?:bearer|basic|token)[ ]+)?)(?P<credential>[A-Za-z0-9._~+/=-]{8,})
   | (?P<bearer>(?<![A-Za-z])(?i:bearer)[ ]+)(?P<token>(?=[A-Za-z._~+/-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{16,})
-  | (?P<url>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>]{0,80}:)(?P<password>[^\s/@"'<>$\{]{3,200})(?=@)
+  | (?P<url>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>]{0,400}:)(?P<password>(?![$\{])[^\s/@"'<>]{3,})(?=@)
     """,
     re.VERBOSE,
 )
@@ -102,7 +104,7 @@ def _mask(found: re.Match[str]) -> str:
             return found["bearer"] + MARK
         case "password":
             return found["url"] + MARK
-        case "key":
+        case "key" | "within":
             return MARK
         case _:
             return found[0]

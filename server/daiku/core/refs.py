@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -45,24 +45,69 @@ def replaced(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonValue:
 
 
 def inner_ids(value: JsonValue) -> Iterator[str]:
-    """Ids of the operations of a list that is itself an argument: its references are its own business."""
+    """Ids and numbers of the operations of a list that is itself an argument: its references are its own
+    business."""
     match value:
-        case {"operation": str(), "id": str(name)} if name:
-            yield name
         case dict():
             for item in value.values():
                 yield from inner_ids(item)
         case list():
-            for item in value:
+            for number, item in enumerate(value, 1):
+                if isinstance(item, dict) and isinstance(item.get("operation"), str):
+                    own = item.get("id")
+                    yield from (str(number), str(own)) if isinstance(own, str | int) else (str(number),)
                 yield from inner_ids(item)
         case _:
             return
 
 
+def placed(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """The calls of a reply whose ids the model does not know: `1.text` is the text of the first of them."""
+    found: list[ToolCall] = []
+    ids: dict[str, str] = {}
+    for number, call in enumerate(calls, 1):
+        if any(refs(call.args)):
+            call = renamed(call, ids)
+        found.append(call)
+        ids[str(number)] = call.id
+    return tuple(found)
+
+
+def renamed(call: ToolCall, ids: Mapping[str, str]) -> ToolCall:
+    """`call` with the names in its references replaced by the ids of the calls that they stand for."""
+    inner = set(inner_ids(call.args))
+    names = {key: value for key, value in ids.items() if key not in inner}
+
+    def change(target: str) -> JsonValue:
+        name, dot, path = target.partition(".")
+        return {"$ref": names.get(name, name) + dot + path}
+
+    args = replaced(call.args, change)
+    assert isinstance(args, dict)
+    return call.model_copy(update={"args": args})
+
+
+def is_referred_to(call_id: str, calls: Iterable[ToolCall]) -> bool:
+    """True where one of `calls` uses what the call `call_id` comes to."""
+    return any(target.partition(".")[0] == call_id for call in calls for target in refs(call.args))
+
+
+PLAIN = "plain"
+"""Where `data` keeps the text of a result as it is: a file without line numbers, for calls that use it."""
+
+
+def plain_text(text: str, data: JsonObject | None) -> str:
+    """What a tool found, without what is written around it for a model: the output of a command, the
+    text of a file."""
+    found = (data or {}).get(PLAIN, (data or {}).get("output"))
+    return found if isinstance(found, str) else text
+
+
 def looked_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
     """What `path` (`text`, `data.files.0.path`, or a field of data) names in a result; no path: its
-    text. Raises LookupError."""
-    here: JsonValue = {"text": text, "result": text, "output": text, "data": data}
+    plain text. Raises LookupError."""
+    plain = plain_text(text, data)
+    here: JsonValue = {"text": plain, "result": plain, "output": plain, "stdout": plain, "data": data}
     parts = [part for part in path.split(".") if part] or ["text"]
     if parts[0] not in here and data is not None:
         here = data
@@ -98,16 +143,16 @@ def filled(call: ToolCall, answered: str, text: str, data: JsonObject | None) ->
     return call.model_copy(update={"args": args})
 
 
-def why_not_run(call: ToolCall, messages: Sequence[Message], given: Sequence[ToolCall] = ()) -> str:
-    """Why `call`, the next of its reply, must not run: a reference of it or of an earlier action of
-    the list could not be resolved (C4.8); `given` is a list that is worked over several replies.
-    Empty when nothing is against it."""
+def why_not_run(call: ToolCall, messages: Sequence[Message]) -> str:
+    """Why `call`, the next of its reply, must not run: a reference of it or of an earlier action of the
+    list could not be resolved (C4.8). What still is a reference now names nothing that there is. Empty
+    when nothing is against it."""
     answers: list[ToolMessage] = []
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):
-            own = {c.id for c in (*message.calls, *given)}
+            inner = set(inner_ids(call.args))
             for target in refs(call.args):
-                if target.partition(".")[0] in own:
+                if target.partition(".")[0] not in inner:
                     return f'{NOT_RUN_HEAD}"$ref": "{target}" cannot be resolved: there is no such result.'
             if any(answer.outcome == "not_run" for answer in answers):
                 return f"{NOT_RUN_HEAD}an earlier action of the list could not be."

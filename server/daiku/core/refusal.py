@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 _CANDIDATES = 60
@@ -16,14 +16,20 @@ SHOWS_LINES = "showsLines"
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why nothing was changed, in words that let a model do better. `shows_lines`: the words hold lines of the
-    file as they stand, so that the next try can be right."""
+    file as they stand, so that the next try can be right. `as_wanted`: the text is already what the edit would
+    make of it, so nothing is wrong. `may_insist`: it is made when it comes again as it is."""
 
     text: str
     shows_lines: bool = False
+    as_wanted: bool = False
+    may_insist: bool = False
 
     def within(self, where: str) -> Refusal:
         """The same refusal, told of a part of a larger edit."""
-        return Refusal(f"{where}: {self.text}", self.shows_lines)
+        return replace(self, text=f"{where}: {self.text}")
+
+
+AS_WANTED = "It is already as wanted: nothing had to be changed."
 
 
 def line_number(text: str, offset: int) -> int:

@@ -1,4 +1,4 @@
-"""Going round in circles: the five kinds of loops that a run can get into, found in its trail."""
+"""Going round in circles: the kinds of loops that a run can get into, found in its trail."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ from daiku.domain.events import Edited, ToolResponded
 from daiku.domain.tools import ToolCall
 
 KEPT_TURNS = 64
-LONGEST_CYCLE = 3
-"""Replies that a cycle may consist of; a single call, two that alternate, three in a round."""
+LONGEST_CYCLE = KEPT_TURNS // 4
+"""Replies that a cycle may consist of: as many as can be seen to come again three times."""
+LONG_ANSWER = 80
+"""Characters from which the same result by other arguments means that nothing new is found out; shorter ones, such
+as that of a command which prints nothing, are the same for calls that each did something."""
 PATIENCE = 4
 """A command that still runs may be looked at this many times as often as anything else."""
 LEAST_TOLD = 2
 
-LoopKind: TypeAlias = Literal["same result", "same failure", "alternating", "same text", "undone edits"]
+LoopKind: TypeAlias = Literal[
+    "same result", "same answer", "same failure", "alternating", "same text", "undone edits"
+]
 
 # What differs between two runs of the same command although nothing changed.
 _NOISE = re.compile(
@@ -39,6 +44,8 @@ class Outcome(NamedTuple):
     ok: bool
     waiting: bool
     carried_out: bool
+    answer: int = 0
+    """A hash of tool and result where the result is long enough to tell something; else 0."""
 
 
 class Change(NamedTuple):
@@ -79,7 +86,13 @@ def responded(trail: Trail, call: ToolCall | None, event: ToolResponded, *, carr
     waiting = bool(event.data and event.data.get("running") is True)
     text = event.result if waiting else _NOISE.sub("#", event.result)
     outcome = Outcome(
-        event.tool, hash((event.tool, args)), hash((event.ok, text)), event.ok, waiting, carried_out
+        event.tool,
+        hash((event.tool, args)),
+        hash((event.ok, text)),
+        event.ok,
+        waiting,
+        carried_out,
+        hash((event.tool, text)) if event.ok and not waiting and len(text) >= LONG_ANSWER else 0,
     )
     return trail._replace(current=(*trail.current, outcome))
 
@@ -123,7 +136,11 @@ def edited(trail: Trail, event: Edited) -> Trail:
 
 def repetition(trail: Trail) -> Repetition | None:
     """The loop that the run is in now, the most repeated where there are several; None: it gets on."""
-    found = [each for each in (_undone(trail), *_cycles(trail), _text(trail)) if each is not None]
+    found = [
+        each
+        for each in (_undone(trail), *_cycles(trail), _same_answers(trail), _text(trail))
+        if each is not None
+    ]
     return max(found, key=lambda each: each.repeats, default=None)
 
 
@@ -149,11 +166,26 @@ def _cycle(turns: tuple[tuple[Outcome, ...], ...], size: int) -> Repetition | No
         repeats //= PATIENCE
     if not repeats:
         return None
-    what = " → ".join(", ".join(outcome.tool for outcome in turn) for turn in block)
+    what = " → ".join(", ".join(dict.fromkeys(outcome.tool for outcome in turn)) for turn in block)
     if size > 1:
         return Repetition("alternating", what, repeats)
     went_well = any(outcome.ok for outcome in block[0])
     return Repetition("same result" if went_well else "same failure", what, repeats)
+
+
+def _same_answers(trail: Trail) -> Repetition | None:
+    """One call a reply, each with other arguments, and every time the same long result."""
+    last = trail.turns[-1] if trail.turns else ()
+    if len(last) != 1 or not last[0].answer:
+        return None
+    run: list[Outcome] = []
+    for turn in reversed(trail.turns):
+        if len(turn) != 1 or turn[0].answer != last[0].answer:
+            break
+        run.append(turn[0])
+    if len({outcome.call for outcome in run}) < 2:  # the same call: that is a loop of its own kind
+        return None
+    return Repetition("same answer", last[0].tool, (len(run) - 1) // 2)
 
 
 def _text(trail: Trail) -> Repetition | None:
@@ -198,6 +230,8 @@ def _described(found: Repetition) -> str:
             return (
                 f"{found.what} was called {times} times in a row with the same arguments and the same result."
             )
+        case "same answer":
+            return f"{found.what} gave the same result again and again, whatever its arguments were."
         case "same failure":
             return f"{found.what} was called {times} times in a row with the same arguments and failed the same way."
         case "alternating":

@@ -1,4 +1,4 @@
-"""The forms of text that roles answer in: plan lines, queries, commands, action lists, command or done."""
+"""The forms of text that models answer in: plan lines, action lists, command or done."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic import AliasChoices, Field, JsonValue, TypeAdapter, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
 
 from daiku.core.parse import Unreadable, read_json
+from daiku.core.planheads import like_a_machine, plan_head, printable
 from daiku.core.planlines import FENCE, NUMBER, check_line, open_check
 from daiku.domain.base import Frozen, JsonObject
 
-MAX_QUERIES = 3
 MAX_ACTIONS = 50
 
 
@@ -53,11 +62,6 @@ def _numbered_text(key: str, step: Any) -> Any:
     )
 
 
-def like_a_machine(text: str) -> bool:
-    """Whether a reply begins as no person would (R0.31, C0.15)."""
-    return re.match(r"\W*as an ai\b", text, re.IGNORECASE) is not None
-
-
 def _step_text(step: Any) -> Any:
     """A step that came as an object, as the lines that it would have been."""
     if not isinstance(step, dict):
@@ -74,29 +78,6 @@ def _step_text(step: Any) -> Any:
         names: list[Any] = after  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
         lines.append("Depends on: " + (", ".join(str(each) for each in names) or "none"))
     return "\n".join(line for line in lines if line)
-
-
-class QueriesReply(Frozen):
-    """What the researcher wants to look up (at most three) and ask the person (R0.44–R0.49)."""
-
-    queries: tuple[str, ...]
-    ask_user: str
-
-    @field_validator("queries", mode="before")
-    @classmethod
-    def _at_most_three(cls, value: Any) -> Any:
-        return value[:MAX_QUERIES] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
-
-    @field_validator("ask_user", mode="before")
-    @classmethod
-    def _nothing(cls, value: Any) -> Any:
-        return "" if value is None else value
-
-
-class CommandsReply(Frozen):
-    """The runner's commands, in order (R0.77–R0.83)."""
-
-    commands: tuple[str, ...]
 
 
 class ActionReply(Frozen):
@@ -190,17 +171,16 @@ def _comment_of(data: dict[str, Any]) -> str:
 
 
 _PLAN = TypeAdapter(PlanReply)
-_QUERIES = TypeAdapter(QueriesReply)
-_COMMANDS = TypeAdapter(CommandsReply)
 _ACTIONS = TypeAdapter(ActionsReply)
 _COMMAND = TypeAdapter(CommandReply)
 
 
 def read_plan(reply: str) -> PlanReply | Unreadable:
     """The planner's reply: its line format first, JSON with the same five keys second (C0.3)."""
+    reply = printable(reply)
     parts = plan_lines(reply)
     if not parts:
-        found = read_json(reply, _exactly(_PLAN, tuple(PlanReply.model_fields)))
+        found = read_json(reply, _plan_of)
         if not isinstance(found, Unreadable) or "{" in reply:
             return found
     try:
@@ -208,18 +188,9 @@ def read_plan(reply: str) -> PlanReply | Unreadable:
     except ValueError:
         missing = [_PLAN_HEADS[key] for key in PlanReply.model_fields if not parts.get(key)]
         if missing:
-            return Unreadable("the plan lacks " + ", ".join(missing))
+            problem = "the plan lacks " + ", ".join(missing)
+            return Unreadable(problem, words_only=not parts and bool(reply.strip()))
         return Unreadable('"Your Reply to the Human Prompter" must not begin with "As an AI"')
-
-
-def read_queries(reply: str, *, cut: bool = False) -> QueriesReply | Unreadable:
-    """`{"queries": […], "ask_user": "…"}`."""
-    return read_json(reply, _QUERIES.validate_python, cut=cut)
-
-
-def read_commands(reply: str, *, cut: bool = False) -> CommandsReply | Unreadable:
-    """`{"commands": […]}`."""
-    return read_json(reply, _COMMANDS.validate_python, cut=cut)
 
 
 def read_actions(reply: str, *, cut: bool = False) -> ActionsReply | Unreadable:
@@ -232,15 +203,45 @@ def read_command(reply: str, *, cut: bool = False) -> CommandReply | Unreadable:
     return read_json(reply, _COMMAND.validate_python, cut=cut)
 
 
-def _exactly(adapter: TypeAdapter[PlanReply], keys: tuple[str, ...]):
-    """Only the named keys count: models like to add some."""
+def _plan_of(value: JsonValue) -> PlanReply:
+    """The plan in a JSON object whose keys are the plan's heads; other keys are ignored, models like to
+    add some. Raises ValueError in the words of the form."""
+    if not isinstance(value, dict):
+        raise ValueError('the JSON must be an object with "project", "reply", "focus", "plans" and "summary"')  # noqa: TRY004  # what read_json catches
+    heads = {key: plan_head(f"{key}:") for key in value}
+    parts: dict[str, JsonValue] = {
+        key if key in PlanReply.model_fields or head is None else head[0]: _printable(value[key])
+        for key, head in heads.items()
+    }
+    try:
+        return _PLAN.validate_python({key: parts[key] for key in PlanReply.model_fields if key in parts})
+    except ValidationError as wrong:
+        raise ValueError("; ".join(map(_in_words, wrong.errors(include_url=False)))) from None
 
-    def check(value: JsonValue) -> PlanReply:
-        if isinstance(value, dict):
-            value = {key: value[key] for key in keys if key in value}
-        return adapter.validate_python(value)
 
-    return check
+def _in_words(error: ErrorDetails) -> str:
+    name = error["loc"][0] if error["loc"] else "plan"
+    match error["type"]:
+        case "missing":
+            return f'"{name}" is missing'
+        case "value_error":
+            return f'"{name}" {error["msg"].removeprefix("Value error, ")}'
+        case "string_too_short" | "too_short":
+            return f'"{name}" is empty'
+        case _:
+            return f'"{name}" must be ' + ("a list of steps" if name == "plans" else "a text")
+
+
+def _printable(value: JsonValue) -> JsonValue:
+    match value:
+        case str():
+            return printable(value)
+        case list():
+            return [_printable(each) for each in value]
+        case dict():
+            return {key: _printable(each) for key, each in value.items()}
+        case _:
+            return value
 
 
 _PLAN_HEADS = {
@@ -249,17 +250,6 @@ _PLAN_HEADS = {
     "focus": '"Current Focus:"',
     "plans": '"Plan:" with lines "- [ ] Step 1: …"',
     "summary": '"Summary:"',
-}
-_HEAD = re.compile(
-    r"^[\s#>*_-]*(project name|your reply to the human prompter|current focus|plan|summary)[*_\s]*[:：][*_]*\s*(.*)$",
-    re.IGNORECASE,
-)
-_KEYS = {
-    "project name": "project",
-    "your reply to the human prompter": "reply",
-    "current focus": "focus",
-    "plan": "plans",
-    "summary": "summary",
 }
 _STEP = re.compile(r"^(?P<indent>\s*)[-*+]\s*\[[ xX]?\]\s*(?P<text>.*)$")
 NESTED = 2
@@ -274,6 +264,7 @@ def plan_lines(reply: str) -> dict[str, Any]:
     """
     parts: dict[str, list[str]] = {}
     steps: list[str] = []
+    before: list[str] = []
     here, margin, fence = "", 0, ""
     for line in (each.expandtabs(4) for each in reply.splitlines()):
         if fence:
@@ -289,14 +280,16 @@ def plan_lines(reply: str) -> dict[str, Any]:
         if here == "plans" and step and (not steps or len(step["indent"]) < margin + NESTED):
             margin = margin if steps else len(step["indent"])
             steps.append(step["text"].strip())
-        elif head := _HEAD.match(line):
-            here = _KEYS[head[1].lower()]
-            parts[here] = [head[2]]
+        elif head := plan_head(line):
+            here = head[0]
+            parts[here] = [head[1]]
+            if here == "plans":  # a plan that comes again is the revised one
+                before, steps = steps or before, []
         elif here == "plans" and steps and line.strip():
             steps[-1] += "\n" + line.strip()
         elif here:
             parts[here].append(line)
     found: dict[str, Any] = {key: "\n".join(lines).strip() for key, lines in parts.items() if key != "plans"}
     if "plans" in parts or steps:
-        found["plans"] = tuple(step for step in steps if step)
+        found["plans"] = tuple(step for step in steps or before if step)
     return found if len(found) > 1 or "plans" in found else {}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from daiku.core.replies import MAX_QUERIES
+from daiku.core.roleforms import MAX_QUERIES
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event, MessageSaid, ToolResponded
 from daiku.domain.messages import AssistantMessage

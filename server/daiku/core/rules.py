@@ -6,6 +6,7 @@ import re
 import shlex
 
 from daiku.core.bash import Simple, Word
+from daiku.core.inlinecode import acts
 from daiku.core.wrappers import program, runs_others
 
 # Options that run a program or write a file, also where a command is allowed by its first words. Long
@@ -93,6 +94,12 @@ def risky(words: tuple[Word, ...], spared: tuple[str, ...] = ()) -> bool:
     """True where an option makes the program run another or write a file; `spared` were named in a rule."""
     name = program(words)
     args = [w.text for w in words[1:] if w.text not in spared]
+    if (
+        acts(words)
+        or (name == "git" and _git_acts(words, spared))
+        or (name in ("tar", "bsdtar") and _tar_writes(args))
+    ):
+        return True
     if name in ("find", "fd", "fdfind") and any(a in _FIND for a in args):
         return True
     if name in _CALCULATE and any("[" in a or re.search(r"[$`]", a) for a in args):
@@ -110,6 +117,55 @@ def risky(words: tuple[Word, ...], spared: tuple[str, ...] = ()) -> bool:
         ):
             return True
     return False
+
+
+# What these do to files and servers is their use; whoever allows them by name means it.
+_GIT_OWN = frozenset(
+    ["add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file", "check-ignore", "checkout",
+     "cherry", "cherry-pick", "clean", "clone", "commit", "config", "count-objects", "describe", "diff", "diff-files", "diff-index",
+     "diff-tree", "fetch", "for-each-ref", "format-patch", "fsck", "gc", "grep", "help", "init", "log", "ls-files", "ls-remote",
+     "ls-tree", "merge", "merge-base", "mv", "name-rev", "notes", "pull", "push", "range-diff", "rebase", "reflog", "remote", "reset",
+     "restore", "rev-list", "rev-parse", "revert", "rm", "shortlog", "show", "show-ref", "sparse-checkout", "stash", "status",
+     "submodule", "switch", "symbolic-ref", "tag", "update-index", "update-ref", "var", "version", "whatchanged", "worktree"]
+)  # fmt: skip
+_GIT_WRITES: dict[str, tuple[str, ...]] = {
+    "archive": ("-o", "--output"),
+    "format-patch": ("-o", "--output-directory"),
+    "bundle": ("create",),
+    "clone": ("-u", "-c", "--config", "--template"),
+    "fetch": ("-u", "-o"),
+    "push": ("-o",),
+    "ls-remote": ("-o",),
+}
+"""Arguments by which a sub-command writes a file that it is told, or starts a program."""
+
+
+def _git_acts(words: tuple[Word, ...], spared: tuple[str, ...]) -> bool:
+    """True for a sub-command that is none of git's own (an alias of the repository runs anything), and
+    for arguments that write a file or name a program."""
+    args = [w.text for w in words[1:]]
+    at = 0
+    while at < len(args) and args[at].startswith("-"):
+        at += 2 if args[at] in _GIT_VALUED else 1
+    if at >= len(args):
+        return False
+    sub, rest = args[at], args[at + 1 :]
+    if sub not in _GIT_OWN:
+        return sub not in spared
+    marks = _GIT_WRITES.get(sub, ())
+    return any(
+        given not in spared and (given == mark or (mark[0] == "-" and given.startswith(mark)))
+        for mark in marks
+        for given in rest
+    )
+
+
+def _tar_writes(args: list[str]) -> bool:
+    """True unless the archive is only listed."""
+    first = args[0] if args else ""
+    letters = first.lstrip("-") if not first.startswith("--") else ""
+    listing = "t" in letters or any("--list".startswith(a) and len(a) > 3 for a in args)
+    return not listing or any(letter in letters for letter in "cxruA")
 
 
 def allowed_by(simple: Simple, rules: tuple[str, ...]) -> bool:
@@ -148,11 +204,16 @@ def _denies(tokens: tuple[str, ...], simple: Simple) -> bool:
     first = program((Word(tokens[0]),))
     if program(simple.words) != first and texts[0] != tokens[0]:
         return False
-    args = list(texts[1:])
+    args = simple.words[1:]
     options = [t for t in tokens[1:] if t.startswith("-")]
-    if not all(any(_same_option(o, a) for a in args) for o in options):
+    if not all(any(_open(a) or _same_option(o, a.text) for a in args) for o in options):
         return False
     return _in_order([t for t in tokens[1:] if not t.startswith("-")], args, git=first == "git")
+
+
+def _open(word: Word) -> bool:
+    """True where the shell may make any word of it."""
+    return not word.plain or word.glob
 
 
 def _same_option(wanted: str, given: str) -> bool:
@@ -169,12 +230,14 @@ def _same_option(wanted: str, given: str) -> bool:
     )
 
 
-def _in_order(wanted: list[str], args: list[str], *, git: bool) -> bool:
-    """True where `wanted` are the first words of `args`, options and what may be their values left out."""
+def _in_order(wanted: list[str], args: tuple[Word, ...], *, git: bool) -> bool:
+    """True where `wanted` are, or may be, the first words of `args`, options and what may be their values
+    left out."""
     at = 0
     skippable = False
-    for arg in args:
-        if at == len(wanted):
+    for word in args:
+        arg = word.text
+        if at == len(wanted) or _open(word):
             return True
         if arg.startswith("-"):
             skippable = "=" not in arg and (not git or arg in _GIT_VALUED)

@@ -56,7 +56,9 @@ _RESULTS = (
 )
 _INDENT = r"^[ \t]*"
 _NEXT = re.compile(
-    "|".join(
+    # what can begin anywhere begins with one of a few letters: at all other places nothing is tried
+    "(?=[<\\[`]|^)(?:"
+    + "|".join(
         (
             rf"(?P<result>{_RESULTS})",
             r"(?P<fence>^[ \t]*(?P<run>`{3,}|~{3,})(?P<info>[^\n]*)(?:\n|\Z))",
@@ -68,7 +70,8 @@ _NEXT = re.compile(
                 for number, each in enumerate(FORMATS)
             ),
         )
-    ),
+    )
+    + ")",
     re.MULTILINE,
 )
 

@@ -47,7 +47,7 @@ from daiku.domain.events import (
     Used,
 )
 from daiku.domain.handovers import Brief, PlanMade
-from daiku.domain.messages import AssistantMessage, Image, Message, ToolMessage, Usage, UserMessage
+from daiku.domain.messages import AssistantMessage, Image, Message, ToolMessage, Usage, UserMessage, is_own
 from daiku.domain.plans import Plan
 from daiku.domain.research import Research
 from daiku.domain.runs import Mode, RunLimits
@@ -82,8 +82,10 @@ class State(NamedTuple):
     is what it really did, its nested runs included; `research` what it found on the web; `handoffs` are those that are under way (by call)
     and `returned` those that came back, in order; `nested_rounds` are the turns of the latter.
     `progress` is what the model was last told of how the plans stand.
-    `plan_touched` says that a plan was changed in this run. `objections` counts how often the run was told that it cannot end like this,
-    `reminders` says what else the model was told by Daiku itself and still holds. `limits` are what
+    `plan_touched` says that a plan was changed in this run, `last_plan` which one last. `draft` is what was shown of
+    a reply that was cut off. `rounds` are replies that a model was asked for: those that are worked out are none.
+    `unattended`: something needed a person, and nobody was there. `objections` counts how often the run was told that
+    it cannot end like this, `reminders` says what else the model was told by Daiku itself and still holds. `limits` are what
     bounds this run, `asks_model` is False where its replies are worked out (`began` is the place of its request in `messages`, `said` what the person said
     since), `asked_limits` what was asked for: its nested runs get these.
     """
@@ -116,6 +118,7 @@ class State(NamedTuple):
     inputs: Mapping[str, InputAsked] = NOTHING
     answers: Mapping[str, InputGiven] = NOTHING
     text: str = ""
+    draft: str = ""
     rounds: int = 0
     usage: Usage = Usage()
     context_tokens: int = 0
@@ -125,6 +128,8 @@ class State(NamedTuple):
     tainted: bool = False
     plans: tuple[Plan, ...] = ()
     plan_touched: bool = False
+    last_plan: str = ""
+    unattended: bool = False
     progress: str = ""
     rules: Mapping[str, RulesText] = NOTHING
     failure: ErrorHappened | None = None
@@ -176,7 +181,8 @@ def apply(state: State, event: Event) -> State:
         case InputGiven():
             return state._replace(answers=_with(state.answers, event.input_id, event))
         case PlanChanged():
-            return state._replace(plans=_with_plan(state.plans, event.plan), plan_touched=True)
+            plans = _with_plan(state.plans, event.plan)
+            return state._replace(plans=plans, plan_touched=True, last_plan=event.plan.plan_id)
         case Compacted():
             return _compacted(state, event)
         case ErrorHappened():
@@ -240,11 +246,18 @@ def _said(state: State, event: MessageSaid) -> State:
         if state.pending:
             return state._replace(held=(*state.held, said))
         return state._replace(messages=(*state.messages, said))
+    if event.partial:
+        return state._replace(draft=event.text)
     reply = AssistantMessage(text=event.text, thinking=event.thinking, calls=event.calls, opaque=event.opaque)
     seen = len(state.messages) if event.seen is None else event.seen
     later = tuple(m for m in state.messages[seen:] if isinstance(m, UserMessage))
     before = (*state.messages[:seen], reply)
-    state = state._replace(trail=replied(state.trail, event.text, calls=bool(event.calls)))
+    asked = state.asks_model and not is_own(reply)
+    state = state._replace(
+        trail=replied(state.trail, event.text, calls=bool(event.calls)),
+        draft="",
+        rounds=state.rounds + asked,
+    )
     if event.calls:
         return state._replace(
             reminders=state.reminders - {"unfinished"},
@@ -252,10 +265,9 @@ def _said(state: State, event: MessageSaid) -> State:
             pending=event.calls,
             went_well=False,
             held=(*state.held, *later),
-            text=event.text,
-            rounds=state.rounds + 1,
+            text=event.text if state.asks_model else state.text,  # what it is about to do is no answer
         )
-    return state._replace(messages=(*before, *later), text=event.text, rounds=state.rounds + 1)
+    return state._replace(messages=(*before, *later), text=event.text)
 
 
 def _reminded(state: State, reminder: Reminder) -> State:
@@ -300,6 +312,7 @@ def _responded(state: State, event: ToolResponded) -> State:
         went_well=went_well,
         trail=trail,
         tainted=state.tainted or event.untrusted,
+        unattended=state.unattended or event.outcome == "unattended",
     )
 
 
@@ -347,6 +360,8 @@ def _handed_back(state: State, event: HandoffEnd) -> State:
         tainted=state.tainted or event.tainted,
         plans=reduce(_with_plan, changed, state.plans),
         plan_touched=state.plan_touched or bool(changed),
+        last_plan=changed[-1].plan_id if changed else state.last_plan,
+        unattended=state.unattended or event.unattended,
     )
 
 
@@ -385,7 +400,11 @@ def _compacted(state: State, event: Compacted) -> State:
 
 
 def _settled(state: State) -> State:
-    """Every call answered: what was still open is marked as not carried out."""
+    """Every call answered: what was still open is marked as not carried out. What was shown of a reply that
+    was cut off stays in the conversation: the person may speak of it."""
+    if state.draft:
+        said = AssistantMessage(text=state.draft)
+        state = state._replace(messages=(*state.messages, said), draft="")
     if not state.pending and not state.held:
         return state
     open_calls = tuple(

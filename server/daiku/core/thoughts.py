@@ -276,6 +276,9 @@ class ThoughtSplitter:
         """The rest of a line: what ends an answer is dropped, what ends an unopened thought counts."""
         line, newline, _ = self._held.partition("\n")
         length = len(line) + len(newline)
+        if self._info and self._fence[:1] == "`" and (tick := line.find("`")) >= 0:
+            self._emit(out, tick + 1)  # code in the line, not a block: its rest is prose
+            return bool(self._held)
         if self._fence or self._arguments or not _SPECIAL.search(line):
             self._emit(out, length)
             return bool(self._held)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from daiku.core.hunks import Hunk, HunkLine
+from daiku.core.hunk import Hunk, HunkLine
 from daiku.core.refusal import Refusal
 
 _HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*", re.DOTALL)

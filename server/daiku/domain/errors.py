@@ -41,6 +41,7 @@ FailureKind = Literal[
     "stale",
     "busy",
     "limit",
+    "plan",
     "internal",
 ]
 

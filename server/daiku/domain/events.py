@@ -17,7 +17,7 @@ from daiku.domain.errors import Failure, FailureKind
 from daiku.domain.handovers import Brief, Deeds, Handover
 from daiku.domain.messages import Image, Usage
 from daiku.domain.patches import FileStat
-from daiku.domain.plans import Plan
+from daiku.domain.plans import Plan, PlanStanding
 from daiku.domain.review import Irrevocable, ReviewDecision
 from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
@@ -48,6 +48,8 @@ class RunFinished(Wire):
     status: TerminalStatus
     text: str = ""
     usage: Usage = Usage()
+    plan: PlanStanding | None = None
+    """The plan that the run worked or changed, as it stands now."""
 
 
 class AgentStart(Wire):
@@ -92,6 +94,7 @@ class HandoffEnd(Wire):
     rounds: int = 0
     rejected: int = 0
     tainted: bool = False
+    unattended: bool = False
 
 
 Reminder = Literal["objection", "errors", "rounds", "last_word", "unfinished"]
@@ -105,7 +108,8 @@ class MessageSaid(Wire):
     `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one
     `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is
     how many messages the reply was made from: what was said meanwhile comes after it. `reminder`: a
-    user's message that is none of a person's, but Daiku's own word to the model.
+    user's message that is none of a person's, but Daiku's own word to the model. `partial` is the draft of a
+    reply that was cut off: shown, never an answer; a resumed run asks the model again.
     """
 
     type: ClassVar[str] = "message"
@@ -117,6 +121,7 @@ class MessageSaid(Wire):
     opaque: JsonObject = {}
     seen: int | None = None
     reminder: Reminder | None = None
+    partial: bool = False
 
 
 class Delta(Wire):

@@ -167,3 +167,5 @@ class Brief(Wire):
     """What the person said in the conversation, in their own words, the latest first."""
     code: str = ""
     """The changed files as they are now, as `File:` blocks, where somebody has read them."""
+    files: str = ""
+    """The names of the project's files and what they define, where that is told."""

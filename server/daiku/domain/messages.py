@@ -54,6 +54,19 @@ def marked_own(message: AssistantMessage) -> AssistantMessage:
     return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
 
 
+def ours(*lines: str) -> JsonObject:
+    """What a role tells of a reply: which lines of its text are Daiku's and none of the model's. A person
+    reads those in their own language."""
+    return {"ours": list(lines)}
+
+
+def lines_of_ours(opaque: JsonObject) -> frozenset[str]:
+    """The lines of a reply's text that are Daiku's own words."""
+    told = opaque.get(OWN_KEY)
+    lines = told.get("ours") if isinstance(told, dict) else None
+    return frozenset(str(line) for line in lines) if isinstance(lines, list) else frozenset()
+
+
 def is_own(message: AssistantMessage) -> bool:
     """Whether Daiku said this itself, as `marked_own` marks it."""
     told = message.opaque.get(OWN_KEY)

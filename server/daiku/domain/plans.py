@@ -39,6 +39,18 @@ class Step(Wire):
     task_list: tuple[Task, ...] = ()
 
 
+class PlanStanding(Wire):
+    """How far a plan is as a run ends: its steps by what became of them; `open` are neither done nor failed."""
+
+    plan_id: str
+    name: str = ""
+    status: PlanStatus = "draft"
+    done: int = 0
+    total: int = 0
+    failed: int = 0
+    open: int = 0
+
+
 class Plan(Wire):
     """A goal and its steps (R4.31–R4.33). `focus`: what the work is about, in a few words.
     `dropped_checks`: those of unfinished steps that a plan made anew left out."""
@@ -55,3 +67,26 @@ class Plan(Wire):
     def progress(self) -> tuple[int, int]:
         """Steps completed, steps in all."""
         return sum(s.status == "completed" for s in self.steps), len(self.steps)
+
+    def standing(self) -> PlanStanding:
+        """How far it is."""
+        done, total = self.progress()
+        failed = sum(s.status == "failed" for s in self.steps)
+        return PlanStanding(
+            plan_id=self.plan_id,
+            name=self.name,
+            status=self.status,
+            done=done,
+            total=total,
+            failed=failed,
+            open=total - done - failed,
+        )
+
+
+class PlanInFull(Plan, PlanStanding):
+    """A plan with how far it is, as the requests answer that are about one."""
+
+
+def in_full(plan: Plan | None) -> PlanInFull | None:
+    """The plan with how far it is."""
+    return None if plan is None else PlanInFull(**{**dict(plan.standing()), **dict(plan)})

@@ -9,6 +9,7 @@ from pydantic import Field
 from daiku.domain.base import Wire
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
+from daiku.domain.plans import PlanStanding
 
 Mode = Literal["ask", "plan", "act"]
 RunStatus = Literal["completed", "cancelled", "failed", "limit", "paused"]
@@ -80,3 +81,7 @@ class RunResult(Wire):
     usage: Usage = Usage()
     last_seq: int = 0
     error: Failure | None = None
+    plan: PlanStanding | None = None
+    """The plan that the run worked or changed, as it stood at the end."""
+    unattended: bool = False
+    """Something needed a person, and nobody was there to be asked."""

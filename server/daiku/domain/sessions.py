@@ -7,13 +7,13 @@ from typing import Literal
 from daiku.domain.base import Wire
 
 SessionStatus = Literal[
-    "idle", "running", "paused", "interrupted", "completed", "cancelled", "failed", "limit"
+    "idle", "running", "waiting", "paused", "interrupted", "completed", "cancelled", "failed", "limit"
 ]
 
 
 class Session(Wire):
-    """A conversation; `status` is that of its last run (`idle`: none yet, `interrupted`: the
-    process ended under it)."""
+    """A conversation; `status` is that of its last run (`idle`: none yet, `waiting`: it asks a
+    person something, `interrupted`: the process ended under it)."""
 
     session_id: str
     title: str = ""

@@ -74,6 +74,8 @@ class ToolResult(Frozen):
     outcome: Outcome = "failed"
     untrusted: bool = False
     """True where the text comes from outside (web, MCP, issue): it can grant nothing."""
+    plain: str | None = None
+    """What was found, without what `text` puts around it: kept where another call uses it."""
 
     _outcome = model_validator(mode="before")(with_outcome)
 

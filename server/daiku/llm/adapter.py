@@ -20,6 +20,7 @@ from daiku.domain.messages import (
     ModelRequest,
     Reply,
     Restarted,
+    Usage,
     UserMessage,
 )
 from daiku.domain.tools import ToolSpec
@@ -58,6 +59,8 @@ class LLMAdapter:
     clock: Clock = field(default_factory=Clock)
     learned: Callable[[], ModelInfo | None] = lambda: None
     """What the service itself said of the model, once it was asked."""
+    used: Callable[[str, Usage], None] = lambda _project, _usage: None
+    """Hears what an inference for a project used."""
 
     @property
     def name(self) -> str:
@@ -214,7 +217,8 @@ class LLMAdapter:
         return reply
 
     async def inference(self, prompt: str, project_name: str = "") -> str:
-        """The reply's text to a single prompt (R0.4). `project_name` keeps calls of one project together."""
+        """The reply's text to a single prompt (R0.4). `project_name` keeps calls of one project together, and
+        what they use is summed by it (C0.18)."""
         message = UserMessage(text=prompt)
         request = ModelRequest(
             model=self.choice.model,
@@ -222,7 +226,9 @@ class LLMAdapter:
             messages=(message,),
             session=project_name and f"project:{project_name}",
         )
-        return (await self._whole(request)).message.text
+        reply = await self._whole(request)
+        self.used(project_name, reply.usage)
+        return reply.message.text
 
     async def count_tokens(self, what: str | Sequence[Message] | ModelRequest) -> int:
         """Tokens of a text, of messages or of a request: the service's count where it has an endpoint

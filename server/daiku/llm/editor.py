@@ -100,8 +100,9 @@ class EditorProvider:
             raise LLMRequestError(
                 Failure(
                     kind="no_provider",
-                    message="The editor has no model to lend.",
-                    hint="Sign in to one in the editor (for example GitHub Copilot), or set a key for another provider.",
+                    message="There is no model to work with yet: the editor has none to lend.",
+                    hint="Set a key (“Daiku: Set API Key”), start Ollama or LM Studio on this machine, or sign in to"
+                    " models in the editor, such as GitHub Copilot.",
                 )
             )
         return next((model.name for model in models if model.tools), models[0].name)

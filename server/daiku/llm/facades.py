@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from daiku.domain.messages import AssistantMessage, Message, UserMessage
+from pydantic import SecretStr
+
+from daiku.domain.config import Config, LLMSettings, ProviderSettings
+from daiku.domain.messages import AssistantMessage, Message, Usage, UserMessage
 from daiku.llm.adapter import LLMAdapter
 from daiku.llm.catalogue import SEED_MODELS, TRAITS
 from daiku.llm.model import Models
@@ -15,11 +19,12 @@ from daiku.llm.model import Models
 class LLMClient:
     """A conversation: the system prompt once, then user message and response by turns (R2.59–R2.65).
 
-    Thin over `LLMAdapter.chat`, which does retries and prices; raises what it raises.
+    Thin over `LLMAdapter.chat`, which does retries and prices; raises what it raises. Without `models`
+    the provider is reached as the environment says (`ANTHROPIC_API_KEY`, `OPENAI_BASE_URL`, …).
     """
 
-    models: Models
     model: str = ""
+    models: Models | None = None
     provider: ClassVar[str] = ""
     _system: str = ""
     _history: list[Message] = field(default_factory=list[Message])
@@ -30,15 +35,26 @@ class LLMClient:
         name = (
             f"{self.provider}/{self.model}" if self.provider and self.model else self.provider or self.model
         )
-        return self.models.resolve(name)
+        return self._models.resolve(name)
+
+    @property
+    def _models(self) -> Models:
+        if self.models is None:
+            self.models = Models(Config(llm=_from_environment(self.provider)))
+        return self.models
 
     @property
     def history(self) -> tuple[Message, ...]:
         return tuple(self._history)
 
     async def inference(self, prompt: str, project_name: str = "") -> str:
-        """The reply's text to a single prompt, without the history (R0.4)."""
+        """The reply's text to a single prompt, without the history (R0.4). What it used counts for the
+        project (C0.18)."""
         return await self.adapter.inference(prompt, project_name)
+
+    def used_by(self, project_name: str) -> Usage:
+        """What every inference for this project used so far, whichever client of `models` asked."""
+        return self._models.used_by(project_name)
 
     def send_system_prompt(self, prompt: str) -> None:
         """What the model is to be; replaces what was sent before."""
@@ -94,3 +110,22 @@ class OllamaClient(LLMClient):
     """Ollama (R2.64); without a model the first that it lists."""
 
     provider: ClassVar[str] = "ollama"
+
+
+_ADDRESSES = {"ollama": ("OLLAMA_HOST",), "lmstudio": ("LMSTUDIO_BASE_URL",)}
+_KEYS = {"gemini": ("GOOGLE_API_KEY",)}
+
+
+def _from_environment(provider: str) -> LLMSettings:
+    """The settings of one provider as its usual variables give them."""
+    if not provider:
+        return LLMSettings()
+    known: ProviderSettings = getattr(LLMSettings(), provider)
+    key = _first(known.api_key_env, *_KEYS.get(provider, ()))
+    address = _first(*_ADDRESSES.get(provider, (f"{provider.upper()}_BASE_URL",)))
+    given = known.model_copy(update={"api_key": SecretStr(key), "base_url": address or known.base_url})
+    return LLMSettings().model_copy(update={provider: given})
+
+
+def _first(*names: str) -> str:
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")

@@ -9,7 +9,7 @@ import re
 import socket
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -73,6 +73,10 @@ _QUOTA_CODES = {
 }
 _NO_CREDIT = re.compile(
     r"credit balance is too low|insufficient (?:balance|credits?|quota)|billing", re.IGNORECASE
+)
+_BAD_KEY = re.compile(
+    r"(?:incorrect|invalid|malformed) api[ _-]?key|api[ _-]?key (?:is )?(?:incorrect|invalid|not valid|not found)",
+    re.IGNORECASE,
 )
 _BAD_KEY_CODES = {"invalid_api_key", "API_KEY_INVALID", "authentication_error", "UNAUTHENTICATED"}
 
@@ -156,6 +160,7 @@ def from_exception(service: Service, error: Exception) -> LLMError:
 def _why_not_reached(error: BaseException | None) -> str:
     """Why no connection was made, by the kind of what lies behind the client's own error."""
     seen: list[BaseException] = []
+    last = "no connection could be made"
     while error is not None and error not in seen:
         seen.append(error)
         match error:
@@ -167,13 +172,16 @@ def _why_not_reached(error: BaseException | None) -> str:
                 return "nobody knows its name"
             case ConnectionRefusedError():
                 return "nothing answers there"
-            case TimeoutError() | httpx2.TimeoutException():
-                return "no answer"
             case OSError(errno=errno.EHOSTUNREACH | errno.ENETUNREACH):
                 return "no network leads there"
+            case TimeoutError() | httpx2.TimeoutException():
+                last = (
+                    "no answer"  # some clients call every failure to connect so: what lies behind it counts
+                )
             case _:
-                error = error.__cause__ or error.__context__
-    return "no connection could be made"
+                pass
+        error = error.__cause__ or error.__context__
+    return last
 
 
 def silent(service: Service, seconds: float = 0) -> LLMTimeoutError:
@@ -262,7 +270,10 @@ def _translate(service: Service, status: int, error: VendorError, wait: float | 
     said = service.clean(error.message)
     about = f": {said}{'' if said.endswith(_ENDS) else '.'}" if said else "."
     codes = set(error.codes)
-    wait = error.retry_after if wait is None else wait
+    if wait is None:
+        wait = error.retry_after
+    elif status == 429:  # it says when to come again
+        error = replace(error, rate=True)
     if is_overflow(status, error):
         failure = Failure(
             kind="context_overflow",
@@ -274,7 +285,8 @@ def _translate(service: Service, status: int, error: VendorError, wait: float | 
         status in (401, 402, 403)
         or codes & _BAD_KEY_CODES
         or codes & _QUOTA_CODES
-        or (status in (400, 429) and _NO_CREDIT.search(error.message))
+        or (status == 400 and _BAD_KEY.search(error.message))
+        or _out_of_credit(status, error)
     ):
         return _refused(service, status, error, about)
     if status == 429 or status in (503, 529) or "overloaded_error" in codes:
@@ -294,9 +306,16 @@ def _translate(service: Service, status: int, error: VendorError, wait: float | 
     return _rejected(service, status, codes, said, about)
 
 
+def _out_of_credit(status: int, error: VendorError) -> bool:
+    """Whether nothing is left to pay with. A limit per time is none, whatever else its text speaks of."""
+    if status == 402 or not _QUOTA_CODES.isdisjoint(error.codes):
+        return True
+    return status in (400, 429) and not error.rate and _NO_CREDIT.search(error.message) is not None
+
+
 def _refused(service: Service, status: int, error: VendorError, about: str) -> LLMError:
     """No key, a wrong one, one without credit, or one that may not do this."""
-    if status == 402 or set(error.codes) & _QUOTA_CODES or _NO_CREDIT.search(error.message):
+    if _out_of_credit(status, error) or (status in (401, 403) and _NO_CREDIT.search(error.message)):
         message = f"The account at {service.label} has no credit left{about}"
         hint = "Add credit there, or choose another provider."
     elif status == 403:

@@ -75,6 +75,7 @@ class GeminiDecoder:
                 Failure(
                     kind="format",
                     message=f"{self._service.label} wrote a call that cannot be read.",
+                    hint="Ask again, or choose another model.",
                     retryable=True,
                 )
             )
@@ -93,7 +94,7 @@ class GeminiDecoder:
         if "error" in chunk:
             raise from_body(self._service, chunk)
         if isinstance(usage := chunk.get("usageMetadata"), dict):
-            self._usage = {**self._usage, **usage}
+            self._usage = usage if "totalTokenCount" in usage else {**self._usage, **usage}
         if isinstance(model := chunk.get("modelVersion"), str):
             self._answered_by = model
         candidates = chunk.get("candidates")

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from dataclasses import replace
 from typing import assert_never, cast
 
+from daiku.core.refs import placed
 from daiku.core.thoughts import Piece, ThoughtSplitter, may_hold_thoughts, split_thoughts
 from daiku.domain.messages import (
     AssistantMessage,
@@ -35,7 +36,7 @@ async def heard(stream: AsyncIterator[ModelEvent]) -> AsyncGenerator[ModelEvent]
             elif isinstance(event, Reply):
                 for told in _told(splitter.close()):
                     yield told
-                yield replace(event, message=answered(event.message))
+                yield replace(event, message=_with_places(answered(event.message)))
             else:
                 yield event
     finally:
@@ -51,6 +52,12 @@ def answered(message: AssistantMessage) -> AssistantMessage:
         return message
     thinking = "\n\n".join(part for part in (message.thinking, thought) if part)
     return message.model_copy(update={"text": answer, "thinking": thinking})
+
+
+def _with_places(message: AssistantMessage) -> AssistantMessage:
+    """The reply with references to its calls by number made to references by id, which no model knows."""
+    calls = placed(message.calls)
+    return message if calls == message.calls else message.model_copy(update={"calls": calls})
 
 
 def _told(pieces: Iterable[Piece]) -> Iterable[ModelEvent]:

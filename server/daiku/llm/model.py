@@ -10,7 +10,7 @@ from pathlib import Path
 from daiku.core.ports import LanguageModelBridge
 from daiku.domain.config import PROVIDERS, Config, ProviderSettings
 from daiku.domain.errors import DaikuError, Failure
-from daiku.domain.messages import ModelInfo
+from daiku.domain.messages import ModelInfo, Usage
 from daiku.llm.adapter import Clock, LLMAdapter
 from daiku.llm.catalogue import offered
 from daiku.llm.choice import LABELS, ModelChoice, Surroundings, resolve_model, settings_of, why_not
@@ -129,6 +129,7 @@ class Models:
         self._around = Surroundings(self._first_model, has_editor=bridge is not None)
         self._open: dict[str, Provider] = {}
         self._learned: dict[tuple[str, str], ModelInfo] = {}
+        self._used: dict[str, Usage] = {}
 
     def choose(self, name: str = "") -> ModelChoice:
         """What `name` means ("" = settings). Raises UsageError, LLMError with what to do."""
@@ -147,7 +148,15 @@ class Models:
             policy=self._policy,
             clock=self._clock,
             learned=lambda: self._learned.get((choice.provider, choice.model)),
+            used=self._use,
         )
+
+    def _use(self, project: str, usage: Usage) -> None:
+        self._used[project] = self.used_by(project).plus(usage)
+
+    def used_by(self, project: str) -> Usage:
+        """What every `inference` for this project used so far (C0.18)."""
+        return self._used.get(project, Usage())
 
     def _fallback(self) -> LLMAdapter | None:
         name = self._llm.fallback_model.strip()

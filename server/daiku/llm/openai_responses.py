@@ -148,6 +148,10 @@ class ResponsesDecoder:
         ):
             error = response.get("error") or {"message": "the response was cancelled"}
             raise from_body(self._service, {"error": error})
+        if response.get("status") in ("queued", "in_progress") and not (
+            response.get("output") or self._items
+        ):
+            raise stream_cut(self._service)
         if not isinstance(response.get("output"), list) and not self._items and "status" not in response:
             raise from_body(self._service, response)
         self._final = response

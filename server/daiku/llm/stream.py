@@ -117,6 +117,8 @@ def _event(block: bytes) -> SseEvent | None:
         value = value[1:] if value.startswith(b" ") else value
         if field == b"data":
             data.append(value)
+        elif field == b"error" and value.startswith(b"{"):  # llama.cpp and GPUStack: a field of its own
+            data.append(b'{"error":' + value + b"}")
         elif field == b"event":
             name = value.decode("utf-8", "replace")
     if data:

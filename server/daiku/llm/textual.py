@@ -19,7 +19,6 @@ from daiku.domain.messages import (
     Reply,
     Restarted,
     TextDelta,
-    ToolMessage,
     Usage,
     UserMessage,
 )
@@ -41,7 +40,6 @@ class Exchange:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """As a provider's `stream`; only what is for the person comes as text."""
-        known = {m.call_id: m.text for m in request.messages if isinstance(m, ToolMessage)}
         own = self.protocol != "native"
         written = request if self.protocol == "native" else encode(request, self.protocol)
         offered = Offered(request.tools)
@@ -52,22 +50,21 @@ class Exchange:
             pieces = heard(self.provider.stream(written))
             try:
                 async for event in pieces:
-                    match event:
-                        case TextDelta(text):
-                            if shown := said.feed(text):
-                                yield TextDelta(shown)
-                        case Reply():
-                            reply = event
-                        case Restarted():
+                    if isinstance(event, TextDelta):
+                        shown = said.feed(event.text)
+                        if shown:
+                            yield event if shown is event.text else TextDelta(shown)
+                    elif isinstance(event, Reply):
+                        reply = event
+                    else:
+                        if isinstance(event, Restarted):
                             said = HumanText(offered, own=own)
-                            yield event
-                        case _:
-                            yield event
+                        yield event
             finally:
                 await pieces.aclose()
             assert reply is not None, "a stream ends with a Reply or raises"
             usage = usage.plus(reply.usage)
-            read = self._read(reply, request, known, last=attempt == TRIES)
+            read = self._read(reply, request, last=attempt == TRIES)
             if isinstance(read, AssistantMessage):
                 if left := said.rest(read.text):
                     yield TextDelta(left)
@@ -85,14 +82,10 @@ class Exchange:
             )
         )
 
-    def _read(
-        self, reply: Reply, request: ModelRequest, known: dict[str, str], *, last: bool
-    ) -> AssistantMessage | FormatProblem:
+    def _read(self, reply: Reply, request: ModelRequest, *, last: bool) -> AssistantMessage | FormatProblem:
         if self.protocol == "native" and (reply.message.calls or reply.finish == "content_filter"):
             return reply.message
-        read = decode(
-            reply.message, self.protocol, finish=reply.finish, known=known, tools=request.tools, again=last
-        )
+        read = decode(reply.message, self.protocol, finish=reply.finish, tools=request.tools, again=last)
         given_up = isinstance(read, FormatProblem) and self.protocol == "native"
         return reply.message if given_up and (last or reply.finish == "length") else read
 

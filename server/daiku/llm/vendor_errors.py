@@ -42,6 +42,10 @@ _OVERFLOW_CODES = {
     "string_above_max_length",
     "too_many_prompt_tokens",
 }
+_RATE_QUOTA = re.compile(r"per(?:second|minute|hour|day)", re.IGNORECASE)
+_RATE_CODES = {"rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests"}
+_SAYS_NOTHING = re.compile(r"provider returned error\.?|error|upstream error\.?", re.IGNORECASE)
+"""What gateways say in place of what the service behind them said."""
 _PER_MINUTE = re.compile(r"per[ -](?:min|minute|day|hour|second)|\b(?:TPM|RPM|TPD|RPD)\b", re.IGNORECASE)
 _AGAIN_IN = re.compile(r"try again in ((?:\d+h)?(?:\d+m(?!s))?(?:[\d.]+(?:ms|s))?)", re.IGNORECASE)
 _DURATION = re.compile(r"([\d.]+)(h|ms|m|s)")
@@ -80,12 +84,14 @@ STATUS_OF_CODE = {
 
 @dataclass(frozen=True, slots=True)
 class VendorError:
-    """What a vendor's error document says, whatever its shape."""
+    """What a vendor's error document says, whatever its shape. `rate` says that a limit per time was reached, by
+    its code, its quota's name, a wait that it asks for or a unit that it names: waiting helps."""
 
     message: str = ""
     codes: tuple[str, ...] = ()
     status: int = 0
     retry_after: float | None = None
+    rate: bool = False
 
 
 def read_error(document: JsonValue) -> VendorError:
@@ -95,6 +101,7 @@ def read_error(document: JsonValue) -> VendorError:
     codes: list[str] = []
     status = 0
     retry_after: float | None = None
+    rate = False
     for item in _error_objects(document, 0):
         if isinstance(item, str):
             messages.append(item)
@@ -111,18 +118,34 @@ def read_error(document: JsonValue) -> VendorError:
                     codes.append(name)
                 case _:
                     pass
+        quota = item.get("quotaId")
+        rate = rate or (isinstance(quota, str) and _RATE_QUOTA.search(quota) is not None)
         match item.get("retryDelay"):
             case str() as delay:
                 retry_after = duration(delay)
             case _:
                 pass
-    message = next((m for m in messages if m), "")
+    told = [m for m in messages if m]
+    message = next((m for m in told if not _SAYS_NOTHING.fullmatch(m.strip())), next(iter(told), ""))
     if retry_after is None and (again := _AGAIN_IN.search(message)):
         retry_after = duration(again[1])
-    return VendorError(message, tuple(codes), status, retry_after)
+    rate = rate or retry_after is not None or not _RATE_CODES.isdisjoint(codes)
+    rate = rate or _PER_MINUTE.search(message) is not None
+    return VendorError(message, tuple(codes), status, retry_after, rate)
 
 
-_NESTED = ("error", "message", "detail", "details", "errors", "msg", "response", "metadata", "raw")
+_NESTED = (
+    "error",
+    "message",
+    "detail",
+    "details",
+    "errors",
+    "msg",
+    "response",
+    "metadata",
+    "raw",
+    "violations",
+)
 
 
 def _error_objects(value: JsonValue, depth: int) -> Iterator[str | JsonObject]:

@@ -11,12 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from daiku import api
 from daiku.domain.base import Wire
-from daiku.domain.errors import DaikuError, Failure, UsageError
+from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import RunStarted
 from daiku.domain.runs import ApprovalMode, ContextItem, Mode, Range, RunResult
 from daiku.lsp.actiontexts import ActionTexts, action_texts
 from daiku.lsp.commitmessage import message_of, message_request
 from daiku.lsp.connection import INFO, Connection
+from daiku.lsp.health import examined
 from daiku.lsp.jsontext import MessageId, model_json
 from daiku.lsp.opening import Json
 from daiku.lsp.pointing import Problem, pointed_at
@@ -176,21 +177,16 @@ async def resume(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
 
 async def doctor(c: Connection, _: CommandArgs, __: Tokens) -> BaseModel:
     """What there is, and what is wrong, as lines of text."""
-    app = await c.app()
-    lines = [f"Workspace: {', '.join(map(str, app.workspace.roots)) or 'none'}"]
-    for offer in await app.models():
-        state = f"{len(offer.models)} models" if offer.error is None else offer.error.message
-        lines.append(f"{offer.provider}: {state}")
-    try:
-        lines.append(f"Model in use: {app.llm.resolve('').name}")
-    except DaikuError as error:
-        lines.append(f"No model can be used: {error.failure.message} {error.failure.hint}".strip())
-    lines.append(f"Tools: {len(app.tools())}")
-    lines += [f"MCP {report.name}: {report.why or report.status}" for report in app.servers.reports()]
-    text = "\n".join(map(c.protocol.words, lines))
+    roots = ", ".join(map(str, (await c.app()).workspace.roots)) or "none"
+    lines = [c.protocol.words(f"Workspace: {roots}")]
+    found = (await examined(c)).findings
+    lines += [" ".join(filter(None, (MARKS[one.state], one.what, one.mend))) for one in found]
+    text = "\n".join(lines)
     c.protocol.tell("window/showMessage", {"type": INFO, "message": text})
     return api.TextResult(text=text)
 
+
+MARKS = {"good": "✓", "note": "·", "bad": "✗"}
 
 COMMANDS: dict[str, Command] = {
     "daiku.newChat": new_chat,

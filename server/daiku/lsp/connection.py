@@ -128,6 +128,8 @@ class Connection:
         way = " (daiku config trust)" if loaded.ignored and self.offer.trusted is None else ""
         for notice in loaded.notices:
             self.show(WARNING, notice, way)
+        for line in loaded.without_effect:
+            self.show(WARNING, line)
         return build(
             loaded.config,
             workspace=self.workspace,
@@ -135,6 +137,7 @@ class Connection:
             editor=ClientEditor(self.protocol, self.documents, self.workspace) if self.offer.editor else None,
             bridge=ClientModels(self.protocol) if self.offer.language_model else None,
             trusted=self.offer.trusted is not False,
+            own=self._settings_trusted(folder, root),
             locale=self.offer.locale,
         )
 

@@ -17,6 +17,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.events import Checkpointed
 from daiku.lsp.changes import changes_decide, changes_list, changes_original, checkpoint_restore
 from daiku.lsp.connection import Connection
+from daiku.lsp.health import examined
 from daiku.lsp.jsontext import model_json
 from daiku.lsp.opening import Json
 from daiku.lsp.plans import plan_export, plan_import, plan_run
@@ -62,8 +63,14 @@ async def session_list(c: Connection, p: api.SessionListParams) -> BaseModel:
 async def session_get(c: Connection, p: api.SessionGetParams) -> str:
     journal = (await c.app()).journal
     session = journal.get_session(p.session_id)
-    chunks = ",".join(chunk.json() for chunk in journal.chunks(p.session_id, p.after_seq))
-    return f'{{"session":{model_json(session)},"chunks":[{chunks}]}}'
+    if p.last is None:
+        chunks = ",".join(chunk.json() for chunk in journal.chunks(p.session_id, p.after_seq))
+        return f'{{"session":{model_json(session)},"chunks":[{chunks}]}}'
+    shown, window = journal.window(p.session_id, before_seq=p.before_seq or 0, last=p.last)
+    chunks = ",".join(chunk.json() for chunk in shown)
+    earlier = api.EarlierChunks(before_seq=window.first_seq, count=window.earlier, usage=window.usage)
+    left_out = f',"earlier":{model_json(earlier)}' if window.earlier else ""
+    return f'{{"session":{model_json(session)},"chunks":[{chunks}]{left_out}}}'
 
 
 async def session_delete(c: Connection, p: api.SessionRef) -> None:
@@ -160,6 +167,10 @@ async def tools(c: Connection, _: api.Nothing) -> BaseModel:
     )
 
 
+async def doctor(c: Connection, _: api.Nothing) -> BaseModel:
+    return await examined(c)
+
+
 async def agents(c: Connection, _: api.Nothing) -> BaseModel:
     await c.app()
     return api.AgentsResult(
@@ -198,6 +209,7 @@ METHODS: dict[str, Method] = {
     "daiku/changes/original": changes_original,
     "daiku/models": models,
     "daiku/tools": tools,
+    "daiku/doctor": doctor,
     "daiku/agents": agents,
 }
 

@@ -48,6 +48,7 @@ METHODS = (
     "daiku/changes/original",
     "daiku/models",
     "daiku/tools",
+    "daiku/doctor",
     "daiku/agents",
 )
 COMMANDS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -16,7 +17,7 @@ from daiku.core.team import plan_of
 from daiku.core.teamreport import final_report
 from daiku.domain.events import Chunk, PlanChanged, RunStarted
 from daiku.domain.handovers import Brief
-from daiku.domain.plans import Plan
+from daiku.domain.plans import Plan, in_full
 from daiku.domain.runs import RunResult
 from daiku.lsp.connection import Connection
 from daiku.lsp.starts import start
@@ -69,8 +70,9 @@ async def plan_run(c: Connection, p: api.PlanRunParams) -> RunResult:
     request = RunRequest(asked, agent="team", brief=brief)
     result = await start(c, p, request, followed.hear)
     now = plan_of(followed.state) or app.journal.get_plan(plan.plan_id)
-    fields = {name: getattr(result, name) for name in RunResult.model_fields}
-    return api.PlanRunResult(**fields, plan=now, report=final_report(followed.state, now))
+    fields: dict[str, Any] = {name: getattr(result, name) for name in RunResult.model_fields}
+    fields["plan"] = in_full(now)
+    return api.PlanRunResult(**fields, report=final_report(followed.state, now))
 
 
 async def plan_import(c: Connection, p: api.PlanImportParams) -> BaseModel:

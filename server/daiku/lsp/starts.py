@@ -65,7 +65,8 @@ async def plan(c: Connection, p: api.PlanParams) -> RunResult:
     gathered = Gathered()
     request = RunRequest(p.goal, context=p.context, agent="planner", mode="plan")
     result = await start(c, p, request, gathered.hear)
-    return api.PlanResult(**_fields(result), plan=gathered.plan)
+    fields: dict[str, Any] = {**_fields(result), "plan": gathered.plan}
+    return api.PlanResult(**fields)
 
 
 async def research(c: Connection, p: api.ResearchParams) -> RunResult:
@@ -105,7 +106,8 @@ async def commands(c: Connection, p: api.CommandsParams) -> RunResult:
         calls = tuple(ToolCall(tool="shell/run", args={"command": command}) for command in p.commands)
         request = RunRequest(lines, agent="runner", calls=calls)
     result = await start(c, p, request, gathered.hear)
-    return api.CommandsResult(**_fields(result), commands=tuple(gathered.commands))
+    left = () if p.instruction else p.commands[len(gathered.commands) :]
+    return api.CommandsResult(**_fields(result), commands=tuple(gathered.commands), not_run=left)
 
 
 async def _brief(
@@ -226,5 +228,8 @@ def _outcome(command: str, answer: ToolResponded) -> api.CommandOutcome:
     exit_code = code if isinstance(code, int) else 0 if answer.ok else 1
     output = data.get("output")
     return api.CommandOutcome(
-        command=command, exit_code=exit_code, output=output if isinstance(output, str) else answer.result
+        command=command,
+        exit_code=exit_code,
+        output=output if isinstance(output, str) else answer.result,
+        call_id=answer.id,
     )

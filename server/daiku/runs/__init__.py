@@ -1,7 +1,8 @@
 """Runs: start, cancel, pause, resume, steer, approve, answer, replay; the same for every front."""
 
 from daiku.runs.briefing import brief_from
-from daiku.runs.runs import Listener, RunRequest, Runs
+from daiku.runs.request import RunRequest
+from daiku.runs.runs import Listener, Runs
 from daiku.runs.wiring import Wiring
 
 __all__ = ["Listener", "RunRequest", "Runs", "Wiring", "brief_from"]

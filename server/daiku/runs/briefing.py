@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from daiku.agents.agent import Agent
 from daiku.core.conversation import told_words, words_in
 from daiku.core.evidence import Done, did_begin, did_edit, did_keep, did_respond
-from daiku.core.fileblocks import render_file_blocks
 from daiku.core.planning import find_step
 from daiku.core.ports import Workspace
 from daiku.core.research import gather
-from daiku.domain.errors import DaikuError, Failure, UsageError
+from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import (
     Checkpointed,
     Chunk,
@@ -24,11 +23,7 @@ from daiku.domain.events import (
 from daiku.domain.handovers import Brief, EditsMade, Findings
 from daiku.domain.plans import Plan
 from daiku.domain.research import Research
-
-CODE_LIMIT = 40_000
-"""Characters of changed files that a stage is shown."""
-FILE_LIMIT = 16_000
-"""A longer file is named, and read by the stage itself where it needs it."""
+from daiku.runs.projectfiles import See, changed, places_of, project_files, shown_files
 
 
 def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: str = "") -> Brief:
@@ -67,37 +62,25 @@ def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: 
     )
 
 
-async def told(agent: Agent, brief: Brief, workspace: Workspace) -> tuple[str, Brief]:
+async def told(agent: Agent, brief: Brief, workspace: Workspace, see: See) -> tuple[str, Brief]:
     """What `agent` is told, and the brief with the code that it asks to be shown."""
+    if agent.sees_files and agent.request is not None:
+        named = await shown_files(places_of(brief), workspace, see)
+        files = await project_files(workspace)
+        shown = brief.model_copy(update={"code": named, "files": files})
+        return _with_words(agent.request(shown), brief), brief
     if agent.reads_code and not brief.code and brief.edits is not None:
-        brief = brief.model_copy(update={"code": await _code(brief.edits, workspace)})
+        code = await shown_files(changed(brief.edits), workspace, see)
+        brief = brief.model_copy(update={"code": code})
     if agent.request is None:
         return brief.request, brief
-    request = agent.request(brief)
+    return _with_words(agent.request(brief), brief), brief
+
+
+def _with_words(request: str, brief: Brief) -> str:
+    """The request with the person's own words of the session that it does not hold already."""
     words = told_words(brief.said, request)
-    return (f"{request}\n\n{words}" if words else request), brief
-
-
-async def _code(edits: EditsMade, workspace: Workspace) -> str:
-    """The changed files as they are now, as many as there is room for; the others are named."""
-    files: list[tuple[str, str]] = []
-    others: list[str] = []
-    room = CODE_LIMIT
-    for stat in edits.files:
-        if stat.kind == "delete":
-            others.append(f"`{stat.path}` was deleted.")
-            continue
-        try:
-            text = (await workspace.read(stat.path)).text
-        except DaikuError as error:
-            others.append(f"`{stat.path}`: {error.failure.message}")
-            continue
-        if len(text) > min(FILE_LIMIT, room):
-            others.append(f"`{stat.path}` has {len(text)} characters: files/read shows it.")
-            continue
-        room -= len(text)
-        files.append((stat.path, text))
-    return "\n\n".join(part for part in (render_file_blocks(files), "\n".join(others)) if part)
+    return f"{request}\n\n{words}" if words else request
 
 
 def _place(plans: list[Plan], plan_id: str, step_id: str) -> tuple[Plan | None, str]:

@@ -30,6 +30,7 @@ class Settling:
     record: Recorder
     approvals: ApprovalMode
     approval: Callable[[ApprovalAsked], Awaitable[ApprovalGiven]]
+    attended: bool = True
     _told: set[str] = field(default_factory=set[str])
 
     async def __call__(self) -> None:
@@ -41,14 +42,14 @@ class Settling:
         await self._start()
 
     async def _start(self) -> None:
-        await self.servers.ready(self._hear, person=self.approvals != "none")
+        await self.servers.ready(self._hear, person=self.attended)
 
     def _hear(self, text: str) -> None:
         self.record(Notice(level="warning", text=text))
 
     def _open(self) -> tuple[ConsentQuestion, ...]:
         questions = self.servers.questions()
-        if self.approvals != "none":
+        if self.attended or self.approvals == "all":
             return questions
         for question in questions:
             if question.key not in self._told:
@@ -59,8 +60,6 @@ class Settling:
         return ()
 
     async def _decision(self, question: ConsentQuestion) -> ApprovalDecision:
-        if self.approvals == "all":  # the person granted everything for this run; nothing of it is kept
-            return "allow_once"
         state = self.record.state
         asked = state.approvals.get(question.key)
         if asked is None:

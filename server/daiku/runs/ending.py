@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from daiku.core.worked import touched_plan
 from daiku.domain.errors import Failure
 from daiku.domain.events import ErrorHappened, Event, RunFinished, ToolResponded
 from daiku.domain.runs import TerminalStatus
@@ -36,7 +37,14 @@ def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
                 retryable=failure.retryable,
             )
         )
-    live.record(*closing, RunFinished(status=status, text=state.text, usage=state.usage))
+    plan = touched_plan(state)
+    finished = RunFinished(
+        status=status,
+        text=state.text,
+        usage=state.usage,
+        plan=plan.standing() if plan is not None else None,
+    )
+    live.record(*closing, finished)
 
 
 def time_is_up(seconds: int) -> Failure:

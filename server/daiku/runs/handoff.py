@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from daiku.agents.agent import Agent, find_agent
 from daiku.core import loop
@@ -23,7 +24,7 @@ from daiku.runs.waiting import Paused
 from daiku.runs.wiring import Wiring
 
 MAX_DEPTH = 3
-"""Nested handoffs that are allowed; the fourth is refused (R1.31, C1.4)."""
+"""Nested handoffs that are allowed; the fourth ends the top run (R1.31, C1.4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +68,12 @@ async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
     state = parent.record.state
     back = next((b for b in state.returned if b.call_id == call), None)
     if back is not None:
-        return back
+        return _not_too_deep(back)
     begun = state.handoffs.get(call)
     if work.agent.request is not None:
-        told, brief = await told_to(work.agent, work.brief, (work.wiring or parent.wiring).workspace)
+        wiring = work.wiring or parent.wiring
+        see = partial(wiring.seen.note, parent.session)
+        told, brief = await told_to(work.agent, work.brief, wiring.workspace, see)
         work = replace(work, brief=brief, told=told)
     child = _begin(parent, call, work) if begun is None else _reopen(parent, begun, work)
     if (after := work.after) is not None:
@@ -84,6 +87,13 @@ async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
         raise
     back = _come_back(parent, child, call, work)
     parent.record(back)
+    return _not_too_deep(back)
+
+
+def _not_too_deep(back: HandoffEnd) -> HandoffEnd:
+    """`back`, unless its run ended by one hand-off too many: that goes up to the top run, which ends by it."""
+    if back.error is not None and back.error.kind == "handoff_depth":
+        raise HandoffDepthExceeded(back.error)
     return back
 
 
@@ -100,7 +110,7 @@ def _begin(parent: LiveRun, call: str, work: Nested) -> LiveRun:
             Failure(
                 kind="handoff_depth",
                 message=f"At most {MAX_DEPTH} nested handoffs are allowed.",
-                hint="Do this part yourself.",
+                hint="Ask for it in smaller parts, or choose another model.",
             )
         )
     child = parent.child(work.agent, long_id("run"), State(), work.wiring)
@@ -180,6 +190,7 @@ def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> Hand
             "rounds": state.rounds + state.nested_rounds,
             "rejected": _rejected(state),
             "tainted": state.tainted,
+            "unattended": state.unattended,
         }
     )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -15,15 +16,18 @@ from daiku.core.budget import opened
 from daiku.core.choosing import wanted_of
 from daiku.core.context import transcript
 from daiku.core.conversation import words_of
-from daiku.core.decide import Rules
+from daiku.core.decide import Rules, nothing_left
 from daiku.core.editplace import EditPlace, inside
 from daiku.core.gate import next_open
 from daiku.core.guard import Verdict, remembered, verdict
+from daiku.core.loop import Card, card
 from daiku.core.parse import Unreadable
 from daiku.core.ports import Workspace
 from daiku.core.prefix import first_divergence
 from daiku.core.state import Recorder, State
+from daiku.core.visible import seen
 from daiku.core.words.events import localised, spoken
+from daiku.core.worked import touched_plan
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import (
@@ -80,10 +84,14 @@ class LiveRun:
         listen: Callable[[Chunk], None],
         approvals: ApprovalMode,
         purse: Purse | None = None,
+        *,
+        attended: bool = True,
     ) -> None:
         self.run = run
         self.session = session
         self.approvals: ApprovalMode = approvals
+        self.attended = attended and approvals != "none"
+        """Whether a person is there: where none is, what asks for one is refused at once."""
         self.record = Recorder(state, self._write)
         self.task: asyncio.Task[State] | None = None
         self.abandoned = False
@@ -122,18 +130,20 @@ class LiveRun:
         """Resolve model, prompt and tools from the state's mode and model. Raises DaikuError."""
         state, wiring = self.record.state, self._wiring
         self.purse = self._purse or Purse(
-            opened(state.limits, state.usage, state.rounds + state.nested_rounds)
+            opened(state.asked_limits, state.usage, state.rounds + state.nested_rounds)
         )
         self._drive = next_given if state.given else self._agent.drive
         self._model = None if self._drive else Metered(wiring.model(state.model), self.purse, self._warn)
         servers = wiring.servers
         wanted = servers and not self._drive and wants_servers(servers, self._agent, state.mode)
         self._settle = (
-            Settling(servers, self.record, self.approvals, self.approval) if servers and wanted else None
+            Settling(servers, self.record, self.approvals, self.approval, self.attended)
+            if servers and wanted
+            else None
         )
         self._ruling = Ruling(wiring, self.record)
         self._offer()
-        self._policy = wiring.policy(state.mode, self.approvals)
+        self._policy = wiring.policy(state.mode, self.approvals, self.attended)
         self.rules = Rules(
             spec=self._spec,
             verdict=self._verdict,
@@ -141,6 +151,7 @@ class LiveRun:
             compact_at=int(self._model.context * COMPACT_SHARE) if self._model else 0,
             tokens=self._tokens,
             objection=self._objection,
+            unfinished=self._agent.unfinished if self._drive is self._agent.drive else nothing_left,
         )
 
     def _objection(self, state: State) -> str:
@@ -188,6 +199,7 @@ class LiveRun:
             self._listen,
             self.approvals,
             purse=self.purse,
+            attended=self.attended,
         )
         nested.parent, nested.depth = self.run, self.depth + 1
         nested.known, nested.tracing = self.known, self.tracing
@@ -246,12 +258,10 @@ class LiveRun:
             assert self._drive is not None, "a run without a model is driven"
             yield self._drive(state, self.approvals)
             return
-        self.purse.turn()
         role = self._agent.role
         pieces = self._model.stream(request) if role is None else self._in_role(role, self._model, request)
         async for piece in pieces:
             yield self._canonical(piece) if isinstance(piece, Reply) else piece
-        self.purse.turned()
 
     def _note_divergence(self, request: ModelRequest) -> None:
         place = first_divergence(self._sent, request) if self._sent is not None else ""
@@ -309,13 +319,14 @@ class LiveRun:
             config=wiring.config,
             emit=record,
             editor=wiring.editor,
+            may_cd=self._agent.may_cd,
             plans=lambda: record.state.plans,
             done=lambda: record.state.done,
             asked=record.state.prompt,
             replans=lambda: None if record.state.brief is None else record.state.brief.plan,
             place=self.place if call.id in self._at_place else None,
             wanted=wanted_of(record.state.approvals.get(call.id), record.state.decisions),
-            ask=None if self.approvals == "none" else partial(self._ask, call),
+            ask=partial(self._ask, call) if self.attended else None,
             hand_over=partial(self.hand_over, self, call.id) if self.hand_over is not None else None,
             tasks=self.task_work(self, call.id) if self.task_work is not None else None,
         )
@@ -327,19 +338,21 @@ class LiveRun:
                 text=f"{call.tool} is not offered in mode {record.state.mode!r}.",
             )
         result = await self._wiring.registry.call(call, self._context(call, record))
+        if call.tool in self._by_name and self._verdict(call, record.state.tainted).outside:
+            result = result.model_copy(update={"untrusted": True})
         self._ruling(call, result)
         return result
 
-    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult | None:
+    async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult | None:
         preview = await self._wiring.registry.preview(call, self._context(call, record))
         if isinstance(preview, ToolResult):
             return preview
         if preview is None:
-            return ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1), ""
+            return card(call, ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1), "")
         if self._stays_at_place(call, preview):
             return None
         key = self._verdict(call, record.state.tainted).key
-        return preview.text, (preview.remember or remembered(key)) if key else ""
+        return card(call, preview.text, (preview.remember or remembered(key)) if key else "")
 
     def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
         """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""
@@ -372,24 +385,43 @@ class LiveRun:
             self.task.cancel()
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
-        if self.approvals == "none":
+        if not self.attended:
             return ApprovalGiven(
                 approval_id=asked.approval_id, decision="reject_once", feedback=NOBODY, unattended=True
             )
-        return await self._approvals.answer(asked.approval_id)
+        with self._waiting():
+            return await self._approvals.answer(asked.approval_id)
 
     async def answer(self, asked: InputAsked) -> InputGiven:
-        if self.approvals == "none":
+        if not self.attended:
             return InputGiven(input_id=asked.input_id, text=NOBODY_ANSWERS, unattended=True)
-        return await self._inputs.answer(asked.input_id)
+        with self._waiting():
+            return await self._inputs.answer(asked.input_id)
+
+    @contextmanager
+    def _waiting(self) -> Generator[None]:
+        """Inside, the conversation stands as one that waits for a person, for whoever lists it."""
+        touch = self._wiring.journal.touch
+        touch(self.session, "waiting")
+        try:
+            yield
+        finally:
+            here = (live for live in (self, *self.known.values()) if live.session == self.session)
+            if not self.abandoned and not any(live.asks for live in here):
+                touch(self.session, "running")
+
+    @property
+    def asks(self) -> bool:
+        """Whether a question of this run is open."""
+        return self._approvals.any or self._inputs.any
 
     async def _ask(self, call: ToolCall, question: str, choices: tuple[str, ...]) -> str:
         """A tool's own question in the middle of its call (a server's form)."""
         input_id = long_id("input")
         asked = InputAsked(
             input_id=input_id,
-            question=question,
-            choices=choices,
+            question=seen(question),
+            choices=tuple(map(seen, choices)),
             call_id=f"{call.id}:{input_id}",
             from_server=True,
         )
@@ -449,4 +481,6 @@ class LiveRun:
                 hint=failure.hint,
                 retryable=failure.retryable,
             ),
+            plan=plan.standing() if (plan := touched_plan(state)) is not None else None,
+            unattended=state.unattended,
         )

@@ -62,12 +62,10 @@ class Purse:
         self.budget = settled_before(self.budget, usage, rounds)
 
     def turn(self) -> None:
-        """Before a turn: raises DaikuError where the tree of runs has used up its rounds."""
+        """Count a call of a model. Raises DaikuError where the tree of runs has used up its rounds."""
         if (failure := rounds_used_up(self.budget)) is not None:
+            self.refused = failure
             raise DaikuError(failure)
-
-    def turned(self) -> None:
-        """A turn was taken."""
         self.budget = self.budget._replace(rounds=self.budget.rounds + 1)
 
 
@@ -119,6 +117,7 @@ class Metered:
             self.tell(
                 f"No price of {self.name} is known: limits.max_cost cannot hold, limits.max_tokens can."
             )
+        self.purse.turn()
         async with self.purse.spend(quote) as spending:
             if spending.max_output:
                 request = replace(request, max_output=spending.max_output)

@@ -96,11 +96,21 @@ async def _play(recorded: _Recorded, state: State) -> State:
     try:
         if isinstance(first, RunStarted):
             record(first)
-        await loop.run(record, recorded)
-    except (_Over, _Broken):
+        while not await _played(record, recorded):
+            pass
+    except _Over:
         pass
     recorded.close()
     return fold(recorded.events, state)
+
+
+async def _played(record: Recorder, recorded: _Recorded) -> bool:
+    """Play on until the run ends; False where a reply was cut off, and the model was asked again later."""
+    try:
+        await loop.run(record, recorded)
+    except _Broken:
+        return not recorded.asked_again
+    return True
 
 
 ANY_LANGUAGE = translator("ja")
@@ -198,7 +208,17 @@ class _Recorded:
 
     @property
     def rules(self) -> Rules:
-        return Rules(spec=self._spec, verdict=self._verdict, read=self._read)
+        return Rules(spec=self._spec, verdict=self._verdict, read=self._read, unfinished=self._unfinished)
+
+    def _unfinished(self, _: State) -> Failure | None:
+        """Why the run failed although it had said its last word, as on record."""
+        left = (e for e in self.events if isinstance(e, ErrorHappened) and e.kind == "plan")
+        return next((Failure(kind=e.kind, message=e.message, hint=e.hint) for e in left), None)
+
+    @property
+    def asked_again(self) -> bool:
+        """Whether the record has another reply of the model."""
+        return bool(self._replies)
 
     def _spec(self, name: str) -> ToolSpec:
         asks = any(isinstance(e, ToolCalled) and e.tool == name and e.id in self._inputs for e in self.events)
@@ -239,6 +259,8 @@ class _Recorded:
             text=said.text, thinking=said.thinking, calls=said.calls, opaque=said.opaque
         )
         yield Reply(message, Usage.model_validate(used.model_dump()), "stop")
+        if isinstance(self._following(), ErrorHappened) and (failure := self._failure()) is not None:
+            raise failure  # a role that has failed says so, and why
 
     def _following(self) -> Event | None:
         """What the loop wrote next on record."""
@@ -265,11 +287,11 @@ class _Recorded:
             untrusted=answer.untrusted,
         )
 
-    async def preview(self, call: ToolCall, record: Recorder) -> tuple[str, str] | ToolResult:
+    async def preview(self, call: ToolCall, record: Recorder) -> loop.Card | ToolResult:
         asked = self._asked.get(call.id)
         if asked is None:
             raise _Over
-        return asked.preview, asked.remember
+        return loop.Card(asked.preview, asked.remember, asked.hunks)
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
         mine = self._asked.get(asked.call_id)

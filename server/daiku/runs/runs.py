@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from daiku.agents.agent import Agent, find_agent
 from daiku.core import loop
@@ -21,22 +22,14 @@ from daiku.domain.events import (
     Event,
     InputGiven,
     MessageSaid,
+    Notice,
     PlanChanged,
     RunFinished,
     RunStarted,
 )
 from daiku.domain.handovers import Brief
-from daiku.domain.messages import Image
 from daiku.domain.plans import Plan
-from daiku.domain.runs import (
-    ApprovalMode,
-    ContextItem,
-    EditGrant,
-    Mode,
-    RunLimits,
-    RunResult,
-)
-from daiku.domain.tools import ToolCall
+from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.runs.briefing import brief_from, told
 from daiku.runs.ending import end, time_is_up, unexpected
 from daiku.runs.granting import granted_place
@@ -44,9 +37,11 @@ from daiku.runs.handoff import hand_over
 from daiku.runs.history import events_of, last_start, state_of
 from daiku.runs.live import LiveRun
 from daiku.runs.onrecord import end_on_record, from_record, reopened
+from daiku.runs.request import RunRequest, going_on
 from daiku.runs.taskloop import TaskWork
 from daiku.runs.waiting import Paused
 from daiku.runs.wiring import Wiring
+from daiku.trace.journal import UNDER_WAY
 
 log = logging.getLogger(__name__)
 
@@ -54,28 +49,12 @@ Listener = Callable[[Chunk], None]
 """Called in order, on the event loop, with every chunk of the run once it is journaled."""
 
 TITLE_LIMIT = 60
+UNWRITTEN = (
+    "Daiku was ended while it worked. What the model was writing then, if anything, is not on record: "
+    "it is asked again."
+)
 BRIEFED = ("researcher", "coder", "runner", "reporter")
 """Stages that are told what their session knows, whatever door they are asked by."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What a front asks for; empty fields mean the settings, a new session, the whole prompt."""
-
-    text: str
-    session: str | None = None
-    mode: Mode = "act"
-    model: str = ""
-    agent: str = "coordinator"
-    context: tuple[ContextItem, ...] = ()
-    images: tuple[Image, ...] = ()
-    limits: RunLimits | None = None
-    approvals: ApprovalMode = "ask"
-    calls: tuple[ToolCall, ...] = ()
-    brief: Brief | None = None
-    """What a stage of work, or the team, is given besides."""
-    grant: EditGrant | None = None
-    """The edit that was asked for by pointing; a resumed run asks about it again."""
 
 
 @dataclass(slots=True)
@@ -107,11 +86,13 @@ class Runs:
         try:
             state = self._close_open_run(session, listen) if request.session else State()
             run = long_id("run")
-            live = LiveRun(wiring, agent, run, session, state, listen, request.approvals)
+            live = LiveRun(
+                wiring, agent, run, session, state, listen, request.approvals, attended=request.attended
+            )
             live.place = await granted_place(request.grant, wiring.workspace)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             wiring.journal.touch(session, "running", model, title)
-            text, brief = await self._told(agent, request)
+            text, brief = await self._told(agent, request, session)
             live.record(
                 RunStarted(
                     prompt=request.text,
@@ -126,40 +107,70 @@ class Runs:
                     driven=bool(request.calls) or agent.drive is not None,
                 )
             )
+            self._others(live)
             return await self._drive(live)
         finally:
             lock.release()
 
-    async def _told(self, agent: Agent, request: RunRequest) -> tuple[str, Brief | None]:
+    def _others(self, live: LiveRun) -> None:
+        """Tell the person where another run is under way in this folder: both may change the same files."""
+        others = [
+            s
+            for s in self.wiring.journal.under_way(live.wiring.workspace_key)
+            if s.session_id != live.session
+        ]
+        if others:
+            names = ", ".join(f"“{s.title}”" for s in others)
+            live.record(Notice(level="warning", text=f"Another run is under way in this folder: {names}."))
+
+    async def _told(self, agent: Agent, request: RunRequest, session: str) -> tuple[str, Brief | None]:
         """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
         if request.calls or agent.request is None:
-            return "", request.brief
+            return request.told, request.brief
+        see = partial(self.wiring.seen.note, session)
         brief = request.brief
         if brief is None and request.session and agent.name in BRIEFED:
             brief = brief_from(self.wiring.journal.chunks(request.session), request.text)
-        return await told(agent, brief or Brief(request=request.text), self.wiring.workspace)
+        return await told(agent, brief or Brief(request=request.text), self.wiring.workspace, see)
 
-    async def resume(self, run: str, listen: Listener, approvals: ApprovalMode = "ask") -> RunResult:
-        """Go on with a paused or interrupted run; a finished one repeats its result. Raises
-        UsageError: unknown, under way, or not the session's last run."""
+    async def resume(
+        self,
+        run: str,
+        listen: Listener,
+        approvals: ApprovalMode = "ask",
+        *,
+        attended: bool = True,
+        model: str = "",
+    ) -> RunResult:
+        """Go on with a paused or interrupted run. One that ended at a limit, cancelled or failed is gone on
+        with by a new run of its session, with its plan (`model` may be another one then); a completed one,
+        or one that others followed, repeats its result. Raises UsageError: unknown, under way, a nested one.
+        """
         wiring = self.wiring
         session = wiring.journal.session_of_run(run)
         chunks = wiring.journal.chunks(session)
         own = [c for c in chunks if c.run == run]
         if own[0].parent is not None:
             raise _usage(f"{run} is part of {own[0].parent}.", f"Resume {own[0].parent}.")
-        ended = any(isinstance(c.event, RunFinished) for c in own)
+        ended = next((c.event for c in own if isinstance(c.event, RunFinished)), None)
+        undone = ended is not None and ended.status != "completed" and last_start(chunks).run == run
+        if undone and (again := going_on(own, fold(events_of(chunks)))) is not None:
+            again = replace(again, model=model or again.model, approvals=approvals, attended=attended)
+            return await self.run(again, listen)
         state = fold(events_of(chunks, until_run=run))
         agent = find_agent(own[0].agent)
-        live = LiveRun(wiring, agent, run, session, state, listen, approvals)
-        if ended:
+        live = LiveRun(wiring, agent, run, session, state, listen, approvals, attended=attended)
+        if ended is not None:
             return live.result().model_copy(update={"last_seq": chunks[-1].seq})
         lock = wiring.journal.lock(session)
         for chunk in chunks:
             if chunk.seq >= own[0].seq:
                 live.tracing(chunk)
+        cut = wiring.journal.get_session(session).status in UNDER_WAY  # as its process left it
         try:
             wiring.journal.touch(session, "running")
+            if cut and not (state.pending or state.draft or live.driven):
+                live.record(Notice(level="info", text=UNWRITTEN))
             return await self._drive(live, again=True)
         finally:
             lock.release()

@@ -31,6 +31,11 @@ class Waits(Generic[T]):
         finally:
             del self._open[key]
 
+    @property
+    def any(self) -> bool:
+        """Whether anyone waits."""
+        return bool(self._open)
+
     def give(self, key: str, answer: T) -> None:
         """Let the one go on who waits for `key`, if anyone does."""
         future = self._open.get(key)

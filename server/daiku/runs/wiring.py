@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from daiku.domain.messages import ModelEvent, ModelRequest
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.tools.mcp import Servers
 from daiku.tools.registry import ToolRegistry
+from daiku.tools.seen import Seen
 from daiku.trace.journal import Journal
 
 
@@ -47,7 +48,7 @@ class Model(Protocol):
 @dataclass(frozen=True, slots=True)
 class Wiring:
     """`model` resolves a name ("" = settings) and raises LLMError or UsageError with what to do;
-    `policy` is the guard's policy for a run's mode and approvals."""
+    `policy` is the guard's policy for a run's mode and approvals, and whether a person is there."""
 
     config: Config
     journal: Journal
@@ -56,13 +57,15 @@ class Wiring:
     checkpoints: Checkpoints
     grants: Grants
     model: Callable[[str], Model]
-    policy: Callable[[Mode, ApprovalMode], Policy]
+    policy: Callable[[Mode, ApprovalMode, bool], Policy]
     editor: Editor | None = None
     traces: Path | None = None
     """The folder of trace files; None writes none."""
     worktrees: Path | None = None
     """The folder of copies that are worked in side by side; None: there are none."""
     servers: Servers | None = None
+    seen: Seen = field(default_factory=Seen)
+    """What models saw of files: the file tools ask it before a whole file is overwritten."""
     trusted: bool = True
     """Whether the person trusts the workspace: the rules of strangers are data."""
     words: Words = translator("en")

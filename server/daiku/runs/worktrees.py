@@ -210,8 +210,8 @@ def _within(wiring: Wiring, tree: Worktree) -> Wiring:
     journal and models; no editor and no MCP servers, for these are about the project itself."""
     workspace = DiskWorkspace((tree.root,))
 
-    def policy(mode: Mode, approvals: ApprovalMode) -> Policy:
-        usual = wiring.policy(mode, approvals)
+    def policy(mode: Mode, approvals: ApprovalMode, attended: bool) -> Policy:
+        usual = wiring.policy(mode, approvals, attended)
         return replace(
             usual,
             approvals=usual.approvals.model_copy(update={"mcp": "deny"}),

@@ -19,9 +19,22 @@ from daiku.settings.check import check_values, dotted, known_keys, leaves, tidy
 from daiku.settings.environment import from_environment, secrets_of, with_keys
 from daiku.settings.trust import from_strangers
 
-__all__ = ["Loaded", "home", "load", "private_file", "secrets_of", "user_file", "workspace_file"]
+__all__ = [
+    "Loaded",
+    "does_nothing_yet",
+    "home",
+    "load",
+    "private_file",
+    "secrets_of",
+    "user_file",
+    "workspace_file",
+]
 
 MAX_FILE = 1_000_000
+NOT_READ_YET = ("guardrails", "router", "playbook", "trace", "storage", "work", "github", "gitlab")
+"""Settings, or tables of them, whose part of Daiku is not built yet."""
+OF_OTHER_PROGRAMS = ("environment GITHUB_", "environment GITLAB_")
+"""Variables that a CI system sets for everybody."""
 FOLDERS = ("logs", "traces", "checkpoints", "contexts")
 
 
@@ -35,6 +48,8 @@ class Loaded:
     notices: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     """Keys of the workspace's file that were left out because it is not trusted."""
+    without_effect: tuple[str, ...] = ()
+    """What somebody set and nothing reads yet, each as a line for the person."""
 
 
 def load(
@@ -83,7 +98,7 @@ def load(
     config, keys = with_keys(Config.model_validate(merged), environ)
     origins.update({key: f"environment {name}" for key, name in keys.items()})
     _check_together(config, origins)
-    return Loaded(config, origins, tuple(notices), ignored)
+    return Loaded(config, origins, tuple(notices), ignored, _without_effect(config, origins))
 
 
 def home(environ: Mapping[str, str]) -> Path:
@@ -225,6 +240,35 @@ def _check_together(config: Config, origins: Mapping[str, str]) -> None:
         raise _wrong(
             [f"{where}: {key} must not be above guardrails.similarity_block ({rails.similarity_block})"]
         )
+
+
+def _without_effect(config: Config, origins: Mapping[str, str]) -> tuple[str, ...]:
+    """What somebody set and nothing reads yet: said at once, so that nobody relies on it. Raises UsageError for
+    a database, in which a person would look for their data."""
+    if config.storage.database_url:
+        where = origins.get("storage.database_url", "defaults")
+        raise _wrong(
+            [f"{where}: storage.database_url cannot be used in this version: leave it empty for SQLite"]
+        )
+    found: list[str] = []
+    for key, where in origins.items():
+        theirs = where.startswith(OF_OTHER_PROGRAMS)
+        if not does_nothing_yet(key) or theirs or _value_at(config, key) == _value_at(Config(), key):
+            continue
+        found.append(f"{where}: {key} does nothing in this version")
+    return tuple(found)
+
+
+def does_nothing_yet(key: str) -> bool:
+    """Whether a setting (dotted) is checked, and read by nothing."""
+    return any(key == name or key.startswith(f"{name}.") for name in NOT_READ_YET)
+
+
+def _value_at(config: Config, key: str) -> object:
+    here: object = config
+    for part in key.split("."):
+        here = getattr(here, part)
+    return here
 
 
 def _wrong(problems: list[str]) -> UsageError:

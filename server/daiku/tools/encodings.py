@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import dataclass
 
 _BOMS = (
@@ -13,6 +14,9 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _GUESSES = ["cp932", "euc_jp", "iso2022_jp", "gb18030", "big5", "euc_kr", "cp1252", "cp1251", "latin_1"]
+_CYRILLIC = ("cp1251",)
+_MIXED = re.compile(r"[A-Za-z][\u0400-\u04ff]|[\u0400-\u04ff][A-Za-z]")
+_ESCAPES = re.compile(rb"\x1b\$[@B]")
 _SAMPLE = 100_000
 
 
@@ -33,6 +37,9 @@ def decode(data: bytes) -> Decoded | None:
             return Decoded(text, encoding, bom=True) if text is not None else None
     if b"\0" in data:
         return None
+    escaped = _strict(data, "iso2022_jp") if _ESCAPES.search(data) else None
+    if escaped is not None and escaped.encode("iso2022_jp", "replace") == data:
+        return Decoded(escaped, "iso2022_jp")  # its bytes are ASCII, so it would be UTF-8 as well
     text = _strict(data, "utf-8")
     if text is not None:
         return Decoded(text, "utf-8")
@@ -64,4 +71,7 @@ def _guess(data: bytes) -> str:
     if len(cut) < len(data):
         cut = cut[: cut.rfind(b"\n") + 1] or cut
     best = from_bytes(cut, cp_isolation=_GUESSES).best()
-    return best.encoding if best is not None else "latin-1"
+    guess = best.encoding if best is not None else "latin-1"
+    if guess in _CYRILLIC and _MIXED.search(cut.decode(guess, "replace")):
+        return "cp1252"  # an accent within a Latin word: no word has letters of both
+    return guess

@@ -18,8 +18,8 @@ from daiku.core.diff import patch_diff, stat
 from daiku.core.editplace import inside
 from daiku.core.edits import apply_edits
 from daiku.core.notebooks import shown
-from daiku.core.patch import WholeFile, build_patch, parse_patch, paths_of
-from daiku.core.refusal import SHOWS_LINES, Refusal
+from daiku.core.patch import WholeFile, build_patch, parse_patch, paths_of, rewritten
+from daiku.core.refusal import AS_WANTED, SHOWS_LINES, Refusal
 from daiku.domain.errors import DaikuError, StaleVersionError
 from daiku.domain.events import Checkpointed, Edited, Notice
 from daiku.domain.patches import FileChange, FileStat, Patch, SearchReplace
@@ -29,7 +29,7 @@ from daiku.tools.paths import refuse
 from daiku.tools.reading import reading_tools, visible
 from daiku.tools.seen import Seen
 from daiku.tools.standing import difference, problems, standing, told
-from daiku.tools.syntax import Offered
+from daiku.tools.syntax import Insisted, Offered
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
 TRIES = 3
@@ -70,9 +70,11 @@ class Desk:
 
     offered: Offered
     seen: Seen
+    insisted: Insisted
 
 
-Build = Callable[[Any, ToolContext], Awaitable[Patch | Refusal]]
+Build = Callable[[Any, ToolContext, bool], Awaitable[Patch | Refusal]]
+"""The last argument: these very arguments were refused before and come again, so they are meant as they stand."""
 
 
 async def _text(path: str, context: ToolContext) -> str | None:
@@ -84,36 +86,38 @@ async def _text(path: str, context: ToolContext) -> str | None:
 
 
 def _name(path: str, context: ToolContext) -> str:
+    if path.rstrip().endswith(("/", "\\")):
+        raise refuse(f"{path} names a folder: give the path of the file.")
     return context.workspace.relative(context.workspace.locate(path))
 
 
-async def _write(seen: Seen, args: WriteArgs, context: ToolContext) -> Patch | Refusal:
+async def _write(seen: Seen, args: WriteArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
     name, old = _name(args.path, context), await _text(args.path, context)
-    new = args.content
     if old is None:
-        return Patch(files=(FileChange(path=name, kind="create", new=new),))
-    if "\r\n" in old and "\r" not in new and old.count("\n") == old.count("\r\n"):
-        new = new.replace("\n", "\r\n")
+        return Patch(files=(FileChange(path=name, kind="create", new=args.content),))
+    new = rewritten(old, args.content, path=name, insisted=insisted)
+    if isinstance(new, Refusal):
+        return new.within(name)
     if new == old:
-        return Refusal(f"{name} has this text already: nothing was written.")
+        return Refusal(f"{name}: {AS_WANTED}", as_wanted=True)
     if objection := seen.objection(context.session, context.workspace.locate(args.path), name, old, new):
         return objection
     return Patch(files=(FileChange(path=name, kind="edit", old=old, new=new),))
 
 
-async def _edit(args: EditArgs, context: ToolContext) -> Patch | Refusal:
+async def _edit(args: EditArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
     name, old = _name(args.path, context), await _text(args.path, context)
     if old is None:
         if len(args.edits) == 1 and not args.edits[0].search:
             return Patch(files=(FileChange(path=name, kind="create", new=args.edits[0].replace),))
         return Refusal(f"There is no file {name}. files/write makes new files.")
-    new = await asyncio.to_thread(apply_edits, old, args.edits)
+    new = await asyncio.to_thread(apply_edits, old, args.edits, path=name, insisted=insisted)
     if isinstance(new, Refusal):
         return new.within(name)
     return Patch(files=(FileChange(path=name, kind="edit", old=old, new=new),))
 
 
-async def _patch(seen: Seen, args: PatchArgs, context: ToolContext) -> Patch | Refusal:
+async def _patch(seen: Seen, args: PatchArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
     intents = parse_patch(args.patch)
     if isinstance(intents, Refusal):
         return intents
@@ -128,7 +132,7 @@ async def _patch(seen: Seen, args: PatchArgs, context: ToolContext) -> Patch | R
         real = context.workspace.locate(whole.path)
         if old is not None and (why := seen.objection(context.session, real, name, old, whole.content)):
             return why
-    built = await asyncio.to_thread(build_patch, intents, texts)
+    built = await asyncio.to_thread(build_patch, intents, texts, insisted=insisted)
     if isinstance(built, Refusal):
         return built
     changes = [
@@ -151,7 +155,7 @@ async def _whole(path: str, context: ToolContext) -> str | None:
         return None
 
 
-async def _move(args: MoveArgs, context: ToolContext) -> Patch | Refusal:
+async def _move(args: MoveArgs, context: ToolContext, _insisted: bool) -> Patch | Refusal:
     name, to = _name(args.path, context), _name(args.to, context)
     text = await _whole(args.path, context)
     if name == to:
@@ -161,7 +165,7 @@ async def _move(args: MoveArgs, context: ToolContext) -> Patch | Refusal:
     return Patch(files=(FileChange(path=name, kind="rename", old=text, new=text, to=to),))
 
 
-async def _delete(args: DeleteArgs, context: ToolContext) -> Patch | Refusal:
+async def _delete(args: DeleteArgs, context: ToolContext, _insisted: bool) -> Patch | Refusal:
     text = await _whole(args.path, context)
     return Patch(files=(FileChange(path=_name(args.path, context), kind="delete", old=text),))
 
@@ -179,7 +183,7 @@ async def carry_out(
         try:
             patch = await _offer(build, context, desk.offered)
             if isinstance(patch, Refusal):
-                return _refused(patch)
+                return _nothing_done(patch)
             if context.place is not None and not inside(patch, context.place):
                 return failed(ELSEWHERE)
             if context.wanted is None:
@@ -195,7 +199,10 @@ async def carry_out(
     return failed(f"{stale} It changed each of {TRIES} times: read it again, then edit.")
 
 
-def _refused(refusal: Refusal) -> ToolResult:
+def _nothing_done(refusal: Refusal) -> ToolResult:
+    """That nothing was changed: a success where the files are as wanted already. There is no checkpoint."""
+    if refusal.as_wanted:
+        return ToolResult(ok=True, text=refusal.text, data={"files": []})
     return ToolResult(ok=False, text=refusal.text, data={SHOWS_LINES: True} if refusal.shows_lines else None)
 
 
@@ -282,22 +289,29 @@ def _data(stats: tuple[FileStat, ...], checkpoint: str, change: Delta | None) ->
 
 
 def _changing(name: str, args: type[Args], label: str, build: Build, desk: Desk) -> Tool:
+    async def made(values: Any, context: ToolContext) -> Patch | Refusal:
+        key = f"{context.session} {name} {values.model_dump_json()}"
+        patch = await build(values, context, desk.insisted.before(key))
+        if isinstance(patch, Refusal) and patch.may_insist:
+            desk.insisted.note(key)
+        return patch
+
     async def run(values: Any, context: ToolContext) -> ToolResult:
-        return await carry_out(label, lambda: build(values, context), context, desk)
+        return await carry_out(label, lambda: made(values, context), context, desk)
 
     async def preview(values: Any, context: ToolContext) -> Preview | ToolResult:
-        patch = await _offer(lambda: build(values, context), context, desk.offered)
+        patch = await _offer(lambda: made(values, context), context, desk.offered)
         if isinstance(patch, Refusal):
-            return failed(patch.text)
+            return _nothing_done(patch)
         diff = await asyncio.to_thread(lambda: patch_diff(Patch(files=tuple(map(shown, patch.files)))))
         return Preview(text=diff, remember="edits of files in this workspace", patch=patch)
 
     return Tool(name, "edit", args, run, preview=preview, timeout=120)
 
 
-def file_tools() -> tuple[Tool, ...]:
-    """The tools of files, with a memory of their own for what was refused once and what was seen."""
-    desk = Desk(Offered(), Seen())
+def file_tools(seen: Seen | None = None) -> tuple[Tool, ...]:
+    """The tools of files, with a memory of their own for what was refused once; and what was `seen`."""
+    desk = Desk(Offered(), seen or Seen(), Insisted())
     return (
         *reading_tools(desk.seen),
         _changing("files/write", WriteArgs, "Write a file", partial(_write, desk.seen), desk),

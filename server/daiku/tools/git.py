@@ -13,20 +13,22 @@ from pathlib import Path
 from pydantic import Field
 
 from daiku.core.cut import OUTPUT_LIMIT
+from daiku.core.protected import holds_secrets
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolResult
+from daiku.tools.giterrors import kind_of
+from daiku.tools.gitplaces import git_places
 from daiku.tools.sandbox import safe_path
-from daiku.tools.shell.process import start
+from daiku.tools.shell.apart import LARGEST_LIST, Ran, ran
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
-SECONDS = 60
 HARDENED = (
     "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "core.editor=true", "core.sshCommand=false",
     "core.askPass=true", "core.alternateRefsCommand=", "core.attributesFile=/dev/null", "safe.bareRepository=explicit",
     "diff.external=", "log.showSignature=false", "commit.gpgSign=false", "tag.gpgSign=false", "gc.auto=0",
     "maintenance.auto=false", "submodule.recurse=false", "status.submoduleSummary=false", "diff.submodule=short",
-    "protocol.allow=never", "protocol.ext.allow=never", "fetch.recurseSubmodules=false", "color.ui=false",
+    "core.gitProxy=", "credential.helper=", "protocol.allow=never", "protocol.ext.allow=never", "fetch.recurseSubmodules=false", "color.ui=false",
 )  # fmt: skip
 _KEPT_VARIABLES = ("HOME", "PATH", "TMPDIR", "LANG", "XDG_CONFIG_HOME", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL",
                    "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")  # fmt: skip
@@ -74,7 +76,7 @@ async def diff(args: DiffArgs, context: ToolContext) -> ToolResult:
     wanted = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"]
     wanted += ["--cached"] if args.staged else []
     wanted += ["--stat"] if args.stat else []
-    return await _answer(wanted, args.ref, args.paths, context, "No differences.")
+    return await _answer(wanted, args.ref, args.paths, context, "No differences.", shows_content=True)
 
 
 async def log(args: LogArgs, context: ToolContext) -> ToolResult:
@@ -88,7 +90,7 @@ async def log(args: LogArgs, context: ToolContext) -> ToolResult:
         "--date=iso-strict",
     ]
     wanted += ["--format=%h %ad %an%d%n    %s", *(["--patch"] if args.patch else [])]
-    return await _answer(wanted, args.ref, args.paths, context, "No commits.")
+    return await _answer(wanted, args.ref, args.paths, context, "No commits.", shows_content=args.patch)
 
 
 async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
@@ -118,8 +120,10 @@ async def _answer(
     empty: str,
     *,
     stdin: str | None = None,
+    shows_content: bool = False,
 ) -> ToolResult:
-    """Run git and tell what it said. Options first, then the ref, then `--` and the paths."""
+    """Run git and tell what it said. Options first, then the ref, then `--` and the paths.
+    `shows_content`: text of files is in it, and that of files of secrets is left out."""
     if ref and (not _REF.fullmatch(ref) or "::" in ref):
         return failed(f"{ref!r} is no commit, branch or range. Right: main, HEAD~2, v1.0, main...HEAD.")
     placed = _place(paths, context)
@@ -129,12 +133,41 @@ async def _answer(
     found = await repository(root, context.workspace.roots)
     if isinstance(found, str):
         return failed(found)
-    argv = [*wanted, *(["--end-of-options", ref] if ref else []), "--", *names]
-    code, text = await found.run(argv, stdin=stdin)
+    hidden: tuple[str, ...] = ()
+    pathspecs = names
+    if shows_content:
+        listed = await _secrets_in(found, wanted, ref, names)
+        if isinstance(listed, str):
+            return failed(listed)
+        hidden = listed
+        pathspecs = [f":(literal){name}" for name in names] + [
+            f":(top,exclude,literal){name}" for name in hidden
+        ]
+    argv = [*wanted, *(["--end-of-options", ref] if ref else []), "--", *pathspecs]
+    code, text = await found.run(argv, stdin=stdin, literal=not shows_content)
     data: JsonObject = {"exitCode": code, "output": text}
     if code != 0:
         return ToolResult(ok=False, text=f"git {wanted[0]} failed with exit code {code}:\n{text}", data=data)
-    return ToolResult(ok=True, text=text.rstrip("\n") or empty, data=data)
+    note = f"\n[Not shown, because they look like files of secrets: {', '.join(hidden)}.]" if hidden else ""
+    return ToolResult(ok=True, text=(text.rstrip("\n") or empty) + note, data=data)
+
+
+async def _secrets_in(
+    found: Repository, wanted: list[str], ref: str, names: list[str]
+) -> tuple[str, ...] | str:
+    """Which of the files that `wanted` would show hold secrets by their names, from the top of the work
+    tree; or why that cannot be told."""
+    quiet = [
+        option
+        for option in wanted
+        if option not in ("--stat", "--patch") and not option.startswith("--format=")
+    ]
+    quiet += ["--name-only", "-z", "--no-renames", *(["--format="] if wanted[0] == "log" else [])]
+    code, listed = await found.names([*quiet, *(["--end-of-options", ref] if ref else []), "--", *names])
+    if code != 0:
+        return f"git {wanted[0]} failed with exit code {code}:\n{listed}"
+    changed = dict.fromkeys(name.strip("\n") for name in listed.split("\0"))
+    return tuple(name for name in changed if name and holds_secrets(name))
 
 
 def _place(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, list[str]] | ToolResult:
@@ -165,10 +198,24 @@ class Repository:
     drivers: tuple[str, ...]
 
     async def run(
-        self, argv: list[str], *, stdin: str | None = None, env: Mapping[str, str] | None = None
+        self,
+        argv: list[str],
+        *,
+        stdin: str | None = None,
+        env: Mapping[str, str] | None = None,
+        literal: bool = True,
     ) -> tuple[int, str]:
-        """Exit code and output (both streams, cut in the middle) of git with `argv`."""
-        return await _run(self.git, self.root, self.roots, self.drivers, argv, stdin, env)
+        """Exit code and output (cut in the middle) of git with `argv`; where it fails, what kind of failure
+        it was, never git's own words. `literal`: paths are paths and no patterns."""
+        done = await _run(self, argv, stdin, env, literal=literal)
+        return done.code, "\n".join(
+            part for part in (done.shown(OUTPUT_LIMIT - 1000), _failure(done)) if part
+        )
+
+    async def names(self, argv: list[str]) -> tuple[int, str]:
+        """The same for a list of names, not cut, as it came; too long a list fails."""
+        done = await _run(self, argv, None, None, largest=LARGEST_LIST)
+        return done.code, _failure(done) or done.text
 
 
 async def repository(root: Path, roots: tuple[Path, ...]) -> Repository | str:
@@ -177,35 +224,42 @@ async def repository(root: Path, roots: tuple[Path, ...]) -> Repository | str:
     git = shutil.which("git", path=safe_path(os.environ.get("PATH") or os.defpath, roots))
     if git is None:
         return "Git is not installed, or not on PATH."
-    wrong, drivers = await _look(git, root, roots)
+    places = await asyncio.to_thread(git_places, root, roots)
+    if places is None:
+        return f"{root.name} is no git repository."
+    if isinstance(places, str):
+        return f"The repository of {root.name} is not used: {places}."
+    bare = Repository(git, root, roots, ())
+    wrong, drivers = await _look(bare)
     return wrong or Repository(git, root, roots, drivers)
 
 
-async def _look(git: str, root: Path, roots: tuple[Path, ...]) -> tuple[str, tuple[str, ...]]:
+async def _look(found: Repository) -> tuple[str, tuple[str, ...]]:
     """What is wrong with the repository, and which of its drivers to switch off."""
-    code, top = await _run(git, root, roots, (), ["rev-parse", "--show-toplevel"], None)
+    code, top = await found.run(["rev-parse", "--show-toplevel"])
     if code != 0:
-        return f"{root.name} is no git repository: {top.strip()}", ()
-    if _astray(Path(top.strip()), root.resolve()):  # noqa: ASYNC240  # one look at a local folder
+        return f"{found.root.name} is no git repository that can be used: {top.strip()}", ()
+    if _astray(Path(top.strip()), found.root.resolve()):
         return (
             f"The repository's settings move its work tree to {top.strip()}, outside the workspace. Not run.",
             (),
         )
-    _, listed = await _run(
-        git,
-        root,
-        roots,
-        (),
-        ["config", "--show-scope", "--name-only", "--get-regexp", r"^(filter|diff|merge)\."],
-        None,
+    _, listed = await found.names(
+        ["config", "--show-scope", "--name-only", "--get-regexp", r"^(filter|diff|merge)\."]
     )
     drivers: dict[str, None] = {}
     for line in listed.splitlines():
-        if found := _DRIVER.match(line.strip()):
-            drivers[f"{found[1]}.{found[3]}="] = None
-            if found[1].startswith("filter."):
-                drivers[f"{found[1]}.required=false"] = None
+        if found_driver := _DRIVER.match(line.strip()):
+            drivers[f"{found_driver[1]}.{found_driver[3]}="] = None
+            if found_driver[1].startswith("filter."):
+                drivers[f"{found_driver[1]}.required=false"] = None
     return "", tuple(drivers)
+
+
+def _failure(done: Ran) -> str:
+    if done.failure:
+        return f"Git was ended: {done.failure}."
+    return kind_of(done.errors) if done.code else ""
 
 
 def _astray(work_tree: Path, root: Path) -> bool:
@@ -213,17 +267,17 @@ def _astray(work_tree: Path, root: Path) -> bool:
 
 
 async def _run(
-    git: str,
-    root: Path,
-    roots: tuple[Path, ...],
-    drivers: tuple[str, ...],
+    found: Repository,
     argv: list[str],
     stdin: str | None,
-    more: Mapping[str, str] | None = None,
-) -> tuple[int, str]:
+    more: Mapping[str, str] | None,
+    *,
+    literal: bool = True,
+    largest: int = 0,
+) -> Ran:
     env = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     env |= {
-        "PATH": safe_path(os.environ.get("PATH") or os.defpath, roots),
+        "PATH": safe_path(os.environ.get("PATH") or os.defpath, found.roots),
         "LC_ALL": "C.UTF-8",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
@@ -234,17 +288,9 @@ async def _run(
         "GIT_ATTR_NOSYSTEM": "1",
         **(more or {}),
     }
-    settings = [part for setting in (*HARDENED, *drivers) for part in ("-c", setting)]
-    whole = [git, "--no-pager", "--literal-pathspecs", *settings, *argv]
-    process = await start(whole, cwd=root, env=env, stdin=stdin, terminal=False, reaped=False)
-    try:
-        async with asyncio.timeout(SECONDS):
-            code = await process.finish(lambda _: None)
-    except TimeoutError:
-        return 124, f"git did not answer within {SECONDS} s."
-    finally:
-        await asyncio.shield(process.stop())
-    return code, process.output.shown(OUTPUT_LIMIT - 1000)
+    settings = [part for setting in (*HARDENED, *found.drivers) for part in ("-c", setting)]
+    whole = [found.git, "--no-pager", *(["--literal-pathspecs"] if literal else []), *settings, *argv]
+    return await ran(whole, found.root, env, stdin, largest)
 
 
 GIT_TOOLS = (

@@ -34,14 +34,20 @@ class GitPlaces:
         return tuple(dict.fromkeys(place for place in found))
 
 
-def git_places(root: Path, roots: tuple[Path, ...]) -> GitPlaces | str | None:
+def git_places(root: Path, roots: tuple[Path, ...], *, objects: bool = True) -> GitPlaces | str | None:
     """The repository that `root` lies in; why it is not the workspace's own; None where there is none.
 
     Its own are: a git folder in the workspace; that of a folder above it which is no home; and one
-    elsewhere that names the workspace as its work tree.
+    elsewhere that names the workspace as its work tree. `objects`: links among its objects are looked for,
+    which a sandbox that shows nothing outside makes needless.
     """
-    real = tuple(folder.resolve() for folder in roots)
-    here = root.resolve()
+    try:
+        return _places(root.resolve(), tuple(folder.resolve() for folder in roots), objects)
+    except (OSError, RuntimeError) as error:  # not ours to read, or links in a circle
+        return f"it cannot be read ({type(error).__name__})"
+
+
+def _places(here: Path, real: tuple[Path, ...], objects: bool) -> GitPlaces | str | None:
     top = next((up for up in (here, *here.parents) if os.path.lexists(up / ".git")), None)
     if top is None:
         return None
@@ -59,7 +65,7 @@ def git_places(root: Path, roots: tuple[Path, ...]) -> GitPlaces | str | None:
     ):
         return f"its data lies outside the workspace, in {common}, and does not name this folder as its work tree"
     allowed = (*real, folder, common)
-    if (astray := next(_links_out(folder, common, allowed), None)) or (
+    if (astray := next(_links_out(folder, common, allowed, objects), None)) or (
         astray := _alternate_out(common, allowed)
     ):
         return f"part of it is a link out of the workspace ({astray})"
@@ -92,12 +98,12 @@ def _points_back(entry: Path, folder: Path, common: Path) -> bool:
     return False
 
 
-def _links_out(folder: Path, common: Path, allowed: tuple[Path, ...]) -> Iterator[str]:
+def _links_out(folder: Path, common: Path, allowed: tuple[Path, ...], objects: bool) -> Iterator[str]:
     """Links in the git folders that lead out of `allowed`, those of single objects included."""
-    objects = common / "objects"
-    places = [folder, common, objects]
-    with suppress(OSError):
-        places += [Path(entry.path) for entry in os.scandir(objects) if entry.is_dir(follow_symlinks=False)]
+    places = [folder, common, common / "objects", common / "objects" / "info"]
+    if objects:
+        with suppress(OSError), os.scandir(common / "objects") as entries:
+            places += [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
     for place in dict.fromkeys(places):
         with suppress(OSError), os.scandir(place) as entries:
             for entry in entries:

@@ -71,21 +71,25 @@ async def read(seen: Seen, args: ReadArgs, context: ToolContext) -> ToolResult:
         return await asyncio.to_thread(_picture, context, real, *kind)
     found = await context.workspace.read(args.path)
     text = editable(found.path, found.text)
-    seen.note(context.session, real, text)
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
     if not lines:
-        return ToolResult(ok=True, text=f"{found.path} is empty.")
+        seen.note(context.session, real, text)
+        return ToolResult(ok=True, text=f"{found.path} is empty.", plain=text)
     first, last = args.start_line or 1, min(args.end_line or len(lines), len(lines))
     if first > len(lines) or last < first:
         return failed(
             f"{found.path} has {len(lines)} lines; {first} to {args.end_line or 'the end'} are none of them."
         )
-    return _listing(found.path, lines, first, last, numbers=args.line_numbers)
+    end, shown = _listing(found.path, lines, first, last, numbers=args.line_numbers)
+    seen.note_part(context.session, real, text, range(first, end + 1), len(lines))
+    part = text if last - first + 1 == len(lines) else "\n".join([*lines[first - 1 : last], ""])
+    return ToolResult(ok=True, text=shown, plain=part)
 
 
-def _listing(path: str, lines: list[str], first: int, last: int, *, numbers: bool) -> ToolResult:
+def _listing(path: str, lines: list[str], first: int, last: int, *, numbers: bool) -> tuple[int, str]:
+    """The last line that there is room for, and the text."""
     width = len(str(last))
     shown: list[str] = []
     size = 0
@@ -100,10 +104,10 @@ def _listing(path: str, lines: list[str], first: int, last: int, *, numbers: boo
         shown.append(line)
     end = first + len(shown) - 1
     if first == 1 and end == len(lines):
-        return ToolResult(ok=True, text="\n".join(shown))
+        return end, "\n".join(shown)
     head = f"{path}, lines {first} to {end} of {len(lines)}"
     tail = f"\n[Go on with start_line={end + 1}]" if end < last else ""
-    return ToolResult(ok=True, text=f"{head}\n" + "\n".join(shown) + tail)
+    return end, f"{head}\n" + "\n".join(shown) + tail
 
 
 def _missing(context: ToolContext, real: Path) -> str:

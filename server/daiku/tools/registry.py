@@ -16,7 +16,7 @@ from daiku.core.dialects import understood
 from daiku.core.jsonargs import mended, problems_of, usage_of
 from daiku.core.toolnames import candidates, nearest, wire_name
 from daiku.domain.base import JsonObject
-from daiku.domain.errors import DaikuError
+from daiku.domain.errors import DaikuError, HandoffDepthExceeded
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
@@ -177,14 +177,16 @@ class ToolRegistry:
                     return self._failure(tool, error)
 
     async def call(self, call: ToolCall, context: ToolContext) -> ToolResult:
-        """Run the call within its time. Never raises but on cancellation: what a tool raises becomes a
-        failing result with the class and the message, secrets taken out."""
+        """Run the call within its time. What a tool raises becomes a failing result with the class and the
+        message, secrets taken out. Raises HandoffDepthExceeded, and what cancels."""
         match self.parse(call):
             case ToolResult() as wrong:
                 return wrong
             case tool, args:
                 try:
                     result = await self._run(tool, args, context)
+                except HandoffDepthExceeded:
+                    raise  # it ends the run: who always hands over would do so for ever
                 except Exception as error:  # noqa: BLE001  # one of the three places that catch all
                     return self._failure(tool, error)
         if len(result.text) <= OUTPUT_LIMIT:

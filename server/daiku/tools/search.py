@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,8 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 from pydantic import Field
 
+from daiku.core.ports import Workspace
+from daiku.core.protected import holds_secrets
 from daiku.core.repomap import Tag, render_map
 from daiku.domain.tools import ToolResult
 from daiku.tools.encodings import decode
@@ -115,6 +117,7 @@ async def _found(query: Query, places: tuple[Path, ...], context: ToolContext, u
     hits = ripgrep(program, query, places) if program else _python(query, roots, places)
     ignores = {root: Ignores(root) for root in roots}
     hidden: dict[Path, bool] = {}
+    secret: dict[Path, bool] = {}
     lines: list[str] = []
     try:
         async with asyncio.timeout_at(until), aclosing(hits):
@@ -122,12 +125,23 @@ async def _found(query: Query, places: tuple[Path, ...], context: ToolContext, u
                 root = root_of(roots, hit.path)
                 if root is None or hidden.setdefault(hit.path, ignores[root].hides(hit.path, folder=False)):
                     continue
+                if secret.setdefault(hit.path, _secret(hit.path, places, context)):
+                    continue
                 if len(lines) >= MAX_HITS:
                     return _Found(tuple(lines), MORE)
                 lines.append(f"{context.workspace.relative(hit.path)}:{hit.line}: {hit.text.strip()[:_LONG]}")
     except TimeoutError:
         return _Found(tuple(lines), f"[… stopped after {SECONDS} s; narrow it with path or glob …]")
     return _Found(tuple(lines))
+
+
+def _secret(path: Path, places: tuple[Path, ...], context: ToolContext) -> bool:
+    """True for a file of secrets, unless the search named it or a folder of such: then the guard has asked.
+    Nothing is said of it: that a pattern is found there would tell what is in it."""
+    if not holds_secrets(context.workspace.relative(path)):
+        return False
+    named = (p for p in places if holds_secrets(context.workspace.relative(p)))
+    return not any(path == place or place in path.parents for place in named)
 
 
 def _answered(found: _Found, because: str, note: str) -> ToolResult:
@@ -225,15 +239,19 @@ async def search_symbols(args: SymbolArgs, context: ToolContext) -> ToolResult:
 async def search_map(args: MapArgs, context: ToolContext) -> ToolResult:
     """The repository's most referred-to files and what they define."""
     focus = set(context.editor.open_files()) if context.editor else set[str]()
+    text = await repository_map(context.workspace, focus, args.budget or 2000)
+    return ToolResult(ok=True, text=text or "There is no source code that can be mapped.")
+
+
+async def repository_map(workspace: Workspace, focus: Collection[str], budget: int) -> str:
+    """The map of the workspace's source in about `budget` tokens, from `focus` (paths) where it is given;
+    empty where no source code can be mapped."""
 
     def make() -> str:
-        tags = _all_tags(context.workspace.roots)
-        named = {context.workspace.relative(path): ones for path, ones in tags.items()}
-        return render_map(named, focus, args.budget or 2000)
+        named = {workspace.relative(path): ones for path, ones in _all_tags(workspace.roots).items()}
+        return render_map(named, focus, budget)
 
-    return ToolResult(
-        ok=True, text=await asyncio.to_thread(make) or "There is no source code that can be mapped."
-    )
+    return await asyncio.to_thread(make)
 
 
 def _all_tags(roots: tuple[Path, ...]) -> dict[Path, tuple[Tag, ...]]:

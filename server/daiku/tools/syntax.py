@@ -70,9 +70,30 @@ class Offered:
         return "\n".join(part for part in ("Nothing was changed.", *told[:_TOLD], more, end) if part)
 
 
+class Insisted:
+    """Calls that were refused once because a line of theirs may be meant otherwise; bounded, gone after a restart."""
+
+    def __init__(self) -> None:
+        self._refused: OrderedDict[str, None] = OrderedDict()
+
+    def before(self, call: str) -> bool:
+        """Whether this very call was refused before."""
+        return _hashed(call) in self._refused
+
+    def note(self, call: str) -> None:
+        """The call was refused."""
+        self._refused[_hashed(call)] = None
+        if len(self._refused) > _REMEMBERED:
+            self._refused.popitem(last=False)
+
+
+def _hashed(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def _key(change: FileChange, session: str) -> str:
     parts = (session, change.to or change.path, change.new or "")
-    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    return _hashed("\0".join(parts))
 
 
 def _told(change: FileChange, flaw: Flaw) -> str:

@@ -11,6 +11,7 @@ from daiku.tools.git import GIT_TOOLS
 from daiku.tools.handoff import HANDOFF_TOOLS
 from daiku.tools.plan import PLAN_TOOLS
 from daiku.tools.search import SEARCH_TOOLS
+from daiku.tools.seen import Seen
 from daiku.tools.shell import shell_tools
 from daiku.tools.task import TASK_TOOLS
 from daiku.tools.tool import Tool
@@ -18,12 +19,15 @@ from daiku.tools.web import Web, web_tools
 from daiku.tools.web.cache import Cache
 
 
-def builtin_tools(home: Path | None = None, *, editor: bool = False) -> tuple[Tool, ...]:
+def builtin_tools(
+    home: Path | None = None, *, editor: bool = False, seen: Seen | None = None
+) -> tuple[Tool, ...]:
     """Every tool of this package, in the order in which models are told of them. What was fetched is
-    kept for a while below `home`, without one in memory only; so is what commands made of protected files. `editor`: one is connected."""
+    kept for a while below `home`, without one in memory only; so is what commands made of protected files.
+    `editor`: one is connected. `seen`: what models saw of files, also by other ways than these tools."""
     web = Web(cache=Cache(home / "web" if home else None))
     return (
-        *file_tools(),
+        *file_tools(seen),
         *SEARCH_TOOLS,
         *(EDITOR_TOOLS if editor else ()),
         *shell_tools(home),

@@ -85,6 +85,8 @@ class ToolContext:
     extras: dict[str, Any] = field(default_factory=dict[str, Any])  # plug-ins' own wiring (R1.20)
     place: EditPlace | None = None
     """The call was let through unasked because its edit stays at this place; None: it is not bound to one."""
+    may_cd: bool = True
+    """False for runs whose commands all work in the project's folder (R0.85)."""
     wanted: Wanted | None = None
     """Of the edit that was shown, the person wants only this; None: all of it."""
     ask: Ask | None = None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import sqlite3
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TypeAlias
+
+from pydantic import ValidationError
 
 from daiku.domain.base import long_id, new_id
 from daiku.domain.errors import DaikuError, Failure, UsageError
@@ -17,6 +18,7 @@ from daiku.domain.events import (
     Delta,
     Event,
     PlanChanged,
+    RunFinished,
     Thinking,
     decode_event,
     encode_event,
@@ -25,11 +27,19 @@ from daiku.domain.events import (
 from daiku.domain.plans import Plan
 from daiku.domain.sessions import Session, SessionStatus
 from daiku.trace.changed import changed_in, changes_of
-from daiku.trace.database import connect, why
+from daiku.trace.database import Database, connect
 from daiku.trace.lock import SessionLock
+from daiku.trace.window import Window, read_window
 
 BLOCK = 256
 """Sequence numbers reserved at once: one small write per block instead of one per delta."""
+
+INTENTS = frozenset({"tool_call", "approval_given", "input_given", "run_finished"})
+"""Events that a power cut must not take away: what is about to be done (else a resumed run would do it again),
+the person's word, and the end."""
+
+UNDER_WAY = ("running", "waiting")
+"""How a session stands whose run is held by a process."""
 
 Redact = Callable[[str], str]
 Copies = Callable[[str, Sequence[Chunk]], Mapping[str, str]]
@@ -52,11 +62,10 @@ class Journal:
     def add_session(self, workspace: str = "", title: str = "") -> str:
         """The id of a new session without chunks. Raises DaikuError where it cannot be stored."""
         session, now = long_id("ses"), iso_now()
-        with _recording():
-            self._db.execute(
-                "INSERT INTO sessions VALUES(?,?,?,?,?,NULL,'idle',0)",
-                (session, title, workspace, now, now),
-            )
+        self._db.execute(
+            "INSERT INTO sessions VALUES(?,?,?,?,?,NULL,'idle',0)",
+            (session, title, workspace, now, now),
+        )
         return session
 
     def get_session(self, session: str) -> Session:
@@ -89,9 +98,17 @@ class Journal:
     def open_sessions(self) -> set[str]:
         """Those whose last run is not over, because it is under way, paused or was interrupted."""
         rows = self._db.execute(
-            "SELECT id FROM sessions WHERE status IN ('running', 'paused', 'interrupted')"
+            "SELECT id FROM sessions WHERE status IN ('running', 'waiting', 'paused', 'interrupted')"
         )
         return {row[0] for row in rows}
+
+    def under_way(self, workspace: str) -> list[Session]:
+        """The sessions of a folder in which a run is under way now, in any process."""
+        rows = self._db.execute(
+            f"{_SELECT} WHERE s.workspace = ? AND s.status IN ('running', 'waiting')", (workspace,)
+        )
+        sessions = [self._session(row) for row in rows.fetchall()]
+        return [session for session in sessions if session.status in UNDER_WAY]
 
     def rename_session(self, session: str, title: str) -> Session:
         self._db.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session))
@@ -102,11 +119,9 @@ class Journal:
         self.get_session(session)
         lock = self.lock(session)
         try:
-            with _recording():
-                self._db.execute("BEGIN IMMEDIATE")
+            with self._db.transaction():
                 self._db.execute("DELETE FROM chunks WHERE session = ?", (session,))
                 self._db.execute("DELETE FROM sessions WHERE id = ?", (session,))
-                self._db.execute("COMMIT")
         finally:
             lock.release()
         self._writers.pop(session, None)
@@ -120,7 +135,7 @@ class Journal:
         rows = self._db.execute(
             "SELECT seq, time, run, parent, agent, type, data FROM chunks"
             " WHERE session = ? AND seq <= ? ORDER BY seq",
-            (session, at_seq),
+            (session, self._end_of_answer(session, at_seq)),
         ).fetchall()
         names = _new_names(rows)
         if copies is not None:
@@ -130,14 +145,27 @@ class Journal:
             for seq, time, run, parent, agent, type_, data in rows
             for new_data in [_OURS.sub(lambda found: names.get(found[0], found[0]), data)]
         ]
-        self._db.execute("BEGIN IMMEDIATE")
-        self._db.executemany("INSERT INTO chunks VALUES(?,?,?,?,?,?,?,?)", renamed)
-        self._db.execute(
-            "UPDATE sessions SET reserved = ?, model = ?, status = ? WHERE id = ?",
-            (rows[-1][0] if rows else 0, old.model, _ended_status(renamed), new.session_id),
-        )
-        self._db.execute("COMMIT")
+        with self._db.transaction():
+            self._db.executemany(_INSERT, renamed)
+            self._db.execute(
+                "UPDATE sessions SET reserved = ?, model = ?, status = ? WHERE id = ?",
+                (rows[-1][0] if rows else 0, old.model, _ended_status(renamed), new.session_id),
+            )
         return self.get_session(new.session_id)
+
+    def _end_of_answer(self, session: str, at_seq: int) -> int:
+        """`at_seq`, or the end of the run whose last words stand there: what is copied with its answer has
+        ended in the copy too."""
+        rows = self._db.execute(
+            "SELECT seq, parent, type FROM chunks WHERE session = ? AND seq > ? ORDER BY seq LIMIT 20",
+            (session, at_seq),
+        )
+        for seq, parent, type_ in rows:
+            if parent is not None or type_ not in _CLOSING:
+                break
+            if type_ == "run_finished":
+                return seq
+        return at_seq
 
     def chunks(self, session: str, after_seq: int = 0) -> list[Chunk]:
         """The durable chunks after `after_seq`, oldest first. Raises UsageError (not_found)."""
@@ -157,6 +185,12 @@ class Journal:
     def changed_sessions(self, workspace: str) -> dict[str, int]:
         """The sessions of a workspace that changed files, the last one first, each with where it last did."""
         return changed_in(self._db, workspace)
+
+    def window(self, session: str, *, before_seq: int = 0, last: int) -> tuple[list[Chunk], Window]:
+        """About the `last` durable chunks below `before_seq` (0: the end). Raises UsageError (not_found)."""
+        self.get_session(session)
+        found = read_window(self._db, session, before_seq=before_seq, last=last)
+        return [_chunk(session, row) for row in found.rows], found
 
     def session_of_run(self, run: str) -> str:
         """Raises UsageError (not_found)."""
@@ -183,7 +217,7 @@ class Journal:
             (f'"planId":"{plan}"',),
         )
         for session, run, data in rows:
-            event = decode_event("plan", data)
+            event = _event("plan", data)
             if isinstance(event, PlanChanged) and event.plan.plan_id == plan:
                 return session, run, event.plan
         raise _unknown("plan", plan)
@@ -197,12 +231,11 @@ class Journal:
 
     def touch(self, session: str, status: SessionStatus, model: str = "", title: str = "") -> None:
         """Note what the last run is doing; a title only where there is none yet. Raises DaikuError."""
-        with _recording():
-            self._db.execute(
-                "UPDATE sessions SET status = ?, updated_at = ?, model = COALESCE(NULLIF(?, ''), model),"
-                " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
-                (status, iso_now(), model, title, session),
-            )
+        self._db.execute(
+            "UPDATE sessions SET status = ?, updated_at = ?, model = COALESCE(NULLIF(?, ''), model),"
+            " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
+            (status, iso_now(), model, title, session),
+        )
 
     def lock(self, session: str) -> SessionLock:
         """The right to run in `session`, until released or the process ends. Raises UsageError (busy)."""
@@ -219,13 +252,14 @@ class Journal:
 
     def close(self) -> None:
         """Give unused sequence numbers back and close the file."""
-        for writer in self._writers.values():
-            writer.release()
+        with suppress(DaikuError):  # numbers that are not given back are only skipped
+            for writer in self._writers.values():
+                writer.release()
         self._db.close()
 
     def _session(self, row: tuple[str, str, str, str, str | None, SessionStatus, int]) -> Session:
         session, title, created, updated, model, status, last = row
-        if status == "running" and SessionLock(self._locks / f"{session}.lock").free():
+        if status in UNDER_WAY and SessionLock(self._locks / f"{session}.lock").free():
             status = "interrupted"
         return Session(
             session_id=session,
@@ -241,7 +275,7 @@ class Journal:
 class SessionWriter:
     """Gives out a session's sequence numbers and writes its chunks."""
 
-    def __init__(self, db: sqlite3.Connection, session: str, redact: Redact) -> None:
+    def __init__(self, db: Database, session: str, redact: Redact) -> None:
         self._db = db
         self._session = session
         self._redact = redact
@@ -256,23 +290,22 @@ class SessionWriter:
         time = iso_now()
         chunks: list[Chunk] = []
         rows: list[_Row] = []
-        try:
-            for event in events:
-                chunk = self._chunk(run, parent, agent, time, event)
-                chunks.append(chunk)
-                if event.type not in EPHEMERAL:
-                    rows.append(_row(chunk))
-            if len(rows) == 1:
-                self._db.execute(_INSERT, rows[0])
-            elif rows:
-                self._db.execute("BEGIN IMMEDIATE")
-                self._db.executemany(_INSERT, rows)
-                self._db.execute("COMMIT")
-        except sqlite3.Error as wrong:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise _unrecorded(wrong) from wrong
+        for event in events:
+            chunk = self._chunk(run, parent, agent, time, event)
+            chunks.append(chunk)
+            if event.type not in EPHEMERAL:
+                rows.append(_row(chunk))
+        if rows:
+            with self._db.surely() if any(c.type in INTENTS for c in chunks) else nullcontext():
+                self._store(rows)
         return chunks
+
+    def _store(self, rows: list[_Row]) -> None:
+        if len(rows) == 1:
+            self._db.execute(_INSERT, rows[0])
+            return
+        with self._db.transaction():
+            self._db.executemany(_INSERT, rows)
 
     @property
     def last_seq(self) -> int:
@@ -326,6 +359,8 @@ _INSERT = "INSERT INTO chunks VALUES(?,?,?,?,?,?,?,?)"
 _OURS = re.compile(r"(?:run|appr|input|checkpoint)_[0-9a-f]{16}|plan_[0-9a-f]{8}")
 _NAMING = {"approval_asked": ("appr",), "input_asked": ("input",), "handoff_start": ("run",)}
 """Events that name something for the first time: a nested run before it has written a word."""
+_CLOSING = ("usage", "notice", "error", "run_finished")
+"""What may stand between a run's last words and its end."""
 _PLAN = re.compile(r'"planId":"(plan_[0-9a-f]{8})"')
 
 
@@ -352,7 +387,19 @@ def _row(c: Chunk) -> _Row:
 
 def _chunk(session: str, row: tuple[int, str, str, str | None, str, str, str]) -> Chunk:
     seq, time, run, parent, agent, type_, data = row
-    return Chunk(seq, time, session, run, agent, decode_event(type_, data), data, parent)
+    return Chunk(seq, time, session, run, agent, _event(type_, data), data, parent)
+
+
+def _event(type_: str, data: str) -> Event:
+    """The stored event. Raises DaikuError where it is none."""
+    try:
+        return decode_event(type_, data)
+    except (KeyError, ValidationError) as wrong:
+        message = (
+            "A record of this conversation cannot be read: it is damaged, or of another version of Daiku."
+        )
+        hint = "Bring back a copy of daiku.db, or delete the conversation; the others are not touched."
+        raise DaikuError(Failure(kind="internal", message=message, hint=hint)) from wrong
 
 
 def _ended_status(
@@ -361,26 +408,8 @@ def _ended_status(
     ends = [row for row in rows if row[6] in ("run_started", "run_finished") and row[4] is None]
     if not ends:
         return "idle"
-    return "completed" if ends[-1][6] == "run_finished" else "interrupted"
-
-
-@contextmanager
-def _recording() -> Generator[None]:
-    """What the database refuses (a full disk, a folder that may not be written) as a DaikuError."""
-    try:
-        yield
-    except sqlite3.Error as wrong:
-        raise _unrecorded(wrong) from wrong
-
-
-def _unrecorded(wrong: sqlite3.Error) -> DaikuError:
-    return DaikuError(
-        Failure(
-            kind="internal",
-            message=f"The conversation cannot be recorded: {why(wrong)}.",
-            hint="Make room on the disk and see that Daiku's folder can be written; what was recorded is kept.",
-        )
-    )
+    last = _event(ends[-1][6], ends[-1][7])
+    return last.status if isinstance(last, RunFinished) else "interrupted"
 
 
 def _unknown(what: str, name: str) -> UsageError:

@@ -49,8 +49,8 @@ def _parts(chunks: Sequence[Chunk]) -> Iterator[str]:
                 yield f"## {chunk.time}\n\n{_quoted(prompt)}"
             case MessageSaid(role="user", text=text):
                 yield _quoted(text)
-            case MessageSaid(text=text) if text:
-                yield text
+            case MessageSaid(text=text, partial=partial) if text:
+                yield f"{text}\n\n*(cut off here)*" if partial else text
             case ToolCalled(tool=tool, args=args):
                 yield f"**{tool}** `{json.dumps(args, ensure_ascii=False)[:400]}`"
             case ToolResponded(ok=ok, result=result):

@@ -37,6 +37,11 @@ const bodyOf = async (request) => {
 };
 
 async function reply(response, turn, gap) {
+  if (turn.status) {
+    response.writeHead(turn.status, { "content-type": "application/json" });
+    response.end(JSON.stringify({ error: { message: "no", code: "invalid_api_key" } }));
+    return;
+  }
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
   for (const event of eventsOf(turn)) {
     if (response.destroyed) return;
@@ -47,7 +52,7 @@ async function reply(response, turn, gap) {
 }
 
 /**
- * Starts the service. `turns`: what it answers, one after the other: `{text, calls: [{name, args}]}` or a function from
+ * Starts the service. `turns`: what it answers, one after the other: `{text, calls: [{name, args}]}`, `{status}` (an HTTP error) or a function from
  * the request's body to that; after the last it says "Done.". `gap`: milliseconds between events.
  * Answers with `{baseUrl, requests, env, stop}`; `env` connects Daiku to it.
  */

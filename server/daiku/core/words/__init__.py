@@ -17,6 +17,7 @@ from daiku.core.words.ja_rest import REST
 from daiku.core.words.ja_roles import ROLES
 from daiku.core.words.ja_tasks import TASKS
 from daiku.core.words.ja_team import TEAM
+from daiku.core.words.ja_web import WEB
 
 Words = Callable[[str], str]
 
@@ -24,6 +25,8 @@ PHRASES = frozenset({"why", "message", "what", "more", "limit"})
 """Holes that may hold a text of ours; every other hole is a name, a path, a number: kept as it is."""
 LONGEST = 2000
 """Characters; nothing of ours is longer, and of what a server or a vendor said only the first line is looked at."""
+MOST_COLONS = 4
+"""Names that may stand before what is wrong with them (`file: table: key: …`); a vendor's JSON has many more."""
 _HOLE = re.compile(r"\{(\w+)\}")
 _SPACED = re.compile(r"( ?)\{(\w+)\}( ?)")
 _OF_JAPAN = re.compile(r"[\u3001-\u30ff\u4e00-\u9fff\uff01-\uff5e]")
@@ -85,12 +88,14 @@ def _joined(parts: list[tuple[str, str]], said: list[str | None]) -> str:
 
 def _after_colon(text: str) -> str | None:
     """`path: what is wrong with it`: the first part is a name."""
-    at = text.find(": ")
-    while at >= 0:
+    at = -2
+    for _ in range(MOST_COLONS):
+        at = text.find(": ", at + 2)
+        if at < 0:
+            break
         rest = _one(text[at + 2 :], strict=True)
         if rest is not None:
             return f"{text[: at + 2]}{rest}"
-        at = text.find(": ", at + 2)
     return None
 
 
@@ -113,7 +118,7 @@ def _by_catalogue(text: str, *, strict: bool) -> str | None:
     exact, templates = _catalogue()
     if text in exact:
         return exact[text]
-    for template in templates:
+    for template in templates.get(text[:1], templates[""]):
         filled = template.fill(text, strict=strict)
         if filled is not None:
             return filled
@@ -123,13 +128,14 @@ def _by_catalogue(text: str, *, strict: bool) -> str | None:
 class _Template:
     """English with holes, and the Japanese to fill."""
 
-    __slots__ = ("_holes", "_japanese", "_pieces", "weight")
+    __slots__ = ("_holes", "_japanese", "_pieces", "first", "weight")
 
     def __init__(self, english: str, japanese: str) -> None:
         found = _HOLE.split(english)
         self._pieces, self._holes = found[::2], found[1::2]
         self._japanese = japanese
         self.weight = sum(map(len, self._pieces))
+        self.first = self._pieces[0][:1]
 
     def fill(self, text: str, *, strict: bool) -> str | None:
         """The Japanese where `text` is this one, else None. `strict`: no hole holds several sentences."""
@@ -170,12 +176,16 @@ def _set_in(value: str, hole: re.Match[str]) -> str:
 
 
 @cache
-def _catalogue() -> tuple[dict[str, str], tuple[_Template, ...]]:
+def _catalogue() -> tuple[dict[str, str], dict[str, tuple[_Template, ...]]]:
+    """Whole texts, and templates by the first letter that a text must have; under "" those that begin with a hole,
+    which are also among the others. The longest come first."""
     exact: dict[str, str] = {}
     templates: list[_Template] = []
-    for english, japanese in (*ACTS, *CHANGES, *TASKS, *TEAM, *MODELS, *REST, *ROLES):
+    for english, japanese in (*ACTS, *CHANGES, *TASKS, *TEAM, *MODELS, *REST, *ROLES, *WEB):
         if _HOLE.search(english):
             templates.append(_Template(english, japanese))
         else:
             exact[english] = japanese
-    return exact, tuple(sorted(templates, key=lambda t: -t.weight))
+    templates.sort(key=lambda t: -t.weight)
+    letters = {"", *(t.first for t in templates)}
+    return exact, {letter: tuple(t for t in templates if t.first in ("", letter)) for letter in letters}

@@ -5,10 +5,12 @@ from __future__ import annotations
 from daiku.core.words import Words
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, ErrorHappened, Event, InputAsked, MessageSaid, Notice
+from daiku.domain.messages import lines_of_ours
 
 
 def localised(event: Event, words: Words) -> Event:
-    """`event` as the person reads it. What a model said or reads is left alone."""
+    """`event` as the person reads it. What a model said or reads is left alone, but for the lines that a
+    role put into its reply."""
     match event:
         case Notice(text=text):
             return event.model_copy(update={"text": words(text)})
@@ -23,6 +25,9 @@ def localised(event: Event, words: Words) -> Event:
         case InputAsked(question=question, choices=choices) if event.from_server:
             said = tuple(words(choice) for choice in choices)
             return event.model_copy(update={"question": words(question), "choices": said})
+        case MessageSaid(role="assistant", text=text) if lines := lines_of_ours(event.opaque):
+            said_so = (words(line) if line in lines else line for line in text.split("\n"))
+            return event.model_copy(update={"text": "\n".join(said_so)})
         case _:
             return event
 

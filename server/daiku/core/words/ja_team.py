@@ -76,6 +76,8 @@ TEAM: tuple[tuple[str, str], ...] = (
     ("`{command}` could not be run: {why}", "`{command}` を実行できませんでした: {why}"),
     ("{check}: {count} errors in {place}.", "{check}: {place} にエラー {count} 件。"),
     # the gate
+    ("Nothing was worked: no plan was made.", "計画が作られなかったため、何も進められませんでした。"),
+    ("See what failed, then go on with the same plan (Resume, or `daiku resume`).", "失敗した内容を確認してから、同じ計画を続けてください（再開、または `daiku resume`）。"),
     ("The plan “{name}” is not finished: {done} of {total} steps are done. Open: {names}.", "計画「{name}」は終わっていません: {total} ステップ中 {done} 完了。未完了: {names}。"),
     ("Step “{name}” is to count as done. Its check `{check}` cannot be shown here: no editor is connected. Count it as met?", "ステップ「{name}」を完了にしようとしています。エディターが接続されていないため、確認「{check}」をここで示せません。満たしたものとしますか？"),
     ("What came of it cannot be used: {why}", "結果を使えません: {why}"),

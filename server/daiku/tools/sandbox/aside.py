@@ -17,6 +17,8 @@ MOST_KEPT = 24
 """Places that are mounted for reading only; each costs time, and what is beyond is restored afterwards."""
 LARGEST_COPY = 1_000_000
 MOST_COPIED = 16_000_000
+CLOCK_NS = 20_000_000
+"""How far the times of files may lie behind the clock."""
 _GIT_PARTS = ("hooks", "info")
 _texts: dict[tuple[str, Mark], bytes] = {}
 
@@ -24,11 +26,12 @@ _texts: dict[tuple[str, Mark], bytes] = {}
 @dataclass(frozen=True, slots=True)
 class Before:
     """How protected files stood before a command. `kept` are mounted for reading only; `texts` are those
-    of the others, to be restored."""
+    of the others, to be restored. `at` is when, in nanoseconds of the clock."""
 
     trees: tuple[tuple[Path, Role], ...]
     found: tuple[Found, ...]
     kept: tuple[Path, ...]
+    at: int = 0
     lineage: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     texts: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
@@ -36,6 +39,11 @@ class Before:
     def secrets(self) -> tuple[Path, ...]:
         """Files of secrets in the roots, protected or not."""
         return tuple(Path(path) for found in self.found for path in found.secrets)
+
+    @property
+    def sockets(self) -> tuple[Path, ...]:
+        """Sockets in the roots."""
+        return tuple(Path(path) for found in self.found for path in found.sockets)
 
     @property
     def complete(self) -> bool:
@@ -59,13 +67,14 @@ def before(roots: tuple[Path, ...], repositories: tuple[Path, ...] = ()) -> Befo
         wanted[(folder.resolve(), "git")] = None
     trees = tuple(wanted)
     real = tuple(folder for folder, _ in trees)
+    at = time.time_ns()
     found = tuple(tree_of(folder, role).look() for folder, role in trees)
     marks = {path: mark for each in found for path, mark in each.protected.items()}
     kept = _to_keep(real, marks)
     names = {str(place) for place in kept}
     open_marks = {path: mark for path, mark in marks.items() if not _is_kept(path, names)}
     lineage = {str(place): _lineage(place, real) for place in kept}
-    return Before(trees, found, kept, lineage, _copies(open_marks))
+    return Before(trees, found, kept, at, lineage, _copies(open_marks))
 
 
 def _to_keep(roots: tuple[Path, ...], marks: dict[str, Mark]) -> tuple[Path, ...]:
@@ -119,10 +128,10 @@ def _copies(marks: dict[str, Mark]) -> dict[str, bytes]:
     return copied
 
 
-def put_aside(earlier: Before, folder: Path) -> tuple[PutAside, ...]:
-    """Take out of effect what is new or different of protected files since `earlier`; it is moved below
-    `folder`. Raises OSError."""
-    moved: list[PutAside] = []
+def changed_since(earlier: Before) -> tuple[tuple[Path, Path], ...]:
+    """Protected places that are new or different since `earlier`, each with the root that it lies in; the
+    uppermost of each. Raises OSError."""
+    found: list[tuple[Path, Path]] = []
     old = {path: mark for each in earlier.found for path, mark in each.protected.items()}
     roots = tuple(root for root, _ in earlier.trees)
     kept = {path for path, ids in earlier.lineage.items() if _lineage(Path(path), roots) == ids}
@@ -133,16 +142,34 @@ def put_aside(earlier: Before, folder: Path) -> tuple[PutAside, ...]:
             for path, mark in now.items()
             if old.get(path) != mark and not _is_kept(path, kept) and not _git_made(Path(path))
         ]
-        for path in topmost(new):
-            place = Path(path)
-            if os.path.realpath(place.parent) != str(place.parent):
-                continue  # moved meanwhile; what is behind a link is not touched
-            target = folder / f"{time.time_ns():x}" / place.relative_to(root)
-            _move(place, target)
-            text = earlier.texts.get(path)
-            if text is not None:
-                place.write_bytes(text)
-            moved.append(PutAside(place, target, replaced=text is not None))
+        found += [
+            (root, Path(path)) for path in topmost(new) if earlier.complete or _younger(path, earlier.at)
+        ]
+    return tuple(found)
+
+
+def _younger(path: str, than: int) -> bool:
+    """True where `path` came or changed after the time `than`. Asked only where not all of the tree was seen
+    before: what was there all the time is then not taken for new."""
+    try:
+        return max(os.lstat(path).st_ctime_ns, Path(path).parent.lstat().st_ctime_ns) >= than - CLOCK_NS
+    except OSError:
+        return False
+
+
+def put_aside(earlier: Before, folder: Path) -> tuple[PutAside, ...]:
+    """Take out of effect what is new or different of protected files since `earlier`; it is moved below
+    `folder`. Raises OSError."""
+    moved: list[PutAside] = []
+    for root, place in changed_since(earlier):
+        if os.path.realpath(place.parent) != str(place.parent):
+            continue  # moved meanwhile; what is behind a link is not touched
+        target = folder / f"{time.time_ns():x}" / place.relative_to(root)
+        _move(place, target)
+        text = earlier.texts.get(str(place))
+        if text is not None:
+            place.write_bytes(text)
+        moved.append(PutAside(place, target, replaced=text is not None))
     return tuple(moved)
 
 

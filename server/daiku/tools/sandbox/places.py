@@ -6,8 +6,11 @@ import os
 import pwd
 import re
 import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 # Of a home only these are shown, for reading. A folder that also holds credentials is named by its parts.
@@ -42,6 +45,8 @@ _CREDENTIAL = re.compile(
     r"token|pass|secret|auth|credential|_key|apikey|bearer|cookie|://[^/\s]*@", re.IGNORECASE
 )
 _LARGEST_SETTING = 20_000
+KNOWN_SECONDS = 5.0
+"""How long what was seen of the homes is taken to be so."""
 # Where a tool chain lies when its variable says so, and which parts of it count; "" is all of it.
 TOOL_VARIABLES: dict[str, tuple[str, ...]] = {
     "CARGO_HOME": ("bin", "registry", "git"), "RUSTUP_HOME": ("",), "GOPATH": ("bin", "pkg"), "GOROOT": ("",), "JAVA_HOME": ("",),
@@ -109,13 +114,13 @@ def secret_places() -> list[Path]:
 
 
 def system_secrets() -> list[Path]:
-    """What of the system no command has any business with, as far as it is there."""
-    return _real(map(Path, SYSTEM_SECRETS))
+    """What of the system only its administrator can read, where the server runs as one and it is there."""
+    return _real(map(Path, SYSTEM_SECRETS)) if os.geteuid() == 0 else []
 
 
 def foreign_places() -> list[Path]:
-    """Folders of other people and other systems, and the homes: hidden as a whole."""
-    found = _real(map(Path, FOREIGN_PLACES))
+    """Folders of other people and other systems, and the homes: hidden as a whole. Empty ones are left out."""
+    found = [place for place in _real(map(Path, FOREIGN_PLACES)) if not _empty(place)]
     return list(dict.fromkeys([*found, *homes()]))
 
 
@@ -162,7 +167,15 @@ def _shown(places: Iterable[Path], own: tuple[Path, ...]) -> list[Path]:
                 found[place] = None
                 if real != place and any(within(real, home) for home in own):
                     found[real] = None
-    return list(found)
+    return [place for place in found if not any(folder in found for folder in place.parents)]
+
+
+def _empty(place: Path) -> bool:
+    try:
+        with os.scandir(place) as entries:
+            return next(entries, None) is None
+    except OSError:
+        return False
 
 
 def _holds_no_credential(place: Path) -> bool:
@@ -173,19 +186,37 @@ def _holds_no_credential(place: Path) -> bool:
 
 
 def _real(places: Iterable[Path]) -> list[Path]:
-    return list(dict.fromkeys(place.resolve() for place in places if place.exists()))
+    found: dict[Path, None] = {}
+    for place in places:
+        with suppress(OSError):
+            if place.exists():
+                found[place.resolve()] = None
+    return list(found)
 
 
 def listening_sockets() -> Iterator[Path]:
     """Unix sockets on disk that a process of this machine answers at: each is a way out of a sandbox."""
+    for name in _socket_names():
+        place = Path(name)
+        with suppress(OSError):
+            if place.is_absolute() and stat.S_ISSOCK(place.stat().st_mode):
+                yield place.resolve()
+
+
+def answering(sockets: tuple[Path, ...]) -> Iterator[Path]:
+    """Those of `sockets` that may be ones which a process named from the folder that it was in."""
+    names = (
+        {Path(name).name for name in _socket_names() if not name.startswith("/")} if sockets else set[str]()
+    )
+    return (place for place in sockets if place.name in names)
+
+
+def _socket_names() -> Iterator[str]:
     with suppress(OSError):
         for line in Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace").splitlines()[1:]:
             name = line.split(maxsplit=7)[7:]
-            if name and name[0].startswith("/"):
-                place = Path(name[0])
-                with suppress(OSError):
-                    if stat.S_ISSOCK(place.stat().st_mode):
-                        yield place.resolve()
+            if name and not name[0].startswith("@"):
+                yield name[0]
 
 
 def safe_path(path: str, roots: tuple[Path, ...]) -> str:
@@ -199,3 +230,41 @@ def safe_path(path: str, roots: tuple[Path, ...]) -> str:
         if not any(within(real, root.resolve()) or within(folder, root) for root in roots):
             kept.append(entry)
     return os.pathsep.join(dict.fromkeys(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What is hidden and shown of this machine, whatever the command."""
+
+    foreign: tuple[Path, ...]
+    homes: tuple[Path, ...]
+    system_secrets: tuple[Path, ...]
+    secrets: tuple[Path, ...]
+    tools: tuple[Path, ...]
+
+
+def machine(*, network: bool) -> Machine:
+    """The places of this machine as they are, or were a few seconds ago."""
+    named = (
+        *TOOL_VARIABLES,
+        "HOME",
+        "PATH",
+        "DAIKU_HOME",
+        "XDG_DATA_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_STATE_HOME",
+    )
+    return _machine(
+        tuple(os.environ.get(name) for name in named), network, int(time.monotonic() / KNOWN_SECONDS)
+    )
+
+
+@lru_cache(maxsize=8)
+def _machine(_environ: tuple[str | None, ...], network: bool, _now: int) -> Machine:
+    return Machine(
+        foreign=tuple(foreign_places()),
+        homes=homes(),
+        system_secrets=tuple(system_secrets()),
+        secrets=tuple(secret_places()),
+        tools=tuple(tool_places(os.environ, network=network)),
+    )

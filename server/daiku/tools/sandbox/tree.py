@@ -50,11 +50,12 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Protected places with their marks and files of secrets, by absolute path. `complete`: all of the
-    tree was looked at."""
+    """Protected places with their marks, files of secrets and sockets, by absolute path. `complete`: all of
+    the tree was looked at."""
 
     protected: dict[str, Mark]
     secrets: tuple[str, ...]
+    sockets: tuple[str, ...]
     complete: bool
 
 
@@ -66,6 +67,7 @@ class _Folder:
     settled: bool
     watched: tuple[str, ...]
     secrets: tuple[str, ...]
+    sockets: tuple[str, ...]
     inner: tuple[tuple[str, Role], ...]
 
 
@@ -93,6 +95,7 @@ class Tree:
         until = time.monotonic() + LONGEST_SECONDS
         protected: dict[str, Mark] = {}
         secrets: list[str] = []
+        sockets: list[str] = []
         pending: list[tuple[str, Role]] = [(str(self.root), self.role)]
         seen: dict[tuple[str, Role], _Folder] = {}
         while pending and time.monotonic() < until and len(protected) < MOST_PROTECTED:
@@ -105,10 +108,11 @@ class Tree:
                 if (mark := _mark(f"{at[0]}/{name}")) is not None:
                     protected[f"{at[0]}/{name}"] = mark
             secrets += [f"{at[0]}/{name}" for name in folder.secrets]
+            sockets += [f"{at[0]}/{name}" for name in folder.sockets]
             for name, role in folder.inner:
                 pending.append((f"{at[0]}/{name}", role))
         self._known = seen
-        return Found(protected, tuple(secrets), not pending)
+        return Found(protected, tuple(secrets), tuple(sockets), not pending)
 
     def _folder(self, path: str, role: Role) -> _Folder | None:
         try:
@@ -140,12 +144,15 @@ def _read(
 ) -> _Folder:
     watched: list[str] = []
     secrets: list[str] = []
+    sockets: list[str] = []
     inner: list[tuple[str, Role]] = []
     parent = Path(path).name.lower()
     filled = role == "plain" and any(entry.name == "pyvenv.cfg" for entry in entries)
     for entry in () if filled else entries:
         name = entry.name
         folder = entry.is_dir(follow_symlinks=False)
+        if not folder and not entry.is_file(follow_symlinks=False) and _is_socket(entry):
+            sockets.append(name)
         likely = parent in _PARENTS or _LIKELY(name)
         if (
             likely
@@ -168,7 +175,11 @@ def _read(
             _git_entry(Path(path), name, role, watched, inner, folder=folder)
     if role == "git":
         settled = False  # what matters in it lies deeper than its own entries
-    return _Folder(stamp, settled, tuple(watched), tuple(secrets), tuple(inner))
+    return _Folder(stamp, settled, tuple(watched), tuple(secrets), tuple(sockets), tuple(inner))
+
+
+def _is_socket(entry: os.DirEntry[str]) -> bool:
+    return not entry.is_symlink() and stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
 
 
 def _inner(name: str, watched: list[str], inner: list[tuple[str, Role]], *, guarded: bool) -> None:

@@ -9,15 +9,12 @@ from pathlib import Path
 
 from daiku.tools.sandbox.gitfolder import secret_attributes
 from daiku.tools.sandbox.places import (
+    answering,
     daiku_places,
-    foreign_places,
-    homes,
     listening_sockets,
+    machine,
     path_places,
     safe_path,
-    secret_places,
-    system_secrets,
-    tool_places,
     within,
 )
 
@@ -27,7 +24,7 @@ class Bounds:
     """What a command may do. `writable` folders; `network`; `read_only`: nothing is written at all, and
     nothing is seen but `roots`, `readable` and the system's programs. `readable` are folders outside the
     roots (a repository's), `kept` places that stay as they are, `masked` files that are not shown.
-    `attributes`: the `info` folder of the repository, where files of secrets become binary for git."""
+    `sockets` lie in the roots; those that another process answers at are covered. `attributes`: the `info` folder of the repository, where files of secrets become binary for git."""
 
     roots: tuple[Path, ...]
     writable: tuple[Path, ...] = ()
@@ -36,6 +33,7 @@ class Bounds:
     readable: tuple[Path, ...] = ()
     kept: tuple[Path, ...] = ()
     masked: tuple[Path, ...] = ()
+    sockets: tuple[Path, ...] = ()
     attributes: Path | None = None
 
 
@@ -76,12 +74,13 @@ def view(bounds: Bounds, scratch: Path) -> list[str]:
 
 def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
     """Everything of the system for reading, an almost empty home, the workspace for writing."""
+    here = machine(network=bounds.network)
     open_places = [place.resolve() for place in (*bounds.roots, *bounds.writable)]
     yield from ("--ro-bind", "/", "/", *_devices(), "--tmpfs", "/run")
     for place in _RESOLVER:
         yield from ("--ro-bind-try", place, place)
-    yield from _hide(system_secrets())
-    foreign = foreign_places()
+    yield from _hide(here.system_secrets)
+    foreign = here.foreign
     for place in foreign:
         if str(place) not in _TEMPORARY and not any(
             within(place, other) for other in foreign if other != place
@@ -89,14 +88,14 @@ def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
             yield from ("--tmpfs", str(place))
     for name in _TEMPORARY:
         yield from ("--bind", str(_folder(scratch, name.strip("/").replace("/", "-"))), name)
-    for place in homes():
+    for place in here.homes:
         yield from ("--bind", str(_folder(scratch, f"home{str(place).replace('/', '-')}")), str(place))
-    for place in tool_places(os.environ, network=bounds.network):
+    for place in here.tools:
         if any(within(place, hidden) for hidden in foreign):
             yield from ("--ro-bind-try", str(place.resolve()), str(place))
     hidden = [
         place
-        for place in secret_places()
+        for place in here.secrets
         if not any(within(place.resolve(), w.resolve()) for w in bounds.writable)
     ]
     around = [place for place in hidden if any(within(root, place) for root in open_places)]
@@ -106,10 +105,10 @@ def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
     for place in dict.fromkeys(open_places):
         if place.exists() and str(place) not in _TEMPORARY:
             yield from ("--bind", str(place), str(place))
+    yield from _keep(bounds)
     yield from _hide(
         place for place in hidden if place not in around and _seen(place, open_places, bounds, foreign)
     )
-    yield from _keep(bounds)
     yield from _cut_off(open_places, bounds, foreign)
 
 
@@ -128,13 +127,13 @@ def _reading(bounds: Bounds, scratch: Path) -> Iterator[str]:
         yield from ("--tmpfs", name)
     own = daiku_places()
     for place in path_places(safe_path(os.environ.get("PATH", ""), bounds.roots)):
-        if place.is_dir() and not any(within(place, Path(name)) for name in _SYSTEM):
+        if _can_be_seen(place) and not any(within(place, Path(name)) for name in _SYSTEM):
             yield from ("--ro-bind", str(place.resolve()), str(place))
     for place in dict.fromkeys((*bounds.readable, *(root.resolve() for root in bounds.roots))):
         if place.is_dir():
             yield from ("--ro-bind", str(place), str(place))
     open_places = [root.resolve() for root in (*bounds.roots, *bounds.readable)]
-    hidden = (*secret_places(), *own)
+    hidden = (*machine(network=False).secrets, *own)
     yield from _hide(
         place
         for place in dict.fromkeys(hidden)
@@ -154,10 +153,18 @@ def _attributes(bounds: Bounds, scratch: Path) -> Iterator[str]:
     written = scratch / "attributes"
     if not written.exists():
         written.write_text(secret_attributes(), encoding="utf-8")
-    yield from ("--tmpfs", str(bounds.attributes))
-    if (exclude := bounds.attributes / "exclude").is_file():
+    info, folder = bounds.attributes, bounds.attributes.parent
+    if info.is_symlink() or not info.is_dir():  # then the git folder is put together anew around it
+        yield from ("--tmpfs", str(folder))
+        for entry in sorted(folder.iterdir()):
+            if entry.is_symlink() and entry != info:
+                yield from ("--symlink", str(entry.readlink()), str(entry))
+            elif entry != info:
+                yield from ("--ro-bind", str(entry), str(entry))
+    yield from ("--tmpfs", str(info))
+    if (exclude := info / "exclude").is_file() and not info.is_symlink():
         yield from ("--ro-bind", str(exclude), str(exclude))
-    yield from ("--ro-bind", str(written), str(bounds.attributes / "attributes"))
+    yield from ("--ro-bind", str(written), str(info / "attributes"))
 
 
 def _devices() -> Iterator[str]:
@@ -180,20 +187,27 @@ def _keep(bounds: Bounds) -> Iterator[str]:
         yield from ("--ro-bind", str(place), str(place))
 
 
-def _cut_off(open_places: list[Path], bounds: Bounds, foreign: list[Path]) -> Iterator[str]:
+def _cut_off(open_places: list[Path], bounds: Bounds, foreign: tuple[Path, ...]) -> Iterator[str]:
     """Sockets that lead out of the sandbox are covered."""
     left = MOST_SOCKETS
-    for place in dict.fromkeys(listening_sockets()):
+    for place in dict.fromkeys((*listening_sockets(), *answering(bounds.sockets))):
         if left and not within(place, Path("/run")) and _seen(place, open_places, bounds, foreign):
             left -= 1
             yield from ("--ro-bind", "/dev/null", str(place))
 
 
-def _seen(place: Path, open_places: list[Path], bounds: Bounds, foreign: list[Path]) -> bool:
+def _seen(place: Path, open_places: list[Path], bounds: Bounds, foreign: tuple[Path, ...]) -> bool:
     """True where `place` is still seen once the homes are hidden: it lies in none, or in a root within it."""
     if any(within(place, opened) for opened in (*open_places, *bounds.readable)):
         return True
     return not any(within(place, hidden) for hidden in (*foreign, *map(Path, _TEMPORARY)))
+
+
+def _can_be_seen(place: Path) -> bool:
+    try:
+        return place.is_dir()
+    except OSError:
+        return False
 
 
 def _folder(scratch: Path, name: str) -> Path:

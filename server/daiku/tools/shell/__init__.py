@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from daiku.core.commands import seen
 from daiku.core.cut import OUTPUT_LIMIT
+from daiku.core.visible import seen
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Notice, ToolOutput
 from daiku.domain.tools import ToolResult
@@ -56,19 +56,18 @@ async def run(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
     if args.background:
         return _in_background(prepared, context, jobs, process, earlier)
     show: Callable[[str], None] = partial(_show, context)
+    sandboxed = prepared.state == "on"
     try:
         code, note = await _wait(process, show, args.timeout)
     finally:
-        aside = await asyncio.shield(taken_aside(earlier, jobs.aside, context))
+        aside = await asyncio.shield(taken_aside(earlier, jobs.aside, context, sandboxed=sandboxed))
     aside = await answered(aside, context)
-    return _result(process, code, note, aside, sandboxed=prepared.state == "on", network=args.network)
+    return _result(process, code, note, aside, sandboxed=sandboxed, network=args.network)
 
 
 async def _start(args: RunArgs, prepared: Prepared) -> tuple[Process, Before | None] | ToolResult:
-    argv, earlier = prepared.argv, None
     try:
-        if prepared.bounds is not None:
-            argv, earlier = await asyncio.to_thread(enclosed, prepared, prepared.bounds)
+        argv, earlier = await asyncio.to_thread(enclosed, prepared)
         process = await start(
             argv,
             cwd=prepared.folder,
@@ -90,7 +89,10 @@ def _in_background(
     earlier: Before | None,
 ) -> ToolResult:
     job = jobs.add(
-        context.session, prepared.command, process, partial(taken_aside, earlier, jobs.aside, context)
+        context.session,
+        prepared.command,
+        process,
+        partial(taken_aside, earlier, jobs.aside, context, sandboxed=prepared.state == "on"),
     )
     text = (
         f"Started in the background as {job!r}. shell/output shows what it prints, shell/kill ends it. "

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import Field
 
 from daiku.core.bash import read_script
-from daiku.core.commands import CommandRules, Judgement, hidden, judge, strip_cd
+from daiku.core.commands import CommandRules, Judgement, changes_folder, hidden, judge, strip_cd
 from daiku.core.guard import SandboxState
 from daiku.core.wrappers import program
 from daiku.domain.errors import DaikuError
@@ -19,13 +19,17 @@ from daiku.tools.gitplaces import GitPlaces, git_places
 from daiku.tools.sandbox import Bounds, contained, sandbox_state
 from daiku.tools.sandbox.aside import Before, before
 from daiku.tools.shell.environment import GIT_SETTINGS, child_environment, git_settings
-from daiku.tools.shell.gitsettings import switched_off
+from daiku.tools.shell.gitsettings import names_a_blob, switched_off
 from daiku.tools.shell.process import reaped
 from daiku.tools.tool import Args, ToolContext
 
 DEFAULT_SECONDS = 120.0
 LONGEST_SECONDS = 3600.0
 REFUSED = 126
+NO_CD = (
+    "Not run: `cd` is not allowed here, every command works in the project's folder. Name paths relative to it,"
+    " or use the program's own option for a folder (`make -C sub`, `npm --prefix sub`, `git -C sub`)."
+)
 
 
 class RunArgs(Args):
@@ -46,7 +50,7 @@ class RunArgs(Args):
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A command ready to start: `argv` as it is outside a sandbox, `bounds` those of its sandbox (None
-    without one). `guards`: protected files stay as they are."""
+    without one). `guards`: nobody said yes to a change of protected files."""
 
     command: str
     folder: Path
@@ -54,6 +58,7 @@ class Prepared:
     env: dict[str, str]
     state: SandboxState
     bounds: Bounds | None
+    roots: tuple[Path, ...]
     guards: bool = True
 
 
@@ -67,6 +72,8 @@ def prepare(args: RunArgs, context: ToolContext) -> Prepared | ToolResult:
     if why := hidden(args.command):
         return not_run(f"Not run: {why}.")
     stripped = strip_cd(args.command)
+    if stripped.refusal and not context.may_cd:
+        return not_run(NO_CD)
     if stripped.refusal:
         return not_run(f"Not run: {stripped.refusal}. Run it from there with a path, or as `cd FOLDER && …`.")
     roots = context.workspace.roots
@@ -78,6 +85,8 @@ def prepare(args: RunArgs, context: ToolContext) -> Prepared | ToolResult:
         return not_run(f"Not run: {error.failure.message}")
     if not folder.is_dir():
         return not_run(f"Not run: there is no folder {stripped.folder!r} in the workspace.")
+    if not context.may_cd and (folder != roots[0] or changes_folder(stripped.command)):
+        return not_run(NO_CD)
     state = sandbox_state(context.config.sandbox)
     if state == "refused" or (not args.sandbox and context.config.sandbox.mode == "strict"):
         return not_run(
@@ -99,14 +108,19 @@ def _assemble(
     if shell is None:
         return not_run("Not run: there is neither bash nor sh on PATH.")
     argv = [shell, *(("--noprofile", "--norc") if shell.endswith("bash") else ()), "-c", command]
-    place = git_places(folder, roots)
+    place = git_places(folder, roots, objects=state != "on")
     if isinstance(place, GitPlaces):
         off = switched_off(folder, place.common, env)
         hooks = () if not judged.read_only else (("core.hooksPath", "/dev/null"),)
         env |= git_settings((*GIT_SETTINGS, *hooks, *off))
+        if judged.read_only and (word := names_a_blob(command, folder, env)):
+            return not_run(
+                f"Not run: {word} is the content of a file. Name the file, as in HEAD:src/main.py."
+            )
     if state != "on":
         env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # noqa: S108  # the system's own
-        return Prepared(command, folder, reaped(argv), env, state, None)
+        guards = not (judged.protected or judged.read_only)
+        return Prepared(command, folder, reaped(argv), env, state, None, roots, guards=guards)
     bounds = _with_repository(
         Bounds(
             roots=roots,
@@ -118,7 +132,7 @@ def _assemble(
         judged,
         command,
     )
-    return Prepared(command, folder, argv, env, state, bounds, guards=not judged.protected)
+    return Prepared(command, folder, argv, env, state, bounds, roots, guards=not judged.protected)
 
 
 def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement, command: str) -> Bounds:
@@ -131,24 +145,27 @@ def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement,
         (place.top,) if place.top not in real and not any(root in place.top.parents for root in real) else ()
     )
     runs_git = any(program(simple.words) == "git" for simple in read_script(command).commands)
-    info = place.common / "info"
     if judged.read_only:
-        bounds = replace(bounds, attributes=info if info.is_dir() else None)
+        bounds = replace(bounds, attributes=place.common / "info")
     if outside and runs_git and not judged.read_only:
         return replace(bounds, readable=above, writable=(*bounds.writable, *outside))
     return replace(bounds, readable=(*above, *outside))
 
 
-def enclosed(prepared: Prepared, bounds: Bounds) -> tuple[list[str], Before | None]:
-    """The argv in its sandbox, and how protected files stood before (None where nothing is compared).
-    Blocks for a moment. Raises OSError."""
+def enclosed(prepared: Prepared) -> tuple[list[str], Before | None]:
+    """The argv, in its sandbox where it has one, and how protected files stood before (None where they are
+    not looked at afterwards). Blocks for a moment. Raises OSError."""
+    bounds = prepared.bounds
+    if bounds is None:
+        return prepared.argv, before(prepared.roots) if prepared.guards else None
     earlier: Before | None = None
     if bounds.read_only:
-        bounds = replace(bounds, masked=before(bounds.roots).secrets)
+        found = before(bounds.roots)
+        bounds = replace(bounds, masked=(*found.secrets, *found.sockets))
     elif prepared.guards:
         repositories = tuple(place for place in bounds.writable if (place / "HEAD").is_file())
         earlier = before(bounds.roots, repositories)
-        bounds = replace(bounds, kept=earlier.kept)
+        bounds = replace(bounds, kept=earlier.kept, sockets=earlier.sockets)
     return contained(prepared.argv, bounds, prepared.folder), earlier
 
 

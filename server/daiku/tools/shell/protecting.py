@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from daiku.core.words import translator
 from daiku.domain.events import Notice
-from daiku.tools.sandbox.aside import Before, PutAside, put_aside, put_back
+from daiku.tools.sandbox.aside import Before, PutAside, changed_since, put_aside, put_back
 from daiku.tools.tool import ToolContext
 
 MOST_NAMED = 8
@@ -23,10 +24,17 @@ def _for_this_process() -> tempfile.TemporaryDirectory[str]:
 
 
 async def taken_aside(
-    earlier: Before | None, folder: Path | None, context: ToolContext
+    earlier: Before | None, folder: Path | None, context: ToolContext, *, sandboxed: bool
 ) -> tuple[PutAside, ...]:
-    """Put aside what is new or different since `earlier`, and say so."""
+    """Put aside what is new or different since `earlier`, and say so. Without a sandbox it is only said: the
+    person let the command do what it likes."""
     if earlier is None:
+        return ()
+    if not sandboxed:
+        made = [str(place) for _, place in await asyncio.to_thread(changed_since, earlier)]
+        if made:
+            text = f"The command made or changed {named(made)}: look at it before you trust it."
+            context.emit(Notice(level="warning", text=text))
         return ()
     target = folder or Path(_for_this_process().name)
     try:
@@ -57,8 +65,13 @@ async def answered(moved: tuple[PutAside, ...], context: ToolContext) -> tuple[P
 
 def names(moved: tuple[PutAside, ...]) -> str:
     """The places in a few words."""
-    named = ", ".join(str(each.place) for each in moved[:MOST_NAMED])
-    return named + (f" and {len(moved) - MOST_NAMED} more" if len(moved) > MOST_NAMED else "")
+    return named([str(each.place) for each in moved])
+
+
+def named(places: Sequence[str]) -> str:
+    """The first of `places`, and how many more there are."""
+    first = ", ".join(places[:MOST_NAMED])
+    return first + (f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else "")
 
 
 def told(moved: tuple[PutAside, ...]) -> str:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from daiku.core.replies import MAX_QUERIES
 from daiku.core.research import PAGE_PART, distinct, listed, same_page, told
+from daiku.core.roleforms import MAX_QUERIES
 from daiku.domain.events import Notice
 from daiku.domain.research import Finding, Research, SearchResult
 from daiku.domain.tools import ToolResult

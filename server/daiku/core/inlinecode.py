@@ -1,0 +1,150 @@
+"""Code that stands in a command line for another program than the shell: awk, sed, perl, python, find, make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from daiku.core.bash import Word
+from daiku.core.wrappers import program
+
+_AWK = frozenset(["awk", "gawk", "mawk", "nawk", "original-awk", "busybox-awk", "goawk"])
+_SED = frozenset(["sed", "gsed", "ssed"])
+_CODE_OPTIONS: dict[str, tuple[str, ...]] = {
+    "perl": ("-e", "-E"),
+    "raku": ("-e",),
+    "ruby": ("-e",),
+    "node": ("-e", "-p", "--eval", "--print", "-pe"),
+    "nodejs": ("-e", "-p", "--eval", "--print"),
+    "deno": ("eval",),
+    "bun": ("-e", "-p", "--eval"),
+    "php": ("-r", "-B", "-R", "-E"),
+    "lua": ("-e",),
+    "luajit": ("-e",),
+    "tclsh": (),
+    "rscript": ("-e",),
+    "r": ("-e",),
+    "julia": ("-e", "-E", "--eval"),
+    "osascript": ("-e",),
+    "guile": ("-c",),
+    "emacs": ("--eval", "-f", "--execute"),
+    "vim": ("-c", "--cmd", "-s", "+"),
+    "vi": ("-c", "--cmd", "+"),
+    "nvim": ("-c", "--cmd", "+"),
+    "ex": ("-c", "+"),
+    "gdb": ("-ex", "-iex", "--eval-command", "--ex"),
+    "lldb": ("-o", "--one-line"),
+    "expect": ("-c",),
+    "make": ("--eval", "-E"),
+    "gmake": ("--eval", "-E"),
+    "psql": ("-c", "--command"),
+    "sqlite3": (),
+    "tmux": (),
+    "screen": (),
+    "crontab": (),
+    "m4": (),
+    "jshell": (),
+    "ed": (),
+}
+_PYTHON = re.compile(r"^(?:python|pypy)[\d.]*$|^py$|^ipython3?$")
+_STARTS = re.compile(
+    r"""system|exec|popen|spawn|fork|subprocess|child_process|`|\bqx\b|%x|\beval\b|getattr|globals|vars\(|__\w+__|importlib|runpy|ctypes
+      |\bpty\b|compile|\bFunction\b|require|syscall|passthru|open3|\bIPC\b|\bload\w*\b|dlopen|cffi|\bsend\b|\|\s*["']|["']\s*\||getline
+      |\bshell\b|!|\brun\b|new-session|new-window|split-window|respawn|do\s+shell|\bos\b|commands|multiprocessing|Deno|Bun|constructor""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_REMOVES = re.compile(
+    r"rmtree|remove_tree|rm_rf|rm_r\b|rimraf|rmSync|rmdirSync|removeSync|removedirs|emptyDir|recursive|remove_dir_all|RemoveAll|unlinkSync"
+    r"|\brm\s+-\w*[rRf]|deltree|\bunlink\b|\brmdir\b|-delete\b",
+    re.IGNORECASE,
+)
+_SED_ADDRESS = (
+    r"(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)(?:~\d+)?(?:,(?:\+?\d+|\$|~\d+|/(?:[^/\\\n]|\\.)*/I?))?\s*!?\s*)?"
+)
+_SED_PLAIN = re.compile(
+    rf"\s*(?:{_SED_ADDRESS}(?:[pdqQnNDPhHgGxlF=]|s(?P<d>[/|#,:@!%_;~+])(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiIM\d]*"
+    r"|y(?P<e>[/|#,:@!])(?:(?!(?P=e))[^\\\n]|\\.)*(?P=e)(?:(?!(?P=e))[^\\\n]|\\.)*(?P=e))?\s*(?:;|\n|$))+",
+)
+"""A script of sed whose commands neither run a program nor write a file."""
+_AWK_ACTS = re.compile(r"system|\||>|getline|@|close|fflush|ENVIRON|\bARGV\b|printf?\s*\(?.*>")
+_AWK_STARTS = re.compile(r"system|\||getline|@")
+
+
+def code_texts(words: tuple[Word, ...]) -> Iterator[Word]:
+    """The code for the program itself that stands among `words`."""
+    name = program(words)
+    if name in _AWK:
+        yield from (w for w in words[1:] if not w.text.startswith("-"))
+        yield from (w for w in words[1:] if w.text.startswith(("-e", "--source")))
+    elif name in _SED:
+        yield from _sed_scripts(words)
+    elif _PYTHON.match(name):
+        yield from _after(words, ("-c",))
+    elif name in _CODE_OPTIONS:
+        yield from _after(words, _CODE_OPTIONS[name])
+
+
+def starts_unknown(words: tuple[Word, ...]) -> bool:
+    """True where code in the command line may start a program that nobody can name beforehand."""
+    name = program(words)
+    for word in code_texts(words):
+        if not word.plain:
+            return True
+        if name in _AWK:
+            found = bool(_AWK_STARTS.search(word.text))
+        elif name in _SED:
+            found = not _SED_PLAIN.fullmatch(word.text)
+        else:
+            found = bool(_STARTS.search(word.text))
+        if found:
+            return True
+    return name in _AWK and any(w.text.startswith(("-f", "--file", "-l", "-i", "-E")) for w in words[1:])
+
+
+def removes_unknown(words: tuple[Word, ...]) -> bool:
+    """True where code in the command line removes folders, or runs a command that does."""
+    return any(_REMOVES.search(word.text) for word in code_texts(words))
+
+
+def acts(words: tuple[Word, ...]) -> bool:
+    """True where a script of sed or awk in the command line runs a program or writes a file, or may."""
+    name = program(words)
+    if name in _SED:
+        scripts = list(_sed_scripts(words))
+        return any(not word.plain or not _SED_PLAIN.fullmatch(word.text) for word in scripts) or any(
+            w.text.startswith(("-i", "--in-place", "-f", "--file")) for w in words[1:]
+        )
+    if name in _AWK:
+        if any(
+            w.text.startswith(("-f", "--file", "-l", "--load", "-i", "--include", "-E", "--exec"))
+            for w in words[1:]
+        ):
+            return True
+        return any(not word.plain or _AWK_ACTS.search(word.text) for word in code_texts(words))
+    return False
+
+
+def _sed_scripts(words: tuple[Word, ...]) -> Iterator[Word]:
+    given = list(_after(words, ("-e", "--expression", "-ne", "-Ee", "-re", "-nEe", "-nre")))
+    yield from given
+    if not given:
+        yield from [w for w in words[1:] if not w.text.startswith("-")][:1]
+
+
+def _after(words: tuple[Word, ...], options: tuple[str, ...]) -> Iterator[Word]:
+    """What follows one of `options`, as the next word or in the same; without options every word."""
+    if not options:
+        yield from words[1:]
+        return
+    for at, word in enumerate(words[1:], 1):
+        for option in options:
+            if word.text == option or (
+                _cluster(word.text) and _cluster(option) and word.text.endswith(option[1:])
+            ):
+                yield from words[at + 1 : at + 2]
+            elif word.text.startswith(option) and (len(option) > 2 or not word.text.startswith("--")):
+                yield Word(word.text[len(option) :].lstrip("="), word.plain)
+
+
+def _cluster(option: str) -> bool:
+    return len(option) > 1 and option[0] == "-" and option[1:].isalnum() and not option.startswith("--")

@@ -1,0 +1,23 @@
+"""The doctor over the wire: what is wrong on this machine, in the person's language."""
+
+from __future__ import annotations
+
+import os
+
+from daiku import api
+from daiku.doctor import files, inside, machine
+from daiku.lsp.connection import Connection
+
+
+async def examined(c: Connection) -> api.DoctorResult:
+    """Everything that was looked at. Raises DaikuError where the settings are wrong."""
+    app, say = await c.app(), c.protocol.words
+    place = app.workspace.roots[0] if app.workspace.roots else None
+    found = [
+        *machine(),
+        *files(place, os.environ, trusted=c.offer.trusted is not False),
+        *await inside(app),
+    ]
+    return api.DoctorResult(
+        findings=tuple(f.model_copy(update={"what": say(f.what), "mend": say(f.mend)}) for f in found)
+    )

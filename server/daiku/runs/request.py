@@ -1,0 +1,76 @@
+"""What a front asks of a run, and what is asked to go on with one that ended before it was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from daiku.core.state import State
+from daiku.core.worked import touched_plan
+from daiku.domain.base import long_id
+from daiku.domain.events import Chunk, RunStarted
+from daiku.domain.handovers import Brief
+from daiku.domain.messages import Image, ToolMessage
+from daiku.domain.runs import ApprovalMode, ContextItem, EditGrant, Mode, RunLimits
+from daiku.domain.tools import ToolCall
+
+GO_ON = (
+    "Go on with what was asked: it was stopped before it was done. Look at the present state first, for what was "
+    "done already stands. The request was:\n\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a front asks for; empty fields mean the settings, a new session, the whole prompt."""
+
+    text: str
+    session: str | None = None
+    mode: Mode = "act"
+    model: str = ""
+    agent: str = "coordinator"
+    context: tuple[ContextItem, ...] = ()
+    images: tuple[Image, ...] = ()
+    limits: RunLimits | None = None
+    approvals: ApprovalMode = "ask"
+    attended: bool = True
+    """Whether a person is there to be asked what `approvals` does not grant; with `none` nobody is."""
+    calls: tuple[ToolCall, ...] = ()
+    told: str = ""
+    """What an agent without a form of its own reads in place of `text`."""
+    brief: Brief | None = None
+    """What a stage of work, or the team, is given besides."""
+    grant: EditGrant | None = None
+    """The edit that was asked for by pointing; a resumed run asks about it again."""
+
+
+def going_on(own: Sequence[Chunk], state: State) -> RunRequest | None:
+    """The request that goes on with a run that ended at a limit, cancelled or failed: `own` are its chunks,
+    `state` is how its session stands. The work of a plan goes on with that plan as it is now. None where
+    nothing is left of the calls that it was handed."""
+    start = own[0].event
+    assert isinstance(start, RunStarted), "a run begins with its start"
+    calls = _left(start.calls, state)
+    if start.calls and not calls:
+        return None
+    again = GO_ON + start.prompt
+    brief = (start.brief or Brief(request=again)).model_copy(update={"request": again})
+    plan = touched_plan(state) if start.driven else None
+    if plan is not None:
+        brief = brief.model_copy(update={"request": start.prompt, "plan": plan})
+    return RunRequest(
+        text=start.prompt,
+        session=own[0].session,
+        mode=start.mode,
+        model=start.model,
+        agent=own[0].agent,
+        calls=calls,
+        told=again,
+        brief=None if start.driven and plan is None else brief,
+    )
+
+
+def _left(calls: Sequence[ToolCall], state: State) -> tuple[ToolCall, ...]:
+    """Those of the calls that a run was handed that were not carried out, under ids of their own."""
+    done = {m.call_id for m in state.messages if isinstance(m, ToolMessage) and m.outcome == "done"}
+    return tuple(call.model_copy(update={"id": long_id("call")}) for call in calls if call.id not in done)

@@ -1,0 +1,92 @@
+"""A program run to its end, its output and its errors apart, both bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from daiku.tools.shell.output import Kept
+
+SECONDS = 60
+LARGEST_LIST = 16_000_000
+"""Bytes of a list of names that is read as a whole."""
+_READ = 65_536
+_ERRORS = 64_000
+
+
+@dataclass(slots=True)
+class Ran:
+    """What came of one program. `errors` is what it wrote to stderr; `failure` why it was ended before it
+    was done, empty where it was not."""
+
+    code: int
+    errors: str = ""
+    failure: str = ""
+    _kept: Kept = field(default_factory=Kept)
+    _whole: bytearray = field(default_factory=bytearray)
+
+    @property
+    def text(self) -> str:
+        """All of the output, where a list was asked for."""
+        return self._whole.decode("utf-8", "surrogateescape")
+
+    def shown(self, limit: int) -> str:
+        """The output for a model: without escapes, cut in its middle to `limit` characters."""
+        return self._kept.shown(limit)
+
+    async def take(self, stream: asyncio.StreamReader, largest: int) -> None:
+        while data := await stream.read(_READ):
+            self._kept.add(data)
+            if largest:
+                self._whole += data
+                if len(self._whole) > largest:
+                    self.code, self.failure = 1, "it is too long to be looked through"
+                    return
+
+
+async def ran(argv: list[str], cwd: Path, env: Mapping[str, str], stdin: str | None, largest: int) -> Ran:
+    """Run `argv` to its end, at most SECONDS. `largest`: bytes of output that are kept as a whole;
+    more is a failure. Raises OSError."""
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=cwd,
+        env=dict(env),
+        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    done = Ran(0)
+    try:
+        async with asyncio.timeout(SECONDS):
+            if process.stdin is not None and stdin is not None:
+                process.stdin.write(stdin.encode())
+                process.stdin.close()
+            errors = asyncio.ensure_future(_errors(process.stderr))
+            await done.take(process.stdout, largest)
+            if not done.failure:
+                done.errors = await errors
+                done.code = await process.wait()
+            errors.cancel()
+    except TimeoutError:
+        done.code, done.failure = 124, f"it did not end within {SECONDS} s"
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await asyncio.shield(process.wait())
+    return done
+
+
+async def _errors(stream: asyncio.StreamReader) -> str:
+    kept = bytearray()
+    while data := await stream.read(_READ):
+        kept += data[: max(0, _ERRORS - len(kept))]
+    return kept.decode("utf-8", "replace")

@@ -1,0 +1,85 @@
+"""The end of a long session, so that it is shown without reading all of it: its last chunks, and a sum of those before."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from daiku.domain.messages import Usage
+
+_COLUMNS = "seq, time, run, parent, agent, type, data"
+Row = tuple[int, str, str, str | None, str, str, str]
+
+
+class Window(NamedTuple):
+    """Rows of a session from `first_seq` on, oldest first, and before them what a view cannot do without: the start
+    of the run that it begins in, the last plan. `earlier` counts the rows that were left out, `usage` sums theirs."""
+
+    rows: list[Row]
+    first_seq: int
+    earlier: int
+    usage: Usage
+
+
+def read_window(db: sqlite3.Connection, session: str, *, before_seq: int, last: int) -> Window:
+    """About the `last` rows below `before_seq` (0: the end of the session). It begins where a run of the person's
+    begins, or a message of one: no call is cut off from its result."""
+    below = before_seq or 1 << 62
+    first_seq = _first(db, session, below, last)
+    rows: list[Row] = db.execute(
+        f"SELECT {_COLUMNS} FROM chunks WHERE session = ? AND seq >= ? AND seq < ? ORDER BY seq",  # noqa: S608  # a constant
+        (session, first_seq, below),
+    ).fetchall()
+    before = _needed(db, session, first_seq, rows)
+    earlier, prompt, completion, cached, cost, model = db.execute(
+        f"SELECT COUNT(*), {_sum('promptTokens')}, {_sum('completionTokens')}, {_sum('cachedTokens')}, {_sum('cost')},"  # noqa: S608  # constants
+        " MAX(json_extract(data, '$.model')) FILTER (WHERE type = 'usage') FROM chunks WHERE session = ? AND seq < ?",
+        (session, first_seq),
+    ).fetchone()
+    usage = Usage(
+        model=model or "",
+        prompt_tokens=prompt or 0,
+        completion_tokens=completion or 0,
+        cached_tokens=cached or 0,
+        cost=cost,
+    )
+    return Window([*before, *rows], first_seq, earlier, usage)
+
+
+def _sum(field: str) -> str:
+    return f"SUM(json_extract(data, '$.{field}')) FILTER (WHERE type = 'usage')"
+
+
+def _first(db: sqlite3.Connection, session: str, below: int, last: int) -> int:
+    """The seq where the window begins; 0 where it holds everything."""
+    row = db.execute(
+        "SELECT seq FROM chunks WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT 1 OFFSET ?",
+        (session, below, last - 1),
+    ).fetchone()
+    if row is None:
+        return 0
+    start = db.execute(
+        "SELECT MAX(seq) FROM chunks WHERE session = ? AND seq <= ? AND parent IS NULL"
+        " AND type IN ('run_started', 'message')",
+        (session, row[0]),
+    ).fetchone()[0]
+    return start or 0
+
+
+def _needed(db: sqlite3.Connection, session: str, first_seq: int, rows: list[Row]) -> list[Row]:
+    """Rows before the window that it refers to: the start of its first run, and the last plan."""
+    if not first_seq or not rows:
+        return []
+    found: dict[int, Row] = {}
+    wanted = (
+        ("type = 'run_started' AND run = ?", (rows[0][2],)),
+        ("type = 'plan'", ()),
+    )
+    for condition, values in wanted:
+        row = db.execute(
+            f"SELECT {_COLUMNS} FROM chunks WHERE session = ? AND seq < ? AND {condition} ORDER BY seq DESC LIMIT 1",  # noqa: S608  # constants
+            (session, first_seq, *values),
+        ).fetchone()
+        if row is not None:
+            found[row[0]] = row
+    return [found[seq] for seq in sorted(found)]
