@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daiku.app import build
-from daiku.domain.config import Config
+from daiku.domain.config import Config, PluginSettings
 from daiku.tools.disk import DiskWorkspace
 
 MODULE = """
@@ -34,8 +34,15 @@ async def test_a_package_adds_tools_through_its_entry_point(
     entries = "[daiku.tools]\nmoon = moon_tools:TOOLS\nbroken = moon_tools:MISSING\n"
     (site / "moon-1.0.dist-info/entry_points.txt").write_text(entries)
     monkeypatch.syspath_prepend(str(site))
-    app = build(Config(), workspace=DiskWorkspace((tmp_path,)), home=tmp_path / "home")
+    strict = build(Config(), workspace=DiskWorkspace((tmp_path,)), home=tmp_path / "home")
+    assert "moon/phase" not in {spec.name for spec in strict.tools()}
+    assert {(p.package, p.status) for p in strict.plugins} == {("moon", "off")}
+    await strict.aclose()
+    allowing = Config(plugins=PluginSettings(allow=("moon",)))
+    app = build(allowing, workspace=DiskWorkspace((tmp_path,)), home=tmp_path / "home")
     specs = {spec.name: spec for spec in app.tools()}
-    assert specs["moon/phase"].description == "Tell the phase of the moon."
+    assert specs["moon/phase"].description == "Tell the phase of the moon. (plug-in moon)"
+    assert specs["moon/phase"].effect == "command"
+    assert {(p.entry, p.status) for p in app.plugins} == {("moon", "on"), ("broken", "broken")}
     assert "path" in str(specs["files/read"].parameters)
     await app.aclose()

@@ -447,6 +447,16 @@ def test_keys_of_mcp_servers_are_secrets_and_references_to_the_environment_are_n
     assert set(secrets_of(Config(mcp_servers=(server,)), {})) == {"abcdefgh1234", "key-12345678"}
 
 
+@pytest.mark.parametrize("trusted", [False, True])
+def test_no_workspace_ever_allows_a_plug_in(environ: dict[str, str], workspace: Path, trusted: bool) -> None:
+    workspace_says(workspace, '[plugins]\nallow = ["evil"]')
+    loaded = load(workspace=workspace, trusted=trusted, environ=environ)
+    assert loaded.config.plugins.allow == ()
+    assert "plugins.allow" in loaded.notices[0]
+    user_says(environ, '[plugins]\nallow = ["mine"]')
+    assert load(workspace=workspace, trusted=trusted, environ=environ).config.plugins.allow == ("mine",)
+
+
 # -- what nothing reads yet ------------------------------------------------------------------
 
 

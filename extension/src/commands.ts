@@ -6,6 +6,7 @@ import { answerOldest } from "./approvals";
 import { codeCommands } from "./codeCommands";
 import { currentEditor, fileAttachment, selectionAttachment } from "./context";
 import { doctor } from "./doctor";
+import { showGrants } from "./grants";
 import { inlineChat } from "./inlineChat";
 import { t } from "./l10n";
 import { VIEW } from "./panel";
@@ -95,6 +96,7 @@ function serverCommands(parts: App): Record<string, (argument?: unknown) => unkn
     "daiku.restartServer": () => server.restart("asked for"),
     "daiku.openSettings": () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:daiku.daiku"),
     "daiku.doctor": () => doctor(parts),
+    "daiku.grants": () => showGrants(parts.server),
     "daiku.inlineChat": (argument) => inlineChat(parts, argument),
     // No server has these methods yet; a command that does nothing would say less.
     "daiku.playbook": () => notYet(t("Daiku keeps no playbook yet.")),
@@ -115,6 +117,7 @@ async function menu({ server }: App): Promise<void> {
     ["key", t("Set API key"), "daiku.setApiKey"],
     ["settings-gear", t("Settings"), "daiku.openSettings"],
     ["output", t("Show log"), "daiku.showLog"],
+    ["shield", t("What is always allowed"), "daiku.grants"],
     ["pulse", t("Doctor: what is wrong?"), "daiku.doctor"],
     ["debug-restart", t("Restart server"), "daiku.restartServer"],
   ];

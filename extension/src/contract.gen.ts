@@ -460,6 +460,22 @@ export interface Findings {
   kind: "findings";
 }
 
+/** `what` says in words what was answered; `key` names it to `daiku/grants/revoke`. */
+export interface Grant {
+  key: string;
+  answer: "allow" | "reject";
+  what: string;
+}
+
+export interface GrantRef {
+  key: string;
+}
+
+export interface GrantsResult {
+  grants: Grant[];
+  workspace: string;
+}
+
 /** A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or nothing that could be used), what it did (with the plans that it changed) and what it used, and how much of what it wanted a person rejected. `problem` says why it is of no use. */
 export interface HandoffEnd {
   from: string;
@@ -1253,6 +1269,8 @@ export interface Requests {
   "daiku/changes/list": [params: ChangesParams, result: ChangesResult];
   "daiku/changes/decide": [params: DecideParams, result: ChangesResult];
   "daiku/changes/original": [params: OriginalParams, result: OriginalResult];
+  "daiku/grants/list": [params: Nothing, result: GrantsResult];
+  "daiku/grants/revoke": [params: GrantRef, result: GrantsResult];
   "daiku/models": [params: Nothing, result: ModelsResult];
   "daiku/tools": [params: Nothing, result: ToolsResult];
   "daiku/doctor": [params: Nothing, result: DoctorResult];

@@ -122,6 +122,30 @@ describe("what a server streams", () => {
   });
 });
 
+describe("what arrives while the person turns to another chat", () => {
+  it("is not shown there", async () => {
+    const { answer, end } = underWay();
+    const { chat, server, posted } = world({ "daiku/chat": answer });
+    const [one, two] = [chunksOf("s1"), chunksOf("s2", "r2")];
+    const first = chat.send("One", []);
+    await breath();
+    server.stream(one("run_started", {}));
+    const second = chat.send("Two", [], { aside: true });
+    await breath();
+    server.stream(two("run_started", {}));
+    await breath();
+    posted.length = 0;
+    server.stream(one("message", { text: "Of the first" }));
+    void chat.open("s2");
+    await breath();
+    const shown = posted.flatMap((message) => (message.type === "chunks" ? message.chunks : []));
+    expect(shown.filter(({ session }) => session === "s1")).toEqual([]);
+    expect(chat.current).toBe("s2");
+    end("s2");
+    void [first, second];
+  });
+});
+
 describe("undoing", () => {
   const story = () => {
     const say = chunksOf("s1");

@@ -110,7 +110,11 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
         </div>
       )}
       <footer>
-        {remember && left.size === 0 && <span id={`always-${item.key}`}>{t("Always: {0}", remember)}</span>}
+        {remember && left.size === 0 && (
+          <span id={`always-${item.key}`}>
+            {t("Always: {0} (kept for this workspace; the command “What Is Always Allowed” takes it back)", remember)}
+          </span>
+        )}
         <span class="keys">
           <kbd>Enter</kbd> {kind === "plan" ? t("approve") : t("allow once")} <kbd>Esc</kbd> {t("reject")}
         </span>

@@ -24,7 +24,7 @@ from daiku.runs.worktrees import sweep
 from daiku.settings import secrets_of
 from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.mcp import Place, Servers
-from daiku.tools.plugins import load_plugins
+from daiku.tools.plugins import Plugin, load_plugins
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.sandbox import sandbox_state
 from daiku.tools.seen import Seen
@@ -47,11 +47,13 @@ class App:
     runs: Runs
     journal: Journal
     grants: GrantStore
+    consents: ConsentStore
     checkpoints: CheckpointStore
     registry: ToolRegistry
     llm: Models
     servers: Servers
     reviews: Reviews
+    plugins: tuple[Plugin, ...] = ()
 
     async def models(self) -> tuple[ProviderModels, ...]:
         """What every provider offers; one that cannot be reached comes with why."""
@@ -91,10 +93,7 @@ def build(
     seen = Seen()
     tools = builtin_tools(home, editor=editor is not None, seen=seen)
     registry = ToolRegistry(tools, describe_tool, redact=redact)
-    plugins = load_plugins()
-    registry.add(tool for tool in plugins.tools if tool.name not in registry.names)
-    for problem in plugins.problems:
-        log.warning("%s", problem)
+    plugins = _plug_in(config, registry)
     llm = Models(
         config,
         bridge=bridge,
@@ -103,10 +102,11 @@ def build(
         locale=locale,
     )
     key = str(workspace.roots[0]) if workspace.roots else ""
+    consents = ConsentStore(home / DATABASE)
     servers = Servers(
         config.mcp_servers,
         registry,
-        Place(workspace.roots, key, home, ConsentStore(home / DATABASE)),
+        Place(workspace.roots, key, home, consents),
         denied=_why_no_servers(config, trusted),
     )
     policy = partial(_policy, config, workspace, grants, trusted, own)
@@ -129,7 +129,18 @@ def build(
     )
     runs = Runs(wiring)
     reviews = Reviews(runs, checkpoints)
-    return App(config, workspace, runs, journal, grants, checkpoints, registry, llm, servers, reviews)
+    stores = (journal, grants, consents, checkpoints)
+    return App(config, workspace, runs, *stores, registry, llm, servers, reviews, plugins)
+
+
+def _plug_in(config: Config, registry: ToolRegistry) -> tuple[Plugin, ...]:
+    """Add the tools of allowed packages, names of ours left to ours; how every package stands."""
+    plugins = load_plugins(config.plugins.allow)
+    registry.add(tool for tool in plugins.tools if tool.name not in registry.names)
+    for plugin in plugins.found:
+        if plugin.status == "broken":
+            log.warning("plug-in %s (%s): %s", plugin.package, plugin.entry, plugin.why)
+    return plugins.found
 
 
 def _why_no_servers(config: Config, trusted: bool) -> str:

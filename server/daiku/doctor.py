@@ -8,6 +8,7 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import assert_never
 
 from daiku import __version__
 from daiku.api import DoctorFinding
@@ -15,6 +16,7 @@ from daiku.app import App
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.servers import ServerReport
 from daiku.settings import home, user_file, workspace_file
+from daiku.tools.plugins import Plugin
 from daiku.tools.sandbox import rights_end_at_the_sandbox, sandbox_state
 from daiku.trace.database import SQLITE, SQLITE_NEEDED
 
@@ -97,7 +99,24 @@ async def inside(app: App) -> list[DoctorFinding]:
         await app.servers.ready(lambda _: None, person=False)
     servers = [_server(report) for report in app.servers.reports()]
     tools = DoctorFinding(area="tools", state="good", what=f"Tools: {len(app.tools())}")
-    return [_sandbox(app), *await _models(app), *servers, tools]
+    plugins = [_plugin(plugin) for plugin in app.plugins]
+    return [_sandbox(app), *await _models(app), *servers, *plugins, tools]
+
+
+def _plugin(plugin: Plugin) -> DoctorFinding:
+    match plugin.status:
+        case "on":
+            text = f"Plug-in {plugin.package}: {', '.join(plugin.tools)}"
+            return DoctorFinding(area="tools", state="good", what=text)
+        case "off":
+            text = f"Plug-in {plugin.package}: it is not allowed and was not loaded"
+            mend = f'If you want its tools: plugins.allow = ["{plugin.package}"] in your own settings.'
+            return DoctorFinding(area="tools", state="note", what=text, mend=mend)
+        case "broken":
+            text = f"Plug-in {plugin.package}: {plugin.why}"
+            return DoctorFinding(area="tools", state="bad", what=text, mend="Mend it, or take it away.")
+        case _:
+            assert_never(plugin.status)
 
 
 def _server(report: ServerReport) -> DoctorFinding:

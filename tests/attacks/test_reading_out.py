@@ -354,3 +354,25 @@ async def test_git_in_a_linked_work_tree_and_below_the_top_of_a_repository_goes_
             victim = Victim(root, place.home, person=True)
             assert await victim.attempt(tool, **args) == "done", (root, tool, args, victim.result)
         assert "more" in place.git("log", "--oneline", at=root)
+
+
+async def test_what_lies_beside_the_workspace_in_its_repository_is_for_git_alone(place: Ground) -> None:
+    main = place.base / "main"
+    (main / "inner").mkdir(parents=True)
+    place.git("init", "-q", "-b", "main", at=main)
+    for name in ("beside.txt", ".env", "inner/b.txt"):
+        (main / name).write_text(f"TOKEN={CANARY}\n" if name != "inner/b.txt" else "words\n")
+    (main / "inner" / "up").symlink_to("..")
+    place.git("add", "-f", ".", at=main)
+    place.git("commit", "-q", "-m", "first", at=main)
+    for command in (
+        "grep -R TOKEN .", "rg -L TOKEN", "cat up/beside.txt", "cat up/.env", "cat */beside.txt", "git status; grep -R TOKEN .", "git status; cat */*.txt",
+        "git log --oneline | grep -r TOKEN up/", "git status; find -L . -name beside.txt", "cat up/../main/beside.txt", "git status; rg -L TOKEN",
+    ):  # fmt: skip
+        victim = Victim(main / "inner", place.home)
+        await victim.attempt("shell/run", command=command)
+        assert CANARY not in ("" if victim.result is None else victim.result.text), command
+    victim = Victim(main / "inner", place.home)
+    assert await victim.attempt("shell/run", command="git status --short | head -5") == "done"
+    assert victim.result is not None
+    assert " D " not in victim.result.text

@@ -269,6 +269,9 @@ async def test_protected_files_deep_in_the_tree_stay_as_they_are(
         "    pathlib.Path(f'src/deep/pkg{at}/.vscode/tasks.json').write_text('evil')\n"
         "    pathlib.Path(f'src/deep/pkg{at}/AGENTS.md').write_text('evil')\n"
     )
+    (place.root / "first.py").write_text((place.root / "evil.py").read_text().partition("os.rename")[0])
+    assert (await bench.run("python3 first.py")).ok
+    assert {file.read_text() for file in files} == {"mine"}
     result = await bench.run("python3 evil.py")
     assert result.ok, result.text
     assert not [
@@ -277,11 +280,6 @@ async def test_protected_files_deep_in_the_tree_stay_as_they_are(
     for file in files:
         moved = place.root / "src" / "gone" / file.relative_to(place.root / "src" / "deep")
         assert not moved.exists() or moved.read_text() == "mine"
-    there = sorted(place.root.rglob("AGENTS.md"))
-    (place.root / "again.py").write_text((place.root / "evil.py").read_text().partition("os.rename")[0])
-    assert (await bench.run("python3 again.py")).ok
-    assert sorted(place.root.rglob("AGENTS.md")) == there
-    assert {p.read_text() for p in there} <= {"mine"}
 
 
 async def test_a_repository_that_is_turned_round_runs_nothing_for_the_person(
@@ -378,6 +376,29 @@ async def test_git_that_is_allowed_runs_nothing_of_the_repository_s_choosing(
         "git -c user.name=T -c user.email=t@x.org commit -a -m m", "git add a.txt", "git submodule update", "git show", "git blame a.txt",
     ):  # fmt: skip
         await bench.run(command)
+    assert not (place.root / "PWNED").exists()
+
+
+@pytest.mark.parametrize("url", ["ext::touch PWNED", "file://."])
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+async def test_an_object_that_is_missing_is_fetched_from_nowhere(
+    place: Ground, url: str, sandbox: Any
+) -> None:
+    place.git("init", "-q")
+    place.git("add", ".")
+    place.git("commit", "-q", "-m", "first")
+    for name, value in (
+        ("core.repositoryFormatVersion", "1"), ("extensions.partialClone", "origin"), ("remote.origin.promisor", "true"), ("remote.origin.url", url),
+        ("protocol.ext.allow", "always"), ("remote.origin.uploadpack", "touch PWNED;"),
+    ):  # fmt: skip
+        place.git("config", name, value)
+    for command in (
+        f"git show {'1234567890' * 4}",
+        f"git diff {'1234567890' * 4} HEAD",
+        "git log -p",
+        "git status",
+    ):
+        await Bench(place.root, SandboxSettings(mode=sandbox)).run(command)
     assert not (place.root / "PWNED").exists()
 
 

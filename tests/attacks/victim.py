@@ -31,6 +31,8 @@ class Victim:
         self.person = person
         self.events: list[Event] = []
         self.result: ToolResult | None = None
+        self.told: list[str] = []
+        """What the model was told by each call that was carried out."""
         self.verdict: Verdict | None = None
         sandbox = settings.pop("sandbox", SandboxSettings())
         changes = {
@@ -82,6 +84,7 @@ class Victim:
             return "asked"
         async with asyncio.timeout(30):
             self.result = await self.registry.call(call, self.context)
+        self.told.append(self.result.text)
         return "done" if self.result.ok else "failed"
 
     async def preview(self, tool: str, **args: Any) -> Preview | ToolResult | None:

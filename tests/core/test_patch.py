@@ -430,10 +430,12 @@ def test_lines_below_the_block_of_an_anchor_are_meant_too_while_nothing_else_is_
     assert apply(UPDATE.format(hunk), a_py=defined) == {"a.py": defined.replace("1", "2", 1)}
 
 
-def test_added_lines_beside_one_of_several_blank_lines_are_in_doubt() -> None:
-    body = "a\n\n\nb\n"
-    assert "blank line" in refuse(UPDATE.format("@@\n a\n+x\n \n"), a_py=body)
-    assert apply(UPDATE.format("@@\n a\n+x\n \n \n b\n"), a_py=body) == {"a.py": "a\nx\n\n\nb\n"}
+def test_lines_put_for_others_beside_one_of_several_blank_lines_are_in_doubt() -> None:
+    body = "a\nb\n\n\nc\n"
+    assert "blank line" in refuse(UPDATE.format("@@\n a\n-b\n+x\n+y\n \n"), a_py=body)
+    whole = UPDATE.format("@@\n a\n-b\n+x\n+y\n \n \n c\n")
+    assert apply(whole, a_py=body) == {"a.py": body.replace("b\n", "x\ny\n")}
+    assert apply(UPDATE.format("@@\n b\n+x\n \n"), a_py=body) == {"a.py": body.replace("b\n", "b\nx\n")}
 
 
 def test_a_line_that_a_hunk_leaves_out_between_old_lines_is_kept() -> None:

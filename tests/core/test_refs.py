@@ -72,9 +72,16 @@ def test_a_list_that_is_an_argument_keeps_its_own_names() -> None:
             {"operation": "y", "args": {"p": [{"$ref": "t.text"}, {"$ref": "1.text"}]}},
         ]
     }
-    calls = placed((ToolCall(id="x1", tool="a"), ToolCall(id="x2", tool="task/generate_list", args=inner)))
+    bare: JsonObject = {
+        "actions": [{"operation": "x"}, {"operation": "y", "args": {"p": {"$ref": "1.text"}}}]
+    }
+    unnamed = ToolCall(id="x3", tool="task/generate_list", args=bare)
+    calls = placed(
+        (ToolCall(id="x1", tool="a"), ToolCall(id="x2", tool="task/generate_list", args=inner), unnamed)
+    )
+    assert calls[2] == unnamed
     assert calls[1].args == inner
-    assert decide(after(*ran("x1"), calls=calls), RULES) == RunTools((calls[1],))
+    assert decide(after(*ran("x1"), calls=calls[:2]), RULES) == RunTools((calls[1],))
 
 
 def test_references_of_json_schema_are_none() -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from daiku.core.codecs import FormatProblem, decode, has_dropped
 from daiku.core.humantext import HumanText
@@ -308,3 +312,46 @@ def test_words_of_an_answer_are_shown_as_they_come() -> None:
     ]
     assert [said.feed(piece) for piece in pieces][:6] == pieces[:6]
     assert said.rest("".join(pieces)) == ""
+
+
+marks = st.lists(
+    st.sampled_from(
+        [*(piece for form in FORMS.values() for piece in re.findall(r"[<\[{`][^<\[{`]*", form)),
+         "\n", " ", "\\", '"', "{", "}}", "]", "```", "> ", "`", "<!--", "-->", "Observation:", "Action: files/read\n", "word",
+         '{"done": true}', '{"actions": [', "functools[", "previous_output (ok):", "<tool_response>", "\ud7ff", "（"]
+    ),
+    max_size=12,
+).map("".join)  # fmt: skip
+
+
+@given(marks, st.sampled_from(PROTOCOLS), st.sampled_from(["stop", "length"]), st.booleans())
+def test_whatever_is_written_is_read_or_told_to_be_unreadable(
+    reply: str, protocol: ToolProtocol, finish: str, again: bool
+) -> None:
+    found = read(reply, protocol, finish=finish, again=again)
+    assert isinstance(found, AssistantMessage) or found.problem
+    said = HumanText(Offered(TOOLS), own=protocol != "native")
+    whole = said.feed(reply) + said.close()
+    pieces = HumanText(Offered(TOOLS), own=protocol != "native")
+    assert "".join(pieces.feed(letter) for letter in reply) + pieces.close() == whole
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_long_reply_is_read_in_time(protocol: ToolProtocol) -> None:
+    for piece in (
+        "<tool_call>",
+        "{",
+        '[{"name": ',
+        "<function=a><parameter=b>",
+        "```\n",
+        "> x\n",
+        "`a",
+        "Action: a\n",
+        f"{C}\n",
+        "[TOOL_CALLS]",
+        "<|channel|>commentary to=",
+    ):
+        reply = piece * (60_000 // len(piece))
+        start = time.process_time()
+        decode(AssistantMessage(text=reply), protocol, tools=TOOLS)
+        assert time.process_time() - start < 3, piece

@@ -9,7 +9,7 @@ import pytest
 from daiku.domain.messages import AssistantMessage, ModelEvent, Reply, Restarted, UserMessage
 from tests.core.callforms import FORMS, TOOLS, C, expected
 from tests.llm.doors import CHAT, DOORS, Door
-from tests.llm.server import ModelServer
+from tests.llm.server import ModelServer, events
 from tests.llm.talk import closing, request, result, text_of, user
 
 OPEN = [door for door in DOORS if door.provider not in ("anthropic", "gemini")]
@@ -119,6 +119,22 @@ def test_the_makers_own_addresses_are_known(address: str) -> None:
     models, adapter = Door("openai", "m", CHAT, DOORS[0].says).open(ModelServer(), base_url=address)
     assert models is not None
     assert not adapter.writes_calls
+
+
+async def test_native_calls_may_name_one_another_by_number(model_server: ModelServer) -> None:
+    arguments = ['{"path": "a"}', '{"path": {"$ref": "1.text"}}']
+    calls = [
+        {"index": at, "id": f"toolu_{at}", "function": {"name": "files__read", "arguments": text}}
+        for at, text in enumerate(arguments)
+    ]
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+    model_server.answer(
+        CHAT, events({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]}, end, done=True)
+    )
+    models, adapter = DOORS[0].open(model_server)
+    heard = [e async for e in adapter.stream(request(user(), tools=TOOLS))]
+    await models.aclose()
+    assert closing(heard).message.calls[1].args == {"path": {"$ref": "toolu_0.text"}}
 
 
 async def test_calls_that_the_service_gives_apart_are_all(model_server: ModelServer) -> None:

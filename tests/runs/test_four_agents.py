@@ -107,7 +107,7 @@ async def test_one_instruction_goes_through_all_four_and_is_reported(tmp_path: P
     assert "Full Code:\n~~~\nFile: `roman.py`:\n```py\n" in run
     assert "return sum(VALUES[letter] for letter in numeral)" in run
     assert "Coder: I parse from the right" in run
-    assert f"User's last message: User: {GOAL}" in run
+    assert f"User's last message: {GOAL}" in run
 
     # What is on disk, what was really run, in what folder.
     assert "for n, after in zip" in (project / "roman.py").read_text()

@@ -90,7 +90,6 @@ async def test_the_fourth_nested_handoff_ends_the_top_run(folder: Path) -> None:
     begun = {c.event.id for c in watch.chunks if isinstance(c.event, ToolCalled)}
     assert begun == answered, "no call is left without its answer"
     assert (await replay(app.journal.chunks(result.session_id))).difference is None
-    assert await app.runs.resume(result.run_id, watch) == result, "a finished run repeats its result"
     await app.aclose()
 
 

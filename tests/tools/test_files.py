@@ -241,6 +241,7 @@ async def test_lines_that_stand_for_others_are_never_written_and_dots_alone_when
     bench: Bench, tool: str, args: dict[str, JsonValue]
 ) -> None:
     bench.write("a.txt", LEFT_OUT)
+    await bench.call("files/read", path="a.txt")
     for mark, again in (("// ... existing code ...", False), ("...", True)):
         given = json.loads(json.dumps(args).replace("{}", mark))
         first = await bench.call(tool, **given)
@@ -254,6 +255,7 @@ async def test_lines_that_stand_for_others_are_never_written_and_dots_alone_when
 
 async def test_what_is_left_out_of_a_whole_file_is_filled_in(bench: Bench) -> None:
     bench.write("a.txt", LEFT_OUT.replace("\n", "\r\n"))
+    await bench.call("files/read", path="a.txt")
     new = "line 0\nnew\nline 2\n# ... rest unchanged ...\n"
     assert (await bench.call("files/write", path="a.txt", content=new)).ok
     assert bench.contents()["a.txt"] == LEFT_OUT.replace("line 1\n", "new\n").replace("\n", "\r\n").encode()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import Any, cast
 
 import pytest
 from pydantic import Field, JsonValue
 
+from daiku.core.guard import Policy, verdict
 from daiku.core.toolnames import wire_name
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.patches import SearchReplace
@@ -253,14 +256,52 @@ def plugin_tools() -> list[Tool]:
     return [PLUGIN]
 
 
-def test_plug_ins_bring_tools_and_a_broken_one_is_told_not_raised() -> None:
+LOADED: list[str] = []
+
+
+def notes_that_it_was_loaded() -> Tool:
+    LOADED.append("loaded")
+    return PLUGIN
+
+
+def test_a_plug_in_that_nobody_allowed_is_named_and_not_even_loaded() -> None:
+    entries = [
+        EntryPoint("quiet", f"{__name__}:notes_that_it_was_loaded", "daiku.tools"),
+        EntryPoint("gone", "no_such_module_here:x", "daiku.tools"),
+    ]
+    found = load_plugins((), entries)
+    assert found.tools == ()
+    assert [(p.package, p.status) for p in found.found] == [("quiet", "off"), ("gone", "off")]
+    assert LOADED == []
+
+
+def test_allowed_plug_ins_bring_tools_and_a_broken_one_is_told_not_raised() -> None:
     entries = [
         EntryPoint("one", f"{__name__}:PLUGIN", "daiku.tools"),
-        EntryPoint("many", f"{__name__}:plugin_tools", "daiku.tools"),
+        EntryPoint("many_tools", f"{__name__}:plugin_tools", "daiku.tools"),
         EntryPoint("bad", f"{__name__}:CONTEXT", "daiku.tools"),
         EntryPoint("gone", "no_such_module_here:x", "daiku.tools"),
     ]
-    found = load_plugins(entries)
-    assert found.tools == (PLUGIN, PLUGIN)
-    assert len(found.problems) == 2
-    assert "ModuleNotFoundError" in found.problems[1]
+    found = load_plugins(("one", "Many.Tools", "bad", "gone"), entries)
+    assert [t.name for t in found.tools] == ["ext/hello", "ext/hello"]
+    assert [p.status for p in found.found] == ["on", "on", "broken", "broken"]
+    assert "ModuleNotFoundError" in found.found[3].why
+
+
+@pytest.mark.parametrize("claimed", ["none", "read", "edit", "network", "mcp", "plan", "ask", "command"])
+def test_whatever_effect_a_plug_in_claims_it_is_asked_about_as_a_command_is(
+    claimed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claiming = replace(tool("ext/hello"), effect=claimed, parallel=True, resumes=True)
+    monkeypatch.setattr(sys.modules[__name__], "PLUGIN", claiming)
+    (given,) = load_plugins(("one",), [EntryPoint("one", f"{__name__}:PLUGIN", "daiku.tools")]).tools
+    assert (given.effect, given.parallel, given.resumes) == ("command", False, False)
+    spec = registry(given).spec("ext/hello")
+    assert spec is not None
+
+    def answer(approvals: Any, **args: JsonValue) -> str:
+        return verdict(ToolCall(tool="ext/hello", args=args), spec, Policy(approval_mode=approvals)).answer
+
+    for approvals in ("ask", "edits", "none"):
+        assert answer(approvals) == answer(approvals, command="ls") == answer(approvals, path="a") == "ask"
+    assert answer("all", path=".git/config") == answer("all", file="AGENTS.md") == "ask"

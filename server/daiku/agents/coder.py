@@ -13,6 +13,7 @@ from daiku.core.applypatch import is_apply_patch
 from daiku.core.blocks import has_blocks
 from daiku.core.cut import cut_middle
 from daiku.core.fileblocks import parse_file_blocks, render_file_blocks
+from daiku.core.fileheads import with_file_heads
 from daiku.core.parse import Unreadable
 from daiku.core.patch import is_change, parse_patch, paths_of
 from daiku.core.planning import checklist
@@ -40,6 +41,7 @@ _NO_CHANGE = re.compile(
     r"|変更(?:なし|無し|不要|は?不要|は?ありません|の必要は?(?:なし|ありません))(?:です)?[\W]*(?:[:：。]|$))",
     re.IGNORECASE | re.MULTILINE,
 )
+_FILE_HEAD = re.compile(r"^[#>*\s]*File:\s*`[^`]+`", re.IGNORECASE | re.MULTILINE)
 _FIRST_BLOCK = re.compile(
     r"^(?:~~~|```|[#>*\s]*File:|(?:<{3,}|-{3,}) SEARCH|diff --git |--- |\*\*\* )",
     re.IGNORECASE | re.MULTILINE,
@@ -137,6 +139,8 @@ def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
 
     Of a reply that was cut off the whole files count, and the rest is asked for.
     """
+    if not any(holds(text) for holds in (has_blocks, is_apply_patch, is_udiff, _FILE_HEAD.search)):
+        text = with_file_heads(text)
     blocks = parse_file_blocks(text)
     if blocks.doubtful:
         return Unreadable("; ".join(blocks.warnings))

@@ -31,6 +31,7 @@ from daiku.api.editor import (
     EditorSaveParams,
     NewCell,
 )
+from daiku.api.grants import Grant, GrantRef, GrantsResult
 from daiku.api.languagemodel import (
     CallPart,
     EditorModel,
@@ -134,6 +135,8 @@ REQUESTS: dict[str, tuple[type[Wire], Result]] = {
     "daiku/changes/list": (ChangesParams, ChangesResult),
     "daiku/changes/decide": (DecideParams, ChangesResult),
     "daiku/changes/original": (OriginalParams, OriginalResult),
+    "daiku/grants/list": (Nothing, GrantsResult),
+    "daiku/grants/revoke": (GrantRef, GrantsResult),
     "daiku/models": (Nothing, ModelsResult),
     "daiku/tools": (Nothing, ToolsResult),
     "daiku/doctor": (Nothing, DoctorResult),
@@ -204,6 +207,9 @@ __all__ = [
     "EditorPlaceParams",
     "EditorSaveParams",
     "ExportFormat",
+    "Grant",
+    "GrantRef",
+    "GrantsResult",
     "Id",
     "ImagePart",
     "InitializationOptions",

@@ -12,12 +12,13 @@ import click
 from daiku.cli.main import usage
 from daiku.cli.mcp import servers_now, show_server
 from daiku.cli.opening import folder_of, opened
-from daiku.cli.term import clip, for_people, safe, terminal
+from daiku.cli.term import Terminal, clip, for_people, safe, terminal
 from daiku.cli.texts import say, told
 from daiku.domain.errors import DaikuError
 from daiku.domain.servers import ServerReport
 from daiku.domain.tools import ToolSpec
 from daiku.llm.model import ProviderModels
+from daiku.tools.plugins import Plugin
 
 
 @click.command(help=say("help.models"))
@@ -64,15 +65,18 @@ def _offer_json(offer: ProviderModels) -> dict[str, Any]:
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def tools(folder: str | None, as_json: bool) -> None:  # click's flag
-    async def work() -> tuple[tuple[ToolSpec, ...], tuple[ServerReport, ...]]:
+    async def work() -> tuple[tuple[ToolSpec, ...], tuple[ServerReport, ...], tuple[Plugin, ...]]:
         async with opened(folder_of(folder)) as app:
             reports = await servers_now(app)
-            return app.tools(), reports
+            return app.tools(), reports, app.plugins
 
-    specs, reports = asyncio.run(work())
+    specs, reports, plugins = asyncio.run(work())
     for report in reports:
         if report.status != "ready" or report.why:
             show_server(report, for_people())
+    for plugin in plugins:
+        if plugin.status != "on":
+            show_plugin(plugin, for_people())
     if as_json:
         click.echo(json.dumps([spec.model_dump() for spec in specs], ensure_ascii=False))
         return
@@ -81,6 +85,18 @@ def tools(folder: str | None, as_json: bool) -> None:  # click's flag
         about = safe(" ".join(spec.description.split()))
         text = clip(about, out.width - 36) if out.live else about
         click.echo(f"{safe(spec.name):<22} {out.paint(f'{spec.effect:<8}', 'dim')}  {text}")
+
+
+def show_plugin(plugin: Plugin, out: Terminal) -> None:
+    """One line for a package whose tools are not used, and what to do."""
+    name = out.paint(safe(plugin.package), "bold")
+    broken = plugin.status == "broken"
+    text = (
+        say("plugin.broken", why=safe(plugin.why))
+        if broken
+        else say("plugin.off", package=safe(plugin.package))
+    )
+    out.write(f"{name}  {out.paint(text, 'yellow')}\n")
 
 
 @click.command(help=say("help.lsp"))

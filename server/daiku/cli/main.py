@@ -31,6 +31,7 @@ COMMANDS = {
     "models": "daiku.cli.lists:models",
     "tools": "daiku.cli.lists:tools",
     "mcp": "daiku.cli.mcp:mcp",
+    "grants": "daiku.cli.grants:grants",
     "config": "daiku.cli.config:config",
     "doctor": "daiku.cli.doctor:doctor",
     "lsp": "daiku.cli.lists:lsp",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from daiku.core.calljson import Said, python_calls, said_in, values_from, whole_values
-from daiku.core.written import Offered, Written, Wrong, whole_object
+from daiku.core.written import Offered, Written, Wrong, bare_name, whole_object
 
 
 class Marked(NamedTuple):
@@ -270,7 +270,9 @@ _KIMI_END = re.compile(r"\s*<\|(?:tool_call_end|tool_calls_section_end)\|>")
 
 def _kimi(text: str, match: re.Match[str], _: Offered) -> Marked | None:
     at = match.end() if "section" in match[0] else match.start()
-    return _section(text, match.start(), at, _KIMI_BEGIN, _KIMI_END)
+    found = _section(text, match.start(), at, _KIMI_BEGIN, _KIMI_END)
+    calls = tuple(call._replace(name=bare_name(call.name)) for call in found.calls) if found else ()
+    return found and found._replace(calls=calls)
 
 
 def _section(text: str, start: int, at: int, begin: re.Pattern[str], end: re.Pattern[str]) -> Marked | None:

@@ -123,10 +123,13 @@ def precious(text: str, place: Place) -> str:
         return "a home folder"
     if _UNSET.match(text) and not (_HOME.match(text) or _PWD.match(text)) and "/" in text:
         return f"everything, if {text.partition('/')[0]} is empty"
-    path = _HOME.sub((place.home or "/home/somebody").replace("\\", "/"), text)
-    if _PWD.match(path):
-        path = _PWD.sub(place.folder or "/", path)
-    elif not path.startswith("/"):
+    here = _PWD.match(text) is not None  # first: `~+` is the folder, not the home
+    path = (
+        _PWD.sub(place.folder or "/", text)
+        if here
+        else _HOME.sub((place.home or "/home/somebody").replace("\\", "/"), text)
+    )
+    if not path.startswith("/"):
         if place.folder is None:
             return "files in a folder that is not known" if _GLOB_TAIL.search(path) or ".." in path else ""
         path = f"{place.folder}/{path}"

@@ -288,9 +288,7 @@ def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, polic
     if bare:
         why = f"{why}; there is no sandbox here: it runs with all your rights"
     doubt = "" if judged.understood and not bare else why
-    # Without a sandbox every command has the network.
-    sends = True if policy.tainted and policy.sandbox != "on" else None
-    return _settle(kind, setting, key, why, policy, ask=doubt, secret=judged.secret, sends=sends)
+    return _settle(kind, setting, key, why, policy, ask=doubt, secret=judged.secret)
 
 
 def _rules(policy: Policy, folder: str) -> CommandRules:

@@ -56,6 +56,7 @@ class HumanText:
         self._offered = offered or Offered()
         self._own = own
         self._mute = False
+        self._spoke = False  # something but blanks was shown
         self._plain = False
         self._shown: list[str] = []
         self._held = ""
@@ -73,7 +74,7 @@ class HumanText:
             return self._looked_at(piece)
         if piece:  # nearly every one: words within a line of prose
             self._shown.append(piece)
-            self._said = piece[-1]
+            self._said, self._spoke = piece[-1], True
         return piece
 
     def _looked_at(self, piece: str) -> str:
@@ -149,6 +150,7 @@ class HumanText:
             out.append(self._held[:count])
             self._held = self._held[count:]
             self._line_start = out[-1].endswith("\n")
+            self._spoke = self._spoke or not out[-1].isspace()
 
     def _marked(self, place: re.Match[str], *, last: bool) -> str:
         """A mark of calls or results holds the rest; a tag only where a tool has its name."""
@@ -172,7 +174,7 @@ class HumanText:
             return "hold"
         if _OBJECT_SO_FAR.match(body) or _LIST_SO_FAR.match(body) or "[TOOL_CALLS]".startswith(body):
             return "prose" if last else "wait"
-        first = bool(fence) or not "".join(self._shown).strip()
+        first = bool(fence) or not self._spoke
         if first and _PYTHON_SO_FAR.match(body) and not last:
             return "wait"
         found, listed = _OBJECT.match(body), _LIST.match(body)
@@ -208,6 +210,7 @@ class HumanText:
         assert self._json is not None
         text, used, ended = self._json.feed(self._held)
         out.append(text)
+        self._spoke = self._spoke or bool(text.strip())
         self._held = self._held[used:]
         if ended:
             self._json, self._after_json = None, True

@@ -58,14 +58,12 @@ _REMOVES = re.compile(
     r"|\brm\s+-\w*[rRf]|deltree|\bunlink\b|\brmdir\b|-delete\b",
     re.IGNORECASE,
 )
-_SED_ADDRESS = (
-    r"(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)(?:~\d+)?(?:,(?:\+?\d+|\$|~\d+|/(?:[^/\\\n]|\\.)*/I?))?\s*!?\s*)?"
-)
+_SED_ADDRESS = r"(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)(?:~\d+)?(?:,(?:\+?\d+|\$|~\d+|/(?:[^/\\\n]|\\.)*/I?))?[ \t]*!?[ \t]*)?"
 _SED_PLAIN = re.compile(
-    rf"\s*(?:{_SED_ADDRESS}(?:[pdqQnNDPhHgGxlF=]|s(?P<d>[/|#,:@!%_;~+])(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiIM\d]*"
-    r"|y(?P<e>[/|#,:@!])(?:(?!(?P=e))[^\\\n]|\\.)*(?P=e)(?:(?!(?P=e))[^\\\n]|\\.)*(?P=e))?\s*(?:;|\n|$))+",
+    rf"[ \t\n;]*{_SED_ADDRESS}(?:[pdqQnNDPhHgGxlF=]|s(?P<d>[/|#,:@!%_;~+])(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiIM\d]*"
+    r"|y(?P<e>[/|#,:@!])(?:(?!(?P=e))[^\\\n]|\\.)*(?P=e)(?:(?!(?P=e))[^\\\n]|\\.)*(?P=e))?[ \t]*(?=[;\n]|\Z)"
 )
-"""A script of sed whose commands neither run a program nor write a file."""
+"""One command of sed that neither runs a program nor writes a file."""
 _AWK_ACTS = re.compile(r"system|\||>|getline|@|close|fflush|ENVIRON|\bARGV\b|printf?\s*\(?.*>")
 _AWK_STARTS = re.compile(r"system|\||getline|@")
 
@@ -93,7 +91,7 @@ def starts_unknown(words: tuple[Word, ...]) -> bool:
         if name in _AWK:
             found = bool(_AWK_STARTS.search(word.text))
         elif name in _SED:
-            found = not _SED_PLAIN.fullmatch(word.text)
+            found = not _sed_is_plain(word.text)
         else:
             found = bool(_STARTS.search(word.text))
         if found:
@@ -111,7 +109,7 @@ def acts(words: tuple[Word, ...]) -> bool:
     name = program(words)
     if name in _SED:
         scripts = list(_sed_scripts(words))
-        return any(not word.plain or not _SED_PLAIN.fullmatch(word.text) for word in scripts) or any(
+        return any(not word.plain or not _sed_is_plain(word.text) for word in scripts) or any(
             w.text.startswith(("-i", "--in-place", "-f", "--file")) for w in words[1:]
         )
     if name in _AWK:
@@ -122,6 +120,17 @@ def acts(words: tuple[Word, ...]) -> bool:
             return True
         return any(not word.plain or _AWK_ACTS.search(word.text) for word in code_texts(words))
     return False
+
+
+def _sed_is_plain(script: str) -> bool:
+    """True where every command of the script is one that is known to be harmless."""
+    at = 0
+    while at < len(script):
+        found = _SED_PLAIN.match(script, at)
+        if found is None or (found.end() == at and script[at] not in ";\n"):
+            return False
+        at = max(found.end(), at + 1)
+    return True
 
 
 def _sed_scripts(words: tuple[Word, ...]) -> Iterator[Word]:

@@ -75,12 +75,16 @@ def _at_blanks(text: str, one: Found) -> bool:
     lines, span = one.hunk.lines, one.span
     above = text[: span.start].rsplit("\n", 2)[-2:-1]
     below = text[span.end :].split("\n", 1)[:1] if span.end < len(text) else []
-    return _blank_edge(lines[:2], above) or _blank_edge(lines[:-3:-1], below)
+    return _blank_edge(lines, above) or _blank_edge(lines[::-1], below)
 
 
-def _blank_edge(edge: Sequence[HunkLine], beyond: Sequence[str]) -> bool:
-    blank = len(edge) == 2 and edge[0].tag == " " and not edge[0].text.strip() and not edge[0].any_line
-    return blank and edge[1].tag == "+" and bool(beyond) and not beyond[0].strip()
+def _blank_edge(lines: Sequence[HunkLine], beyond: Sequence[str]) -> bool:
+    """Whether a blank line comes first, then added lines, then removed ones: the added may stand for them, or
+    beyond a blank line that the hunk leaves out."""
+    blank = lines[0].tag == " " and not lines[0].text.strip() and not lines[0].any_line
+    inner = next((line.tag for line in lines[1:] if line.tag != "+"), " ")
+    added = len(lines) > 1 and lines[1].tag == "+"
+    return blank and added and inner == "-" and bool(beyond) and not beyond[0].strip()
 
 
 def _within(text: str, hunk: Hunk, found: list[Found], named: Sequence[Scope]) -> list[Found]:
@@ -188,11 +192,11 @@ def _stands_out(found: Found) -> bool:
 
 
 def _gaps(lines: Sequence[HunkLine]) -> Iterator[int]:
-    """Where a kept line may have been left out: between two old lines one of which is kept, and not beside
-    added lines, which could come before or after it."""
+    """Where a kept line may have been left out: between two old lines, and not beside added lines, which could
+    come before or after it."""
     for number in range(1, len(lines)):
         tags = (lines[number - 1].tag, lines[number].tag)
-        if "+" not in tags and " " in tags:
+        if "+" not in tags:
             yield number
 
 

@@ -35,7 +35,7 @@ _SHAPES = re.compile(
   | (?P<within>(?<![A-Za-z0-9])(?:
         gh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
       | github_pat_[A-Za-z0-9_]{22,}
-      | eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
+      | eyJ[A-Za-z0-9_-]{8,600}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
     ))
   | (?P<header>(?i:(?:proxy-)?authorization|x-api-key|api-key|x-goog-api-key|private-token|x-subscription-token)
         (?:\\?["'])?[ ]?[:=][ ]?(?:\\?["'])?(?i:(?:bearer|basic|token)[ ]+)?)(?P<credential>[A-Za-z0-9._~+/=-]{8,})

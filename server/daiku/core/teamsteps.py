@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daiku.core.aside import coded_aside
-from daiku.core.attempts import ATTEMPTS
+from daiku.core.attempts import SAME
 from daiku.core.state import State
 from daiku.core.teamchecks import Do, failed_checks, hand, is_met, looks, move, told_outcome, unrun
 from daiku.core.teamlog import Taken, begins, log_of, number, since, since_begun, since_work
@@ -91,7 +91,7 @@ def _passed_before(step: Step, here: tuple[Taken, ...]) -> bool:
 
 def attempts_used(log: tuple[Taken, ...]) -> int:
     """The attempts at the step that is worked or was worked last, with those at the steps whose failure
-    made the plan be made anew before it. A reply that could not be read was asked for five times."""
+    made the plan be made anew before it. A reply that could not be read was asked for three times at least."""
     carried = here = 0
     for taken in log:
         if taken.moved is not None and taken.moved[1] == "in_progress":
@@ -109,4 +109,4 @@ def _cost(taken: Taken) -> int:
     if taken.agent not in ("coder", "runner"):
         return 0
     error = taken.back.error if taken.back is not None else None
-    return ATTEMPTS if error is not None and error.kind == "format" else int(taken.agent == "coder")
+    return SAME if error is not None and error.kind == "format" else int(taken.agent == "coder")

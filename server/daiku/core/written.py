@@ -34,6 +34,11 @@ _PREFIX = re.compile(r"^(?:functions|tools|default_api)\.(?=.)")
 _NUMBER = re.compile(r":\d+$")
 
 
+def bare_name(name: str) -> str:
+    """The name without what templates put around it: `functions.` before it, its number behind it."""
+    return _NUMBER.sub("", _PREFIX.sub("", name.strip()))
+
+
 @dataclass(frozen=True, slots=True)
 class Offered:
     """The tools that a reply may call; where none are given every name is taken for one."""
@@ -43,11 +48,12 @@ class Offered:
 
     def resolve(self, name: str) -> str | None:
         """The tool that `name` means in any of its spellings, None for no tool."""
-        name = _NUMBER.sub("", _PREFIX.sub("", name.strip().strip("`\"'")))
+        name = name.strip().strip("`\"'")
         if not self.specs:
             return name or None
         if name not in self._known:
-            self._known[name] = spelled(name, [spec.name for spec in self.specs])
+            names = [spec.name for spec in self.specs]
+            self._known[name] = spelled(name, names) or spelled(bare_name(name), names)
         return self._known[name]
 
     def named(self, call: Written) -> Written:

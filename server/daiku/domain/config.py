@@ -162,6 +162,12 @@ class MCPServerSettings(Section):
     oauth: MCPSignIn = MCPSignIn()
 
 
+class PluginSettings(Section):
+    """`allow` names the packages whose tools may be loaded; only the person's own settings count."""
+
+    allow: tuple[str, ...] = ()
+
+
 class Config(Section):
     """All settings, merged and checked."""
 
@@ -179,3 +185,4 @@ class Config(Section):
     github: GitHubSettings = GitHubSettings()
     gitlab: GitLabSettings = GitLabSettings()
     mcp_servers: tuple[MCPServerSettings, ...] = ()
+    plugins: PluginSettings = PluginSettings()

@@ -17,6 +17,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.events import Checkpointed
 from daiku.lsp.changes import changes_decide, changes_list, changes_original, checkpoint_restore
 from daiku.lsp.connection import Connection
+from daiku.lsp.grants import grants_list, grants_revoke
 from daiku.lsp.health import examined
 from daiku.lsp.jsontext import model_json
 from daiku.lsp.opening import Json
@@ -207,6 +208,8 @@ METHODS: dict[str, Method] = {
     "daiku/changes/list": changes_list,
     "daiku/changes/decide": changes_decide,
     "daiku/changes/original": changes_original,
+    "daiku/grants/list": grants_list,
+    "daiku/grants/revoke": grants_revoke,
     "daiku/models": models,
     "daiku/tools": tools,
     "daiku/doctor": doctor,

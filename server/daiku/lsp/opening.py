@@ -46,6 +46,8 @@ METHODS = (
     "daiku/changes/list",
     "daiku/changes/decide",
     "daiku/changes/original",
+    "daiku/grants/list",
+    "daiku/grants/revoke",
     "daiku/models",
     "daiku/tools",
     "daiku/doctor",

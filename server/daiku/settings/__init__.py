@@ -203,7 +203,7 @@ def _about_ignored(path: Path, ignored: tuple[str, ...], trusted: bool) -> list[
         return []
     names = ", ".join(ignored)
     if trusted:
-        return [f"{path}: {names} ignored: a workspace never sets keys"]
+        return [f"{path}: {names} ignored: a workspace never sets keys or plug-ins"]
     return [f"{path}: {names} ignored until you trust this workspace"]
 
 

@@ -54,20 +54,23 @@ HARMLESS_OF_PROVIDERS = (
     "idle_seconds",
 )
 
+NEVER = ("plugins.allow",)
+"""What no workspace sets, trusted or not: which strangers' code is loaded into the server itself."""
+
 Verdict = Literal["take", "looser", "forbidden"]
 
 
 def from_strangers(layer: JsonObject, below: Config, *, trusted: bool) -> tuple[JsonObject, tuple[str, ...]]:
     """What of a workspace's (valid) file counts, given the settings `below` it, and the keys left out.
 
-    Trusted files may set everything but keys. Whatever is not known to be harmless or stricter is
+    Trusted files may set everything but keys and plug-ins. Whatever is not known to be harmless or stricter is
     left out, so a new setting is safe until somebody says otherwise.
     """
     taken: JsonObject = {}
     ignored: list[str] = []
     for key, value in leaves(layer):
         name = dotted(key)
-        if key[-1] == "api_key" or (not trusted and not _may(name, key, value, below)):
+        if key[-1] == "api_key" or name in NEVER or (not trusted and not _may(name, key, value, below)):
             ignored.append(name)
             continue
         if not trusted and name in ADDED_TO and isinstance(value, list):

@@ -42,7 +42,9 @@ def find_ripgrep(roots: tuple[Path, ...], path: str | None = None) -> Path | Non
         candidate = Path(folder) / name
         real = Path(os.path.realpath(candidate))
         outside = root_of(roots, real) is None and root_of(roots, candidate) is None
-        if outside and real.is_file() and os.access(real, os.X_OK):
+        if (
+            outside and os.access(real, os.X_OK) and real.is_file()
+        ):  # a folder of PATH may not be ours to read
             return candidate
     return None
 

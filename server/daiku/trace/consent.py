@@ -45,6 +45,12 @@ class ConsentStore:
         text = json.dumps(consent.model_dump(), sort_keys=True)
         self._run("INSERT OR REPLACE INTO mcp_consents VALUES (?, ?, ?)", (workspace, server, text))
 
+    def all(self, workspace: str) -> tuple[tuple[str, Consent], ...]:
+        """Every (server, what was said) of `workspace`, by name. Raises sqlite3.Error."""
+        rows = self._run("SELECT server FROM mcp_consents WHERE workspace = ? ORDER BY server", (workspace,))
+        found = ((str(name), self.lookup(workspace, str(name))) for (name,) in rows)
+        return tuple((name, consent) for name, consent in found if consent is not None)
+
     def forget(self, workspace: str, server: str) -> None:
         """The next run asks again. Raises sqlite3.Error."""
         self._run("DELETE FROM mcp_consents WHERE workspace = ? AND server = ?", (workspace, server))

@@ -8,6 +8,8 @@ ACTS: tuple[tuple[str, str], ...] = (
     ("edit files in this workspace (protected files still ask)", "このワークスペースのファイル編集（保護されたファイルは毎回確認）"),
     ("edits of files in this workspace", "このワークスペースのファイル編集"),
     ("reach {host}", "{host} への接続"),
+    ("use the MCP server {name}", "MCP サーバー {name} の使用"),
+    ("Nothing of this kind is remembered here.", "ここにはそのような記録はありません。"),
     ("read {what}", "{what} の読み取り"),
     ("call {tool} as it describes itself now", "{tool} の呼び出し（説明が今のままの間）"),
     ("run `{command}` with the network", "ネットワークを使って `{command}` を実行"),

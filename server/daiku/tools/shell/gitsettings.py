@@ -14,6 +14,8 @@ from daiku.core.wrappers import program
 from daiku.tools.sandbox import safe_path
 
 _SECONDS = 10
+# An object that is missing is not fetched: that would reach another machine, or start a program.
+_REACHES_NOTHING = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 _NAMES = (
     r"^diff\.external$|^(filter|diff|merge)\..*\.(clean|smudge|process|textconv|command|driver)$|^alias\.|^remote\..*\.(uploadpack|receivepack|vcs)$"
     r"|^submodule\..*\.update$|^(difftool|mergetool)\..*\.cmd$"
@@ -74,7 +76,7 @@ def _said(argv: list[str], root: Path, environ: Mapping[str, str], stdin: str = 
         done = subprocess.run(
             argv,
             cwd=root,
-            env=dict(environ),
+            env={**environ, **_REACHES_NOTHING},
             input=stdin.encode(),
             capture_output=True,
             timeout=_SECONDS,

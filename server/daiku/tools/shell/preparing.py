@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import Field
 
-from daiku.core.bash import read_script
+from daiku.core.bash import Simple, read_script
 from daiku.core.commands import CommandRules, Judgement, changes_folder, hidden, judge, strip_cd
 from daiku.core.guard import SandboxState
 from daiku.core.wrappers import program
@@ -18,6 +19,7 @@ from daiku.domain.tools import ToolResult
 from daiku.tools.gitplaces import GitPlaces, git_places
 from daiku.tools.sandbox import Bounds, contained, sandbox_state
 from daiku.tools.sandbox.aside import Before, before
+from daiku.tools.sandbox.places import within
 from daiku.tools.shell.environment import GIT_SETTINGS, child_environment, git_settings
 from daiku.tools.shell.gitsettings import names_a_blob, switched_off
 from daiku.tools.shell.process import reaped
@@ -141,15 +143,29 @@ def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement,
         return bounds
     real = tuple(root.resolve() for root in bounds.roots)
     outside = place.outside(real)
-    above = (
-        (place.top,) if place.top not in real and not any(root in place.top.parents for root in real) else ()
-    )
-    runs_git = any(program(simple.words) == "git" for simple in read_script(command).commands)
-    if judged.read_only:
-        bounds = replace(bounds, attributes=place.common / "info")
-    if outside and runs_git and not judged.read_only:
-        return replace(bounds, readable=above, writable=(*bounds.writable, *outside))
-    return replace(bounds, readable=(*above, *outside))
+    above = not any(within(place.top, root) for root in real)
+    simples = read_script(command).commands
+    if not any(program(simple.words) == "git" for simple in simples):
+        return replace(bounds, readable=() if judged.read_only else outside)
+    if not judged.read_only:
+        return replace(bounds, readable=(place.top,) if above else (), writable=(*bounds.writable, *outside))
+    whole = (place.top,) if above and all(_stays_with_git(simple) for simple in simples) else ()
+    return replace(bounds, attributes=place.common / "info", readable=(*whole, *outside))
+
+
+# What is usually put behind git, and reads what git prints.
+_BEHIND_GIT = frozenset(
+    {"git", "head", "tail", "wc", "sort", "uniq", "cut", "tr", "cat", "grep", "nl", "echo", "true", "sed"}
+)
+
+
+def _stays_with_git(simple: Simple) -> bool:
+    """True where a command cannot come upon files beside the workspace by a link, a glob or a search
+    through folders: the rest of its repository may then be there."""
+    if program(simple.words) == "git":
+        return True
+    searches = any(w.glob or re.match(r"-(?!-).*[rR]|--(?:rec|deref|dir)", w.text) for w in simple.words[1:])
+    return program(simple.words) in _BEHIND_GIT and not searches
 
 
 def enclosed(prepared: Prepared) -> tuple[list[str], Before | None]:
@@ -160,8 +176,9 @@ def enclosed(prepared: Prepared) -> tuple[list[str], Before | None]:
         return prepared.argv, before(prepared.roots) if prepared.guards else None
     earlier: Before | None = None
     if bounds.read_only:
-        found = before(bounds.roots)
-        bounds = replace(bounds, masked=(*found.secrets, *found.sockets))
+        trees = [folder for folder in bounds.readable if not (folder / "HEAD").is_file()]
+        found = before((*bounds.roots, *trees))
+        bounds = replace(bounds, masked=tuple(dict.fromkeys((*found.secrets, *found.sockets))))
     elif prepared.guards:
         repositories = tuple(place for place in bounds.writable if (place / "HEAD").is_file())
         earlier = before(bounds.roots, repositories)

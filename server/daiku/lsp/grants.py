@@ -1,0 +1,32 @@
+"""Wire methods that list what was answered with "always", and take it back."""
+
+from __future__ import annotations
+
+from daiku import api
+from daiku.app import App
+from daiku.domain.errors import Failure, UsageError
+from daiku.lsp.connection import Connection
+from daiku.trace.remembered import SERVER, everything, take_back
+
+
+async def grants_list(c: Connection, _: api.Nothing) -> api.GrantsResult:
+    return _all(c, await c.app())
+
+
+async def grants_revoke(c: Connection, p: api.GrantRef) -> api.GrantsResult:
+    app = await c.app()
+    if not take_back(app.grants, app.consents, c.workspace_key, p.key):
+        raise UsageError(Failure(kind="not_found", message="Nothing of this kind is remembered here."))
+    if p.key.startswith(SERVER):
+        app.servers.forget(p.key.removeprefix(SERVER))
+    return _all(c, app)
+
+
+def _all(c: Connection, app: App) -> api.GrantsResult:
+    found = everything(app.grants, app.consents, c.workspace_key)
+    return api.GrantsResult(
+        grants=tuple(
+            api.Grant(key=one.key, answer=one.answer, what=c.protocol.words(one.what)) for one in found
+        ),
+        workspace=c.workspace_key,
+    )

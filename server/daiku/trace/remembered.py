@@ -1,0 +1,46 @@
+"""Everything that a person allowed or rejected for always in one workspace: listed, and taken back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from daiku.core.guard import remembered
+from daiku.trace.consent import ConsentStore
+from daiku.trace.grants import GrantStore
+
+SERVER = "server:"
+"""Before the name of an MCP server that the person agreed to, as its key here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """One answer: its `key`, and in words `what` it is about."""
+
+    key: str
+    answer: Literal["allow", "reject"]
+    what: str
+
+
+def everything(grants: GrantStore, consents: ConsentStore, workspace: str) -> tuple[Remembered, ...]:
+    """Every answer that counts in `workspace`. Raises sqlite3.Error."""
+    answers = [
+        Remembered(key, "allow" if answer == "allow" else "reject", remembered(key) or key)
+        for key, answer in grants.all(workspace)
+    ]
+    servers = [
+        Remembered(f"{SERVER}{name}", consent.answer, f"use the MCP server {name}")
+        for name, consent in consents.all(workspace)
+    ]
+    return (*answers, *servers)
+
+
+def take_back(grants: GrantStore, consents: ConsentStore, workspace: str, key: str) -> bool:
+    """Forget the answer to `key`, so that it is asked again; False where there was none. Raises sqlite3.Error."""
+    if all(one.key != key for one in everything(grants, consents, workspace)):
+        return False
+    if key.startswith(SERVER):
+        consents.forget(workspace, key.removeprefix(SERVER))
+    else:
+        grants.revoke(workspace, key)
+    return True
