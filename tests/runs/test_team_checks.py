@@ -221,8 +221,13 @@ async def test_a_form_that_cannot_be_kept_costs_one_budget_of_attempts(
         if c.agent == "coder" and c.type == "notice" and "Error occurred" in str(c.event)
     ]
     coders = handed(watch).count("coder")
-    assert len(retries) + coders <= calls
+    assert len(retries) + coders == calls
     assert "step “Do it” (failed)" in result.text
+    if most:
+        moves = [c.event for c in watch.chunks if isinstance(c.event, PlanChanged)]
+        assert moves[-1].plan.status == "failed"
+        texts = [str(c.event) for c in watch.chunks if c.agent == "team" and c.type == "message"]
+        assert any(f"its {most} attempts are used up" in text for text in texts)
     await app.aclose()
 
 
