@@ -186,6 +186,47 @@ async def test_a_circle_in_the_plan_is_asked_for_again(tmp_path: Path) -> None:
     assert not any(isinstance(m, ToolMessage) and not m.ok for m in state.messages)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "cause"),
+    [
+        (LINES.replace("Depends on: step 1, Step 2", "Depends on: 9"), "none of the steps"),
+        (LINES.replace("`python -m pytest -q`", "all tests pass"), "no program 'all'"),
+        (
+            LINES.replace("Depends on: none", "Depends on: 4").replace("step 1, Step 2", "3"),
+            "wait for one another",
+        ),
+        (LINES.replace("`python -m pytest -q`", "`true`"), "proves nothing"),
+    ],
+)
+async def test_a_plan_that_is_refused_each_time_fails_after_five_tries_with_the_reason(
+    tmp_path: Path, wrong: str, cause: str
+) -> None:
+    result, state, watch = await act(
+        app_with(tmp_path, *[{"text": wrong}] * 9), "planner", "A game", mode="plan"
+    )
+    assert result.status == "failed"
+    assert result.error is not None
+    assert cause in result.error.message
+    assert state.plans == ()
+    retries = [c for c in watch.chunks if c.type == "notice"]
+    proposals = [c for c in watch.chunks if c.type == "tool_call"]
+    assert len(proposals) <= 1
+    assert len(retries) + 1 <= 5
+
+
+async def test_a_planner_whose_plans_are_refused_each_for_another_reason_fails_after_five(
+    tmp_path: Path,
+) -> None:
+    changed = (LINES.replace("Depends on: step 1, Step 2", f"Depends on: {n}") for n in range(7, 20))
+    texts = [text.replace("Sure, I", f"Try {n}: I") for n, text in enumerate(changed)]
+    app = app_with(tmp_path, *[{"text": text} for text in texts])
+    result, state, _ = await act(app, "planner", "A game", mode="plan")
+    assert result.status == "failed"
+    assert result.error is not None
+    assert "No plan could be made: depends_on names '11'" in result.error.message
+    assert state.plans == ()
+
+
 async def test_planning_writes_nothing(tmp_path: Path) -> None:
     write = {"calls": [{"tool": "files/write", "args": {"path": "x", "content": "y"}}]}
     run = {"calls": [{"tool": "shell/run", "args": {"command": "touch y"}}]}

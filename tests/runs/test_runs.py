@@ -252,3 +252,28 @@ async def test_a_run_that_cannot_be_recorded_fails_and_says_why(tmp_path: Path, 
     assert result.error is not None
     assert "cannot be recorded" in result.error.message
     await app.aclose()
+
+
+@pytest.mark.parametrize(
+    ("call", "cause"),
+    [
+        (("files/read", {"path": "missing.txt"}), "missing.txt"),
+        (
+            ("files/edit", {"path": "a.txt", "edits": [{"search": "never", "replace": "x"}]}),
+            "The text to replace is not in the file",
+        ),
+    ],
+)
+async def test_the_end_for_failed_calls_names_what_failed(
+    tmp_path: Path, call: tuple[str, dict[str, Any]], cause: str
+) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/a.txt").write_text("one\n")
+    tool, args = call
+    app = make_app(tmp_path, *[{"calls": [{"tool": tool, "args": args}]}] * 6, {"text": "I could not."})
+    limits = RunLimits(max_tool_errors=2, max_repeats=0)
+    result = await app.runs.run(RunRequest("go", approvals="all", limits=limits), Watch())
+    assert result.error is not None
+    assert "What failed last: " in result.error.message
+    assert cause in result.error.message
+    await app.aclose()

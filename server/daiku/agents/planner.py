@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from daiku.agents.role import Role, beside, since_asked
+from daiku.agents.role import Failed, Role, beside, since_asked
 from daiku.agents.telling import happened
+from daiku.core.attempts import ATTEMPTS
 from daiku.core.parse import Unreadable
 from daiku.core.planheads import like_a_machine
 from daiku.core.planlines import planned_step
@@ -14,8 +15,9 @@ from daiku.core.proposed import as_given, objections
 from daiku.core.replies import PlanReply, read_plan
 from daiku.core.state import State
 from daiku.domain.base import Frozen, JsonObject
+from daiku.domain.errors import Failure
 from daiku.domain.handovers import Brief, PlanMade
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall
 from daiku.prompts import render
 
@@ -61,13 +63,15 @@ def read(
     if any(call.tool == "plan/propose" for call in message.calls):
         return message
     if message.calls:
-        return beside(message, _form(message, cut))
+        return beside(message, _form(message, messages, cut))
     if _proposed(messages) and message.text.strip():
         return Unreadable(LIKE_A_MACHINE) if like_a_machine(message.text) else message
-    return _form(message, cut)
+    return _form(message, messages, cut)
 
 
-def _form(message: AssistantMessage, cut: bool) -> AssistantMessage | Unreadable:
+def _form(
+    message: AssistantMessage, messages: tuple[Message, ...], cut: bool
+) -> AssistantMessage | Unreadable:
     if cut:
         return Unreadable("the plan is cut off: make it shorter")
     reply = read_plan(message.text)
@@ -76,10 +80,13 @@ def _form(message: AssistantMessage, cut: bool) -> AssistantMessage | Unreadable
     if wrong := objections(as_given(planned_step(text) for text in reply.plans)):
         return Unreadable(" ".join(wrong))
     told: dict[str, JsonValue] = {"summary": reply.summary}
+    args = proposal(reply)
+    if why := _refused_before(args, messages):
+        return Unreadable(why)
     return AssistantMessage(
         text=reply.reply,
         thinking=message.thinking,
-        calls=(ToolCall(tool="plan/propose", args=proposal(reply)),),
+        calls=(ToolCall(tool="plan/propose", args=args),),
         opaque={"daiku": told},
     )
 
@@ -100,9 +107,17 @@ def proposal(reply: PlanReply) -> JsonObject:
     return {"name": reply.project, "focus": reply.focus, "summary": reply.summary, "steps": steps}
 
 
-def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
-    """The plan's summary, once it stands."""
+def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
+    """The plan's summary, once it stands; a failure, where it was refused as often as a reply is asked for."""
     here = since_asked(messages)
+    refused = [
+        m
+        for m in _since_person(messages)
+        if isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.outcome == "failed"
+    ]
+    if len(refused) >= ATTEMPTS:
+        why = f"No plan could be made: {refused[-1].text.strip()}"
+        return Failed(why, Failure(kind="format", message=why, hint="Ask again, or choose another model."))
     answer = here[-1] if here else None
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
     if not isinstance(answer, ToolMessage) or not answer.ok or spoke is None:
@@ -111,6 +126,21 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
     if not isinstance(told, dict) or "summary" not in told:
         return None
     return AssistantMessage(text=str(told["summary"]))
+
+
+def _since_person(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """What came since a person spoke; a reminder of ours is no word of theirs."""
+    theirs = [n for n, m in enumerate(messages) if isinstance(m, UserMessage) and m.kind == "person"]
+    return messages[theirs[-1] + 1 :] if theirs else messages
+
+
+def _refused_before(args: JsonObject, messages: tuple[Message, ...]) -> str:
+    """Why the very same plan was refused before; empty where it was not."""
+    here = _since_person(messages)
+    calls = (c for m in here if isinstance(m, AssistantMessage) for c in m.calls)
+    same = {c.id for c in calls if c.tool == "plan/propose" and c.args == args}
+    answers = (m for m in here if isinstance(m, ToolMessage) and m.call_id in same)
+    return next((m.text.strip() for m in answers if m.outcome == "failed"), "")
 
 
 def _proposed(messages: tuple[Message, ...]) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from daiku.core.cut import cut_middle
 from daiku.core.state import State
 from daiku.domain.errors import Failure
 from daiku.domain.events import Reminder
-from daiku.domain.messages import AssistantMessage, is_own
+from daiku.domain.messages import AssistantMessage, ToolMessage, is_own
 
 TOLD_ERRORS = 3
 """Replies in a row of which no call could be carried out, before the model is told what would be right."""
@@ -16,6 +17,8 @@ ROUNDS_LEFT = 10
 """So many replies before the last one the model is told that they run out."""
 LEAST_ROUNDS = 5
 """A run with fewer rounds than this has none to spare for a last word."""
+SHOWN_CAUSE = 300
+"""Characters of what failed last."""
 NO_MORE_CALLS = "This call was not run: the reply before was asked to be the last one, in words."
 
 
@@ -36,11 +39,24 @@ def exhausted(state: State, *, before: int = 0) -> Failure | None:
     limits = state.limits
     if 0 < limits.max_tool_errors <= state.errors:
         what = f"{state.errors} replies in a row of which no call could be carried out"
-        return reached("tool errors", what, "max_tool_errors")
+        why, over = _cause(state), reached("tool errors", what, "max_tool_errors")
+        if not why:
+            return over
+        message = f"The limit of tool errors was reached ({what}). What failed last: {why}"
+        return over.model_copy(update={"message": message})
     used = rounds_of(state)
     if limits.max_rounds and used >= limits.max_rounds - before:
         return reached("rounds", f"{limits.max_rounds} rounds", "max_rounds")
     return None
+
+
+def _cause(state: State) -> str:
+    """What failed last, in its own words: the limit is not what is wrong."""
+    answers = (m for m in reversed(state.messages) if isinstance(m, ToolMessage) and m.outcome != "not_run")
+    last = next(answers, None)
+    if last is None or last.ok or not last.text.strip():
+        return ""
+    return cut_middle(last.text.strip().partition("\n")[0], SHOWN_CAUSE)
 
 
 def reached(name: str, value: str, setting: str) -> Failure:

@@ -13,6 +13,7 @@ REST: tuple[tuple[str, str], ...] = (
     ("tokens", "トークン数"),
     ("cost", "費用"),
     ("tool errors", "ツールエラー"),
+    ("The limit of tool errors was reached ({what}). What failed last: {why}", "ツールエラーの上限に達しました（{what}）。最後に失敗したこと: {why}"),
     ("{count} were used", "{count} 回使用済み"),
     ("{count} tokens", "{count} トークン"),
     ("{count} replies in a row of which no call could be carried out", "呼び出しを一つも実行できない返答が {count} 回続きました"),
