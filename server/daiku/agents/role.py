@@ -148,7 +148,7 @@ async def in_role(
             await pieces.aclose()
         assert reply is not None, "a stream ends with a Reply or raises"
         usage = usage.plus(reply.usage)
-        read = _read(role, reply, request.messages, protocol)
+        read = _read(role, reply, request, protocol)
         if isinstance(read, Unreadable) and read.words_only and problems and role.in_words is not None:
             read = role.in_words(reply.message)
         if isinstance(read, AssistantMessage):
@@ -205,15 +205,15 @@ def _written(role: Role, request: ModelRequest, protocol: TextProtocol | None) -
 
 
 def _read(
-    role: Role, reply: Reply, messages: tuple[Message, ...], protocol: TextProtocol | None
+    role: Role, reply: Reply, request: ModelRequest, protocol: TextProtocol | None
 ) -> AssistantMessage | Unreadable:
     """The reply in the role's form, else in the text protocol's. Prose that the role would take may hold
     a call in the protocol's form: then that counts."""
-    message, cut = reply.message, reply.finish == "length"
+    message, messages, cut = reply.message, request.messages, reply.finish == "length"
     read = role.read(message, messages, cut)
     if protocol is None or (isinstance(read, AssistantMessage) and read.calls):
         return read
-    decoded = decode(message, protocol, finish=reply.finish)
+    decoded = decode(message, protocol, finish=reply.finish, tools=request.tools)
     if isinstance(decoded, FormatProblem) or (decoded.text == message.text and not decoded.calls):
         return read
     again = role.read(decoded, messages, cut)

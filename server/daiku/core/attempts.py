@@ -8,7 +8,6 @@ ATTEMPTS = 5
 """Replies in all, where each is wrong in another way than the one before (R0.97)."""
 SAME = 3
 """Replies that are wrong in the same way: then another one would be too."""
-WAIT = 2.0
 
 
 def enough(problems: Sequence[str]) -> bool:

@@ -152,7 +152,7 @@ class LLMAdapter:
             request = replace(request, messages=told_of_dropped(request.messages))
         if not request.tools or (protocol == "native" and not self.writes_calls):
             return heard(self.provider.stream(request))
-        return Exchange(self.provider, protocol, self.clock.sleep).stream(request)
+        return Exchange(self.provider, protocol).stream(request)
 
     @property
     def writes_calls(self) -> bool:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 
-from daiku.core.attempts import WAIT
 from daiku.core.codecs import FormatProblem, decode, encode
 from daiku.core.humantext import HumanText
 from daiku.core.written import Offered
@@ -36,7 +35,6 @@ class Exchange:
 
     provider: Provider
     protocol: ToolProtocol
-    sleep: Callable[[float], Awaitable[None]]
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """As a provider's `stream`; only what is for the person comes as text."""
@@ -71,8 +69,7 @@ class Exchange:
                 yield _closed(reply, read, usage)
                 return
             if attempt < TRIES:
-                yield Restarted(f"The reply could not be read: {read.problem}. Asking again.", attempt, WAIT)
-                await self.sleep(WAIT)
+                yield Restarted(f"The reply could not be read: {read.problem}. Asking again.", attempt, 0.0)
                 written = _told(written, reply, read)
         raise LLMRequestError(
             Failure(
