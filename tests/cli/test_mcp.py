@@ -41,20 +41,25 @@ def test_a_server_that_is_not_configured_is_told(daiku: Daiku, servers: None) ->
     assert "There are: wild" in done.err
 
 
-def test_approve_all_uses_the_server_and_approve_none_leaves_it_out_with_a_word(
-    daiku: Daiku, servers: None, script: object
+@pytest.mark.parametrize("approve", ["all", "edits", "none"])
+def test_a_server_that_nobody_allowed_is_left_out_with_a_word_and_one_that_was_is_used(
+    daiku: Daiku, servers: None, script: object, approve: str
 ) -> None:
     assert callable(script)
+    alone = daiku("run", "go", "--model", script({"text": "done"}), "--approve", approve, "--json")
+    assert alone.code == 0
+    (notice,) = [c["data"]["text"] for c in alone.chunks() if c["type"] == "notice"]
+    assert "daiku mcp allow wild" in notice
+    daiku("mcp", "allow", "wild")
     model = script({"calls": [call("wild/fine")]}, {"text": "done"})
-    done = daiku("run", "go", "--model", model, "--approve", "all", "--json")
+    done = daiku("run", "go", "--model", model, "--approve", approve, "--json")
+    if approve != "all":
+        assert done.code == 4, "its calls are asked about"
+        return
     assert done.code == 0, done.err
     (response,) = [c for c in done.chunks() if c["type"] == "tool_response"]
     assert response["data"]["ok"]
     assert response["data"]["untrusted"]
-    alone = daiku("run", "go", "--model", script({"text": "done"}), "--json")
-    assert alone.code == 0
-    (notice,) = [c["data"]["text"] for c in alone.chunks() if c["type"] == "notice"]
-    assert "daiku mcp allow wild" in notice
 
 
 def test_a_workspace_file_that_is_not_trusted_starts_nothing(

@@ -205,7 +205,7 @@ def test_a_check_that_nothing_here_can_show_is_not_shown_and_no_question(
     assert ended(kind, workspace, ("run", "do it"), approve) == (4 if approve == "edits" else 1)
 
 
-@pytest.mark.parametrize("stdin", ["</dev/null", "<&-", "< play.jsonl", "< <(printf yyyyyyyy)", "< <(:)"])
+@pytest.mark.parametrize("stdin", ["</dev/null", "<&-", "< asked.txt", "< <(printf yyyyyyyy)", "< <(:)"])
 @pytest.mark.parametrize("approve", ["edits", "all"])
 @pytest.mark.parametrize("command", ["run 'do it'", "run --json 'do it'", "chat"])
 def test_a_real_process_ends_too(
@@ -213,6 +213,7 @@ def test_a_real_process_ends_too(
 ) -> None:
     lines = [{"calls": [RULES, ASK, FREE]}, {"text": "Done."}]
     (workspace / "play.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (workspace / "asked.txt").write_text("do it\n")
     environ = {
         **os.environ,
         "PYTHONPATH": str(ROOT / "server"),

@@ -133,10 +133,10 @@ def two(first: Sequence[Json], second: Sequence[Json]) -> list[Json]:
     ]
 
 
-ONE = [edit("a.txt", "line 2\n", "line two\n"), shell("pwd; touch untracked-one.txt; echo marker one")]
+ONE = [edit("a.txt", "line 2\n", "line two\n"), shell("pwd && touch untracked-one.txt && echo marker one")]
 TWO = [
     edit("a.txt", "line 29\n", "line 29!\n"),
-    shell("pwd; rm b.txt; mkdir -p built; touch built/x; echo marker two"),
+    shell("pwd && rm b.txt && mkdir -p built && touch built/x && echo marker two"),
 ]
 
 
@@ -216,7 +216,7 @@ async def test_where_no_copies_can_be_made_it_is_one_after_the_other_and_said(
 
 async def test_what_daiku_changed_itself_is_part_of_the_copies(tmp_path: Path) -> None:
     before = {"calls": [edit("a.txt", "line 10\n", "line ten\n")], "agent": "You work inside"}
-    one = [shell("sed -i 's/^line ten$/line TEN/' a.txt; echo marker one")]
+    one = [shell("sed -i 's/^line ten$/line TEN/' a.txt && echo marker one")]
     world = World(tmp_path, before, *two(one, TWO))
     assert (await world.run()).status == "completed"
     assert "line TEN\n" in (world.root / "a.txt").read_text()

@@ -148,10 +148,6 @@ class ResponsesDecoder:
         ):
             error = response.get("error") or {"message": "the response was cancelled"}
             raise from_body(self._service, {"error": error})
-        if response.get("status") in ("queued", "in_progress") and not (
-            response.get("output") or self._items
-        ):
-            raise stream_cut(self._service)
         if not isinstance(response.get("output"), list) and not self._items and "status" not in response:
             raise from_body(self._service, response)
         self._final = response
@@ -188,7 +184,7 @@ class ResponsesDecoder:
             return "length"
         if why == "content_filter" or self._refused:
             return "content_filter"
-        if response.get("status") == "incomplete":
+        if response.get("status") in ("incomplete", "queued", "in_progress"):
             return "other"
         return "tool_calls" if calls else "stop"
 

@@ -10,7 +10,7 @@ from daiku.agents.agent import Agent
 from daiku.core.state import Recorder
 from daiku.domain.base import long_id
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalGiven, Notice
-from daiku.domain.runs import ApprovalMode, Mode
+from daiku.domain.runs import Mode
 from daiku.domain.servers import ConsentQuestion
 from daiku.tools.mcp import Servers
 
@@ -28,7 +28,6 @@ class Settling:
 
     servers: Servers
     record: Recorder
-    approvals: ApprovalMode
     approval: Callable[[ApprovalAsked], Awaitable[ApprovalGiven]]
     attended: bool = True
     _told: set[str] = field(default_factory=set[str])
@@ -49,7 +48,7 @@ class Settling:
 
     def _open(self) -> tuple[ConsentQuestion, ...]:
         questions = self.servers.questions()
-        if self.attended or self.approvals == "all":
+        if self.attended:
             return questions
         for question in questions:
             if question.key not in self._told:

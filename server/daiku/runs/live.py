@@ -137,9 +137,7 @@ class LiveRun:
         servers = wiring.servers
         wanted = servers and not self._drive and wants_servers(servers, self._agent, state.mode)
         self._settle = (
-            Settling(servers, self.record, self.approvals, self.approval, self.attended)
-            if servers and wanted
-            else None
+            Settling(servers, self.record, self.approval, self.attended) if servers and wanted else None
         )
         self._ruling = Ruling(wiring, self.record)
         self._offer()
