@@ -23,6 +23,7 @@ def texts() -> list[str]:
     return [text for place in places if len(text := place.read_bytes().decode()) > 300]
 
 
+@pytest.mark.slow  # thousands of edits
 @pytest.mark.parametrize(("cases", "count"), [(search_cases, SEARCHES), (patch_cases, PATCHES)])
 @pytest.mark.parametrize("seed", [7, pytest.param(8, marks=pytest.mark.slow)])
 def test_drifted_edits_are_right_or_refused(cases: Cases, count: int, seed: int, texts: list[str]) -> None:

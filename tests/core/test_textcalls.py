@@ -152,6 +152,7 @@ AFTER = [
 ]
 
 
+@pytest.mark.slow  # a sweep
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("result", RESULTS)
 @pytest.mark.parametrize("after", AFTER)
@@ -215,6 +216,7 @@ def test_a_tool_is_known_by_any_spelling_of_its_name(name: str) -> None:
     assert calls_of(read(C.replace(N, name))) == ((N, {"path": "src/a.py"}),)
 
 
+@pytest.mark.slow  # a sweep
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("name", [name for name in FORMS if "not closed" not in name])
 def test_a_reply_that_breaks_off_anywhere_runs_nothing_but_whole_calls(
@@ -270,6 +272,7 @@ def shown_of(pieces: list[str], protocol: ToolProtocol) -> tuple[str, AssistantM
     return shown + (said.rest(found.text) if isinstance(found, AssistantMessage) else ""), found
 
 
+@pytest.mark.slow  # a sweep
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("name", FORMS)
 def test_a_call_in_a_stream_cut_anywhere_is_read_and_its_markup_never_shown(
@@ -336,6 +339,7 @@ def test_whatever_is_written_is_read_or_told_to_be_unreadable(
     assert "".join(pieces.feed(letter) for letter in reply) + pieces.close() == whole
 
 
+@pytest.mark.slow  # a sweep
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_long_reply_is_read_in_time(protocol: ToolProtocol) -> None:
     for piece in (

@@ -37,7 +37,9 @@ async function answerUntil(panel, count, { choose = [], shot }) {
       await panel.workbench.shot(`${shot}-asked-${asked.length + 1}`);
       const isQuestion = (await open.getAttribute("class")).includes("question");
       const card = await open.elementHandle();
-      const yes = isQuestion ? open.getByRole("button", { name: choose[0], exact: true }) : open.locator("button.primary");
+      const yes = isQuestion
+        ? open.getByRole("button", { name: choose[0], exact: true })
+        : open.locator("button.primary");
       await yes.click();
       await until("the answer to be taken", () =>
         card.evaluate((it) => !it.isConnected || it.classList.contains("answered")),

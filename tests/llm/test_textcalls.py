@@ -36,6 +36,7 @@ def asked_of(server: ModelServer, door: Door) -> list[str]:
     return [each.body.decode() for each in server.asked if each.path.startswith(door.path)]
 
 
+@pytest.mark.slow  # a sweep
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("name", FORMS)
 async def test_every_form_is_one_request_and_its_markup_is_not_shown(

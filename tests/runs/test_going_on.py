@@ -69,6 +69,7 @@ async def interrupted(app: App, how: str, pieces: int) -> tuple[str, str, RunRes
     return run, seen, done
 
 
+@pytest.mark.slow  # a sweep over interruptions
 @pytest.mark.parametrize("pieces", [1, 2, 5])
 @pytest.mark.parametrize("how", ["restart", "cancel", "caller", "time", "error"])
 async def test_half_an_answer_is_a_draft_and_the_model_is_asked_again(
@@ -162,6 +163,7 @@ async def test_a_run_that_others_followed_repeats_its_result(folder: Path) -> No
     await app.aclose()
 
 
+@pytest.mark.slow  # a sweep over interruptions
 @pytest.mark.parametrize("rounds", range(1, 9))
 async def test_the_work_of_a_plan_goes_on_with_that_plan_and_does_nothing_twice(
     folder: Path, rounds: int

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from daiku.app import App, build
 from daiku.domain.config import Config, LLMSettings, SandboxSettings
 from daiku.domain.events import MessageSaid, Used
@@ -57,6 +59,7 @@ async def test_no_call_of_a_stage_goes_over_what_is_left_of_the_whole(tmp_path: 
         await app.aclose()
 
 
+@pytest.mark.slow  # a sweep over limits
 async def test_rounds_are_calls_of_a_model_in_all_stages_together_and_no_moves_of_the_team(
     tmp_path: Path,
 ) -> None:
