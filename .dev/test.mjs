@@ -15,7 +15,7 @@ const minutes = (n) => n * 60_000;
 function pythonTests(python) {
   const options = ["-n", "2", "--dist=worksteal", "-q", "-m", "not bench", "--durations=8", "--durations-min=2"];
   const where = ["-o", `cache_dir=${workFolder("pytest")}`, `--junitxml=${report("python")}`];
-  return { name: "python", command: python, args: ["-m", "pytest", ...options, ...where], timeout: minutes(15) };
+  return { name: "python", command: python, args: ["-m", "pytest", ...options, ...where], timeout: minutes(25) };
 }
 
 function typescriptTests() {
@@ -36,7 +36,7 @@ function editorTests() {
     name: "editor",
     command: nodeProgram,
     args: ["--test", "--test-concurrency=1", ...words, ...files],
-    timeout: minutes(12),
+    timeout: minutes(15),
     files,
   };
 }
