@@ -64,6 +64,14 @@ class Database(sqlite3.Connection):
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         return self.cursor(_Cursor).execute(sql, parameters)
 
+    def write(self, sql: str, parameters: Any) -> None:
+        """Carry out a statement that gives no rows, without the cost of a cursor that looks after them: the
+        journal's most frequent one. Raises DaikuError."""
+        try:
+            super().execute(sql, parameters)
+        except sqlite3.Error as wrong:
+            raise _Faulty(fault_of(wrong)) from wrong
+
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
         return self.cursor(_Cursor).executemany(sql, parameters)
 

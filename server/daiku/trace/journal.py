@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -296,13 +296,16 @@ class SessionWriter:
             if event.type not in EPHEMERAL:
                 rows.append(_row(chunk))
         if rows:
-            with self._db.surely() if any(c.type in INTENTS for c in chunks) else nullcontext():
+            if any(chunk.type in INTENTS for chunk in chunks):
+                with self._db.surely():
+                    self._store(rows)
+            else:
                 self._store(rows)
         return chunks
 
     def _store(self, rows: list[_Row]) -> None:
         if len(rows) == 1:
-            self._db.execute(_INSERT, rows[0])
+            self._db.write(_INSERT, rows[0])
             return
         with self._db.transaction():
             self._db.executemany(_INSERT, rows)
