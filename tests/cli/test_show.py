@@ -23,6 +23,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan, Step
+from daiku.domain.tools import Outcome
 
 DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+two\n"
 
@@ -163,3 +164,23 @@ def test_a_script_that_plays_the_model_says_so() -> None:
     assert seen(RunStarted(prompt="p", mode="act", model="scripted/demo")) == [
         "scripted/demo (a script is playing, no model answers) · act"
     ]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result", "shown"),
+    [
+        ("unattended", "Nobody is there to approve this.", "承認する人がいません。"),
+        (
+            "rejected",
+            "The person rejected this call. They said: no",
+            "この呼び出しは拒否されました。理由: no",
+        ),
+        ("failed", "Nobody is there to approve this.", "Nobody is there to approve this."),
+    ],
+)
+def test_why_a_call_was_not_made_is_said_in_the_persons_language_and_a_programs_words_stay(
+    outcome: Outcome, result: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    answer = ToolResponded(id="a", tool="files/write", ok=False, outcome=outcome, result=result)
+    assert seen(called("a", "files/write", path="a"), answer)[-1].strip() == shown

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from daiku.cli.diffs import coloured_diff
 from daiku.cli.term import Terminal, clip, safe
-from daiku.cli.texts import say
+from daiku.cli.texts import say, told
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Edited, Restored, Reviewed, ToolCalled, ToolResponded
 from daiku.domain.patches import FileStat
@@ -123,6 +123,8 @@ class ToolLines:
         mark = paint("✓", "green") if event.ok else paint("✗", "red")
         took = f"{event.duration_ms / 1000:.1f} s" if event.duration_ms >= 100 else ""
         lines = [line for line in safe(event.result).split("\n") if line.strip()]
+        if event.outcome not in ("done", "failed"):  # our own words, not a program's
+            lines = [told(line) for line in lines]
         one = len(call.edits) == 1 and call.edits[0].path in call.text.split()
         if one:
             about = self._change(call.edits[0], path=False)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 # fmt: off
 ACTS: tuple[tuple[str, str], ...] = (
+    # calls that were not carried out
+    ("Nobody is there to approve this.", "承認する人がいません。"),
+    ("Nobody is there to answer. Decide yourself and say what you assumed.", "答える人がいません。自分で判断し、何を前提にしたかを述べてください。"),
+    ("The person rejected this call.", "この呼び出しは拒否されました。"),
+    ("The person rejected this call. They said: {message}", "この呼び出しは拒否されました。理由: {message}"),
     # what "always" would mean
     ("edit files in this workspace (protected files still ask)", "このワークスペースのファイル編集（保護されたファイルは毎回確認）"),
     ("edits of files in this workspace", "このワークスペースのファイル編集"),
