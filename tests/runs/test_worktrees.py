@@ -377,11 +377,25 @@ async def test_without_git_the_team_works_step_by_step_and_says_why(tmp_path: Pa
     assert len(notices) == 1, "said once"
 
 
+def looking_again(name: str) -> tuple[Json, Json, Json]:
+    """What a coder plays whose write was cut off by a kill: it writes once more, and the same text is no edit."""
+    return (
+        {"calls": [write(f"{name}.txt", f"{name}\n")], "when": "was interrupted"},
+        {"text": f"Wrote {name}.", "when": "already"},
+        {"text": f"Wrote {name}.", "when": f"Made {name}.txt"},
+    )
+
+
 def test_killed_anywhere_the_team_goes_on_and_no_copy_is_left(tmp_path: Path) -> None:
-    whole = TeamWorld(tmp_path / "whole", *team(*CODERS))
+    coders = [
+        line
+        for first, last, name in zip(CODERS[::2], CODERS[1::2], ("one", "two", "both"), strict=True)
+        for line in (first, last, *looking_again(name))
+    ]
+    whole = TeamWorld(tmp_path / "whole", *team(*coders))
     assert asyncio.run(whole.run()).status == "completed"
     for die_at in range(20, len(whole.seen), 7):
-        world = TeamWorld(tmp_path / str(die_at), *team(*CODERS))
+        world = TeamWorld(tmp_path / str(die_at), *team(*coders))
         in_child(world, die_at)  # pyright: ignore[reportArgumentType]  # it has the one method that is called
         result = asyncio.run(world.resume())
         assert result.status == "completed", (die_at, result)
