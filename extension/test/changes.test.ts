@@ -81,7 +81,7 @@ describe("the changes that wait", () => {
   it("are decided on in the chat that made them", async () => {
     const { changes, server } = world(fileOf("s1", "a.py", 1), fileOf("s2", "a.py", 5));
     await changes.refresh();
-    const [first, second] = changes.of(Uri.file("/work/a.py") as unknown as vscode.Uri);
+    const [first, second] = changes.of(Uri.file("/project/a.py") as unknown as vscode.Uri);
     expect([first?.sessionId, second?.sessionId]).toEqual(["s1", "s2"]);
     await changes.decide("accept", second as ChangedFile, ["a.py5"]);
     const { params } = server.asked.find(({ method }) => method === "daiku/changes/decide") ?? {};

@@ -202,7 +202,7 @@ describe("undoing", () => {
 
 describe("a request made once more", () => {
   const say = chunksOf("s1");
-  const pointed = [{ kind: "file" as const, uri: "file:///work/a.py" }];
+  const pointed = [{ kind: "file" as const, uri: "file:///project/a.py" }];
   const start = say("run_started", { prompt: "Do it", mode: "plan", context: pointed });
   const chunks = [start, say("run_finished", { status: "failed" } as never)];
 

@@ -267,11 +267,11 @@ export const version = "1.104.0";
 
 export const workspace = {
   isTrusted: true,
-  workspaceFolders: [{ name: "work", index: 0, uri: Uri.file("/work") }],
+  workspaceFolders: [{ name: "project", index: 0, uri: Uri.file("/project") }],
   textDocuments: [] as unknown[],
   notebookDocuments: [] as unknown[],
-  asRelativePath: (uri: Uri) => uri.path.replace(/^\/work\//, ""),
-  getWorkspaceFolder: (uri: Uri) => (uri.path.startsWith("/work/") ? workspace.workspaceFolders[0] : undefined),
+  asRelativePath: (uri: Uri) => uri.path.replace(/^\/project\//, ""),
+  getWorkspaceFolder: (uri: Uri) => (uri.path.startsWith("/project/") ? workspace.workspaceFolders[0] : undefined),
   getConfiguration: () => ({ get: () => undefined, inspect: () => undefined }),
   onDidChangeTextDocument: never.event,
   fs: { stat: vi.fn(async () => ({})) },
@@ -296,7 +296,7 @@ export const extensions = { getExtension: () => undefined };
 /** A text editor that shows a file of the workspace. */
 export function editorOf(name: string, text: string) {
   const lines = text.split("\n");
-  const uri = Uri.file(`/work/${name}`);
+  const uri = Uri.file(`/project/${name}`);
   const lineAt = (n: number) => ({ text: lines[n] ?? "", range: new Range(n, 0, n, (lines[n] ?? "").length) });
   const document = { uri, isClosed: false, lineCount: lines.length, lineAt, getText: () => text };
   return {

@@ -52,6 +52,7 @@ async function made() {
   return { python, reports, calls: calls.map((call) => call.replaceAll(`${folder}/`, "")) };
 }
 
+// Its programs are shell scripts that stand in for uv and Python: Windows runs none.
 describe.skipIf(process.platform === "win32")("the server's environment", () => {
   it("is made with uv, with bytecode, and says how far it is", async () => {
     program("uv");

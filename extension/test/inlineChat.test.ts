@@ -39,7 +39,7 @@ function world(result: Partial<RunResult> = {}, files: ChangedFile[] = []) {
     changes: {
       files,
       refresh: async () => undefined,
-      of: (uri: { path: string }) => files.filter(({ path }) => uri.path === `/work/${path}`),
+      of: (uri: { path: string }) => files.filter(({ path }) => uri.path === `/project/${path}`),
     },
     originals: { open: async ({ path }: ChangedFile) => wentTo.push(path) },
     panel: { reveal: async () => undefined },
@@ -109,7 +109,7 @@ describe("a request at the selection", () => {
     const { parts, sent } = world();
     await say(parts, "Do it");
     const range = { start: { line: 0, character: 0 }, end: { line: 0, character: 9 } };
-    const grant = { uri: "file:///work/price.py", range };
+    const grant = { uri: "file:///project/price.py", range };
     expect(sent[0]?.options).toEqual({ aside: true, mode: "act", grant });
     expect(sent[0]?.options).not.toHaveProperty("approvals");
   });
