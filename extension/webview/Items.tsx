@@ -348,16 +348,14 @@ export function Trouble({ kind, message, hint, again }: TroubleProps) {
   );
 }
 
+/** How a run ended that is not completed; empty for one that is. */
+export const endWords = (status: EndItem["status"]): string =>
+  ({ completed: "", cancelled: t("Stopped"), failed: t("Failed"), limit: t("A limit was reached") })[status];
+
 function End({ item, undone }: { item: EndItem; undone: ReadonlySet<string> }) {
   const { usage, status, seconds, changed } = item;
-  const words: Record<EndItem["status"], string> = {
-    completed: "",
-    cancelled: t("Stopped"),
-    failed: t("Failed"),
-    limit: t("A limit was reached"),
-  };
   const parts = [
-    words[status],
+    endWords(status),
     seconds >= 1 ? duration(seconds * 1000) : "",
     usage.promptTokens ? t("{0} in", tokens(usage.promptTokens)) : "",
     usage.completionTokens ? t("{0} out", tokens(usage.completionTokens)) : "",
