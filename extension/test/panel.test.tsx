@@ -340,6 +340,17 @@ describe("the conversation", () => {
 });
 
 describe("the panel", () => {
+  it.each([
+    ["completed", "Daiku has finished."],
+    ["failed", "Failed"],
+    ["cancelled", "Stopped"],
+    ["limit", "A limit was reached"],
+  ] as const)("tells a screen reader how a run ended: %s", async (status, words) => {
+    const say = chunksOf();
+    await show([say("run_started", {}), say("run_finished", { status })], false);
+    expect(find(".hidden-words").textContent).toBe(words);
+  });
+
   it("says what is wrong with the server and what to do", async () => {
     const server = { phase: "failed" as const, message: "No Python", hint: "Install uv" };
     await tell({ type: "situation", situation: { ...(HELLO as { situation: object }).situation, server } as never });

@@ -10,7 +10,7 @@ import { post } from "./api";
 import { Composer, type Usage } from "./Composer";
 import { useFolding } from "./folding";
 import { History } from "./History";
-import { ItemView, restoredWords, Trouble } from "./Items";
+import { endWords, ItemView, restoredWords, Trouble } from "./Items";
 import { Icon, IconButton } from "./parts";
 import { attach, type PanelState, type Store } from "./store";
 import { Welcome } from "./Welcome";
@@ -362,7 +362,7 @@ function Announcer({ items, working }: { items: readonly Item[]; working: boolea
   else if (last?.kind === "question" && last.answer === undefined) words = last.ask.question;
   else if (last?.kind === "restored") words = restoredWords(last.restored.files.length, last.back);
   else if (last?.kind === "error") words = last.error.message;
-  else if (last?.kind === "end" && !working) words = t("Daiku has finished.");
+  else if (last?.kind === "end" && !working) words = endWords(last.status) || t("Daiku has finished.");
   said.current = words;
   return (
     <div class="hidden-words" role="status" aria-live="polite">
