@@ -69,7 +69,7 @@ export async function ensureModules() {
 const VERSION_CODE = "import sys; print('%d.%d' % sys.version_info[:2])";
 
 /** The first Python on PATH that is new enough. */
-async function findPython() {
+export async function findPython() {
   const names = [
     process.env.DAIKU_BASE_PYTHON,
     "python3",
@@ -81,8 +81,9 @@ async function findPython() {
   ];
   for (const name of names.filter(Boolean)) {
     const done = await run(name, ["-c", VERSION_CODE], { capture: true });
-    const [major, minor] = done.text.trim().split(".").map(Number);
-    if (done.code === 0 && major === 3 && minor >= 11) return { program: name, version: `3.${minor}` };
+    // On a line of its own: what starts Python (a shim in bash) may warn about the locale beside it.
+    const minor = Number(/^3\.(\d+)$/m.exec(done.text)?.[1]);
+    if (done.code === 0 && minor >= 11) return { program: name, version: `3.${minor}` };
   }
   throw new Trouble("Daiku needs Python 3.11 or newer and found none on PATH. Debian and Ubuntu: apt install python3");
 }

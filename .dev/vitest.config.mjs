@@ -10,6 +10,8 @@ export default defineConfig({
   // Fast tests of what talks to the editor: a small one of ours stands in for it.
   resolve: { alias: { vscode: at("extension", "test", "editor.ts") } },
   test: {
+    // Each file has a context of its own, and not a process with a page that is loaded anew: half the time.
+    pool: "vmThreads",
     include: ["extension/{src,webview,test}/**/*.test.{ts,tsx}", "tests/extension/**/*.test.{ts,tsx}"],
     exclude: ["**/node_modules/**", "**/dist/**"],
     passWithNoTests: true,
