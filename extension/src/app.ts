@@ -12,8 +12,8 @@ import { inlineChatActions } from "./inlineChat";
 import { createModels, type Models } from "./models";
 import { createPanel, type Panel, VIEW } from "./panel";
 import { change, dropped } from "./planCommands";
-import { lastEdits, lastTakenBack } from "./pure/conversation";
 import type { Mode, Situation, ToPanel } from "./pure/panel";
+import { undoneOf } from "./pure/undone";
 import { listen } from "./requests";
 import { type Changes, createChanges } from "./review/changes";
 import { createReviewStatus, watchMarks } from "./review/marks";
@@ -105,7 +105,7 @@ export function createApp(context: vscode.ExtensionContext): App {
     vscode.window.registerWebviewViewProvider(VIEW, panel),
     createStatus(server, chat),
     watchUndo(chat),
-    watchApprovals(chat, panel.visible, () => showWaiting(panel)),
+    watchApprovals(chat, panel, () => showWaiting(panel)),
     server.onState((state) => {
       tell();
       if (state.phase === "ready") void chat.reload().then(models.refresh);
@@ -127,8 +127,9 @@ const DECIDES: ReadonlySet<Chunk["type"]> = new Set(["edit", "review", "restored
 function watchUndo(chat: Chat): vscode.Disposable {
   const tell = () => {
     const { chunks } = chat;
-    void vscode.commands.executeCommand("setContext", "daiku.canUndo", lastEdits(chunks) !== undefined);
-    void vscode.commands.executeCommand("setContext", "daiku.canRedo", lastTakenBack(chunks) !== undefined);
+    const { standing, redo } = undoneOf(chunks);
+    void vscode.commands.executeCommand("setContext", "daiku.canUndo", standing !== undefined);
+    void vscode.commands.executeCommand("setContext", "daiku.canRedo", redo !== undefined);
     void vscode.commands.executeCommand("setContext", "daiku.chatOpen", chunks.length > 0);
   };
   return chat.onChunks((fresh) => {

@@ -3,9 +3,10 @@
 import * as vscode from "vscode";
 import type { Chat } from "./chat";
 import { t } from "./l10n";
+import type { Panel } from "./panel";
 import { revealed } from "./pure/ansi";
 
-export function watchApprovals(chat: Chat, visible: () => boolean, reveal: () => Promise<void>): vscode.Disposable {
+export function watchApprovals(chat: Chat, panel: Panel, reveal: () => Promise<void>): vscode.Disposable {
   const show = t("Show");
   const elsewhere = chat.onAskedElsewhere(async (session) => {
     const words = t("Daiku waits for your answer in another chat.");
@@ -14,16 +15,21 @@ export function watchApprovals(chat: Chat, visible: () => boolean, reveal: () =>
     await reveal();
   });
   const told = new Set<string>();
-  const here = chat.onWaiting((waiting) => {
-    void vscode.commands.executeCommand("setContext", "daiku.waiting", waiting.length > 0);
-    const fresh = waiting.find((one) => !told.has(one.approvalId));
-    if (!fresh || visible()) return;
+  // What exactly will be done stands in the panel; a notification is too small to decide by.
+  const tell = () => {
+    const fresh = chat.waiting.find((one) => !told.has(one.approvalId));
+    if (!fresh || panel.visible()) return;
     told.add(fresh.approvalId);
     const what = revealed(fresh.preview.split("\n")[0] ?? "").slice(0, 120);
     const words = fresh.kind === "command" ? t("Daiku asks to run: {0}", what) : t("Daiku asks for your approval.");
     void vscode.window.showInformationMessage(words, show).then((picked) => (picked === show ? reveal() : undefined));
+  };
+  const here = chat.onWaiting((waiting) => {
+    void vscode.commands.executeCommand("setContext", "daiku.waiting", waiting.length > 0);
+    panel.count(waiting.length);
+    tell();
   });
-  return vscode.Disposable.from(elsewhere, here);
+  return vscode.Disposable.from(elsewhere, here, panel.onHidden(tell));
 }
 
 /** Answers the oldest question: a key for each, so that the hands stay where they are. */

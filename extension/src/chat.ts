@@ -8,16 +8,15 @@ import type {
   ApproveParams,
   Chunk,
   ContextItem,
-  EarlierChunks,
   EditGrant,
   Requests,
   RestoreResult,
   RunResult,
   Session,
 } from "./contract.gen";
+import { createConversations, stub } from "./conversations";
 import type { Mode, ToPanel } from "./pure/panel";
 import { type Pending, pending } from "./pure/pending";
-import { Stream } from "./pure/stream";
 import { execute, failureOf, onChunks, raw, request } from "./rpc";
 import type { Server } from "./server";
 
@@ -29,15 +28,6 @@ interface Work {
   cancel: vscode.CancellationTokenSource;
   /** It has a conversation of its own, beside the one that is open. */
   aside: boolean;
-}
-
-interface Conversation {
-  session: Session;
-  stream: Stream;
-  /** Chunks that wait for the missing ones before them. */
-  held: Chunk[] | undefined;
-  /** What lies before the chunks that were fetched; `undefined` where nothing does. */
-  earlier: EarlierChunks | undefined;
 }
 
 export interface Chat {
@@ -53,7 +43,7 @@ export interface Chat {
   readonly onAskedElsewhere: vscode.Event<string>;
   /** What was said and done in the open conversation. */
   readonly chunks: readonly Chunk[];
-  /** What has come to the open conversation; all of it, when another one was opened. */
+  /** What has come to the open conversation; all of it, when another one was opened or older parts came. */
   readonly onChunks: vscode.Event<readonly Chunk[]>;
   /** Files were changed, decided on or brought back, in whichever conversation of this window. */
   readonly onFiles: vscode.Event<void>;
@@ -109,8 +99,6 @@ export interface ChatOptions {
 
 const ABOUT_FILES = new Set<Chunk["type"]>(["edit", "review", "restored"]);
 const SESSION = "daiku.session";
-/** Chunks of a conversation that are fetched at a time, the last ones first. */
-const WINDOW = 600;
 /** A run that does not stop within this time has its request cancelled too. */
 const STOP_MS = 3000;
 
@@ -120,14 +108,13 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
   const arrived = new vscode.EventEmitter<readonly Chunk[]>();
   const files = new vscode.EventEmitter<void>();
   const elsewhere = new vscode.EventEmitter<string>();
-  const open = new Map<string, Conversation>();
   const works = new Set<Work>();
   let current = state.get<string>(SESSION);
   let outbox: Chunk[] = [];
 
   const workOf = (session: string | undefined) =>
     [...works].find((work) => work.session === session && !(work.aside && session === undefined));
-  const conversation = () => (current ? open.get(current) : undefined);
+  const conversation = () => (current ? conversations.of(current) : undefined);
   const isWorking = () => workOf(current) !== undefined;
 
   const choose = (session: string | undefined) => {
@@ -173,34 +160,14 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     if (chunk.type === "run_started" && !chunk.parent) work.run = chunk.run;
     if (!work.session) {
       work.session = chunk.session;
-      if (work.aside || !current)
-        open.set(chunk.session, {
-          session: stub(chunk.session),
-          stream: new Stream(),
-          held: undefined,
-          earlier: undefined,
-        });
+      if (work.aside || !current) conversations.begin(chunk.session);
       if (!work.aside && !current) {
         choose(chunk.session);
         show();
       }
     }
     if (ABOUT_FILES.has(chunk.type)) files.fire();
-    receive(chunk);
-  };
-  const receive = (chunk: Chunk) => {
-    const known = open.get(chunk.session);
-    if (!known) return;
-    if (known.held) {
-      known.held.push(chunk);
-      return;
-    }
-    const arrival = known.stream.offer(chunk);
-    if (arrival === "gap") {
-      log.warn(`chunks are missing before ${chunk.seq} of ${chunk.session}; asking for them`);
-      known.held = [chunk];
-      void mend(known);
-    } else if (arrival === "new") shown(chunk);
+    conversations.receive(chunk);
   };
   const shown = (chunk: Chunk) => {
     if (chunk.session !== current) {
@@ -211,21 +178,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     if (chunk.type === "approval_asked" || chunk.type === "approval_given" || chunk.type === "run_finished")
       tellWaiting();
   };
-  const mend = async (known: Conversation) => {
-    try {
-      const client = await server.client();
-      const { sessionId } = known.session;
-      const tail = await request(client, "daiku/session/get", { sessionId, afterSeq: known.stream.lastSeq });
-      for (const chunk of known.stream.fill(tail.chunks, tail.session.lastSeq)) shown(chunk);
-    } catch (error) {
-      log.error(`asking for missing chunks: ${raw(error)}`);
-      const last = known.held?.at(0)?.seq ?? 0;
-      known.stream.fill([], last - 1);
-    }
-    const held = known.held ?? [];
-    known.held = undefined;
-    for (const chunk of held) receive(chunk);
-  };
+  const conversations = createConversations({ server, log, shown });
 
   const common = (session: string | undefined) => {
     const { model, approvals } = choice();
@@ -266,47 +219,16 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     }
   };
 
-  /** The title and status of a session after a run. */
   const refresh = async (sessionId: string) => {
-    const known = open.get(sessionId);
-    const client = server.running();
-    if (!known || !client) return;
-    const { session, chunks } = await request(client, "daiku/session/get", {
-      sessionId,
-      afterSeq: known.stream.lastSeq,
-    });
-    known.session = session;
-    for (const chunk of known.stream.fill(chunks, session.lastSeq)) shown(chunk);
+    await conversations.refresh(sessionId);
     flush();
   };
-
-  const fetch = async (sessionId: string) => {
-    const client = await server.client();
-    const { session, chunks, earlier } = await request(client, "daiku/session/get", { sessionId, last: WINDOW });
-    const fresh = new Stream();
-    fresh.fill(chunks, session.lastSeq);
-    open.set(sessionId, { session, stream: fresh, held: undefined, earlier });
-  };
-  let fetching = false;
-  const fetchEarlier = async () => {
-    const known = conversation();
-    if (!known?.earlier || fetching) return;
-    fetching = true;
-    try {
-      const { sessionId } = known.session;
-      const client = await server.client();
-      const { beforeSeq } = known.earlier;
-      const part = await request(client, "daiku/session/get", { sessionId, last: WINDOW, beforeSeq });
-      known.earlier = part.earlier;
-      const chunks = known.stream.prepend(part.chunks);
-      const left = part.earlier ? { earlier: part.earlier } : {};
-      if (sessionId === current) post({ type: "earlier", session: sessionId, chunks, ...left });
-    } finally {
-      fetching = false;
-    }
+  /** A run that is not under way here streams nothing: that its question was answered is fetched. */
+  const answered = async () => {
+    if (current && !workOf(current)) await refresh(current);
   };
   const openSession = async (sessionId: string) => {
-    if (!workOf(sessionId)) await fetch(sessionId);
+    if (!workOf(sessionId)) await conversations.fetch(sessionId);
     choose(sessionId);
     show();
     tellWorking();
@@ -401,9 +323,11 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     },
     approve: async (params) => {
       await request(await server.client(), "daiku/approve", params);
+      await answered();
     },
     answer: async (runId, inputId, text) => {
       await request(await server.client(), "daiku/answer", { runId, inputId, text });
+      await answered();
     },
     undo: async (checkpointId) => {
       const restored = await request(await server.client(), "daiku/checkpoint/restore", { checkpointId });
@@ -412,7 +336,13 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       return restored;
     },
     open: openSession,
-    earlier: fetchEarlier,
+    earlier: async () => {
+      const session = current;
+      const part = session && (await conversations.fetchEarlier(session));
+      if (!part || session !== current) return;
+      post({ type: "earlier", session, ...part });
+      arrived.fire(conversation()?.stream.chunks ?? []);
+    },
     fork: async (sessionId, atSeq, restoreFiles = false) => {
       const params = { sessionId, atSeq, restoreFiles };
       const session = await request(await server.client(), "daiku/session/fork", params);
@@ -422,7 +352,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     remove: async (sessionId) => {
       await request(await server.client(), "daiku/session/delete", { sessionId });
       files.fire();
-      open.delete(sessionId);
+      conversations.forget(sessionId);
       if (current === sessionId) {
         choose(undefined);
         show();
@@ -443,7 +373,7 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
     reload: async () => {
       if (!current || workOf(current)) return;
       try {
-        await fetch(current);
+        await conversations.fetch(current);
       } catch (error) {
         log.warn(`the last chat cannot be shown: ${raw(error)}`);
         choose(undefined);
@@ -454,9 +384,4 @@ export function createChat({ server, state, log, post, choice }: ChatOptions): C
       if (current) await refresh(current);
     },
   };
-}
-
-/** A session of which only the id is known yet. */
-function stub(sessionId: string): Session {
-  return { sessionId, title: "", createdAt: "", updatedAt: "", lastSeq: 0, status: "running" };
 }

@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { accessSync, constants, existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
+import os from "node:os";
 import path from "node:path";
 import { t } from "./l10n";
 import { Told } from "./rpc";
@@ -171,6 +172,7 @@ function run(program: string, args: readonly string[], setup: Setup): Promise<st
   return new Promise((resolve, reject) => {
     const options = { cwd: setup.storage, signal: setup.signal, windowsHide: true };
     const child: ChildProcess = spawn(program, args, options);
+    behind(child.pid);
     let out = "";
     let err = "";
     child.stdout?.on("data", (data) => (out += String(data)));
@@ -188,6 +190,15 @@ function run(program: string, args: readonly string[], setup: Setup): Promise<st
       );
     });
   });
+}
+
+/** The editor goes first: a window that has just been opened is being drawn while this works. */
+function behind(pid: number | undefined): void {
+  try {
+    if (pid) os.setPriority(pid, os.constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // It has ended already.
+  }
 }
 
 const lastLine = (text: string): string => text.trim().split("\n").at(-1)?.trim() ?? "";

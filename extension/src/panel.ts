@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
+import { t } from "./l10n";
 import type { FromPanel, ToPanel } from "./pure/panel";
 
 export const VIEW = "daiku.chat";
@@ -9,6 +10,10 @@ export const VIEW = "daiku.chat";
 export interface Panel extends vscode.WebviewViewProvider {
   post(message: ToPanel): void;
   visible(): boolean;
+  /** The panel went out of sight. */
+  readonly onHidden: vscode.Event<void>;
+  /** How many questions wait in it: shown on its icon. */
+  count(waiting: number): void;
   /** Brings the panel to the front and waits until it listens. */
   reveal(): Promise<void>;
 }
@@ -17,6 +22,12 @@ export function createPanel(extension: vscode.Uri, receive: (message: FromPanel)
   let view: vscode.WebviewView | undefined;
   let listens = false;
   const waiting: (() => void)[] = [];
+  const hidden = new vscode.EventEmitter<void>();
+  let questions = 0;
+  const mark = () => {
+    const tooltip = questions === 1 ? t("1 question waits") : t("{0} questions wait", questions);
+    if (view) view.badge = questions ? { value: questions, tooltip } : undefined;
+  };
   const assets = vscode.Uri.joinPath(extension, "dist");
   return {
     resolveWebviewView(fresh) {
@@ -32,18 +43,26 @@ export function createPanel(extension: vscode.Uri, receive: (message: FromPanel)
       });
       // A hidden panel is gone; shown again, it starts anew and says that it is ready.
       fresh.onDidChangeVisibility(() => {
-        if (!fresh.visible) listens = false;
+        if (fresh.visible) return;
+        listens = false;
+        hidden.fire();
       });
       fresh.onDidDispose(() => {
         if (view === fresh) view = undefined;
         listens = false;
       });
+      mark();
       fresh.webview.html = page(fresh.webview, assets);
     },
     post: (message) => {
       if (listens) void view?.webview.postMessage(message);
     },
     visible: () => view?.visible === true,
+    onHidden: hidden.event,
+    count: (now) => {
+      questions = now;
+      mark();
+    },
     reveal: async () => {
       await vscode.commands.executeCommand(`${VIEW}.focus`);
       if (!listens) await new Promise<void>((go) => waiting.push(go));

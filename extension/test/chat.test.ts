@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from "vitest";
 import type * as vscode from "vscode";
-import { createChat } from "../src/chat";
+import { type Chat, createChat } from "../src/chat";
 import type { Chunk, RunResult, Session } from "../src/contract.gen";
 import type { Diffs } from "../src/diff";
 import type { FromPanel, ToPanel } from "../src/pure/panel";
@@ -17,7 +17,7 @@ const sessionOf = (sessionId: string): Session => ({
   ...{ sessionId, title: "", createdAt: "", updatedAt: "", lastSeq: 0, status: "completed" as const },
 });
 const ended = (sessionId: string): RunResult => ({
-  ...{ runId: "r1", sessionId, status: "completed" as const, text: "", lastSeq: 0 },
+  ...{ runId: "r1", sessionId, status: "completed" as const, text: "", lastSeq: 0, unattended: false },
   usage: { model: "", promptTokens: 0, completionTokens: 0, cachedTokens: 0 },
 });
 
@@ -143,6 +143,78 @@ describe("what arrives while the person turns to another chat", () => {
     expect(chat.current).toBe("s2");
     end("s2");
     void [first, second];
+  });
+});
+
+describe("a chat that is opened by its end", () => {
+  const say = chunksOf("s1");
+  const whole = [say("run_started", {}), say("edit", { checkpointId: "c1" }), say("run_started", {}, { run: "r2" })];
+  const windowed = () => {
+    const answer = { release: () => {} };
+    const made = world({
+      "daiku/session/get": async ({ beforeSeq }: { beforeSeq?: number }) => {
+        const session = { ...sessionOf("s1"), lastSeq: 3 };
+        const usage = { model: "", promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+        if (!beforeSeq) return { session, chunks: whole.slice(2), earlier: { beforeSeq: 3, count: 2, usage } };
+        await new Promise<void>((resolve) => (answer.release = resolve));
+        return { session, chunks: whole.slice(0, 2) };
+      },
+    });
+    return { ...made, answer };
+  };
+
+  it("tells the trees and keys of its older part when that has come, asked for once", async () => {
+    const { chat, answer, posted, server } = windowed();
+    await chat.open("s1");
+    const heard: (readonly Chunk[])[] = [];
+    chat.onChunks((chunks) => heard.push(chunks));
+    const asking = [chat.earlier(), chat.earlier()];
+    await breath();
+    answer.release();
+    await Promise.all(asking);
+    expect(heard).toEqual([whole]);
+    expect(posted.at(-1)).toMatchObject({ type: "earlier", chunks: whole.slice(0, 2) });
+    expect(server.asked.filter(({ params }) => params.beforeSeq)).toHaveLength(1);
+  });
+
+  it("leaves out an older part that comes after the chat was fetched anew, or left", async () => {
+    const { chat, answer, posted } = windowed();
+    for (const meanwhile of [() => chat.open("s1"), async () => chat.newChat()]) {
+      await chat.open("s1");
+      const asking = chat.earlier();
+      await breath();
+      await meanwhile();
+      answer.release();
+      await asking;
+      expect(posted.filter(({ type }) => type === "earlier")).toEqual([]);
+    }
+  });
+});
+
+describe("a question of a run that is not under way here", () => {
+  it.each([
+    [
+      "an approval",
+      "daiku/approve",
+      (chat: Chat) => chat.approve({ runId: "r1", approvalId: "a1", decision: "allow_once" }),
+    ],
+    ["a question", "daiku/answer", (chat: Chat) => chat.answer("r1", "i1", "yes")],
+  ] as const)("%s is seen to be answered", async (_, method, answer) => {
+    const say = chunksOf("s1");
+    const { chat, kept, posted } = world({
+      [method]: () => {
+        kept.push(say("approval_given", { approvalId: "a1", decision: "allow_once" }));
+        return {};
+      },
+    });
+    kept.push(say("run_started", {}), say("approval_asked", { approvalId: "a1" }));
+    await chat.open("s1");
+    posted.length = 0;
+    await answer(chat);
+    await breath();
+    expect(posted.flatMap((message) => (message.type === "chunks" ? message.chunks : []))).toMatchObject([
+      { type: "approval_given" },
+    ]);
   });
 });
 

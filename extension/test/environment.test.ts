@@ -3,7 +3,7 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ensureEnvironment, SetupError } from "../src/environment";
 
 const PATH = process.env.PATH;
@@ -62,6 +62,14 @@ describe.skipIf(process.platform === "win32")("the server's environment", () => 
       calls.filter((call) => call.includes("pip install")).every((call) => call.includes("--compile-bytecode")),
     ).toBe(true);
     expect(reports.map(([, done]) => done)).toEqual([0, 10]);
+  });
+
+  it("is made behind the editor's own work, on machines that know of such a thing", async () => {
+    const set = vi.spyOn(os, "setPriority");
+    program("uv");
+    const { calls } = await made();
+    expect(set).toHaveBeenCalledTimes(calls.length);
+    for (const [pid, priority] of set.mock.calls) expect([pid > 0, priority]).toEqual([true, 10]);
   });
 
   it("is made with Python where there is no uv", async () => {

@@ -1,6 +1,9 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { marked, read } from "./strings";
 
+const WORDS = path.join(import.meta.dirname, "..", "..", "server", "daiku", "core", "words");
 const places = (text: string): string[] => [...text.matchAll(/\{\d+\}/g)].map((match) => match[0]).sort();
 
 describe("words", () => {
@@ -32,5 +35,25 @@ describe("the manifest", () => {
 
   it.each(["package.nls.json", "package.nls.ja.json"])("has all its words in %s, and no others are there", (name) => {
     expect(Object.keys(read(name)).sort()).toEqual(used);
+  });
+});
+
+describe("the server's words", () => {
+  // What a person is told to run has the name that the palette shows them.
+  const server = readdirSync(WORDS).map((name) => readFileSync(path.join(WORDS, name), "utf8"));
+  const titles = (nls: string) => Object.values(read(nls));
+  const named = (pattern: RegExp) => [
+    ...new Set(server.flatMap((text) => [...text.matchAll(pattern)].map((match) => match[1]))),
+  ];
+
+  it("name commands in Japanese as the palette does", () => {
+    const japanese = named(/[「`]Daiku: ([^」`]*[\u3040-\u9fff][^」`]*)[」`]/g);
+    expect(japanese.length).toBeGreaterThan(0);
+    for (const title of japanese) expect(titles("package.nls.ja.json")).toContain(title);
+    expect(server.join("").match(/「Daiku: [\w ]+」/g)).toBeNull();
+  });
+
+  it("name commands in English as the palette does", () => {
+    for (const title of named(/“Daiku: ([\w ]+)”/g)) expect(titles("package.nls.json")).toContain(title);
   });
 });

@@ -3,7 +3,7 @@ import { act } from "preact/test-utils";
 import { describe, expect, it } from "vitest";
 import type { Chunk } from "../src/contract.gen";
 import { session as chunksOf } from "./chunks";
-import { drawPanel, find, pass, posted, press, root, SESSION, show, tell } from "./panelLab";
+import { click, drawPanel, find, pass, posted, press, root, SESSION, show, tell } from "./panelLab";
 
 drawPanel();
 
@@ -58,6 +58,28 @@ describe("a call that has ended", () => {
     const call = await ended("done", "shell/run", "all good", { exitCode: 0 });
     expect(call.querySelector(".output")).toBeNull();
     expect(call.querySelector(".badge.wrong")).toBeNull();
+  });
+});
+
+describe("a file that was read", () => {
+  it("is shown as what it is: code in its colours, without what was asked in the form of a program", async () => {
+    const call = await ended("done", "files/read", "def price():\n    pass\n");
+    await click(call.querySelector(".tool-head") as HTMLElement);
+    expect(call.querySelector(".args")).toBeNull();
+    expect(call.querySelector(".hljs-keyword")?.textContent).toBe("def");
+    expect(call.querySelector(".output pre")?.textContent).toBe("def price():\n    pass\n");
+  });
+
+  it("cannot bring markup with it", async () => {
+    const call = await ended("done", "files/read", "<img src=x onerror=alert(1)>");
+    await click(call.querySelector(".tool-head") as HTMLElement);
+    expect(call.querySelector("img")).toBeNull();
+  });
+
+  it("shows what was asked of any other tool", async () => {
+    const call = await ended("done", "mcp/lookup", "found");
+    await click(call.querySelector(".tool-head") as HTMLElement);
+    expect(call.querySelector(".args")?.textContent).toContain('"path": "a.py"');
   });
 });
 

@@ -3,160 +3,9 @@ import { act } from "preact/test-utils";
 import { describe, expect, it } from "vitest";
 import type { ToPanel } from "../src/pure/panel";
 import { session as chunksOf } from "./chunks";
-import {
-  button,
-  click,
-  drawPanel,
-  find,
-  HELLO,
-  pass,
-  posted,
-  press,
-  root,
-  SESSION,
-  show,
-  tell,
-  type,
-} from "./panelLab";
+import { button, click, drawPanel, find, HELLO, posted, root, SESSION, show, tell } from "./panelLab";
 
 drawPanel();
-
-describe("the composer", () => {
-  const box = () => find<HTMLTextAreaElement>(".composer-text");
-
-  it("sends with Enter, shows what was said at once, and is empty again", async () => {
-    await type(box(), "Do it");
-    await press(box(), "Enter");
-    await pass(100);
-    expect(posted).toContainEqual({ type: "send", text: "Do it", context: [] });
-    expect(box().value).toBe("");
-    expect(find(".said").textContent).toBe("Do it");
-  });
-
-  it("does not send with Shift+Enter, nor empty text", async () => {
-    await press(box(), "Enter");
-    await type(box(), "line");
-    await press(box(), "Enter", { shiftKey: true });
-    expect(posted.filter((message) => message.type === "send")).toEqual([]);
-  });
-
-  it("recalls with the arrows what was said, here and then in other chats, and never over what is written", async () => {
-    for (const words of ["in another chat", "twice", "twice"]) {
-      await type(box(), words);
-      await press(box(), "Enter");
-    }
-    const say = chunksOf();
-    await show([say("run_started", { prompt: "first" }), say("run_finished", {})], false);
-    const values: string[] = [];
-    for (const key of [
-      "ArrowUp",
-      "ArrowUp",
-      "ArrowUp",
-      "ArrowUp",
-      "ArrowDown",
-      "ArrowDown",
-      "ArrowDown",
-      "ArrowDown",
-    ]) {
-      await press(box(), key);
-      values.push(box().value);
-    }
-    expect(values).toEqual([...["first", "twice", "in another chat", "in another chat", "twice", "first", "", ""]]);
-    await type(box(), "begun");
-    await press(box(), "ArrowUp");
-    expect(box().value).toBe("begun");
-    await type(box(), "");
-    await press(box(), "ArrowUp");
-    await type(box(), "first, changed");
-    await press(box(), "ArrowUp");
-    expect(box().value).toBe("first, changed");
-    await press(box(), "Enter");
-    expect(posted.at(-1)).toEqual({ type: "send", text: "first, changed", context: [] });
-  });
-
-  it("leaves Enter to an input method that composes Japanese", async () => {
-    await type(box(), "だいく");
-    await press(box(), "Enter", { isComposing: true });
-    await press(box(), "Enter", { keyCode: 229 });
-    expect(posted.filter((message) => message.type === "send")).toEqual([]);
-    await press(box(), "Enter");
-    expect(posted).toContainEqual({ type: "send", text: "だいく", context: [] });
-  });
-
-  it("steers and stops a run that is under way", async () => {
-    await show([chunksOf()("run_started", {})]);
-    await type(box(), "use tabs");
-    await press(box(), "Enter");
-    expect(posted).toContainEqual({ type: "steer", text: "use tabs" });
-    await press(box(), "Escape");
-    expect(posted).toContainEqual({ type: "stop" });
-  });
-
-  it("offers what an @ can point at, and sends it along", async () => {
-    await type(box(), "see @car");
-    expect(posted).toContainEqual({ type: "candidates", query: "car" });
-    const attachment = { item: { kind: "file" as const, uri: "file:///w/cart.py" }, label: "cart.py", icon: "file" };
-    await tell({ type: "candidates", query: "car", candidates: [attachment] });
-    await press(box(), "Enter");
-    await pass(100);
-    expect(box().value).toBe("see ");
-    expect(find(".chip").textContent).toContain("cart.py");
-    await type(box(), "see this");
-    await press(box(), "Enter");
-    expect(posted).toContainEqual({ type: "send", text: "see this", context: [attachment.item] });
-  });
-
-  it("gets back what could not be sent", async () => {
-    await tell({ type: "failed", kind: "no_provider", message: "No model", hint: "Set a key", text: "my words" });
-    expect(box().value).toBe("my words");
-    expect(find(".trouble").textContent).toContain("Set a key");
-  });
-});
-
-describe("a request that failed", () => {
-  const failed = (kind: string, over: object = {}) => {
-    const say = chunksOf();
-    const error = { kind, message: "It did not work", hint: "", retryable: false } as never;
-    return [
-      say("run_started", { prompt: "Do it" }, over),
-      say("error", error),
-      say("run_finished", { status: "failed" } as never),
-    ];
-  };
-
-  it.each(["auth", "rate_limit", "timeout", "stream_cut", "context_overflow", "connection", "internal"])(
-    "with %s can be made once more, by one button",
-    async (kind) => {
-      await show(failed(kind), false);
-      await click(button("Try again"));
-      expect(posted.at(-1)).toEqual({ type: "retry", run: "r1" });
-    },
-  );
-
-  it("is offered again only where it ended the newest request, nothing is under way, and a person wrote it", async () => {
-    const say = chunksOf();
-    const later = [...failed("auth"), say("run_started", {}, { run: "r2", seq: 10 } as never)];
-    const offers = () => root.querySelectorAll(".trouble .primary").length;
-    for (const [chunks, working] of [
-      [failed("auth"), true],
-      [later, true],
-      [[...later, say("run_finished", {}, { run: "r2", seq: 11 } as never)], false],
-      [failed("auth", { agent: "team" }), false],
-    ] as const) {
-      await show(chunks, working);
-      expect(offers()).toBe(0);
-    }
-  });
-});
-
-describe("what was said", () => {
-  it("can be said otherwise, in a new chat", async () => {
-    const say = chunksOf();
-    await show([say("run_started", { prompt: "Do it" }), say("run_finished", {})], false);
-    await click(button("Say this otherwise, in a new chat"));
-    expect(posted.at(-1)).toEqual({ type: "rephrase", run: "r1" });
-  });
-});
 
 describe("a model that is asked again and again", () => {
   const tries = (...attempts: number[]) => {
@@ -182,74 +31,6 @@ describe("a model that is asked again and again", () => {
     const again = say("notice", { level: "warning", text: "Lost.", attempt: 1 }, { seq: 51 } as never);
     await show([...tries(1, 2), other, again]);
     expect(notices()).toEqual(["Lost. Trying again (2 of 4).", "Something else", "Lost."]);
-  });
-});
-
-describe("an approval", () => {
-  const ask = async (data: object = {}) => {
-    const say = chunksOf();
-    await show([
-      say("run_started", {}),
-      say("approval_asked", { why: "not on your list", remember: "npm test here", ...data }),
-    ]);
-    await pass(600);
-    return find(".approval.card");
-  };
-
-  it("shows the whole command, why, and what always means", async () => {
-    const card = await ask({ preview: "npm test && rm -rf \u202e/" });
-    expect(card.querySelector("pre")?.textContent).toBe("$ npm test && rm -rf ‹U+202E›/");
-    expect(card.textContent).toContain("not on your list");
-    expect(card.textContent).toContain("Always: npm test here");
-  });
-
-  it("takes the focus, and answers to Enter and Escape", async () => {
-    const card = await ask();
-    expect(document.activeElement).toBe(card);
-    await press(card, "Escape");
-    expect(posted).toContainEqual({ type: "approve", run: "r1", approvalId: "a1", decision: "reject_once" });
-    await press(card, "Enter");
-    expect(posted).toContainEqual({ type: "approve", run: "r1", approvalId: "a1", decision: "allow_once" });
-  });
-
-  it("does not take the focus from a person who writes", async () => {
-    const box = find<HTMLTextAreaElement>(".composer-text");
-    box.focus();
-    await type(box, "half a sent");
-    await ask();
-    expect(document.activeElement).toBe(box);
-  });
-
-  it("is deaf for the first moment, to a key that was meant for something else", async () => {
-    const say = chunksOf();
-    await show([say("run_started", {}), say("approval_asked", {})]);
-    await press(find(".approval.card"), "Enter");
-    expect(posted.filter((message) => message.type === "approve")).toEqual([]);
-  });
-
-  it("offers always only where it can be remembered", async () => {
-    await ask({ remember: "" });
-    expect(() => button("Always allow")).toThrow();
-  });
-
-  it("is rejected with a reason", async () => {
-    await ask();
-    await click(button("Reject and say why…"));
-    const box = find<HTMLTextAreaElement>(".feedback textarea");
-    await type(box, "use pnpm");
-    await press(box, "Enter");
-    expect(posted).toContainEqual({
-      type: "approve",
-      run: "r1",
-      approvalId: "a1",
-      decision: "reject_once",
-      feedback: "use pnpm",
-    });
-  });
-
-  it("of an edit shows its diff", async () => {
-    const card = await ask({ kind: "edit", preview: "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-old\n+new\n" });
-    expect([...card.querySelectorAll("td.text")].map((cell) => cell.textContent)).toEqual(["old", "new"]);
   });
 });
 
@@ -415,5 +196,74 @@ describe("the panel", () => {
   it("names every button", () => {
     for (const one of root.querySelectorAll("button"))
       expect(one.getAttribute("aria-label") ?? one.textContent?.trim()).toBeTruthy();
+  });
+});
+
+describe("the welcome", () => {
+  const examples = () => [...root.querySelectorAll<HTMLButtonElement>(".examples button")].map((one) => one.disabled);
+  const phase = (now: "installing" | "starting" | "ready" | "failed") =>
+    tell({
+      type: "situation",
+      situation: { server: { phase: now }, trusted: true, model: "", mode: "act", folder: true },
+    });
+
+  it.each([
+    ["installing", true],
+    ["failed", true],
+    ["starting", false],
+    ["ready", false],
+  ] as const)("offers its examples when they lead to something: %s", async (now, disabled) => {
+    await phase(now);
+    expect(examples()).toEqual([disabled, disabled, disabled]);
+  });
+
+  it("is not shown in place of a chat that is still being fetched", async () => {
+    const stub = { ...SESSION, createdAt: "" };
+    await tell({ type: "session", session: stub, chunks: [], working: false });
+    expect(root.querySelector(".welcome")).toBeNull();
+    expect(find(".coming").textContent).toBe("The chat is being fetched…");
+    await tell({ type: "session", session: undefined, chunks: [], working: false });
+    find(".welcome");
+  });
+
+  it("does not say that there is no model before it is known", async () => {
+    await phase("starting");
+    expect(find(".pick.model").textContent).toBe("…");
+    await tell({
+      type: "situation",
+      situation: {
+        ...{ server: { phase: "ready" }, trusted: true, model: "", mode: "act", folder: true },
+        models: { models: [], providers: [], selected: "" },
+      },
+    });
+    expect(find(".pick.model").textContent).toBe("No model");
+  });
+});
+
+describe("between two calls", () => {
+  it("a few words are no answer: their buttons are marked as such", async () => {
+    const say = chunksOf();
+    const calls = [{ id: "c", tool: "files/read", args: {} }];
+    const words = (text: string, more: object) => say("message", { role: "assistant", text, ...more });
+    await show([say("run_started", {}), words("I look.", { calls }), words("Done.", { calls: [] })], false);
+    const marks = [...root.querySelectorAll(".said-actions")].map((one) => one.classList.contains("between"));
+    expect(marks).toEqual([true, false]);
+  });
+});
+
+describe("the end of a run", () => {
+  it.each([
+    ["openai/lab", true],
+    ["scripted/demo", false],
+  ])("of %s counts tokens: %s", async (model, counted) => {
+    const say = chunksOf();
+    const usage = { model, promptTokens: 46_620, completionTokens: 7, cachedTokens: 0 };
+    await tell({
+      type: "situation",
+      situation: { server: { phase: "ready" }, trusted: true, model, mode: "act", folder: true },
+    });
+    await show([say("run_started", { model }), say("usage", usage), say("run_finished", { usage })], false);
+    expect(/47k|46/.test(root.querySelector(".end")?.textContent ?? "")).toBe(counted);
+    expect(root.querySelector(".usage") !== null).toBe(counted);
   });
 });

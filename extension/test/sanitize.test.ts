@@ -86,6 +86,23 @@ describe("markdown of a stranger", () => {
     expect(box.querySelector(".table > table")).not.toBeNull();
   });
 
+  it("has boxes for tasks, told apart for eyes and ears, and leaves other brackets alone", () => {
+    const box = dom("- [x] **made**\n- [ ] to do\n- [link](https://example.org)\n- [a] b\n- [x]y\n\n[x] no list\n");
+    const marks = [...box.querySelectorAll("li")].map((li) => [
+      li.className,
+      li.querySelector(".codicon")?.getAttribute("aria-label") ?? "",
+      li.textContent?.trim(),
+    ]);
+    expect(marks).toEqual([
+      ["task done", "done", "made"],
+      ["task", "not done", "to do"],
+      ["", "", "link"],
+      ["", "", "[a] b"],
+      ["", "", "[x]y"],
+    ]);
+    expect(box.querySelector("p:last-child")?.textContent).toBe("[x] no list");
+  });
+
   it("cannot be made to hang by deep or long nesting", () => {
     const start = performance.now();
     for (const nasty of [

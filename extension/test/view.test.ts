@@ -271,3 +271,31 @@ it("a long text keeps its start and its end", () => {
   expect(cut).toMatch(/^a.*z$/s);
   expect(cut.length).toBeLessThan(30);
 });
+
+describe("what is said while Daiku works", () => {
+  const say = session();
+  const steer = () => say("message", { role: "user", text: "and the docs" });
+  const begin = say("run_started", { prompt: "go" });
+  const unread = (chunks: Chunk[]) => {
+    const said = foldAll(EMPTY, [begin, ...chunks]).items.findLast((one) => one.kind === "user");
+    return said?.kind === "user" && said.unread ? "waits" : "read";
+  };
+  const delta = () => say("delta", { text: "x" });
+  const reply = () => say("message", { role: "assistant", text: "x", calls: [] });
+  const call = () => say("tool_call", { id: "c", tool: "shell/run", args: {} });
+  const done = () => say("tool_response", { id: "c", tool: "shell/run", outcome: "done", result: "" });
+
+  it.each<[string, () => Chunk[], string]>([
+    ["while a reply streams, waits until it has ended", () => [delta(), steer(), delta()], "waits"],
+    ["while a reply streams, waits for what comes after it", () => [delta(), steer(), reply()], "waits"],
+    ["while a reply streams, is read by the next one", () => [delta(), steer(), reply(), delta()], "read"],
+    ["while a tool runs, waits for its end", () => [reply(), call(), steer(), done()], "waits"],
+    ["while a tool runs, is read by the next reply", () => [reply(), call(), steer(), done(), delta()], "read"],
+    ["before a reply streams, may not be in it", () => [steer(), delta(), reply()], "waits"],
+    ["before a reply streams, is in the next one", () => [steer(), delta(), reply(), delta()], "read"],
+    ["is read by a reply that comes whole", () => [delta(), steer(), reply(), reply()], "read"],
+    ["waits for nothing when the run has ended", () => [delta(), steer(), say("run_finished", {})], "read"],
+  ])("%s", (_, chunks, expected) => {
+    expect(unread(chunks())).toBe(expected);
+  });
+});

@@ -8,9 +8,10 @@ import { toolFace } from "../src/pure/toolFace";
 import { type ApprovalItem, type Item, type View, waiting } from "../src/pure/view";
 import { post } from "./api";
 import { Composer, type Usage } from "./Composer";
+import { endWords, Trouble } from "./Ends";
 import { useFolding } from "./folding";
 import { History } from "./History";
-import { endWords, ItemView, restoredWords, Trouble } from "./Items";
+import { ItemView, restoredWords } from "./Items";
 import { Icon, IconButton } from "./parts";
 import { attach, type PanelState, type Store } from "./store";
 import { Welcome } from "./Welcome";
@@ -33,11 +34,15 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
   if (!state.ready) return null;
   const empty = view.items.length === 0 && !working && !state.echo;
   return (
-    <div class="app">
+    <main class="app">
       <Banner situation={state.situation} />
       {history.open && <History history={history} onClose={() => patch({ history: { ...history, open: false } })} />}
       <div class="main" hidden={history.open}>
-        {empty ? (
+        {empty && isComing(state) ? (
+          <p class="coming dim" role="status">
+            {t("The chat is being fetched…")}
+          </p>
+        ) : empty ? (
           <Welcome situation={situation} onExample={(text) => patch({ prefill: { text, n: Date.now() } })} />
         ) : (
           <Conversation
@@ -70,9 +75,13 @@ export function App({ state, store }: { state: PanelState; store: Store }) {
           }}
         />
       </div>
-    </div>
+    </main>
   );
 }
+
+/** A chat is open of which nothing is here yet: the server that has it starts, or is asked. */
+const isComing = ({ session, situation: { server } }: PanelState): boolean =>
+  session !== undefined && session.createdAt === "" && server.phase !== "failed";
 
 const saidIn = (items: readonly Item[]): string[] =>
   items.flatMap((item) => (item.kind === "user" && item.depth === 0 ? [item.text] : [])).reverse();
@@ -98,6 +107,7 @@ function useFocusKept(): void {
 function usageOf({ usage, contextTokens }: View, situation: PanelState["situation"]): Usage | undefined {
   if (!usage.promptTokens && !usage.completionTokens) return undefined;
   const id = modelInUse(situation);
+  if (id.startsWith("scripted/")) return undefined;
   const room = situation.models?.models.find((offer) => offer.id === id)?.context ?? 0;
   const context = room
     ? t("context {0} of {1}", tokens(contextTokens), tokens(room))

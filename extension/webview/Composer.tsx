@@ -277,7 +277,7 @@ function ModelButton({ situation }: { situation: Situation }) {
     >
       {scripted && <Icon name="play-circle" />}
       <span class="ellipsis">
-        {scripted ? t("Script: {0}", name.split("/").at(-1) ?? name) : name || t("No model")}
+        {scripted ? t("Script: {0}", name.split("/").at(-1) ?? name) : name || (situation.models ? t("No model") : "…")}
       </span>
       <Icon name="chevron-down" />
     </button>

@@ -4,10 +4,11 @@ import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import type { ContextItem, Restored, Reviewed } from "../src/contract.gen";
 import { plainText } from "../src/pure/ansi";
-import { dollars, duration, tokens } from "../src/pure/format";
-import type { EndItem, Item, TextItem, UserItem } from "../src/pure/view";
+import { duration, tokens } from "../src/pure/format";
+import type { Item, TextItem, UserItem } from "../src/pure/view";
 import { Approval, Question } from "./Asks";
 import { post } from "./api";
+import { End, Trouble } from "./Ends";
 import { Handoff } from "./Handoff";
 import { Markdown } from "./Markdown";
 import { PlanCard, type Proofs } from "./Plan";
@@ -119,6 +120,11 @@ function User({ item, session }: { item: UserItem; session: string }) {
           )}
         </div>
       )}
+      {item.unread ? (
+        <p class="unread dim">
+          <Icon name="clock" /> {t("Daiku reads it with its next reply")}
+        </p>
+      ) : null}
       <div class="bubble-actions">
         <CopyButton text={item.text} />
         {!item.steering && item.depth === 0 && (
@@ -156,7 +162,7 @@ function Said({ item, session }: { item: TextItem; session: string }) {
         </p>
       )}
       {item.done && item.depth === 0 && said !== undefined && (
-        <div class="said-actions">
+        <div class={`said-actions${item.between ? " between" : ""}`}>
           <CopyButton text={item.text} />
           <IconButton
             icon="git-branch"
@@ -290,96 +296,5 @@ function Compacted({ summary, before, after }: { summary: string; before: number
         </div>
       )}
     </div>
-  );
-}
-
-/** Kinds of failure after which another model may do better. */
-const MODEL_TROUBLE = new Set([
-  ...["no_provider", "auth", "rate_limit", "timeout", "connection", "overloaded", "bad_request", "not_found"],
-  ...["context_overflow", "stream_cut", "content_filter"],
-]);
-
-interface TroubleProps {
-  kind: string;
-  message: string;
-  hint: string;
-  /** The run that ended with it, whose request can be made once more. */
-  again?: string;
-}
-
-/** What went wrong, what can be done, and the button that does it. */
-export function Trouble({ kind, message, hint, again }: TroubleProps) {
-  return (
-    <div class="trouble" role="alert">
-      <Icon name="error" />
-      <div>
-        <p>{message}</p>
-        {hint && <p class="dim">{hint}</p>}
-        <div class="buttons">
-          {again && (
-            <button type="button" class="primary" onClick={() => post({ type: "retry", run: again })}>
-              {t("Try again")}
-            </button>
-          )}
-          {(kind === "auth" || kind === "no_provider") && (
-            <button
-              type="button"
-              class="secondary"
-              onClick={() => post({ type: "command", command: "daiku.setApiKey" })}
-            >
-              {t("Set API key")}
-            </button>
-          )}
-          {MODEL_TROUBLE.has(kind) && (
-            <button
-              type="button"
-              class="secondary"
-              onClick={() => post({ type: "command", command: "daiku.selectModel" })}
-            >
-              {t("Select model")}
-            </button>
-          )}
-          <button type="button" class="link" onClick={() => post({ type: "command", command: "daiku.showLog" })}>
-            {t("Show log")}
-          </button>
-        </div>
-      </div>
-    </div>
-  );
-}
-
-/** How a run ended that is not completed; empty for one that is. */
-export const endWords = (status: EndItem["status"]): string =>
-  ({ completed: "", cancelled: t("Stopped"), failed: t("Failed"), limit: t("A limit was reached") })[status];
-
-function End({ item, undone }: { item: EndItem; undone: ReadonlySet<string> }) {
-  const { usage, status, seconds, changed } = item;
-  const parts = [
-    endWords(status),
-    seconds >= 1 ? duration(seconds * 1000) : "",
-    usage.promptTokens ? t("{0} in", tokens(usage.promptTokens)) : "",
-    usage.completionTokens ? t("{0} out", tokens(usage.completionTokens)) : "",
-    usage.cachedTokens ? t("{0} cached", tokens(usage.cachedTokens)) : "",
-    usage.cost !== undefined ? dollars(usage.cost) : "",
-  ].filter(Boolean);
-  // The error above it has said so.
-  const silent = status === "failed" && parts.length === 1;
-  return (
-    <>
-      {changed && !undone.has(changed.checkpointId) && (
-        <div class="changed">
-          <Icon name="diff-multiple" />
-          <span>{changed.files === 1 ? t("1 file changed") : t("{0} files changed", changed.files)}</span>
-          <span class="grow" />
-          <button type="button" class="link" onClick={() => post({ type: "command", command: "daiku.openChanges" })}>
-            {t("Look at changes")}
-          </button>
-          <button type="button" class="link" onClick={() => post({ type: "undo", checkpointId: changed.checkpointId })}>
-            {t("Undo all")}
-          </button>
-        </div>
-      )}
-      {!silent && <p class={`end ${status}`}>{parts.join(" · ")}</p>}
-    </>
   );
 }

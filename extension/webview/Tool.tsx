@@ -1,6 +1,6 @@
 // A tool call: one line while it is closed; arguments, output and changes when it is open.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Edited, FileStat } from "../src/contract.gen";
 import { plainText } from "../src/pure/ansi";
 import { duration } from "../src/pure/format";
@@ -9,6 +9,7 @@ import type { ToolItem } from "../src/pure/view";
 import { post } from "./api";
 import { Diff } from "./Diff";
 import { CopyButton, Icon, IconButton, PathLink, Stats } from "./parts";
+import { highlight } from "./sanitize";
 import { t } from "./words";
 
 const MOST_SHOWN = 20_000;
@@ -137,6 +138,7 @@ function Details({ item, output, command }: { item: ToolItem; output: string; co
     if (item.status === "running" && end.current) end.current.scrollTop = end.current.scrollHeight;
   }, [item.status, output]);
   const shown = output.length > MOST_SHOWN ? `${output.slice(0, MOST_SHOWN)}\n…` : output;
+  const code = useMemo(() => (isFile(item) ? highlight(shown, languageOf(item.args.path)) : undefined), [item, shown]);
   const text = typeof item.args.command === "string" ? item.args.command : "";
   return (
     <div class="tool-details">
@@ -148,20 +150,30 @@ function Details({ item, output, command }: { item: ToolItem; output: string; co
           {plainText(text)}
         </pre>
       ) : (
-        Object.keys(item.args).length > 0 &&
-        item.edits.length === 0 && <pre class="args">{JSON.stringify(item.args, null, 2)}</pre>
+        !inTitle(item) && item.edits.length === 0 && <pre class="args">{JSON.stringify(item.args, null, 2)}</pre>
       )}
       {shown && (
         <div class="output">
-          <pre ref={end} tabindex={0}>
-            {shown}
-          </pre>
+          {code === undefined ? (
+            <pre ref={end} tabindex={0}>
+              {shown}
+            </pre>
+          ) : (
+            <pre class="code-text" tabindex={0} dangerouslySetInnerHTML={{ __html: code }} />
+          )}
           <CopyButton text={output} />
         </div>
       )}
     </div>
   );
 }
+
+const isFile = ({ tool, status }: ToolItem): boolean => tool === "files/read" && status === "ok";
+
+/** What its arguments say stands in the title already. */
+const inTitle = ({ tool, args }: ToolItem): boolean => tool === "files/read" || Object.keys(args).length === 0;
+
+const languageOf = (path: unknown): string => (typeof path === "string" ? (/\.(\w+)$/.exec(path)?.[1] ?? "") : "");
 
 /** The files that one edit changed, with its diff, and the way back. */
 export function Edits({ edit, undone }: { edit: Edited; undone: ReadonlySet<string> }) {

@@ -13,6 +13,9 @@ const examples = (): [icon: string, text: string][] => [
 
 export function Welcome({ situation, onExample }: { situation: Situation; onExample: (text: string) => void }) {
   const chosen = modelInUse(situation);
+  // What would only wait, or come to nothing, is not offered yet; the banner says what is under way.
+  const { phase } = situation.server;
+  const early = phase === "installing" || phase === "failed";
   const disconnected = situation.models !== undefined && chosen === "";
   return (
     <div class="welcome">
@@ -29,7 +32,7 @@ export function Welcome({ situation, onExample }: { situation: Situation; onExam
         <ul class="examples">
           {examples().map(([icon, text]) => (
             <li key={text}>
-              <button type="button" onClick={() => onExample(text)}>
+              <button type="button" disabled={early} onClick={() => onExample(text)}>
                 <Icon name={icon} />
                 <span>{text}</span>
               </button>

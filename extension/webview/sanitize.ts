@@ -88,6 +88,27 @@ for (const rule of ["th_open", "td_open"]) {
 parser.renderer.rules.table_open = () => '<div class="table" tabindex="0"><table>';
 parser.renderer.rules.table_close = () => "</table></div>";
 
+// `- [x] done`: a box, as a person would tick it on paper; a screen reader hears which it is.
+const TASK = /^\[([ xX])\](?=\s)/;
+parser.core.ruler.after("inline", "tasks", ({ tokens }) => {
+  tokens.forEach((token, n) => {
+    const [item, paragraph] = [tokens[n - 2], tokens[n - 1]];
+    const first = token.children?.[0];
+    if (token.type !== "inline" || paragraph?.type !== "paragraph_open" || item?.type !== "list_item_open") return;
+    const mark = first?.type === "text" ? TASK.exec(first.content) : null;
+    if (!first || !mark) return;
+    first.content = first.content.slice(mark[0].length + 1);
+    item.attrJoin("class", mark[1] === " " ? "task" : "task done");
+  });
+});
+parser.renderer.rules.list_item_open = (tokens, i, options, _env, self) => {
+  const kind = attribute(tokens[i], "class");
+  if (!kind) return self.renderToken(tokens, i, options);
+  const done = kind === "task done";
+  const label = quoted(done ? t("done") : t("not done"));
+  return `<li class="${kind}"><span class="codicon codicon-${done ? "pass-filled" : "circle-large-outline"}" role="img" aria-label="${label}" title="${label}"></span>`;
+};
+
 const TAGS = [
   ...[
     "a",
@@ -111,7 +132,18 @@ const TAGS = [
   ...["h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"],
 ];
 /** Attributes that hold no address. */
-const PLAIN = ["class", "title", "type", "start", "tabindex", "aria-label", "data-act", "data-path", "data-line"];
+const PLAIN = [
+  "class",
+  "title",
+  "type",
+  "role",
+  "start",
+  "tabindex",
+  "aria-label",
+  "data-act",
+  "data-path",
+  "data-line",
+];
 
 let purify: ReturnType<typeof createDOMPurify> | undefined;
 

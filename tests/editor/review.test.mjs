@@ -244,9 +244,11 @@ test("plan, approve, work, review and undo by keyboard alone", { timeout: 300_00
     await page.keyboard.press("Control+F9");
     await waiting(page, "3 changes in 2 files").waitFor();
     await page.locator(".tab.active", { hasText: "price.py" }).waitFor();
+    await workbench.statusItem(/^Ln 8,/).waitFor();
     await workbench.shot("review-keys-5-next-change");
     await page.keyboard.press("Control+Shift+F9");
     await until("a change to be taken back", () => !read("shop/price.py").includes("net + tax(net)"));
+    await workbench.statusItem(/^Ln 16,/).waitFor();
     await byKeyboard(page, "Daiku: Open Diff of Change");
     await page.locator(".monaco-diff-editor .view-line", { hasText: "sorted" }).first().waitFor();
     await workbench.shot("review-keys-6-diff");

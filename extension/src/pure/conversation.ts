@@ -1,7 +1,7 @@
 // What the chunks of a conversation say of plans, edits and runs.
 
 import type { Chunk, Plan } from "../contract.gen";
-import { foldUndone, isBringingBack, NOTHING_UNDONE } from "./undone";
+import { isBringingBack, undoneOf } from "./undone";
 
 /** The plans of a conversation as they are now, the one that changed last at the end. */
 export function plansOf(chunks: readonly Chunk[]): readonly Plan[] {
@@ -17,7 +17,7 @@ export function plansOf(chunks: readonly Chunk[]): readonly Plan[] {
 
 /** The first checkpoint of the newest run whose edits still stand: going back to it undoes them all. */
 export function lastEdits(chunks: readonly Chunk[]): string | undefined {
-  const { gone: had } = chunks.reduce(foldUndone, NOTHING_UNDONE);
+  const { gone: had } = undoneOf(chunks);
   const edits = chunks.filter((chunk) => chunk.type === "edit" && !had.has(chunk.data.checkpointId));
   // A nested run's edits belong to the run that the person started: what came after its start.
   const last = edits.at(-1)?.seq ?? 0;
@@ -27,12 +27,11 @@ export function lastEdits(chunks: readonly Chunk[]): string | undefined {
 }
 
 /** The checkpoint that brings back what was undone or rejected last; none where that was done already. */
-export const lastTakenBack = (chunks: readonly Chunk[]): string | undefined =>
-  chunks.reduce(foldUndone, NOTHING_UNDONE).redo;
+export const lastTakenBack = (chunks: readonly Chunk[]): string | undefined => undoneOf(chunks).redo;
 
 /** Whether going back to a checkpoint brings back what had been undone or rejected. */
 export function bringsBack(chunks: readonly Chunk[], checkpointId: string): boolean {
-  return isBringingBack(chunks.reduce(foldUndone, NOTHING_UNDONE), checkpointId);
+  return isBringingBack(undoneOf(chunks), checkpointId);
 }
 
 /** The files in which going back to a checkpoint would take away changes that the person has accepted. */

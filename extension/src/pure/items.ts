@@ -35,6 +35,8 @@ export interface UserItem extends Common {
   images: number;
   /** Said while a run was already at work. */
   steering: boolean;
+  /** So many replies begin before one is made from it; 0 or absent: it has been read. */
+  unread?: number;
 }
 
 export interface TextItem extends Common {
@@ -45,6 +47,8 @@ export interface TextItem extends Common {
   ended?: string;
   /** The seq of the message that it is part of: a fork from here holds what came up to it. */
   said?: number;
+  /** Said on the way to a call: no answer. */
+  between?: boolean;
   /** The draft of a reply that was cut off: no answer. */
   partial?: boolean;
   /** Says only which call comes next, where that call is shown: the team's own words. */

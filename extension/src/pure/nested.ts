@@ -1,8 +1,9 @@
 // Nested runs in the view: for which step they work, what they hand back, and what needs no words beside them.
 
-import type { Envelope, HandoffEnd, RunStarted } from "../contract.gen";
+import type { Edited, Envelope, HandoffEnd, RunStarted } from "../contract.gen";
 import { change, type Draft, findLast } from "./draft";
 import type { EndItem, HandoffItem, Item, TextItem } from "./items";
+import { editsOf } from "./undone";
 
 /** A nested run begins with what it was given: its words, and for which step it works. */
 export function begun(draft: Draft, run: string, { brief, told }: RunStarted): void {
@@ -39,10 +40,11 @@ export function changedBy(draft: Draft): EndItem["changed"] {
   const edits = draft.items
     .slice(start + 1)
     .flatMap((item) => (item.kind === "tool" ? item.edits : item.kind === "edit" ? [item.edit] : []));
-  const order = draft.undone.edits;
+  const place = new Map(editsOf(draft.undone).map((checkpoint, n) => [checkpoint, n]));
+  const placeOf = (edit: Edited) => place.get(edit.checkpointId) ?? -1;
   const standing = edits
     .filter(({ checkpointId }) => checkpointId && !draft.undone.gone.has(checkpointId))
-    .sort((a, b) => order.indexOf(a.checkpointId) - order.indexOf(b.checkpointId));
+    .sort((a, b) => placeOf(a) - placeOf(b));
   const [first] = standing;
   if (!first) return undefined;
   const files = new Set(standing.flatMap((edit) => edit.files.map(({ path }) => path))).size;

@@ -13,9 +13,10 @@ import type {
   Usage,
 } from "../contract.gen";
 import { change, common, type Draft, findLast, push } from "./draft";
-import type { ApprovalItem, Item, NoticeItem, QuestionItem, RunView, TextItem, ToolItem } from "./items";
+import type { ApprovalItem, Item, NoticeItem, QuestionItem, RunView, ToolItem } from "./items";
 import { begun, changedBy, handedBack, teamWords } from "./nested";
 import { exitCodeOf } from "./proofs";
+import { addText, closeOpen, closeText, isOpenText, isReply, repliesBefore } from "./replies";
 import { cutMiddle, plus } from "./sums";
 import { foldedBefore, foldUndone, isBringingBack, NOTHING_UNDONE, type Undone } from "./undone";
 
@@ -227,90 +228,30 @@ function noticed(draft: Draft, chunk: Envelope, { level, text, attempt }: Notice
   else push(draft, item);
 }
 
-const isReply = ({ kind }: Item): boolean => kind === "text" || kind === "thinking";
-
 /** Nothing of an ended run waits any longer. */
 function closeRun(draft: Draft, run: string): void {
   draft.items.forEach((item, i) => {
     if (item.run !== run) return;
     if (item.kind === "tool" && item.status === "running") draft.items[i] = { ...item, status: "interrupted" };
     else if (item.kind === "approval" && !item.decision) draft.items[i] = { ...item, decision: "expired" };
+    else if (item.kind === "user" && item.unread) draft.items[i] = { ...item, unread: 0 };
     else if (item.kind === "question" && item.answer === undefined) draft.items[i] = { ...item, expired: true };
     else if (isOpenText(item)) draft.items[i] = { ...item, done: true };
   });
 }
 
 function said(draft: Draft, chunk: Envelope, { role, text, thinking, calls, partial }: MessageSaid): void {
-  const how = () => ({ ...teamWords(draft, chunk, text, calls.length > 0), ...(partial && { partial }) });
+  const between = calls.length > 0;
+  const how = () => ({
+    ...teamWords(draft, chunk, text, between),
+    ...(between && { between }),
+    ...(partial && { partial }),
+  });
   if (role === "assistant") closeText(draft, chunk, text, thinking, how());
-  else push(draft, { ...common(draft, chunk), kind: "user", text, context: [], images: 0, steering: true });
-}
-
-function addText(draft: Draft, chunk: Envelope, kind: TextItem["kind"], text: string): void {
-  const at = lastOpen(draft, chunk);
-  const open = at < 0 ? undefined : (draft.items[at] as TextItem);
-  if (open?.kind === kind) {
-    draft.items[at] = { ...open, text: open.text + text };
-    return;
+  else {
+    const item = { ...common(draft, chunk), kind: "user", text, context: [], images: 0, steering: true } as const;
+    push(draft, { ...item, context: [], unread: repliesBefore(draft, chunk.run) });
   }
-  if (open) draft.items[at] = { ...open, done: true, ended: chunk.time };
-  push(draft, { ...common(draft, chunk), kind, text, done: false });
-}
-
-/** A whole reply closes its deltas; where none were seen (a replay), it stands for them. */
-function closeText(draft: Draft, chunk: Envelope, text: string, thinking: string, how: Partial<TextItem>): void {
-  const tail = replyTail(draft, chunk);
-  if (thinking && !tail.some((i) => draft.items[i]?.kind === "thinking")) {
-    const at = tail[0] ?? draft.items.length;
-    draft.items.splice(at, 0, { ...common(draft, chunk), kind: "thinking", text: thinking, done: true });
-    for (const [n, i] of tail.entries()) tail[n] = i + 1;
-  }
-  const shown = tail.filter((i) => draft.items[i]?.kind === "text");
-  for (const i of tail) {
-    const item = draft.items[i];
-    if (item && isOpenText(item)) draft.items[i] = { ...item, done: true, ended: chunk.time };
-  }
-  const [first, ...rest] = shown;
-  if (first !== undefined) {
-    const item = draft.items[first] as TextItem;
-    const last = rest.at(-1) ?? first;
-    if (rest.length === 0 && item.text !== text) draft.items[first] = { ...item, text };
-    draft.items[last] = { ...(draft.items[last] as TextItem), said: chunk.seq, ...how };
-  } else if (text.trim()) {
-    const base = common(draft, chunk);
-    push(draft, { ...base, key: base.key + 0.5, kind: "text", text, done: true, said: chunk.seq, ...how });
-  }
-}
-
-/** Where the texts and thoughts of the reply that is under way stand, in order. */
-function replyTail(draft: Draft, chunk: Envelope): number[] {
-  const found: number[] = [];
-  for (let i = draft.items.length - 1; i >= 0; i--) {
-    const item = draft.items[i];
-    if (!item || item.run !== chunk.run) continue;
-    if (item.kind !== "text" && item.kind !== "thinking") {
-      if (item.kind === "notice" || (item.kind === "user" && item.steering)) continue;
-      break;
-    }
-    if (item.agent !== chunk.agent) continue;
-    if (item.done && item.kind === "text") break;
-    found.unshift(i);
-  }
-  return found;
-}
-
-function lastOpen(draft: Draft, chunk: Envelope): number {
-  for (let i = draft.items.length - 1; i >= 0 && i > draft.items.length - 30; i--) {
-    const item = draft.items[i];
-    if (item && isOpenText(item) && item.run === chunk.run && item.agent === chunk.agent) return i;
-  }
-  return -1;
-}
-
-function closeOpen(draft: Draft, chunk: Envelope): void {
-  const at = lastOpen(draft, chunk);
-  const item = draft.items[at];
-  if (item && isOpenText(item)) draft.items[at] = { ...item, done: true, ended: chunk.time };
 }
 
 function toolCalled(draft: Draft, chunk: Chunk & { type: "tool_call" }): void {
@@ -380,7 +321,6 @@ function planChanged(draft: Draft, chunk: Envelope, plan: Plan): void {
   else push(draft, { ...common(draft, chunk), kind: "plan", plan });
 }
 
-const isOpenText = (item: Item): item is TextItem => (item.kind === "text" || item.kind === "thinking") && !item.done;
 const isTool =
   (id: string) =>
   (item: Item): item is ToolItem =>

@@ -103,7 +103,9 @@ async function decideHunk(parts: App, decision: Decision, argument: unknown): Pr
   const noNode = argument === undefined || argument instanceof vscode.Uri;
   const fromEditor = noNode && here !== undefined && hunkHere(parts)?.hunk === hunk;
   await decide(parts, decision, target.file, [hunk.hunkId]);
-  if (fromEditor && parts.changes.files.length) await step(parts, 1, linesNow(hunk).start - 1);
+  // Who went elsewhere meanwhile stays there; the editor of a file that was taken back whole closes by itself.
+  const stayed = vscode.window.activeTextEditor === here || here?.document.isClosed === true;
+  if (fromEditor && stayed && parts.changes.files.length) await step(parts, 1, linesNow(hunk).start - 1);
 }
 
 /** What has the focus in the tree, a file or one of its hunks. */

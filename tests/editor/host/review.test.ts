@@ -113,6 +113,16 @@ describe("changes", () => {
     await until("it to wait again", () => count().changes === 3);
   });
 
+  it("leave the person where they went while one was decided on", async () => {
+    await run("daiku.nextHunk");
+    const decided = run("daiku.rejectHunk");
+    await run("daiku.openChange", hunk("one.txt", 2));
+    await decided;
+    await until("the first change to be taken back", () => count().changes === 3);
+    const tab = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+    assert.ok(tab instanceof vscode.TabInputTextDiff, "the diff that was opened meanwhile");
+  });
+
   it("are rejected by file and altogether", async () => {
     await run("daiku.rejectFile", { kind: "file", file: theApp.changes.files.find(({ path }) => path === "one.txt") });
     await until("the first file as it was", () => textOf("one.txt") === BEFORE);

@@ -76,7 +76,7 @@ describe("code actions", () => {
 
   it("put a commit message into the box of source control and commit nothing", async function () {
     const extension = vscode.extensions.getExtension("vscode.git");
-    if (!extension) return this.skip();
+    if (!extension) return this.skip(); // an editor without its git extension has no such box
     const app = await daiku();
     const git = (...words: string[]) =>
       execFileSync("git", ["-c", "user.name=A", "-c", "user.email=a@b.c", ...words], {

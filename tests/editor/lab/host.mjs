@@ -69,6 +69,7 @@ export async function runHostTests({ files, env = {}, settings = {} } = {}) {
     DAIKU_LAB_RESULTS: results,
     DAIKU_LAB_MOCHA: at("node_modules", "mocha"),
     DAIKU_LAB_FIXTURES: at("tests", "fixtures"),
+    DAIKU_LAB_ROOT: at(),
   };
   const server = await startCodeServer({ testing: true, settings, env: { DAIKU_HOME: home, ...lab, ...env } });
   const browser = await startBrowser();
