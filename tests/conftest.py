@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import socket
 import sys
 from ipaddress import ip_address
@@ -131,21 +132,11 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-REAL_PROCESSES = (
-    "attacks/",
-    "cli/test_mcp.py",
-    "runs/test_mcp.py",
-    "tools/test_git.py",
-    "tools/test_mcp.py",
-    "tools/test_sandbox.py",
-    "tools/test_shell.py",
-)
-"""Tests that start hundreds of real processes: part of `npm test`, too much for the fast loop."""
+WHOLLY_SLOW = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.slow\b", re.MULTILINE)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of real processes as slow."""
-    for item in items:
-        path = item.path.relative_to(ROOT / "tests").as_posix()
-        if path.startswith(REAL_PROCESSES):
-            item.add_marker(pytest.mark.slow)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where slow tests are not wanted, a file that says of itself that it is slow is not even imported."""
+    if collection_path.suffix != ".py" or "not slow" not in str(config.getoption("markexpr")):
+        return None
+    return bool(WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8"))) or None

@@ -34,7 +34,7 @@ RETURNED = {
 FOR_MODELS = tuple(
     f"daiku.{name}"
     for name in (
-        "api", "core.arguments", "core.codecs", "core.humantext", "core.planning", "core.proposed", "core.checks", "core.refs", "core.udiff",
+        "api", "core.arguments", "core.codecs", "core.humantext", "core.planning", "core.checks", "core.refs", "core.udiff",
         "core.webplaces", "core.research", "lsp.frames", "lsp.jsontext", "lsp.wire", "tools.files", "tools.reading", "tools.notebooks", "tools.syntax",
         "tools.registry", "tools.plan", "tools.search", "tools.web", "logs", "runs.replay",
     )

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.domain.events import EVENTS
+from tests.cases import for_each
 from tests.conftest import ROOT
 
 GOLDEN = Path(__file__).parent / "golden" / "wire"
@@ -46,14 +47,14 @@ def test_every_wire_type_has_its_recorded_example() -> None:
     assert {path.stem for path in GOLDEN.glob("*.json")} == set(wire_types())
 
 
-@pytest.mark.parametrize("name", sorted(wire_types()))
+@for_each("name", sorted(wire_types()))
 def test_a_recorded_example_is_read_and_written_unchanged(name: str) -> None:
     text = (GOLDEN / f"{name}.json").read_text(encoding="utf-8")
     value = wire_types()[name].model_validate_json(text)
     assert json.loads(value.model_dump_json(by_alias=True, exclude_none=True)) == json.loads(text)
 
 
-@pytest.mark.parametrize("name", sorted(wire_types()))
+@for_each("name", sorted(wire_types()))
 def test_a_recorded_example_shows_every_field(name: str) -> None:
     fields = {f.serialization_alias or f.alias or n for n, f in wire_types()[name].model_fields.items()}
     assert set(json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))) == fields

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from daiku.domain.events import ToolResponded
 from daiku.domain.messages import ToolMessage
 from daiku.domain.tools import Outcome, ToolResult
+from tests.cases import for_each
 
 ANSWERS: dict[type[ToolResult | ToolMessage | ToolResponded], dict[str, Any]] = {
     ToolResult: {"text": "x"},
@@ -18,8 +19,8 @@ ANSWERS: dict[type[ToolResult | ToolMessage | ToolResponded], dict[str, Any]] = 
 }
 
 
-@pytest.mark.parametrize("kind", ANSWERS)
-@pytest.mark.parametrize("outcome", get_args(Outcome))
+@for_each("kind", ANSWERS)
+@for_each("outcome", get_args(Outcome))
 def test_a_call_is_ok_exactly_when_it_was_done(kind: type[ToolResult], outcome: Outcome) -> None:
     made = kind.model_validate({**ANSWERS[kind], "outcome": outcome})
     assert made.ok is (outcome == "done")
@@ -28,8 +29,8 @@ def test_a_call_is_ok_exactly_when_it_was_done(kind: type[ToolResult], outcome: 
         kind.model_validate({**ANSWERS[kind], "outcome": outcome, "ok": outcome != "done"})
 
 
-@pytest.mark.parametrize("kind", ANSWERS)
-@pytest.mark.parametrize(("ok", "outcome"), [(True, "done"), (False, "failed")])
+@for_each("kind", ANSWERS)
+@for_each(("ok", "outcome"), [(True, "done"), (False, "failed")])
 def test_a_record_of_before_has_no_outcome_and_is_read(
     kind: type[ToolResult], ok: bool, outcome: str
 ) -> None:

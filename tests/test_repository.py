@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -67,3 +68,23 @@ def test_there_is_one_version() -> None:
     assert version is not None
     for manifest in ("package.json", "extension/package.json"):
         assert json.loads((ROOT / manifest).read_text(encoding="utf-8"))["version"] == version[1], manifest
+
+
+def test_a_python_whose_start_warns_about_the_locale_is_found(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no node here")
+    shim = tmp_path / "python3"
+    shim.write_text(
+        '#!/bin/sh\necho "bash: warning: setlocale: LC_ALL: cannot change locale" >&2\necho 3.12\n'
+    )
+    shim.chmod(0o755)
+    code = f"console.log(JSON.stringify(await (await import({json.dumps(str(ROOT / '.dev/setup.mjs'))})).findPython()))"
+    done = subprocess.run(
+        [node, "--input-type=module", "-e", code],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == '{"program":"python3","version":"3.12"}', done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from daiku.domain.config import PROVIDERS, Config, MCPServerSettings
+from daiku.domain.config import PROVIDERS, Config, MCPServerSettings, SandboxSettings
 from daiku.domain.errors import UsageError
 from daiku.settings import does_nothing_yet, every_key, home, load, private_file, secrets_of, trust, user_file
 from tests.conftest import ROOT
@@ -455,6 +455,29 @@ def test_no_workspace_ever_allows_a_plug_in(environ: dict[str, str], workspace: 
     assert "plugins.allow" in loaded.notices[0]
     user_says(environ, '[plugins]\nallow = ["mine"]')
     assert load(workspace=workspace, trusted=trusted, environ=environ).config.plugins.allow == ("mine",)
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_no_workspace_ever_names_variables_that_its_commands_get(
+    environ: dict[str, str], workspace: Path, trusted: bool
+) -> None:
+    workspace_says(workspace, '[sandbox]\nenvironment = ["GITHUB_TOKEN"]')
+    user_says(environ, '[sandbox]\nenvironment = ["MY_URL"]')
+    loaded = load(workspace=workspace, trusted=trusted, environ=environ)
+    assert loaded.config.sandbox.environment == ("MY_URL",)
+    assert "sandbox.environment" in loaded.notices[0]
+
+
+def test_what_looks_secret_of_variables_that_commands_get_is_a_secret() -> None:
+    config = Config(sandbox=SandboxSettings(environment=("MY_URL", "MY_FLAG", "MY_TOKEN", "UNSET")))
+    url = "postgres://app:s%20cret-word@db/x"
+    given = {
+        "MY_URL": url,
+        "MY_FLAG": "enabled-in-tests",
+        "MY_TOKEN": "tok-12345678",
+        "OTHER": "x://a:not-named@b",
+    }
+    assert set(secrets_of(config, given)) == {url, "s cret-word", "tok-12345678"}
 
 
 # -- what nothing reads yet ------------------------------------------------------------------

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from daiku.app import App, build
-from daiku.core.state import State, fold
+from daiku.core.fold import fold
+from daiku.core.state import State
 from daiku.domain.config import Config
 from daiku.domain.runs import Mode, RunResult
 from daiku.runs import RunRequest

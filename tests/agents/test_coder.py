@@ -23,6 +23,7 @@ from daiku.domain.research import Finding
 from daiku.domain.tools import ToolCall
 from daiku.runs.replay import replay
 from tests.agents.acting import PROTOCOLS, act, app_with, in_protocol, said
+from tests.cases import for_each
 
 TWO = """I split it in two.
 
@@ -83,7 +84,7 @@ def test_braces_in_code_are_no_json() -> None:
     assert [tool for tool, _ in calls(text)] == ["files/write"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "patch",
     [
         "src/a.py\n<<<<<<< SEARCH\none\n=======\ntwo\n>>>>>>> REPLACE\n",
@@ -131,7 +132,7 @@ def test_a_file_about_patches_is_a_file() -> None:
     assert [tool for tool, _ in calls(text)] == ["files/write"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["", "Here is how I would do it.", "```py\nprint(1)\n```", '{"files": {"a.py": "x"}}', "File: `a.py`:"],
 )
@@ -306,7 +307,7 @@ def test_what_failed_before_is_told() -> None:
     assert "`make` ended with exit code 2:\n```\nstderr: no rule\n```" in text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "demand",
     ["step by step", "knowledge base", "Clean, documented", "first try", "exact file names", "Cargo.toml"],
 )

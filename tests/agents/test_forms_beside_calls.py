@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from daiku.agents.agent import find_agent
 from daiku.agents.role import Role
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.tools import ToolCall
 from tests.agents.acting import act, app_with, called
+from tests.cases import for_each
 
 LOOK = ToolCall(tool="files/list", args={"path": "."})
 PLAN = """Project Name: p
@@ -65,7 +64,7 @@ def read(agent: str, text: str, *calls: ToolCall) -> AssistantMessage:
     return found
 
 
-@pytest.mark.parametrize(("agent", "text", "tool"), FORMS)
+@for_each(("agent", "text", "tool"), FORMS)
 def test_the_form_is_carried_out_after_the_calls(agent: str, text: str, tool: str) -> None:
     found = read(agent, text)
     assert [call.tool for call in found.calls] == ["files/list", tool]
@@ -74,7 +73,7 @@ def test_the_form_is_carried_out_after_the_calls(agent: str, text: str, tool: st
     assert (found.calls[1].args, found.text, found.opaque) == (alone.calls[0].args, alone.text, alone.opaque)
 
 
-@pytest.mark.parametrize(("agent", "text", "problem"), BROKEN)
+@for_each(("agent", "text", "problem"), BROKEN)
 def test_a_form_that_cannot_be_read_is_told_with_the_next_request(
     agent: str, text: str, problem: str
 ) -> None:
@@ -85,12 +84,12 @@ def test_a_form_that_cannot_be_read_is_told_with_the_next_request(
     assert problem in str(told["unread"])
 
 
-@pytest.mark.parametrize(("agent", "text"), WORDS)
+@for_each(("agent", "text"), WORDS)
 def test_words_beside_calls_are_only_words(agent: str, text: str) -> None:
     assert read(agent, text) == AssistantMessage(text=text, calls=(LOOK,))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("agent", "call", "text"),
     [
         ("planner", ToolCall(tool="plan/propose", args={"goal": "g", "steps": []}), PLAN),

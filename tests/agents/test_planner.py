@@ -17,6 +17,7 @@ from daiku.domain.messages import AssistantMessage, ToolMessage, UserMessage
 from daiku.domain.plans import Plan, Step
 from daiku.runs.replay import replay
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
+from tests.cases import for_each
 
 LINES = """Project Name: Snake
 
@@ -98,7 +99,7 @@ def test_json_with_the_five_keys_is_the_same_plan() -> None:
     }
 
 
-@pytest.mark.parametrize("part", ["Project Name:", "Your Reply to the Human", "Current Focus:", "Summary:"])
+@for_each("part", ["Project Name:", "Your Reply to the Human", "Current Focus:", "Summary:"])
 def test_a_plan_without_one_of_its_parts_is_unreadable(part: str) -> None:
     lines = [line for line in LINES.split("\n") if not line.startswith(part)]
     found = PLAN.read(AssistantMessage(text="\n".join(lines)), ASKED, False)
@@ -106,7 +107,7 @@ def test_a_plan_without_one_of_its_parts_is_unreadable(part: str) -> None:
     assert part.split(":", maxsplit=1)[0] in found.problem
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -125,7 +126,7 @@ def test_a_plan_that_was_cut_off_is_not_taken_for_whole() -> None:
     assert isinstance(PLAN.read(AssistantMessage(text=LINES), ASKED, True), Unreadable)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "checks", "after"),
     [
         ("Do it\n  Check: `a b`", ("a b",), None),

@@ -18,6 +18,7 @@ from daiku.domain.runs import Mode
 from daiku.prompts import describe_tool, render
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
+from tests.cases import for_each
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
 MODES: tuple[Mode, ...] = ("ask", "plan", "act")
@@ -33,8 +34,8 @@ def rendered(agent: str, mode: Mode) -> str:
     )
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("agent", AGENTS)
+@for_each("mode", MODES)
+@for_each("agent", AGENTS)
 def test_the_prompt_is_the_one_on_record(agent: str, mode: Mode) -> None:
     golden = GOLDEN / f"{agent}.{mode}.txt"
     text = rendered(agent, mode)

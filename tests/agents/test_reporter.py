@@ -9,9 +9,10 @@ import pytest
 
 from daiku.agents.agent import find_agent
 from daiku.agents.reporter import REPORT, report_made, report_request
+from daiku.core.fold import fold
 from daiku.core.parse import Unreadable
 from daiku.core.reporting import listed, plain_report, proofs_of
-from daiku.core.state import State, fold
+from daiku.core.state import State
 from daiku.domain.events import MessageSaid, RunStarted
 from daiku.domain.handovers import (
     Brief,
@@ -28,6 +29,7 @@ from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan, Step
 from daiku.domain.research import Finding
 from tests.agents.acting import PROTOCOLS, act, app_with
+from tests.cases import for_each
 
 PASSED = CommandOutcome(command="pytest -q", exit_code=0, output="2 passed", call_id="call_1")
 BROKE = CommandOutcome(command="ruff check", exit_code=1, output="E501", call_id="call_2")
@@ -82,7 +84,7 @@ def test_the_request_lists_what_is_proven_under_short_references() -> None:
     assert report_request(Brief(request="x")).endswith("\nNothing.")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         json.dumps(REPLY),
@@ -104,9 +106,7 @@ def test_an_invented_reference_is_refused_with_those_there_are() -> None:
     assert found.problem == "there is no reference P9; there are: P1, P2, P3, P4"
 
 
-@pytest.mark.parametrize(
-    "text", ["", "All is well.", "{}", '{"claims": []}', '{"text": ""}', "- it works [P1]"]
-)
+@for_each("text", ["", "All is well.", "{}", '{"claims": []}', '{"text": ""}', "- it works [P1]"])
 def test_any_other_reply_is_unreadable(text: str) -> None:
     assert isinstance(read(text), Unreadable)
 

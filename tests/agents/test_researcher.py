@@ -37,6 +37,7 @@ from daiku.domain.tools import ToolCall
 from daiku.runs import RunRequest
 from daiku.runs.replay import replay
 from daiku.tools.disk import DiskWorkspace
+from tests.cases import for_each
 from tests.runs.playing import Watch
 from tests.services.web import LocalWeb, local_web
 
@@ -56,7 +57,7 @@ def read(text: str, messages: tuple[Message, ...] = ASKED) -> AssistantMessage:
 # -- the form ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         form("a", "b"),
@@ -89,7 +90,7 @@ def test_nothing_to_look_up_is_an_answer() -> None:
     assert (question.text, question.calls) == ("Which database?", ())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "I would search for cats.",

@@ -34,6 +34,7 @@ from daiku.domain.tools import ToolCall
 from daiku.runs import RunRequest
 from daiku.runs.replay import replay
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
+from tests.cases import for_each
 from tests.runs.playing import Watch
 
 ASKED: tuple[Message, ...] = (UserMessage(text="Run the tests."),)
@@ -56,7 +57,11 @@ def ran(reply: AssistantMessage, code: int = 0, output: str = "…") -> tuple[Me
         reply,
         *(
             ToolMessage(
-                call_id=c.id, tool=c.tool, ok=code == 0, text=f"Exit code {code} after 0.1 s.\n{output}"
+                call_id=c.id,
+                tool=c.tool,
+                ok=code == 0,
+                exit_code=code,
+                text=f"Exit code {code} after 0.1 s.\n{output}",
             )
             for c in reply.calls
         ),
@@ -73,7 +78,7 @@ def line(message: Message | Failed | None) -> str:
 # -- the form ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         commands("a", "b"),
@@ -95,7 +100,7 @@ def test_commands_run_one_after_the_other(text: str) -> None:
     assert end.calls == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["", "Run npm test.", "{}", '{"commands": 7}', '{"commands": [1]}', "```sh\nnpm test\n```"],
 )
@@ -134,7 +139,7 @@ def test_with_retry_the_one_that_failed_is_run_again_before_the_rest() -> None:
     assert line(RUN.go_on((*once, *ran(again)))) == "ls"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [PATCH, PATCH.split("\n", 2)[2], json.dumps({"action": "patch", "patch": PATCH.split("\n", 3)[3]})],
 )
@@ -235,8 +240,11 @@ async def test_the_reminder_is_in_one_request_only_and_a_failure_ends_the_stream
 
 # -- whole runs ----------------------------------------------------------------------------
 
+# Their commands really run: in the fast loop for one protocol.
+ONE_IN_THE_LOOP = [PROTOCOLS[0], *(pytest.param(p, marks=pytest.mark.slow) for p in PROTOCOLS[1:])]
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+
+@pytest.mark.parametrize("protocol", ONE_IN_THE_LOOP)
 async def test_they_really_run_in_the_project_and_stop_at_the_first_failure(
     tmp_path: Path, protocol: str
 ) -> None:
@@ -263,7 +271,7 @@ async def test_they_really_run_in_the_project_and_stop_at_the_first_failure(
     assert len(called(watch)) == 2
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ONE_IN_THE_LOOP)
 async def test_a_patch_of_the_code_mends_the_test(tmp_path: Path, protocol: str) -> None:
     app = app_with(
         tmp_path, {"text": commands("python3 t.py", "echo done")}, {"text": PATCH}, protocol=protocol
@@ -289,7 +297,7 @@ async def test_a_patch_of_the_code_mends_the_test(tmp_path: Path, protocol: str)
     assert (await replay(watch.chunks)).difference is None
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ONE_IN_THE_LOOP)
 async def test_a_model_may_run_commands_itself(tmp_path: Path, protocol: str) -> None:
     words = {"command": '{"done": true, "comment": "All is well."}'}
     app = app_with(
@@ -406,9 +414,7 @@ async def test_cd_into_the_projects_own_folder_is_taken_off(tmp_path: Path, comm
     assert (tmp_path / "project" / "here.txt").exists()
 
 
-@pytest.mark.parametrize(
-    "command", ["make -C sub", "git -C sub status", "echo cd sub", "ls cd", "grep 'cd sub' x || ls"]
-)
+@for_each("command", ["make -C sub", "git -C sub status", "echo cd sub", "ls cd", "grep 'cd sub' x || ls"])
 def test_what_only_speaks_of_folders_goes_nowhere(command: str) -> None:
     assert not changes_folder(command)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from daiku.domain.plans import Plan, Step, Task, WorkStatus
 from daiku.prompts import describe_tool
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
+from tests.cases import for_each
 
 REGISTRY = ToolRegistry(builtin_tools(), describe_tool)
 STEP = Step(name="環境構築", description="package.jsonを作る", acceptance=("npm test",))
@@ -64,7 +64,7 @@ def read_list(reply: str) -> Any:
 LISTED = [{"operation": "file_ops.write", "args": {"path": "a", "content": "b"}}]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "reply",
     [
         json.dumps({"tasks": LISTED}),
@@ -79,7 +79,7 @@ def test_a_list_of_tasks_is_read_in_its_usual_forms(reply: str) -> None:
     assert (task.operation, task.status) == ("files/write", "pending")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reply", "problem"),
     [
         ("Nothing to do.", "no JSON"),
@@ -93,7 +93,7 @@ def test_what_is_wrong_with_a_list_is_said(reply: str, problem: str) -> None:
     assert problem in read_list(reply)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "problem"),
     [
         ({"status": "failed", "succeeded": 1, "failed": 1, "cause": "x", "next_action": "y"}, ""),

@@ -11,6 +11,8 @@ import pytest
 
 from tests.attacks.victim import Victim, snapshot
 
+pytestmark = pytest.mark.slow  # real processes in real sandboxes
+
 CANARY = "CANARY-7f3a"
 LOOSE: dict[str, Any] = {"approval_mode": "all", "edit": "allow", "read": "allow", "command": "allow"}
 

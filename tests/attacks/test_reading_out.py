@@ -16,6 +16,8 @@ from daiku.tools.sandbox import bubblewrap
 from tests.attacks.places import CANARY, Ground, ground
 from tests.attacks.victim import Victim
 
+pytestmark = pytest.mark.slow  # real processes in real sandboxes
+
 needs_bubblewrap = pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
 
 

@@ -16,14 +16,17 @@ import pytest
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import Notice
 from daiku.tools.sandbox import bubblewrap, tree
-from daiku.tools.sandbox.aside import before, put_aside
+from daiku.tools.sandbox.aside import before, changed_since, put_aside
 from daiku.tools.sandbox.tree import Tree
 from daiku.tools.shell import OutputArgs, RunArgs, output, run
-from daiku.tools.shell.protecting import KEEP, LEAVE
+from daiku.tools.shell.protecting import KEEP, LEAVE, TOO_LARGE
 from tests.attacks.places import CANARY, Ground, ground
 from tests.tools.test_shell import Bench, data
 
-pytestmark = pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
+pytestmark = [
+    pytest.mark.slow,  # real processes in real sandboxes
+    pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here"),
+]
 
 
 @pytest.fixture
@@ -402,6 +405,26 @@ async def test_an_object_that_is_missing_is_fetched_from_nowhere(
     assert not (place.root / "PWNED").exists()
 
 
+async def test_who_commits_is_known_in_the_sandbox_though_the_settings_of_the_home_are_hidden(
+    place: Ground, bench: Bench
+) -> None:
+    settings = place.home / ".gitconfig"
+    settings.write_text(f"[user]\n\tname = Ann Example\n\temail = ann@example.org\n[x]\n\ttoken = {CANARY}\n")
+    result = await bench.run(
+        "git init -q && git add . && git commit -qm m && cat ~/.gitconfig; git log -1 --format='%an %ae %cn'"
+    )
+    assert "Ann Example ann@example.org Ann Example" in result.text
+    assert CANARY not in result.text
+    settings.write_text("[user]\n\tname = Bob\n\temail = bob@example.org\n")
+    assert (
+        "Bob bob@"
+        in (await bench.run("git commit -q --allow-empty -m m; git log -1 --format='%an %ae'")).text
+    )
+    place.git("config", "user.name", "The Project")
+    result = await bench.run("git commit -q --allow-empty -m m; git log -1 --format='%an %ae'")
+    assert "The Project bob@example.org" in result.text
+
+
 @pytest.mark.parametrize("said", [KEEP, LEAVE])
 async def test_a_person_decides_what_takes_effect(place: Ground, bench: Bench, said: str) -> None:
     asked: list[str] = []
@@ -475,8 +498,22 @@ def test_what_was_there_is_not_taken_for_new_where_the_tree_is_too_large_to_be_s
     monkeypatch.undo()
     (place.root / "CLAUDE.md").write_text("new")
     assert not earlier.complete
-    moved = put_aside(earlier, place.base / "aside")
+    changed = changed_since(earlier)
+    assert not changed.complete
+    moved = put_aside(earlier, changed, place.base / "aside")
     assert [each.place.name for each in moved] == ["CLAUDE.md"]
+
+
+@pytest.mark.parametrize("mode", ["auto", "off"])
+async def test_a_tree_that_is_too_large_to_be_looked_at_is_said(
+    place: Ground, monkeypatch: pytest.MonkeyPatch, mode: Any
+) -> None:
+    bench = Bench(place.root, SandboxSettings(mode=mode))
+    await bench.run("touch b")
+    assert not [e for e in bench.events if isinstance(e, Notice) and e.text == TOO_LARGE]
+    monkeypatch.setattr(tree, "LONGEST_SECONDS", -1.0)
+    await bench.run("touch c")
+    assert [e.level for e in bench.events if isinstance(e, Notice) and e.text == TOO_LARGE] == ["warning"]
 
 
 def test_a_large_tree_is_looked_at_quickly(place: Ground) -> None:

@@ -22,6 +22,8 @@ from daiku.domain.config import SandboxSettings
 from tests.attacks.victim import Victim
 from tests.attacks.yard import PLANTED, SECRET, Yard, attack, yard
 
+pytestmark = pytest.mark.slow  # real processes in real sandboxes
+
 ROOT = Path(__file__).parents[2]
 Steps = list[tuple[str, dict[str, Any]]]
 IDS = [
@@ -251,7 +253,6 @@ def test_a_test_that_a_case_names_is_there(case: str) -> None:
         assert re.search(rf"def {re.escape(name)}\b", text) or name in text, reference
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("below", [tempfile.gettempdir(), SHOWN], ids=["tmp", "shown"])
 @pytest.mark.parametrize("approvals", ["ask", "all"])
 @pytest.mark.parametrize("name", sorted(CASES))

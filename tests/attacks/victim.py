@@ -47,6 +47,7 @@ class Victim:
             Policy(
                 approvals=self.config.approvals,
                 sandbox=sandbox_state(sandbox),
+                network=sandbox.network,
                 resolve=self._resolve,
                 roots=(str(root),),
                 home=str(home),

@@ -102,7 +102,8 @@ def yard(below: str, monkeypatch: pytest.MonkeyPatch) -> Generator[Yard]:
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Counts)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    # It looks for its end this often (seconds): half a second, the default, was most of the time of these tests.
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         made = Yard(base / "proj", base / "proj-secret", base / "home", server.server_port, calls)
         _fill(made)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from daiku.app import App, build
+from daiku.domain.chunks import Chunk
 from daiku.domain.config import Config, LLMSettings, ProviderSettings, SandboxSettings
-from daiku.domain.events import Chunk
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.tools import ToolResult
 from daiku.lsp.pipes import Outlet

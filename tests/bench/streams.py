@@ -14,7 +14,7 @@ from time import perf_counter
 import httpx2
 
 from daiku.app import App
-from daiku.domain.events import Chunk
+from daiku.domain.chunks import Chunk
 from daiku.runs import RunRequest
 from tests.bench import floor, ours
 from tests.bench.measure import Row, service

@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.conftest import Daiku, call
 
+pytestmark = pytest.mark.slow  # real MCP servers
+
 WILD = Path(__file__).parents[1] / "services" / "mcp_wild.py"
 
 

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from daiku.cli.show import Show
+from daiku.cli.show import Show, usage_text
 from daiku.cli.term import Terminal
+from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
-    Chunk,
     Delta,
     Edited,
     Event,
+    HandoffEnd,
+    HandoffStart,
     MessageSaid,
     PlanChanged,
     RunStarted,
@@ -21,6 +23,7 @@ from daiku.domain.events import (
     ToolOutput,
     ToolResponded,
 )
+from daiku.domain.messages import Usage
 from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan, Step
 from daiku.domain.tools import Outcome
@@ -133,17 +136,20 @@ def test_of_a_plan_that_was_shown_only_what_changes_is_told() -> None:
     look, mend = Step(name="Look"), Step(name="Mend it")
     plan = Plan(name="Mend", goal="g", steps=(look, mend))
     looked = look.model_copy(update={"status": "completed"})
+    begun = mend.model_copy(update={"status": "in_progress"})
     lines = seen(
         PlanChanged(plan=plan),
         PlanChanged(plan=plan.model_copy(update={"status": "approved"})),
         PlanChanged(plan=plan.model_copy(update={"status": "approved"})),
         PlanChanged(plan=plan.model_copy(update={"status": "in_progress", "steps": (looked, mend)})),
+        PlanChanged(plan=plan.model_copy(update={"status": "in_progress", "steps": (looked, begun)})),
         PlanChanged(plan=plan.model_copy(update={"status": "completed", "steps": (looked,)})),
     )
     assert lines == [
         *("Plan: Mend (0 of 2 done)", "  ☐ Look", "  ☐ Mend it"),
         "Plan approved: Mend",
         *("Plan: Mend (1 of 2 done)", "  ☑ Look"),
+        "  ▶ Mend it",
         *("Plan: Mend (1 of 1 done)", "  ☑ Look"),
     ]
 
@@ -184,3 +190,27 @@ def test_why_a_call_was_not_made_is_said_in_the_persons_language_and_a_programs_
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
     answer = ToolResponded(id="a", tool="files/write", ok=False, outcome=outcome, result=result)
     assert seen(called("a", "files/write", path="a"), answer)[-1].strip() == shown
+
+
+def test_a_stage_of_a_team_is_where_it_goes_and_where_it_comes_from() -> None:
+    handed, between = {"agent": "coder", "request": "Mend it"}, {"from": "team", "to": "coder"}
+    assert seen(
+        called("a", "agent/handoff", **handed),
+        HandoffStart.model_validate(between | {"request": "Mend it"}),
+        HandoffEnd.model_validate(between | {"result": "Done."}),
+        responded("a", "agent/handoff", "Done.", took=2000),
+        called("b", "agent/handoff", **handed),
+        responded("b", "agent/handoff", "The budget is used up.", ok=False),
+    ) == [
+        "→ coder: Mend it",
+        "← coder",
+        "✗ agent/handoff agent=coder, request=Mend it",
+        "    The budget is used up.",
+    ]
+
+
+def test_a_script_uses_no_tokens_of_anybody() -> None:
+    used = {"prompt_tokens": 46_620, "completion_tokens": 7}
+    assert usage_text(Usage(model="scripted/demo", **used), 1.5) == "1.5 s"
+    assert usage_text(Usage(model="scripted/demo", **used)) == ""
+    assert "46,620" in usage_text(Usage(model="openai/lab", **used), 1.5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from daiku.core.budget import LEAST_OUTPUT, Budget, Hold, Quote, dearest, opened
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunLimits
+from tests.cases import for_each
 
 CHEAP = Quote(1000, 4000, 0.001, 0.000_004)
 
@@ -30,9 +30,7 @@ def test_an_answer_is_limited_to_what_is_left() -> None:
     assert found[1] == Hold(2000, 0.001 + 1000 * 0.000_004, 1000)
 
 
-@pytest.mark.parametrize(
-    ("limits", "name"), [({"max_tokens": 1100}, "tokens"), ({"max_cost": 0.0015}, "cost")]
-)
+@for_each(("limits", "name"), [({"max_tokens": 1100}, "tokens"), ({"max_cost": 0.0015}, "cost")])
 def test_a_call_that_does_not_fit_is_refused_in_words(limits: dict[str, float], name: str) -> None:
     found = reserve(budget(**limits), CHEAP)
     assert isinstance(found, Failure)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.checks import LONGEST, exit_status, like_a_sentence, objection, only_looks, programs, timed
+from tests.cases import for_each
 
 CONSTANT = (
     "true", ":", "exit 0", "/bin/true", "command true", "echo tests pass", "printf ok", "! false", "# pytest",
@@ -25,13 +25,13 @@ OPEN = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("command", CONSTANT)
+@for_each("command", CONSTANT)
 def test_a_command_that_passes_whatever_was_done_is_known_for_one(command: str) -> None:
     assert exit_status(command) == "passes"
     assert "proves nothing" in objection(command)
 
 
-@pytest.mark.parametrize("command", OPEN)
+@for_each("command", OPEN)
 def test_a_command_that_can_fail_is_a_check(command: str) -> None:
     assert exit_status(command) != "passes"
     assert not objection(command)
@@ -44,7 +44,7 @@ def test_behind_or_and_after_it_a_constant_takes_the_worth_of_every_check(consta
         assert exit_status(f"({check})\n{constant}") == "passes"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check", "sentence"),
     [
         ("all tests pass", True),
@@ -67,7 +67,7 @@ def test_the_programs_of_a_check_are_those_it_calls_by_name() -> None:
     assert programs("test -f a || exit 3") == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check", "found"),
     [
         ("(10 min) pytest -q", ("pytest -q", 600)),
@@ -83,7 +83,7 @@ def test_a_time_limit_stands_before_its_check(check: str, found: tuple[str, int]
     assert bool(objection(check)) is (found[1] > LONGEST)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "check",
     [
         "",
@@ -99,7 +99,7 @@ def test_what_is_no_command_that_ends_is_asked_back(check: str) -> None:
     assert objection(check)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check", "looks"),
     [
         ("test -f a.txt", True), ("[ -s a.txt ]", True), ("grep -q one a.txt", True), ("test -f a && ! grep -q x a", True),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from daiku.core.claims import checked, fitting, judged, kinds, split
 from daiku.core.evidence import Done
 from daiku.domain.handovers import Claim, CommandOutcome, Proof, Report
 from daiku.domain.patches import FileStat
+from tests.cases import for_each
 
 
 def ran(command: str, code: int = 0, ref: str = "call_1", **more: object) -> Proof:
@@ -36,7 +36,7 @@ NEUTRAL = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "sentence"), [(k, s) for k, each in CLAIMS.items() for s in each])
+@for_each(("kind", "sentence"), [(k, s) for k, each in CLAIMS.items() for s in each])
 def test_a_claim_is_known_for_what_it_is_and_nothing_on_record_means_not_proven(
     kind: str, sentence: str
 ) -> None:
@@ -46,12 +46,12 @@ def test_a_claim_is_known_for_what_it_is_and_nothing_on_record_means_not_proven(
     assert [(c.text, c.proofs, c.unfit) for c in claims] == [(sentence, (), True)]
 
 
-@pytest.mark.parametrize("sentence", NEUTRAL)
+@for_each("sentence", NEUTRAL)
 def test_what_claims_nothing_stays_as_it_is(sentence: str) -> None:
     assert split(sentence, Done(), finished=False) == (sentence, ())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("sentence", "proofs", "fit"),
     [
         ("All tests pass.", (TESTS,), (TESTS,)),
@@ -113,7 +113,7 @@ def test_a_number_of_tests_has_to_be_the_one_that_ran() -> None:
     assert fitting("All 500 tests pass.", (TESTS,), done) == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("command", "tests"),
     [
         ("pytest -q", True), ("python3 -m unittest test_cart", True), ("npm test", True), ("npm run test:unit", True),
@@ -127,7 +127,7 @@ def test_a_command_that_runs_tests_is_told_from_one_that_looks_at_them(command: 
     assert is_test_command(command) is tests
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("output", "count"),
     [
         ("Ran 0 tests in 0.000s\n\nOK", 0), ("Ran 12 tests in 0.1s", 12), ("no tests ran in 0.01s", 0),
@@ -139,7 +139,7 @@ def test_the_number_of_tests_is_read_from_what_the_runner_prints(output: str, co
     assert checkworth.tests_ran(output) == count
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("command", "path", "kind", "changed"),
     [
         ("make test", "Makefile", "edit", True),

@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from daiku.core.codecs import FormatProblem, TextProtocol, decode, encode
 from daiku.core.humantext import HumanText
 from daiku.core.refs import why_not_run
 from daiku.domain.messages import AssistantMessage, Image, Message, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall, ToolSpec
+from tests.cases import for_each
 
 READ = ToolSpec(
     name="files/read",
@@ -43,7 +42,7 @@ def refused(reply: str, protocol: TextProtocol = "action_list", **options: Any) 
 # --- requests
 
 
-@pytest.mark.parametrize("protocol", ["action_list", "command"])
+@for_each("protocol", ["action_list", "command"])
 def test_tools_stand_in_the_system_text(protocol: TextProtocol) -> None:
     encoded = encode(asked(UserMessage(text="hi")), protocol)
     assert encoded.tools == ()
@@ -114,7 +113,7 @@ def test_commands_come_one_by_one() -> None:
     ]
 
 
-@pytest.mark.parametrize("protocol", ["action_list", "command"])
+@for_each("protocol", ["action_list", "command"])
 def test_a_longer_history_begins_with_the_shorter_one(protocol: TextProtocol) -> None:
     whole = encode(asked(*HISTORY), protocol).messages
     for end in (1, 4, 5):  # where a model is asked
@@ -122,7 +121,7 @@ def test_a_longer_history_begins_with_the_shorter_one(protocol: TextProtocol) ->
         assert whole[: len(shorter)] == shorter
 
 
-@pytest.mark.parametrize("protocol", ["action_list", "command"])
+@for_each("protocol", ["action_list", "command"])
 def test_what_is_written_into_history_reads_back_as_it_was(protocol: TextProtocol) -> None:
     for message in encode(asked(*HISTORY), protocol).messages:
         if isinstance(message, AssistantMessage):
@@ -175,7 +174,7 @@ def test_thinking_and_what_belongs_to_the_provider_stay() -> None:
     assert decode(message, "action_list") == AssistantMessage(thinking="hm", opaque={"a": 1})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reply", "protocol", "why"),
     [
         ("", "command", "there is no JSON"),
@@ -223,7 +222,7 @@ def test_references_within_a_list_that_is_an_argument_are_the_lists_own_business
     assert "t1.text" in str(listed[1])
 
 
-@pytest.mark.parametrize("target", ["b.text", "2.text", "nothing", "call_9.text"])
+@for_each("target", ["b.text", "2.text", "nothing", "call_9.text"])
 def test_a_reference_to_no_earlier_action_stays_one_and_is_refused_when_it_is_its_turn(target: str) -> None:
     (call,) = said(
         '{"actions": [{"id": "a", "operation": "x", "args": {"y": {"$ref": "' + target + '"}}}]}'
@@ -235,7 +234,7 @@ def test_a_reference_to_no_earlier_action_stays_one_and_is_refused_when_it_is_it
 # --- what a person sees while it streams
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reply", "shown"),
     [
         ("Just text with {braces} and [1] links.", "Just text with {braces} and [1] links."),

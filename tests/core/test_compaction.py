@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from daiku.core import loop
 from daiku.core.context import fitting, keep_from, rules_message, summary_message, transcript, weight
 from daiku.core.decide import Rules
-from daiku.core.state import Recorder, State, fold
+from daiku.core.fold import fold
+from daiku.core.recorder import Recorder
+from daiku.core.state import State
 from daiku.domain.events import (
     Compacted,
     Event,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from daiku.domain.tools import ToolCall
 from daiku.prompts import describe_tool
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
+from tests.cases import for_each
 
 Json = dict[str, Any]
 REGISTRY = ToolRegistry(builtin_tools(), describe_tool)
@@ -71,7 +71,7 @@ UNCERTAIN: list[tuple[str, Json]] = [
 ]
 
 
-@pytest.mark.parametrize(("tool", "given_args", "wanted"), FORMS)
+@for_each(("tool", "given_args", "wanted"), FORMS)
 def test_a_form_of_another_tool_is_carried_out_as_it_is_meant(
     tool: str, given_args: Json, wanted: Json
 ) -> None:
@@ -82,7 +82,7 @@ def test_a_form_of_another_tool_is_carried_out_as_it_is_meant(
     assert (again.args, again.notes) == (read.args, read.notes)
 
 
-@pytest.mark.parametrize(("tool", "args"), UNCERTAIN)
+@for_each(("tool", "args"), UNCERTAIN)
 def test_what_could_mean_two_things_is_refused_with_the_right_shape(tool: str, args: Json) -> None:
     call = ToolCall(id="c", tool=tool, args=args)
     assert REGISTRY.read(call).args == args
@@ -91,7 +91,7 @@ def test_what_could_mean_two_things_is_refused_with_the_right_shape(tool: str, a
     assert "Right: {" in refused.text
 
 
-@pytest.mark.parametrize("value", ["false", "False", "0", 0, "no", "off", "f", "n"])
+@for_each("value", ["false", "False", "0", 0, "no", "off", "f", "n"])
 def test_whoever_judges_a_command_sees_that_it_wants_to_leave_the_sandbox(value: object) -> None:
     read = REGISTRY.read(ToolCall(id="c", tool="shell/run", args={"command": "ls", "sandbox": value}))  # pyright: ignore[reportArgumentType]  # JSON
     assert read.args["sandbox"] is False

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from daiku.core.editplace import EditPlace, edit_place, inside
 from daiku.domain.patches import FileChange, Patch
 from daiku.domain.runs import Position, Range
+from tests.cases import examples
 
 
 def lines(first: int, last: int) -> Range:
@@ -85,7 +86,7 @@ ENDS = st.sampled_from(["\n", "\r\n"])
 
 
 @given(old=LINES, new=LINES, end=ENDS, final=st.booleans(), data=st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_whatever_is_inside_leaves_every_other_line_as_it_was(
     old: list[str], new: list[str], end: str, final: bool, data: st.DataObject
 ) -> None:

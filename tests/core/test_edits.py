@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from daiku.core.edits import apply_edits
 from daiku.core.refusal import Refusal
 from daiku.domain.patches import SearchReplace
+from tests.cases import for_each
 
 
 def edit(text: str, search: str, replace: str, *, everywhere: bool = False) -> str | Refusal:
@@ -80,7 +79,7 @@ def test_blanks_at_line_ends_and_look_alikes_are_seen_through_and_kept_where_not
     assert new == "say(“hello”)   \nnext = 2\nlast – one\n"
 
 
-@pytest.mark.parametrize("search", ["b\nc\n", "b\r\nc\r\n", "b\nc", "\nb\nc\n"])
+@for_each("search", ["b\nc\n", "b\r\nc\r\n", "b\nc", "\nb\nc\n"])
 def test_line_ends_of_the_file_are_kept_whatever_the_model_writes(search: str) -> None:
     result = edit("a\r\nb\r\nc\r\nd\r\n", search, search.replace("c", "x\ny"))
     assert result == "a\r\nb\r\nx\r\ny\r\nd\r\n"
@@ -157,8 +156,8 @@ def test_a_common_line_does_not_hide_a_unique_block() -> None:
     assert "x2999" in str(edit(body, "if x1500:\n    }\n", "if y:\n    }\n"))
 
 
-@pytest.mark.parametrize("end", ["", "\n"])
-@pytest.mark.parametrize(
+@for_each("end", ["", "\n"])
+@for_each(
     ("replace", "new"),
     [
         ("bar()\nbaz()", "    bar()\n    baz()"),

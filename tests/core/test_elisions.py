@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from daiku.core.edits import apply_edits
 from daiku.core.elisions import fill_text
 from daiku.core.leftout import leaves_out
 from daiku.core.patch import build_patch, parse_patch
 from daiku.core.refusal import Refusal
 from daiku.domain.patches import SearchReplace
+from tests.cases import for_each
 
 IN_WORDS = [
     "// ... existing code ...",
@@ -104,17 +103,17 @@ def third(a):
 """
 
 
-@pytest.mark.parametrize("line", IN_WORDS)
+@for_each("line", IN_WORDS)
 def test_a_line_that_says_in_words_and_dots_that_code_is_left_out(line: str) -> None:
     assert leaves_out(line) == leaves_out(f"    {line}  ") == "both"
 
 
-@pytest.mark.parametrize("line", BY_DOTS)
+@for_each("line", BY_DOTS)
 def test_dots_alone_say_so_too(line: str) -> None:
     assert leaves_out(line) == leaves_out(f"\t{line}") == "dots"
 
 
-@pytest.mark.parametrize("line", IN_WORDS_ALONE)
+@for_each("line", IN_WORDS_ALONE)
 def test_words_alone_say_so_too(line: str) -> None:
     assert leaves_out(line) == leaves_out(f"    {line}") == "words"
 
@@ -124,12 +123,12 @@ def test_words_between_lines_that_stand_side_by_side_in_the_file_are_a_comment()
     assert fill_text(new, OLD) == new
 
 
-@pytest.mark.parametrize("line", NO_ELISION)
+@for_each("line", NO_ELISION)
 def test_spread_ellipsis_and_comments_about_something_else_leave_nothing_out(line: str) -> None:
     assert not leaves_out(line)
 
 
-@pytest.mark.parametrize("mark", [*IN_WORDS, *IN_WORDS_ALONE, *BY_DOTS])
+@for_each("mark", [*IN_WORDS, *IN_WORDS_ALONE, *BY_DOTS])
 def test_between_lines_that_stand_once_the_old_ones_are_put(mark: str) -> None:
     new = f"import os\n\nVERSION = 2\n\n\ndef first(a):\n{mark}\n\ndef third(a):\n    return a + 1\n"
     wanted = OLD.replace("VERSION = 1", "VERSION = 2").replace("return a\n", "return a + 1\n")
@@ -154,7 +153,7 @@ def test_a_block_is_filled_in_up_to_its_end() -> None:
     assert fill_text(new, body) == body.replace("  three", "  zero();\n  three")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "new",
     [
         "import os\nimport sys\n\n# ... rest of the code unchanged ...\n",
@@ -182,7 +181,7 @@ def test_an_elision_never_takes_out_more_than_it_says() -> None:
     assert isinstance(fill_text("# ... existing code ...\nline 3\nnew\n", old), Refusal)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"),
     [
         ("import a\n", "import a\n\n\ndef f() -> int:\n    ...\n"),
@@ -251,14 +250,14 @@ def unified(*lines: str) -> str | Refusal:
     return patch("--- a/f.py\n+++ b/f.py\n" + "\n".join(lines) + "\n")
 
 
-@pytest.mark.parametrize("make", [edit, block])
+@for_each("make", [edit, block])
 def test_the_replacement_of_a_search_is_filled_in_from_it(make: Callable[[str, str], str | Refusal]) -> None:
     assert make(SEARCH, SHORT.replace("return d", "return d\n\n    # end")) == FILLED
     assert isinstance(make(SEARCH, "def second(a, b):\n    # ... existing code ...\n    return 0\n"), Refusal)
     assert isinstance(make("VERSION = 1\n", "VERSION = 2\n# ... existing code ...\n"), Refusal)
 
 
-@pytest.mark.parametrize("make", [edit, block])
+@for_each("make", [edit, block])
 def test_what_search_and_replacement_leave_out_alike_is_kept(
     make: Callable[[str, str], str | Refusal],
 ) -> None:
@@ -275,7 +274,7 @@ def test_what_search_and_replacement_leave_out_alike_is_kept(
     )
 
 
-@pytest.mark.parametrize("make", [apply_patch, unified])
+@for_each("make", [apply_patch, unified])
 def test_context_that_a_hunk_leaves_out_parts_it(make: Callable[..., str | Refusal]) -> None:
     wanted = OLD.replace("second(a)", "second(a, b)").replace("return d", "return d + b")
     for mark in (" # ... existing code ...", "     # ... rest ...", "...", " ..."):
@@ -301,7 +300,7 @@ def test_context_that_a_hunk_leaves_out_parts_it(make: Callable[..., str | Refus
     assert make(*both) == OLD.replace("return d", "return d + b")
 
 
-@pytest.mark.parametrize("make", [apply_patch, unified])
+@for_each("make", [apply_patch, unified])
 def test_added_lines_that_leave_code_out_are_filled_in_from_those_removed_or_refused(
     make: Callable[..., str | Refusal],
 ) -> None:

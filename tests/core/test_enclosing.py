@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from daiku.core.enclosing import enclosing
 from daiku.tools.tags import read_tags
+from tests.cases import for_each
 
 PYTHON = """import os
 
@@ -61,7 +60,7 @@ end
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("suffix", "text", "line", "expected"),
     [
         (".py", PYTHON, 10, (4, 11)),

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.evidence import proof_of, unproven
+from daiku.core.fold import apply, fold
 from daiku.core.placeholders import left_behind, unfinished
-from daiku.core.state import State, apply, fold
+from daiku.core.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Checkpointed, Edited, Event, HandoffEnd, RunStarted, ToolCalled, ToolResponded
 from daiku.domain.handovers import Deeds, Proof
@@ -174,6 +175,8 @@ def test_words_that_only_look_like_placeholders_are_left_alone() -> None:
         "raise NotImplementedError",
         "raise NotImplementedError('x')",
         "// ... existing code",
+        "# rest of the code unchanged",
+        "# 以下省略",
         "# implementation here",
         'throw new Error("not implemented")',
         "todo!()",

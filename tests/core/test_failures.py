@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.failures import Ran, hides_exit_code, open_failures, same_work
+from tests.cases import for_each
 
 
 def ran(command: str, code: int = 0, *, listed: bool = True, stead: str = "") -> Ran:
-    return Ran(command, code == 0, f"Exit code {code} after 0.1 s.", command, listed, stead)
+    return Ran(command, code == 0, "", command, listed, stead, code)
 
 
 def still(*commands: Ran) -> list[str]:
     return [each.command for each in open_failures(commands)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "later",
     [
         "pytest",
@@ -33,7 +33,7 @@ def test_the_same_work_that_ends_well_closes_a_failure(later: str) -> None:
     assert still(ran("pytest", 1), ran(later, 1)) != []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "later",
     ["true", "echo ok", ":", "exit 0", "ls", "cat README.md", "pytest --version", "pytest -h", "git status",
      "pytest || true", "pytest; echo $?", "pytest | tail -1", "pytest tests/one.py", "pip install pytest",
@@ -44,7 +44,7 @@ def test_nothing_else_does(later: str) -> None:
     assert still(ran("pytest", 1), ran(later, listed=False)) == ["pytest"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("failed", "later", "open_"),
     [
         ("make test", "npm test", []),
@@ -79,7 +79,7 @@ def test_it_is_the_last_exit_code_of_each_that_counts(runs: list[tuple[str, int]
     assert set(still(*(ran(command, code) for command, code in runs))) == {c for c in last if last[c]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command",
     ["make || true", "make || :", "make ||true", "make; true", "make; echo $?", "make\necho done", "make || echo failed",
      "make | tail -1", "make 2>&1 | tee log", "(make) || true", "sh -c 'make || true'", "a && make | head", "make || exit 0"],
@@ -88,7 +88,7 @@ def test_an_exit_code_that_is_not_the_works_is_seen(command: str) -> None:
     assert hides_exit_code(command)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command",
     ["make", "make && echo ok", "make || exit 1", "make || { echo no; exit 1; }", "git log | head -3", "cat x | wc -l",
      "set -o pipefail; make | tail", "echo 'a || true'", "grep x y || true", "make;", "", "'", "make | grep x"],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.agents.coder import Changes, changes_in
 from daiku.core.fileheads import with_file_heads
 from daiku.core.parse import Unreadable
+from tests.cases import for_each
 
 CODE = "x = 1\ny = 2\n"
 HEADS = [
@@ -42,22 +42,22 @@ def files(text: str) -> dict[str, str] | Unreadable:
     return {str(call.args["path"]): str(call.args["content"]) for call in found.calls}
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("head", HEADS)
-@pytest.mark.parametrize("between", ["\n", "\n\n"])
+@for_each("path", PATHS)
+@for_each("head", HEADS)
+@for_each("between", ["\n", "\n\n"])
 def test_a_line_that_is_nothing_but_a_path_heads_the_fence_below_it(
     head: str, path: str, between: str
 ) -> None:
     assert files(f"I write it.\n\n{head.format(path)}{between}```python\n{CODE}```\n") == {path: CODE}
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("info", INFOS)
+@for_each("path", PATHS)
+@for_each("info", INFOS)
 def test_a_path_behind_the_fence_is_its_head(info: str, path: str) -> None:
     assert files(f"これです。\n\n```{info.format(path)}\n{CODE}```\n") == {path: CODE}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tag", "comment", "path"),
     [
         ("python", "# src/app.py", "src/app.py"),
@@ -76,7 +76,7 @@ def test_a_comment_that_is_nothing_but_a_path_is_the_head_and_stays(
     assert files(f"```{tag}\n{content}```") == {path: content}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Run it:\n```sh\n# setup.py\npython x\n```",

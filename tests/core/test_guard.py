@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
-
-import pytest
 
 from daiku.core.guard import Policy, remembered, verdict
 from daiku.core.touched import touched
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
+from tests.cases import for_each
 
 EFFECTS: dict[str, Effect] = {
     "files/read": "read",
@@ -21,6 +21,7 @@ EFFECTS: dict[str, Effect] = {
     "git/commit": "command",
     "web/fetch": "network",
     "docs/lookup": "mcp",
+    "plug/in": "command",
     "plan/propose": "plan",
     "plan/approve": "plan",
     "user/ask": "ask",
@@ -36,8 +37,8 @@ def answer(tool: str, policy: Policy, **args: Any) -> str:
     return judge(tool, policy, **args).answer
 
 
-@pytest.mark.parametrize("mode", ["ask", "plan"])
-@pytest.mark.parametrize("approvals", ["ask", "edits", "all"])
+@for_each("mode", ["ask", "plan"])
+@for_each("approvals", ["ask", "edits", "all"])
 def test_outside_act_mode_nothing_writes_or_runs_whatever_is_granted(mode: Any, approvals: Any) -> None:
     policy = Policy(mode=mode, approval_mode=approvals, granted=lambda _: "allow")
     assert answer("files/write", policy, path="a.py", content="") == "deny"
@@ -98,8 +99,8 @@ PROTECTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", PROTECTED)
-@pytest.mark.parametrize("approvals", ["ask", "edits", "all"])
+@for_each("path", PROTECTED)
+@for_each("approvals", ["ask", "edits", "all"])
 def test_protected_files_always_ask_and_cannot_be_remembered(path: str, approvals: Any) -> None:
     settings = ApprovalSettings(edit="allow")
     policy = Policy(approvals=settings, approval_mode=approvals, granted=lambda _: "allow")
@@ -107,13 +108,13 @@ def test_protected_files_always_ask_and_cannot_be_remembered(path: str, approval
     assert (given.answer, given.key) == ("ask", "")
 
 
-@pytest.mark.parametrize("path", PROTECTED)
+@for_each("path", PROTECTED)
 def test_protected_files_are_refused_where_nobody_is_there(path: str) -> None:
     assert answer("files/write", Policy(headless=True, approval_mode="all"), path=path, content="") == "deny"
     assert answer("files/write", Policy(approval_mode="none"), path=path, content="") == "deny"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         "src/git/config.py",
@@ -133,7 +134,7 @@ def test_a_link_into_a_protected_folder_is_the_folder() -> None:
     assert answer("files/write", policy, path="innocent/x", content="") == "ask"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "patch",
     [
         "*** Begin Patch\n*** Add File: .git/hooks/pre-commit\n+x\n*** End Patch",
@@ -161,7 +162,7 @@ def test_nested_paths_of_a_plug_in_count() -> None:
     assert ".git/config" in touched(call)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "content", "expected"),
     [
         ("a.json", '{"$schema": "http://127.0.0.1:9/?d=SECRET"}', "ask"),
@@ -177,7 +178,7 @@ def test_content_that_a_tool_would_act_on_asks(path: str, content: str, expected
     assert answer("files/write", Policy(approval_mode="all"), path=path, content=content) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path", [".env", "conf/.env.production", "id_rsa", "certs/server.pem", "~/.aws/credentials", "a/../.env"]
 )
 def test_reading_secrets_asks_even_though_reading_is_allowed(path: str) -> None:
@@ -185,9 +186,7 @@ def test_reading_secrets_asks_even_though_reading_is_allowed(path: str) -> None:
     assert (given.answer, given.kind) == ("ask", "read")
 
 
-@pytest.mark.parametrize(
-    "path", [".env.example", "id_rsa.pub", "src/credentials.py", "secret_santa.txt", "environment.yml"]
-)
+@for_each("path", [".env.example", "id_rsa.pub", "src/credentials.py", "secret_santa.txt", "environment.yml"])
 def test_files_that_only_sound_secret_are_read(path: str) -> None:
     assert answer("files/read", Policy(), path=path) == "allow"
 
@@ -202,6 +201,51 @@ def test_text_from_outside_turns_silent_allows_into_questions() -> None:
     }.items():
         assert answer(tool, clean, **args) == "allow", tool
         assert answer(tool, tainted, **args) == "ask", tool
+
+
+# What can carry data out: how the policy differs, and the call.
+WAYS_OUT: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
+    "the web": ({}, "web/fetch", {"url": "https://x.org/?d=1"}),
+    "a command that needs the network": ({}, "shell/run", {"command": "curl https://x.org"}),
+    "a command with the network": ({}, "shell/run", {"command": "python3 x.py", "network": True}),
+    "the network of the settings": ({"network": True}, "shell/run", {"command": "python3 x.py"}),
+    "a sandbox that is turned off": ({"sandbox": "off"}, "shell/run", {"command": "python3 x.py"}),
+    "no sandbox": ({"sandbox": "missing"}, "shell/run", {"command": "python3 x.py"}),
+    "a command that leaves the sandbox": ({}, "shell/run", {"command": "python3 x.py", "sandbox": False}),
+    "no sandbox, and computed": ({"sandbox": "off"}, "shell/run", {"command": "$(echo cu)rl x.org"}),
+    "another program": ({}, "docs/lookup", {"query": "secret"}),
+    "a plug-in": ({}, "plug/in", {"text": "secret"}),
+}
+
+
+@for_each("way", WAYS_OUT)
+@for_each("present", [True, False])
+def test_after_text_from_outside_approve_all_covers_nothing_that_could_carry_data_out(
+    way: str, *, present: bool
+) -> None:
+    changes, tool, args = WAYS_OUT[way]
+    before = Policy(approval_mode="all", headless=not present, **changes)
+    given = judge(tool, replace(before, tainted=True), **args)
+    assert given.answer == "deny" if given.unattended else given.answer == "ask"
+    if way != "a command that leaves the sandbox":  # that asks anyway
+        assert answer(tool, before, **args) == "allow"
+        assert "outside" in given.why
+
+
+def test_after_text_from_outside_approve_all_still_covers_what_stays_here() -> None:
+    policy = Policy(approval_mode="all", tainted=True, headless=True)
+    assert answer("files/write", policy, path="a", content="") == "allow"
+    assert answer("shell/run", policy, command="python3 x.py") == "allow"
+    assert answer("git/commit", policy, message="x") == "allow"
+    off = replace(policy, sandbox="off")
+    assert answer("shell/run", off, command="ls") == "allow"
+    assert (
+        answer("shell/run", replace(off, approvals=ApprovalSettings(command="allow")), command="make")
+        == "allow"
+    )
+    known = replace(off, granted=lambda _: "allow")
+    assert answer("docs/lookup", known) == "allow"
+    assert answer("shell/run", known, command="make test") == "allow"
 
 
 def test_after_text_from_outside_a_remembered_host_asks_again_but_a_remembered_edit_does_not() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.jsonargs import mended, problems_of, usage_of
+from tests.cases import for_each
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -41,7 +41,7 @@ schemas = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("args", "told"),
     [
         ({}, "path is missing"),

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-import pytest
-
 from daiku.core import loop
 from daiku.core.decide import Rules
+from daiku.core.fold import fold
 from daiku.core.guard import Verdict
-from daiku.core.state import Recorder, State, fold
+from daiku.core.recorder import Recorder
+from daiku.core.state import State
 from daiku.domain.base import JsonObject
+from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError
 from daiku.domain.events import (
     EPHEMERAL,
@@ -27,8 +28,6 @@ from daiku.domain.events import (
     RunStarted,
     ToolCalled,
     ToolResponded,
-    decode_event,
-    encode_event,
 )
 from daiku.domain.messages import (
     AssistantMessage,
@@ -42,6 +41,7 @@ from daiku.domain.messages import (
 )
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from tests.cases import for_each
 
 SPECS = {
     "files/read": ToolSpec(name="files/read", description="", parameters={}, effect="read", parallel=True),
@@ -270,7 +270,7 @@ def test_what_is_said_while_the_model_speaks_is_read_before_the_run_ends() -> No
     assert events[-1].text == "I waited."
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("limits", "word"),
     [
         (RunLimits(max_rounds=3, max_tool_errors=0), "rounds"),

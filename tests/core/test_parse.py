@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
 from daiku.core.parse import SEVERAL, Unreadable, fenced, partial_json, read_json, repaired
+from tests.cases import for_each
 
 WANTED = {"a": 1}
 
@@ -27,7 +27,7 @@ def with_a(value: JsonValue) -> JsonValue:
     return value
 
 
-@pytest.mark.parametrize(
+@for_each(
     "reply",
     [
         '{"a": 1}',
@@ -57,7 +57,7 @@ def test_an_object_is_found_in(reply: str) -> None:
     assert read_json(reply, with_a) == WANTED
 
 
-@pytest.mark.parametrize(
+@for_each(
     "reply",
     [
         'I first thought {"a": 1} but now {"a": 2}.',
@@ -88,7 +88,7 @@ def test_raw_line_breaks_inside_strings_are_borne() -> None:
     assert read_json('{"a": "one\ntwo"}', with_a) == {"a": "one\ntwo"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reply", "problem"),
     [
         ("", "there is no JSON"),
@@ -133,9 +133,7 @@ def test_half_a_surrogate_pair_becomes_text_that_can_be_stored() -> None:
     json.dumps(found, ensure_ascii=False).encode("utf-8")
 
 
-@pytest.mark.parametrize(
-    "reply", ["{" * 200_000, "[" * 200_000, '{"a":' * 50_000, '{"' * 100_000, "{a}" * 50_000]
-)
+@for_each("reply", ["{" * 200_000, "[" * 200_000, '{"a":' * 50_000, '{"' * 100_000, "{a}" * 50_000])
 def test_hostile_brackets_cost_no_more_than_their_length(reply: str) -> None:
     start = time.process_time()
     assert isinstance(read_json(reply, with_a, cut=True), Unreadable)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from daiku.core.diff import patch_diff
 from daiku.core.fileblocks import parse_file_blocks
 from daiku.core.patch import build_patch, parse_patch, paths_of
 from daiku.core.refusal import Refusal
 from daiku.domain.patches import FileChange, Patch
+from tests.cases import for_each
 
 
 def apply(text: str, **files: str | None) -> dict[str, str | None]:
@@ -111,7 +110,7 @@ def test_hunks_that_meet_are_refused() -> None:
     assert "same lines" in refuse(text, a_py="a\nb\n")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [
         ("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-zzz\n+b\n", "not in the file"),
@@ -188,7 +187,7 @@ def test_blocks_of_several_files_make_one_patch() -> None:
 SEED = re.compile(r"File: `([^`]+)`:\n```[a-z]*\n(.*?)\n```", re.DOTALL)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "reply",
     [
         "~~~\nFile: `a.py`:\n```python\nx = 1\ny = 2\n```\n\nFile: `src/b.js`:\n```js\nlet a\n```\n~~~",
@@ -231,7 +230,7 @@ def test_what_stands_outside_the_wrapper_is_not_taken_and_told_and_a_path_given_
 FENCED = "File: `{}`:\n{}\n{}```\n{}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "content", "below"),
     [
         ("a.py", "x = 1\n", ""),
@@ -256,7 +255,7 @@ def test_a_fence_within_a_file_does_not_end_it(path: str, content: str, below: s
         assert again.files == {path: content, "b.py": "b\n"}, again
 
 
-@pytest.mark.parametrize("content", ["# T\n```\nls\n```\nend\n", "```\na\n```\n```\nb\n```\n"])
+@for_each("content", ["# T\n```\nls\n```\nend\n", "```\na\n```\n```\nb\n```\n"])
 def test_where_a_file_ends_is_not_guessed_and_nothing_of_the_reply_is_written(content: str) -> None:
     reply = FENCED.format("a.py", "```py", "a\n", "\n") + FENCED.format("r.md", "```markdown", content, "")
     found = parse_file_blocks(reply)
@@ -276,7 +275,7 @@ def test_a_reply_that_stands_in_a_fence_as_a_whole_is_read() -> None:
 CONFLICT = "<<<<<<< HEAD\na = 1\n=======\na = 2\n>>>>>>> other\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("search", "replace", "old"),
     [
         (CONFLICT, "a = 1\n", CONFLICT),
@@ -292,7 +291,7 @@ def test_a_line_of_markers_within_a_block_does_not_part_it(search: str, replace:
     assert apply(BLOCK.format(search, replace), a_py=old) == {"a.py": wanted}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("search", "replace"),
     [
         ("Title\n=======\n", "New\n=======\n"),
@@ -360,7 +359,7 @@ UPDATE = "*** Begin Patch\n*** Update File: a.py\n{}*** End Patch\n"
 DIFF = "--- a/a.py\n+++ b/a.py\n{}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "search", "replace"),
     [
         ("OPENAI_API_KEY=abc\n", "API_KEY=abc\n", "API_KEY=x\n"),
@@ -392,7 +391,7 @@ def test_a_block_without_indentation_that_could_be_two_lines_is_refused() -> Non
     assert "2 places" in refuse(BLOCK.format("}\n", "};\n"), a_py="f {\n  g {\n  }\n}\n")
 
 
-@pytest.mark.parametrize("head", [UPDATE, DIFF])
+@for_each("head", [UPDATE, DIFF])
 def test_context_whose_leading_blank_was_forgotten_is_read_as_it_fits_best(head: str) -> None:
     body = "    a();\n    b();\n    c();\n"
     new = "    a();\n    x();\n    b();\n    c();\n"
@@ -463,9 +462,7 @@ def test_a_hunk_that_begins_with_added_lines_near_the_top_is_in_doubt() -> None:
     assert apply(UPDATE.format("@@\n+x\n a\n"), a_py="a\nb\nc\n") == {"a.py": "x\na\nb\nc\n"}
 
 
-@pytest.mark.parametrize(
-    ("above", "below", "right"), [(0, 0, True), (2, 2, True), (2, 0, False), (2, 3, False)]
-)
+@for_each(("above", "below", "right"), [(0, 0, True), (2, 2, True), (2, 0, False), (2, 3, False)])
 def test_the_line_number_of_an_insertion_is_moved_as_the_hunks_around_it_or_refused(
     above: int, below: int, right: bool
 ) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.parse import Unreadable
 from daiku.core.planheads import like_a_machine, plan_head, printable
 from daiku.core.replies import read_plan
+from tests.cases import for_each
 
 HEADS = {
     "project": ("Project Name", "プロジェクト名", "プロジェクト"),
@@ -32,7 +32,7 @@ SHAPES = (
 BARE = ("## {}", "### {}", "**{}:**", "【{}】", "{}：", "## **{}**")
 
 
-@pytest.mark.parametrize(("key", "name"), NAMED)
+@for_each(("key", "name"), NAMED)
 def test_a_head_is_known_in_every_shape(key: str, name: str) -> None:
     for shape in SHAPES:
         assert plan_head(shape.format(name)) == (key, "x"), shape
@@ -40,7 +40,7 @@ def test_a_head_is_known_in_every_shape(key: str, name: str) -> None:
         assert plan_head(shape.format(name)) == (key, ""), shape
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     ["", "Plan the work", "計画を立てます", "概要", "Planning: x", "The plan: x", "計画はこうです: x", "- [ ] Step 1: Plan it",
      "x = 1  # plan: none", "要約すると: x"],
@@ -85,7 +85,7 @@ def test_of_two_plans_the_revised_one_counts() -> None:
     assert len(again.plans) == 2, "a second head without steps takes nothing away"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "machine"),
     [
         ("As an AI language model, I will", True),

@@ -22,6 +22,7 @@ from daiku.core.proposed import (
 from daiku.core.replies import plan_lines
 from daiku.domain.errors import ToolValidationError
 from daiku.domain.plans import Plan, Step
+from tests.cases import for_each
 
 
 def steps_of(*lines: str) -> tuple[Step, ...]:
@@ -63,7 +64,7 @@ def test_a_plan_may_be_worked_exactly_where_every_step_can_begin(
 A, B = Step(step_id="step_a", name="a"), Step(step_id="step_b", name="b")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("steps", "said"),
     [
         ((), "no steps"),
@@ -106,7 +107,7 @@ def test_the_number_that_is_written_is_the_steps_name(numbers: list[int], data: 
     assert waits(steps_of(*lines)) == expected
 
 
-@pytest.mark.parametrize("mark", ["Step 2", "step 2", "2", "Step #2", "ステップ 2"])
+@for_each("mark", ["Step 2", "step 2", "2", "Step #2", "ステップ 2"])
 def test_a_step_is_named_by_its_number_in_any_spelling(mark: str) -> None:
     found = waits(steps_of("- [ ] Step 2: b", "- [ ] Step 3: c", "- [ ] Step 4: d", f"  Depends on: {mark}"))
     assert found == {"b": [], "c": ["b"], "d": ["b"]}
@@ -134,7 +135,7 @@ def test_what_is_indented_belongs_to_its_step() -> None:
     assert steps[1].depends_on == (steps[0].step_id,)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("lines", "checks"),
     [
         (("  Check:", "  ```sh", "  test -f never", "  ```"), ("test -f never",)),
@@ -169,7 +170,7 @@ def test_the_time_limit_of_a_check_is_kept_with_its_step() -> None:
     assert (step.acceptance, step.check_seconds) == (("make", "make x"), {"make": 600})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("lines", "said"),
     [
         (("- [ ] Step 1: a", "- [ ] Step 1: b"), "2 steps are called '1'"),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from daiku.core.decide import Refuse, Rules, RunTools, decide
+from daiku.core.fold import fold
 from daiku.core.guard import Verdict
 from daiku.core.refs import filled, placed, refs
-from daiku.core.state import State, fold
+from daiku.core.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event, MessageSaid, RunStarted, ToolCalled, ToolResponded
 from daiku.domain.tools import ToolCall, ToolSpec
+from tests.cases import for_each
 
 DATA: JsonObject = {"files": [{"path": "p"}], "n": 3}
 READ = ToolSpec(name="files/read", description="", parameters={}, effect="read", parallel=True)
@@ -21,7 +21,7 @@ def use(target: str, id_: str = "c2") -> ToolCall:
     return ToolCall(id=id_, tool="files/read", args={"path": {"$ref": target}})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "value"),
     [("c1", "hello"), ("c1.text", "hello"), ("c1.data.files.0.path", "p"), ("c1.n", 3), ("c1.data.n", 3)],
 )
@@ -30,12 +30,12 @@ def test_a_reference_becomes_the_value(target: str, value: object) -> None:
     assert filled(call, "c1", "hello", DATA).args == {"a": {"b": [value]}, "c": 1}
 
 
-@pytest.mark.parametrize("target", ["c9.text", "c1.data.files.7", "c1.data.nope", "c1.text.x"])
+@for_each("target", ["c9.text", "c1.data.files.7", "c1.data.nope", "c1.text.x"])
 def test_a_reference_that_leads_nowhere_stays(target: str) -> None:
     assert filled(use(target), "c1", "hello", DATA) == use(target)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "data", "plain"),
     [
         ("Exit code 0 after 0.1 s.\nhello", {"exitCode": 0, "output": "hello\n"}, "hello\n"),
@@ -44,7 +44,7 @@ def test_a_reference_that_leads_nowhere_stays(target: str) -> None:
         ("nothing else", None, "nothing else"),
     ],
 )
-@pytest.mark.parametrize("path", ["", ".text", ".result", ".output", ".stdout"])
+@for_each("path", ["", ".text", ".result", ".output", ".stdout"])
 def test_the_text_of_a_result_is_what_was_found_without_what_is_put_around_it(
     text: str, data: JsonObject | None, plain: str, path: str
 ) -> None:
@@ -119,7 +119,7 @@ def test_the_dependent_call_waits_and_runs_with_the_value() -> None:
     assert command.calls[0].args == {"path": "b.txt"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("came", "target"),
     [
         (FAILED, "c1.text"),

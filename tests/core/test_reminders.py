@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.reminders import promises
+from tests.cases import for_each
 
 PROMISES = [
     "I'll now read the file and fix the bug.",
@@ -40,18 +40,18 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize("text", PROMISES)
+@for_each("text", PROMISES)
 def test_what_is_about_to_be_done_is_a_promise(text: str) -> None:
     assert promises(text)
     assert promises(f"The bug is in `read`.\n\n{text}")
 
 
-@pytest.mark.parametrize("text", ANSWERS)
+@for_each("text", ANSWERS)
 def test_results_questions_and_offers_are_answers(text: str) -> None:
     assert not promises(text)
 
 
-@pytest.mark.parametrize("text", PROMISES)
+@for_each("text", PROMISES)
 def test_a_promise_that_a_result_follows_is_an_answer(text: str) -> None:
     assert not promises(f"{text}\n\nDone: it works now.")
 

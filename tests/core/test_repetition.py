@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daiku.core.fold import fold
 from daiku.core.repetition import Repetition, repetition, stopped, told
-from daiku.core.state import State, fold
+from daiku.core.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Edited, Event, MessageSaid, RunStarted, ToolCalled, ToolResponded
 from daiku.domain.messages import ToolMessage
 from daiku.domain.patches import FileStat
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall
+from tests.cases import for_each
 
 
 class Act(NamedTuple):
@@ -132,7 +133,7 @@ LOOPS: dict[str, tuple[str, list[Turn], list[Turn]]] = {
 }
 
 
-@pytest.mark.parametrize("name", LOOPS)
+@for_each("name", LOOPS)
 def test_a_loop_is_told_first_and_ends_the_run_by_the_third_repeat(name: str) -> None:
     kind, begin, again = LOOPS[name]
     if kind == "same text":  # every call of it fails in another way
@@ -155,7 +156,7 @@ def test_a_loop_is_told_first_and_ends_the_run_by_the_third_repeat(name: str) ->
     assert tellings >= 1
 
 
-@pytest.mark.parametrize("period", range(2, 17))
+@for_each("period", range(2, 17))
 def test_a_cycle_of_any_period_is_told_and_ends_the_run_at_its_third_repeat(period: int) -> None:
     cycle = [turn(read(f"{n}.py", f"text {n}")) for n in range(period)]
     assert stopped(after(cycle * 3).trail, 3) is None
@@ -202,7 +203,7 @@ def test_no_limit_lets_everything_repeat() -> None:
     assert all("Note:" not in m.text for m in state.messages)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 5, 12])
+@for_each("limit", [1, 2, 5, 12])
 def test_the_setting_says_how_many_repeats(limit: int) -> None:
     same = turn(read("a.py"))
     assert stopped(after([same] * limit, limit).trail, limit) is None
@@ -261,7 +262,7 @@ REAL_WORK: dict[str, list[Step]] = {
 }
 
 
-@pytest.mark.parametrize("name", REAL_WORK)
+@for_each("name", REAL_WORK)
 def test_real_work_is_never_taken_for_a_loop(name: str) -> None:
     steps = REAL_WORK[name]
     for length in range(1, len(steps) + 1):

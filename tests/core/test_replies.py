@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from daiku.core.parse import Unreadable
 from daiku.core.planlines import planned_step
 from daiku.core.replies import read_actions, read_command, read_plan
+from tests.cases import for_each
 
 PLAN = """Project Name: Snake
 Your Reply to the Human Prompter: Sure, let me build it.
@@ -31,7 +30,7 @@ def test_a_plan_in_lines_has_five_parts() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     "written",
     [
         PLAN.replace("\n", "\r\n"),
@@ -58,7 +57,7 @@ def test_a_plan_may_be_json_with_the_same_keys() -> None:
     assert plan.plans == ("Step 1: a", "Step 2: b")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reply", "problem"),
     [
         (PLAN.replace("Current Focus: the board\n", ""), 'lacks "Current Focus:"'),
@@ -77,7 +76,7 @@ def test_a_plan_that_lacks_something_says_what(reply: str, problem: str) -> None
 ONE = '{"operation": "files/read", "args": {"path": "a"}}'
 
 
-@pytest.mark.parametrize(
+@for_each(
     "reply",
     [
         f'{{"actions": [{ONE}]}}',
@@ -101,7 +100,7 @@ def test_an_empty_list_only_answers() -> None:
     assert (found.actions, found.comment) == ((), "Done.")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reply", "problem"),
     [
         ('{"answer": 1}', 'no "actions" list'),
@@ -130,7 +129,7 @@ def test_the_end_is_said_with_done() -> None:
     assert (found.done, found.comment) == (True, "All good")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reply", "problem"),
     [
         ('{"done": false}', '"done" must be true'),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from daiku.core.choosing import Wanted, choices, left_out_text, part_of, shown_hunks, unfit
 from daiku.core.diff import patch_diff
 from daiku.core.evidence import unproven
+from daiku.core.fold import fold
 from daiku.core.refusal import Refusal
 from daiku.core.review import Blob, FileReview, decided, edited, hunks_of, typed
-from daiku.core.state import fold
 from daiku.domain.events import (
     ApprovalAsked,
     ApprovalDecision,
@@ -25,6 +23,7 @@ from daiku.domain.events import (
 from daiku.domain.messages import UserMessage
 from daiku.domain.patches import FileChange, FileStat, Patch
 from daiku.domain.tools import ToolCall
+from tests.cases import for_each
 
 TEXT = "".join(f"line {i}\n" for i in range(1, 31))
 
@@ -170,7 +169,7 @@ def test_hunks_are_numbered_in_the_order_of_the_diff() -> None:
     assert "gone" in shown[6].head
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("hunks", "paths"),
     [
         ((0,), {"a.txt": "edit"}),
@@ -216,7 +215,7 @@ def test_only_edits_of_texts_can_be_chosen_from() -> None:
     assert choices("files/write", patch_diff(notebook)) == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("decision", "hunks", "wrong"),
     [
         ("allow_once", (0, 1), ""),

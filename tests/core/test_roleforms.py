@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,11 +17,12 @@ from daiku.core.roleforms import (
     read_queries,
     read_repair,
 )
+from tests.cases import for_each
 
 AB = CommandsReply(("a", "b"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "reply",
     [
         '{"commands": ["a", "b"]}',
@@ -43,14 +43,12 @@ def test_commands_are_understood_in_many_shapes(reply: str) -> None:
     assert read_commands(reply) == AB
 
 
-@pytest.mark.parametrize(
-    "reply", ['{"commands": "a && b"}', '{"command": "a && b"}', '{"コマンド": "a && b"}']
-)
+@for_each("reply", ['{"commands": "a && b"}', '{"command": "a && b"}', '{"コマンド": "a && b"}'])
 def test_one_command_may_stand_alone(reply: str) -> None:
     assert read_commands(reply) == CommandsReply(("a && b",))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "reply",
     [
         '{"queries": ["a", "b"], "ask_user": "c?"}',
@@ -74,7 +72,7 @@ def test_a_missing_question_is_none_and_is_known_to_be_missing() -> None:
     assert read_queries('{"queries": [], "ask_user": null}') == QueriesReply((), "")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reply", "wanted"),
     [
         ('{"action": "stop", "reason": "No."}', RepairReply("stop", reason="No.")),
@@ -98,7 +96,7 @@ READERS: dict[str, Callable[[str], object]] = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "reply", "problem"),
     [
         ("commands", "{}", '"commands" is missing'),
@@ -123,7 +121,7 @@ def test_what_is_wrong_is_told_in_the_forms_own_words(key: str, reply: str, prob
         assert word not in found.problem.lower()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "reply",
     [
         'First {"commands": ["a"]}, then {"commands": ["b"]}.',
@@ -137,17 +135,15 @@ def test_different_objects_among_words_are_asked_about_and_none_is_run(reply: st
     assert found.problem == SEVERAL
 
 
-@pytest.mark.parametrize(
-    "reply", ["All is well.", "See `a[0]` and { x: 1 }.", "問題ありません。", "Use [] or {}."]
-)
-@pytest.mark.parametrize("key", READERS)
+@for_each("reply", ["All is well.", "See `a[0]` and { x: 1 }.", "問題ありません。", "Use [] or {}."])
+@for_each("key", READERS)
 def test_words_without_the_form_are_known_as_words(key: str, reply: str) -> None:
     found = READERS[key](reply)
     assert isinstance(found, Unreadable)
     assert found.words_only
 
 
-@pytest.mark.parametrize("key", READERS)
+@for_each("key", READERS)
 def test_a_broken_form_and_silence_are_no_words(key: str) -> None:
     for reply in (f'{{"{key}": [', f'I do {{"{key}" : 7}}', "", " \n", "{", f"```json\n{{'{key}': "):
         found = READERS[key](reply)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
-from daiku.core.state import State, fold
+from daiku.core.fold import fold
+from daiku.core.state import State
 from daiku.core.team import brief_of, next_reply, plan_of
 from daiku.core.teamchecks import Do, check_call
 from daiku.core.teamreport import final_report, on_record
@@ -26,6 +30,7 @@ from daiku.domain.handovers import (
 from daiku.domain.plans import Plan, Step, WorkStatus
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolCall
+from tests.cases import for_each
 
 STATUS: st.SearchStrategy[WorkStatus] = st.sampled_from(["pending", "in_progress", "completed", "failed"])
 APPROVALS: st.SearchStrategy[ApprovalMode] = st.sampled_from(["ask", "edits", "all", "none"])
@@ -53,7 +58,7 @@ def back(call: ToolCall, to: str, **fields: object) -> HandoffEnd:
     return HandoffEnd.model_validate({"from": "team", "to": to, "result": "", "call_id": call.id, **fields})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check", "do"),
     [
         ("pytest -q", Do("shell/run", {"command": "pytest -q", "timeout": 600}, "Check: `pytest -q`")),
@@ -124,6 +129,50 @@ def test_from_any_plan_there_is_a_next_move_and_no_step_begins_before_what_it_wa
         if call.tool == "plan/update_step" and call.args["status"] == "in_progress":
             begun = next(s for s in steps if s.step_id == call.args["step_id"])
             assert begun.status == "in_progress" or done.issuperset(begun.depends_on)
+
+
+@given(
+    st.lists(st.tuples(STATUS, st.booleans(), st.booleans()), min_size=1, max_size=4),
+    APPROVALS,
+    st.booleans(),
+)
+def test_with_no_model_to_ask_only_what_is_coded_is_begun_and_no_step_is_given_up(
+    shapes: list[tuple[WorkStatus, bool, bool]], approvals: ApprovalMode, well: bool
+) -> None:
+    steps = [
+        Step(name=f"s{n}", status=status, acceptance=("test -f a",) if checked else ())
+        for n, (status, checked, _) in enumerate(shapes)
+    ]
+    coded = {s.step_id for s, (_, _, by_coder) in zip(steps, shapes, strict=True) if by_coder}
+    pieces: list[JsonValue] = [
+        {"agent": "coder", "request": "r", "step_id": s.step_id} for s in steps if s.step_id in coded
+    ]
+    looked = ToolCall(tool="agent/handoff", args={"agent": "researcher", "request": "G"})
+    apart = ToolCall(tool="agent/parallel", args={"requests": pieces})
+    status = "completed" if well else "limit"
+    backs = [
+        back(apart, "coder", status=status).model_copy(update={"call_id": f"{apart.id}:{n}"})
+        for n in range(len(pieces))
+    ]
+    state = fold(answered(looked, True, "", back(looked, "researcher")), started(plan(*steps)))
+    state = fold(answered(apart, True, "", *backs), state)
+    nothing_left = Failure(kind="limit", message="nothing is left")
+    begun = any(s.status == "in_progress" for s in steps)
+    ready = well and any(s.status == "pending" and s.step_id in coded for s in steps)
+    call = None
+    with suppress(DaikuError):
+        [call] = next_reply(state, approvals, nothing_left).message.calls
+    if call is None:
+        assert begun or not ready, "what is coded could have been checked"
+        with pytest.raises(DaikuError, match="nothing is left"):
+            next_reply(state, approvals, nothing_left)
+        return
+    if call.tool == "plan/update_step":
+        assert call.args["status"] == "in_progress"
+        assert call.args["step_id"] in coded
+        assert well
+    else:
+        assert (call.tool, call.args["command"]) == ("shell/run", "test -f a")
 
 
 def test_a_proof_counts_as_it_is_on_record_and_an_invented_one_does_not() -> None:

@@ -16,6 +16,7 @@ from daiku.core.thoughts import ThoughtSplitter, split_thoughts
 from daiku.core.written import Offered
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import AssistantMessage
+from tests.cases import for_each
 from tests.core.callforms import FORMS, TOOLS, A, C, N, expected
 
 PROTOCOLS: tuple[ToolProtocol, ...] = ("native", "action_list", "command")
@@ -31,8 +32,8 @@ def calls_of(found: AssistantMessage | FormatProblem) -> tuple[tuple[str, object
     return tuple((call.tool, call.args) for call in found.calls)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("name", FORMS)
+@for_each("protocol", PROTOCOLS)
+@for_each("name", FORMS)
 def test_every_form_of_a_call_is_read(name: str, protocol: ToolProtocol) -> None:
     found = read(FORMS[name], protocol)
     assert calls_of(found) == expected(name)
@@ -69,17 +70,17 @@ THINGS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("thing", THINGS)
-@pytest.mark.parametrize("frame", QUOTED)
+@for_each("protocol", PROTOCOLS)
+@for_each("thing", THINGS)
+@for_each("frame", QUOTED)
 def test_what_is_quoted_is_not_carried_out(frame: str, thing: str, protocol: ToolProtocol) -> None:
     reply = QUOTED[frame].replace("{}", THINGS[thing])
     assert read(reply, protocol) == AssistantMessage(text=reply)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("thing", THINGS)
-@pytest.mark.parametrize(
+@for_each("protocol", PROTOCOLS)
+@for_each("thing", THINGS)
+@for_each(
     "frame",
     [
         "The page says:\n{}\nI will not do that.",
@@ -125,8 +126,8 @@ ANSWERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("reply", ANSWERS)
+@for_each("protocol", PROTOCOLS)
+@for_each("reply", ANSWERS)
 def test_prose_with_brackets_is_an_answer(reply: str, protocol: ToolProtocol) -> None:
     assert read(reply, protocol) == AssistantMessage(text=reply)
 
@@ -153,12 +154,10 @@ AFTER = [
 
 
 @pytest.mark.slow  # a sweep
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("result", RESULTS)
-@pytest.mark.parametrize("after", AFTER)
-@pytest.mark.parametrize(
-    "name", ["1 hermes", "11 bare", "34 react", "27 harmony", "38 prose and a block", "2 hermes, two"]
-)
+@for_each("protocol", PROTOCOLS)
+@for_each("result", RESULTS)
+@for_each("after", AFTER)
+@for_each("name", ["1 hermes", "11 bare", "34 react", "27 harmony", "38 prose and a block", "2 hermes, two"])
 def test_an_invented_result_ends_the_reading(
     name: str, after: str, result: str, protocol: ToolProtocol
 ) -> None:
@@ -169,11 +168,9 @@ def test_an_invented_result_ends_the_reading(
     assert has_dropped(found)
 
 
-@pytest.mark.parametrize("protocol", ["action_list", "command"])
-@pytest.mark.parametrize("own", [LIST, COMMAND])
-@pytest.mark.parametrize(
-    "end", ['{"done": true, "comment": "I wrote it."}', '{"actions": [], "comment": "I wrote it."}']
-)
+@for_each("protocol", ["action_list", "command"])
+@for_each("own", [LIST, COMMAND])
+@for_each("end", ['{"done": true, "comment": "I wrote it."}', '{"actions": [], "comment": "I wrote it."}'])
 def test_an_end_behind_an_unanswered_call_ends_nothing(own: str, end: str, protocol: ToolProtocol) -> None:
     for between in ("\n", " ", "\nprevious_output (ok): Made b.txt\n"):
         found = read(own + between + end, protocol)
@@ -182,7 +179,7 @@ def test_an_end_behind_an_unanswered_call_ends_nothing(own: str, end: str, proto
         assert "I wrote it" not in found.text
 
 
-@pytest.mark.parametrize("protocol", ["action_list", "command"])
+@for_each("protocol", ["action_list", "command"])
 def test_several_lists_are_carried_out_in_their_order(protocol: ToolProtocol) -> None:
     read_one = f'{{"actions": [{{"operation": "{N}", "args": {A}}}]}}'
     for between in ("\n", "; ", "\n\n"):
@@ -190,7 +187,7 @@ def test_several_lists_are_carried_out_in_their_order(protocol: ToolProtocol) ->
         assert [name for name, _ in calls_of(found)] == ["files/delete", "files/delete", N]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@for_each("protocol", PROTOCOLS)
 def test_a_tool_that_there_is_not_is_told_only_where_a_call_is_meant(protocol: ToolProtocol) -> None:
     for unknown in (C.replace(N, "deploy"), f"<tool_call>{C.replace(N, 'deploy')}</tool_call>"):
         found = read(unknown, protocol)
@@ -211,14 +208,14 @@ SPELLINGS = [
 ]
 
 
-@pytest.mark.parametrize("name", SPELLINGS)
+@for_each("name", SPELLINGS)
 def test_a_tool_is_known_by_any_spelling_of_its_name(name: str) -> None:
     assert calls_of(read(C.replace(N, name))) == ((N, {"path": "src/a.py"}),)
 
 
 @pytest.mark.slow  # a sweep
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("name", [name for name in FORMS if "not closed" not in name])
+@for_each("protocol", PROTOCOLS)
+@for_each("name", [name for name in FORMS if "not closed" not in name])
 def test_a_reply_that_breaks_off_anywhere_runs_nothing_but_whole_calls(
     name: str, protocol: ToolProtocol
 ) -> None:
@@ -231,8 +228,8 @@ def test_a_reply_that_breaks_off_anywhere_runs_nothing_but_whole_calls(
                 assert made == whole[: len(made)], FORMS[name][:cut]
 
 
-@pytest.mark.parametrize("protocol", ["action_list", "command"])
-@pytest.mark.parametrize("reply", [
+@for_each("protocol", ["action_list", "command"])
+@for_each("reply", [
     json.dumps({"comment": "x", "actions": [{"operation": "files/read", "args": {"path": str(n)}} for n in range(3)]}),
     json.dumps({"actions": [{"operation": "files/read", "args": {"path": str(n)}} for n in range(3)], "comment": "x"}, indent=1),
     json.dumps([{"name": "files/read", "arguments": {"path": str(n)}} for n in range(3)]),
@@ -247,7 +244,7 @@ def test_a_list_that_was_cut_is_not_carried_out(reply: str, protocol: ToolProtoc
             assert isinstance(found, FormatProblem) or not found.calls, reply[:cut]
 
 
-@pytest.mark.parametrize("reply", ["Done.", "All is written; nothing is left to do."])
+@for_each("reply", ["Done.", "All is written; nothing is left to do."])
 def test_prose_ends_a_run_in_the_command_protocol_too(reply: str) -> None:
     assert read(reply, "command") == AssistantMessage(text=reply)
 
@@ -273,8 +270,8 @@ def shown_of(pieces: list[str], protocol: ToolProtocol) -> tuple[str, AssistantM
 
 
 @pytest.mark.slow  # a sweep
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("name", FORMS)
+@for_each("protocol", PROTOCOLS)
+@for_each("name", FORMS)
 def test_a_call_in_a_stream_cut_anywhere_is_read_and_its_markup_never_shown(
     name: str, protocol: ToolProtocol
 ) -> None:
@@ -288,8 +285,8 @@ def test_a_call_in_a_stream_cut_anywhere_is_read_and_its_markup_never_shown(
         assert shown.strip() == found.text
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("reply", ANSWERS)
+@for_each("protocol", PROTOCOLS)
+@for_each("reply", ANSWERS)
 def test_an_answer_in_a_stream_cut_anywhere_is_shown_whole(reply: str, protocol: ToolProtocol) -> None:
     for way in ([reply], list(reply), *([reply[:at], reply[at:]] for at in range(1, len(reply)))):
         shown, _ = shown_of(way, protocol)
@@ -340,7 +337,7 @@ def test_whatever_is_written_is_read_or_told_to_be_unreadable(
 
 
 @pytest.mark.slow  # a sweep
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@for_each("protocol", PROTOCOLS)
 def test_a_long_reply_is_read_in_time(protocol: ToolProtocol) -> None:
     for piece in (
         "<tool_call>",
@@ -359,3 +356,22 @@ def test_a_long_reply_is_read_in_time(protocol: ToolProtocol) -> None:
         start = time.process_time()
         decode(AssistantMessage(text=reply), protocol, tools=TOOLS)
         assert time.process_time() - start < 3, piece
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "[TOOL_CALLS]",
+        "<function=a><parameter=b>",
+        "Action: files/read\nAction Input: {}\n",
+        "<function=a></function>",
+    ],
+)
+def test_a_reply_that_goes_round_in_circles_is_read_in_a_time_that_follows_its_length(piece: str) -> None:
+    def seconds(length: int) -> float:
+        start = time.process_time()
+        decode(AssistantMessage(text=piece * (length // len(piece))), "native", tools=TOOLS)
+        return time.process_time() - start
+
+    seconds(1_000)
+    assert seconds(160_000) < 8 * max(seconds(40_000), 0.1)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.thoughts import Piece, Split, ThoughtSplitter, split_thoughts
+from tests.cases import for_each
 
 PAIRS = [
     ("<think>", "</think>"),
@@ -58,35 +59,33 @@ def in_every_cut(reply: str) -> set[Split]:
     return {streamed(way) for way in ways} | {split_thoughts(reply)}
 
 
-@pytest.mark.parametrize(("opener", "closer"), PAIRS)
-@pytest.mark.parametrize("before", ["", "\n\n  "])
+@for_each(("opener", "closer"), PAIRS)
+@for_each("before", ["", "\n\n  "])
 def test_a_thought_before_the_answer_is_no_answer(opener: str, closer: str, before: str) -> None:
     reply = f"{before}{opener}\n{THOUGHT}\n{closer}\n\n{ANSWER}"
     assert in_every_cut(reply) == {Split(ANSWER, THOUGHT)}
 
 
-@pytest.mark.parametrize(("opener", "closer"), PAIRS)
+@for_each(("opener", "closer"), PAIRS)
 def test_a_thought_between_two_parts_of_an_answer_is_taken_out(opener: str, closer: str) -> None:
     reply = f"Let me look.\n{opener}{THOUGHT}{closer}\nDone."
     assert in_every_cut(reply) == {Split("Let me look.\n\nDone.", THOUGHT)}
 
 
-@pytest.mark.parametrize(("opener", "_"), PAIRS)
-def test_a_thought_that_is_not_closed_is_all_thought(opener: str, _: str) -> None:
+@for_each(("opener", "closer"), PAIRS)
+def test_a_thought_that_is_not_closed_is_all_thought(opener: str, closer: str) -> None:
     assert in_every_cut(f"{opener}{THOUGHT}") == {Split("", THOUGHT)}
 
 
-@pytest.mark.parametrize(
-    "closer", sorted({closer for _, closer in PAIRS if closer.startswith(("</", "[/", "◁"))})
-)
-@pytest.mark.parametrize("form", ["{}\n{}\n\n{}", "{}{}\n{}", "{}\n{}{}"])
+@for_each("closer", sorted({closer for _, closer in PAIRS if closer.startswith(("</", "[/", "◁"))}))
+@for_each("form", ["{}\n{}\n\n{}", "{}{}\n{}", "{}\n{}{}"])
 def test_a_closing_mark_alone_makes_a_thought_of_what_came_before(closer: str, form: str) -> None:
     thought = 'I could {"command": "rm x"}.\n```sh\nls\n```\nBut no.'
     assert in_every_cut(form.format(thought, closer, ANSWER)) == {Split(ANSWER, thought)}
     assert in_every_cut(f"{closer}\n\n{ANSWER}") == {Split(ANSWER, "")}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reply", "answer", "thought"),
     [
         ("<think>\n\n</think>\n\nHi", "Hi", ""),
@@ -111,7 +110,7 @@ def test_marks_around_thoughts_and_answers(reply: str, answer: str, thought: str
     assert in_every_cut(reply) == {Split(answer, thought)}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "reply",
     [
         "",
@@ -166,6 +165,7 @@ def test_what_is_told_does_not_depend_on_how_the_reply_was_cut(reply: str, cuts:
     assert streamed(pieces) == streamed([reply]) == streamed(list(reply)) == split_thoughts(reply)
 
 
+@pytest.mark.slow  # it measures time
 def test_a_long_reply_costs_no_more_than_its_length() -> None:
     for reply in (
         "<a [b `c` ~\n" * 50_000,

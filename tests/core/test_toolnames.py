@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.toolnames import NameMap, canonical
 from daiku.domain.tools import ToolSpec
+from tests.cases import for_each
 
 names = st.from_regex(r"\A[^/\ud800-\udfff]{1,40}/[^\ud800-\udfff]{1,60}\Z")
 
@@ -26,7 +26,7 @@ def test_every_name_fits_the_wire_and_leads_back(given_names: list[str]) -> None
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", wire) for wire in wires)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("spelling", "name"),
     [
         ("files/read", "files/read"),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from daiku.core.webplaces import WebPlace, read_place, same_site, why_local, why_not_public
+from tests.cases import for_each
 
 INSIDE = [
     "http://127.0.0.1/", "http://127.1/", "http://2130706433/", "http://0x7f000001/", "http://017700000001/", "http://0/",
@@ -16,14 +15,14 @@ INSIDE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("url", INSIDE)
+@for_each("url", INSIDE)
 def test_what_is_inside_is_known_by_its_letters(url: str) -> None:
     place = read_place(url)
     assert isinstance(place, WebPlace)
     assert why_local(place)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "http://1.1.1.1/",
@@ -39,7 +38,7 @@ def test_what_is_outside_is_let_through(url: str) -> None:
     assert why_local(place) == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "file:///etc/passwd", "ftp://example.com/", "gopher://x.com/", "javascript:alert(1)", "data:text/html,x", "//example.com/x",

@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 
 import daiku
 from daiku.core.words import translator
+from daiku.tools.web.engines import ENGINES, read
+from daiku.tools.web.road import Answer
+from tests.cases import for_each
 from tests.said import Said, Scan, read_source
 
 JAPANESE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
@@ -88,7 +91,7 @@ def tell(emit):
     assert not any(JAPANESE.search(ja(text)) for text in found)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("english", "japanese"),
     [
         ("runs npm", "npm を実行します"),
@@ -159,3 +162,25 @@ def test_a_long_message_of_a_vendor_costs_little() -> None:
     began = time.process_time()
     ja(message)
     assert time.process_time() - began < 0.1
+
+
+def test_why_a_search_engine_gave_nothing_is_said_in_japanese():
+    for engine in ENGINES.values():
+        for status, body in (
+            (403, b""),
+            (429, b"slow down"),
+            (500, b""),
+            (200, b"<html>no list</html>"),
+            (200, b"["),
+        ):
+            answer = Answer(
+                url="https://e.example", status=status, kind="text/html", charset="utf-8", body=body
+            )
+            problem = read(engine, answer, 5)
+            assert isinstance(problem, str), (engine.name, status)
+            for told in (problem, f"Web: {problem}", f"Note: {problem}"):
+                english = re.sub(r"research\.\w+|settings\.yml|search\.formats|DuckDuckGo", "", ja(told))
+                assert not re.search(r"[A-Za-z]+ [a-z]+", english), (told, ja(told))
+    told = ja("brave needs a key: put it into BRAVE_API_KEY, or choose another engine.")
+    assert JAPANESE.search(told)
+    assert "BRAVE_API_KEY" in told

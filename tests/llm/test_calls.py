@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.toolnames import NameMap
 from daiku.llm.calls import CallParts, parse_arguments, whole_calls, wire_id
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "args"),
     [
         ("", {}),
@@ -29,9 +29,7 @@ def test_arguments_are_read(text: str, args: object) -> None:
     assert parse_arguments(text) == (args, None)
 
 
-@pytest.mark.parametrize(
-    "text", ['{"a":', "[1]", "3", "true", "{'a': 1}", '{"a": NaN}', "{}{}", "[" * 100_000]
-)
+@for_each("text", ['{"a":', "[1]", "3", "true", "{'a': 1}", '{"a": NaN}', "{}{}", "[" * 100_000])
 def test_what_is_no_object_is_malformed(text: str) -> None:
     assert parse_arguments(text) == ({}, text)
 
@@ -41,7 +39,7 @@ def test_every_object_is_read_back(args: dict[str, str | int]) -> None:
     assert parse_arguments(json.dumps(args)) == (args, None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pieces",
     [["files__read"], ["files__", "read"], ["files__read", "files__read"], ["files__", "files__read"]],
 )

@@ -15,9 +15,10 @@ from daiku.llm.catalogue import (
     normalize_model_name,
     offered,
 )
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "expected"),
     [
         ("gpt_4o", "gpt-4o"),
@@ -50,7 +51,7 @@ def test_every_name_in_the_table_is_already_normal_and_finds_itself() -> None:
         assert known(entry.name) is entry
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "expected"),
     [
         ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),

@@ -20,6 +20,7 @@ from daiku.domain.errors import (
     LLMTimeoutError,
 )
 from daiku.llm.failures import Service, from_body, from_exception, from_status, retry_after
+from tests.cases import for_each
 
 SERVICE = Service(name="x", label="X", address="http://x/v1", key_env="X_API_KEY", secrets=("hush-hush",))
 
@@ -48,14 +49,14 @@ OVERFLOWS = [
 ]
 
 
-@pytest.mark.parametrize(("status", "message"), OVERFLOWS)
+@for_each(("status", "message"), OVERFLOWS)
 def test_an_overflow_is_seen_for_every_vendor(status: int, message: str) -> None:
     error = from_status(SERVICE, status, {"error": {"message": message}})
     assert isinstance(error, ContextOverflowError)
     assert not error.failure.retryable
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("status", "message", "expected"),
     [
         (
@@ -84,7 +85,7 @@ def test_what_only_sounds_like_an_overflow_is_none(
     assert type(from_status(SERVICE, status, {"error": {"message": message}})) is expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     "document",
     [
         {"error": {"message": "boom"}},
@@ -105,7 +106,7 @@ def test_the_message_is_found_in_every_shape(document: object) -> None:
     assert error.failure.message == "X rejected the request (HTTP 400): boom."
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("document", "status", "expected"),
     [
         (
@@ -169,7 +170,7 @@ SPENT: list[tuple[int, JsonValue]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("document", "wait"), RATES)
+@for_each(("document", "wait"), RATES)
 def test_a_limit_per_time_is_waited_out_whatever_other_words_stand_in_it(
     document: JsonValue, wait: float | None
 ) -> None:
@@ -177,7 +178,7 @@ def test_a_limit_per_time_is_waited_out_whatever_other_words_stand_in_it(
     assert (type(error), error.retry_after, error.failure.retryable) == (LLMRateLimitError, wait, True)
 
 
-@pytest.mark.parametrize(("status", "document"), SPENT)
+@for_each(("status", "document"), SPENT)
 def test_an_account_without_credit_is_not_asked_again(status: int, document: JsonValue) -> None:
     error = from_status(SERVICE, status, document)
     assert isinstance(error, LLMAuthError)
@@ -190,7 +191,7 @@ def test_a_header_that_says_when_to_come_again_makes_it_a_rate() -> None:
     assert isinstance(from_status(SERVICE, 429, said), LLMAuthError)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "message",
     ["Incorrect API key provided: xa***. See the console.", "Invalid API key", "API key not valid."],
 )
@@ -216,7 +217,7 @@ def test_google_says_how_long_to_wait_within_the_error() -> None:
     assert error.retry_after == 34.4
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("headers", "seconds"),
     [
         ({}, None),
@@ -232,7 +233,7 @@ def test_headers_say_how_long_to_wait(headers: dict[str, str], seconds: float | 
     assert retry_after(headers) == seconds
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "kind"),
     [
         (httpx2.ConnectError("refused"), "connection"),
@@ -262,7 +263,7 @@ def _because(reason: Exception | None, of: Exception) -> Exception:
 LIBRARY = "Cannot connect to host h:1 ssl:default [Connect call failed ('127.0.0.1', 1)] <TransferEncodingError: 400>"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "words"),
     [
         (
@@ -286,7 +287,7 @@ LIBRARY = "Cannot connect to host h:1 ssl:default [Connect call failed ('127.0.0
         (ValueError(LIBRARY), "unexpected"),
     ],
 )
-@pytest.mark.parametrize("locale", ["en", "ja"])
+@for_each("locale", ["en", "ja"])
 def test_no_words_of_a_library_reach_a_person(error: Exception, words: str, locale: str) -> None:
     failure = from_exception(SERVICE, error).failure
     told = f"{failure.message} {failure.hint}"

@@ -34,6 +34,7 @@ from daiku.llm.facades import (
     OpenAIClient,
 )
 from daiku.llm.model import TABLE, Models
+from tests.cases import for_each
 from tests.llm.server import HANG, Answer, ModelServer, document, events
 from tests.llm.talk import KEY, READ, call, closing, request, result, said, text_of, user
 
@@ -103,7 +104,9 @@ async def hear(adapter: LLMAdapter, **more: Any) -> list[ModelEvent]:
 # -- retries and the fallback -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
+@pytest.mark.parametrize(
+    "status", [429, *(pytest.param(s, marks=pytest.mark.slow) for s in (408, 500, 502, 503, 504, 529))]
+)
 async def test_what_may_pass_is_tried_three_further_times(
     model_server: ModelServer, models: Models, waits: Waits, status: int
 ) -> None:
@@ -343,7 +346,7 @@ def choose(name: str, around: Surroundings = NOTHING, **llm: Any) -> ModelChoice
     return resolve_model(LLMSettings(**llm), name, around)
 
 
-@pytest.mark.parametrize("first", ORDER)
+@for_each("first", ORDER)
 def test_the_first_usable_provider_is_taken_in_order(first: str) -> None:
     there = ORDER[ORDER.index(first) :]
     llm: dict[str, Any] = {name: keyed() for name in ("anthropic", "openai", "gemini") if name in there}
@@ -367,7 +370,7 @@ def test_a_script_is_played_only_when_it_is_named() -> None:
     assert choose("scripted/gpt_4.jsonl").model == "gpt_4.jsonl"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "llm", "expected"),
     [
         ("anthropic/claude_opus_5_5", {"anthropic": keyed()}, "anthropic/claude-opus-5-5"),
@@ -393,7 +396,7 @@ def test_names_mean_what_a_person_means(name: str, llm: dict[str, Any], expected
     assert str(choose(name, **llm)) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "llm", "error", "told"),
     [
         (

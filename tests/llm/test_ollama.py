@@ -9,6 +9,7 @@ import pytest
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import ContextOverflowError, LLMRequestError, LLMTimeoutError, StreamCutError
 from daiku.llm.ollama import OllamaProvider, address
+from tests.cases import for_each
 from tests.llm.conftest import Closing
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document
 from tests.llm.talk import (
@@ -322,7 +323,7 @@ async def test_a_key_for_a_server_behind_a_gate_is_sent(model_server: ModelServe
     await provider.aclose()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "expected"),
     [
         ("", "http://127.0.0.1:11434"),

@@ -41,6 +41,7 @@ from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.compatible import compatible_provider
 from daiku.llm.lmstudio import lmstudio_provider
 from daiku.llm.openai import OpenAIProvider, base_address, openai_provider
+from tests.cases import for_each
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document, events
 
 CHAT = "/v1/chat/completions"
@@ -585,7 +586,7 @@ def test_compatible_needs_an_address() -> None:
         compatible_provider(ProviderSettings())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "address"),
     [
         ("http://h:1/v1/", "http://h:1/v1"),

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from daiku.domain.errors import (
     StreamCutError,
 )
 from daiku.llm.retry import RetryPolicy, again, wait_before
+from tests.cases import for_each
 
 POLICY = RetryPolicy()
 
@@ -24,7 +24,7 @@ def limited(retry_after: float | None = None, *, retryable: bool = True) -> LLMR
     return LLMRateLimitError(failure, status=429, retry_after=retry_after)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "expected"),
     [
         (LLMTimeoutError(Failure(kind="timeout", message="", retryable=True), status=408), True),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.llm.stream import LineCutter, SseCutter, SseEvent, TextMender, encode_json, mend, parse_json
+from tests.cases import for_each
 
 texts = st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=["Cs"]), max_size=20)
 event_lists = st.lists(
@@ -83,7 +84,7 @@ def test_lines_are_the_same_in_every_framing(
     assert [json.loads(line) for line in lines] == values
 
 
-@pytest.mark.parametrize("cutter", [SseCutter(), LineCutter()])
+@for_each("cutter", [SseCutter(), LineCutter()])
 def test_one_huge_event_in_small_pieces_takes_linear_time(cutter: SseCutter | LineCutter) -> None:
     def seconds(size: int) -> float:
         pieces = [b"x" * 16] * (size // 16)

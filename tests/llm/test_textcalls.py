@@ -7,6 +7,7 @@ import json
 import pytest
 
 from daiku.domain.messages import AssistantMessage, ModelEvent, Reply, Restarted, UserMessage
+from tests.cases import for_each
 from tests.core.callforms import FORMS, TOOLS, C, expected
 from tests.llm.doors import CHAT, DOORS, Door
 from tests.llm.server import ModelServer, events
@@ -112,7 +113,7 @@ async def test_the_model_is_told_that_its_invented_results_were_dropped(
     assert "x is 1." not in str(sent)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "address",
     ["https://api.openai.com/v1", "https://eu.api.openai.com/v1", "https://x.openai.azure.com/openai/v1"],
 )

@@ -55,7 +55,7 @@ def types_of(chunks: list[dict[str, Any]]) -> list[str]:
 
 @pytest.mark.skipif(
     not shutil.which("node") or not (ROOT / "node_modules" / "vscode-jsonrpc").is_dir(),
-    reason="no vscode-jsonrpc",
+    reason="no Node.js, or the build tools are not installed",
 )
 def test_the_json_rpc_library_of_vs_code_gets_its_run(environ: dict[str, str], workspace: Path) -> None:
     script = {"text": "Hello."}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 from daiku import api
-from daiku.domain.events import Chunk, Event, PlanChanged, RunStarted, encode_event
+from daiku.domain.chunks import Chunk, encode_event
+from daiku.domain.events import Event, PlanChanged, RunStarted
 from daiku.domain.plans import Plan
 from daiku.lsp.plans import asked_for
 from tests.lsp.conftest import connected
@@ -28,6 +30,7 @@ CHECKLIST = """# Greeting
   - Check: `test -e b.txt`
   - Depends on: 1
 """
+JAPANESE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 SETTINGS = {"llm": {"provider": "scripted"}, "sandbox": {"mode": "off"}}
 WORK = (
     NOTHING_TO_LOOK_UP,
@@ -135,17 +138,18 @@ def step(number: int, *after: int, **more: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
-    ("steps", "said"),
-    [
-        ([], "no steps"),
-        ([step(1, 2), step(2, 1)], "wait for one another"),
-        ([step(1, 1)], "waits for itself"),
-        ([step(1, 9)], "none of the steps"),
-        ([step(1), step(1)], "Two steps have the id"),
-        ([step(n) for n in range(31)], "at most 30"),
-    ],
-)
+WRONG: list[tuple[list[dict[str, Any]], str]] = [
+    ([], "no steps"),
+    ([step(1, 2), step(2, 1)], "wait for one another"),
+    ([step(1, 1)], "waits for itself"),
+    ([step(1, 9)], "none of the steps"),
+    ([step(1), step(1)], "Two steps have the id"),
+    ([step(n) for n in range(31)], "at most 30"),
+]
+"""Steps that no plan can have, and what is said of them."""
+
+
+@pytest.mark.parametrize(("steps", "said"), WRONG)
 async def test_a_plan_that_could_not_be_worked_is_not_kept_whoever_changes_it(
     workspace: Path, steps: list[dict[str, Any]], said: str
 ) -> None:
@@ -156,6 +160,16 @@ async def test_a_plan_that_could_not_be_worked_is_not_kept_whoever_changes_it(
         assert refused.code == -32602
         assert said in " ".join(refused.data)
         assert await ask("daiku/plan/get", {"planId": plan["planId"]}) == plan
+
+
+async def test_why_a_plan_could_not_be_worked_is_said_in_the_persons_language(workspace: Path) -> None:
+    async with connected(workspace, settings=SETTINGS, client={"locale": "ja"}) as server:
+        plan = await server.client.request("daiku/plan/import", {"markdown": CHECKLIST})
+        for steps, said in (*WRONG, ([{**step(1), "name": " "}], "no name")):
+            update = {"planId": plan["planId"], "steps": steps}
+            refused = await server.client.refused("daiku/plan/update", update)
+            assert refused.data, said
+            assert all(JAPANESE.search(problem) for problem in refused.data), refused.data
 
 
 async def test_approving_a_plan_that_is_done_leaves_it_done(workspace: Path, script: Script) -> None:

@@ -5,7 +5,8 @@ import json
 import os
 from typing import Any
 
-from daiku.domain.events import Chunk, Delta, Event, MessageSaid, ToolOutput, encode_event
+from daiku.domain.chunks import Chunk, encode_event
+from daiku.domain.events import Delta, Event, MessageSaid, ToolOutput
 from daiku.lsp.frames import Frames
 from daiku.lsp.pipes import FdSink, Outlet, read_fd
 from daiku.lsp.stream import HOLD_SECONDS, ChunkStream

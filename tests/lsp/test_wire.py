@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from daiku.domain.errors import Failure, UsageError
 from daiku.lsp.frames import frame
 from daiku.lsp.wire import Refused, Server
+from tests.cases import examples
 from tests.lsp.pair import Client
 
 
@@ -279,7 +280,7 @@ ODD = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.binary(max_size=30) | ODD.map(lambda m: frame(json.dumps(m).encode())), max_size=6))
 def test_whatever_comes_in_the_server_lives_and_answers(pieces: list[bytes]) -> None:
     async def scenario() -> None:

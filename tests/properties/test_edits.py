@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from daiku.core.align import line_ops
@@ -12,6 +12,7 @@ from daiku.core.edits import apply_edits
 from daiku.core.patch import build_patch, parse_patch, paths_of
 from daiku.core.refusal import Refusal
 from daiku.domain.patches import FileChange, Patch, SearchReplace
+from tests.cases import examples
 
 # Few different lines, so that blocks repeat; odd separators, blanks and signs of diffs among them.
 LINE = st.sampled_from(
@@ -27,7 +28,7 @@ def change(old: str | None, new: str | None) -> Patch:
     return Patch(files=(FileChange(path="f", kind=kind, old=old, new=new),))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(TEXT, TEXT)
 def test_applying_the_diff_of_two_texts_gives_the_second(old: str, new: str) -> None:
     assume(new.strip() or not old.strip())
@@ -72,8 +73,9 @@ def test_merged_patches_are_a_change_map_of_their_text_and_keep_the_whole_draft(
     assert len(merged.patch.change_map) == len(one.change_map) + len(other.change_map) - len(merged.dropped)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(TEXT, TEXT, TEXT)
+@example(" ", "\n", "\n\n")
 def test_an_edit_replaces_one_place_or_is_refused_and_never_empties(
     text: str, search: str, replace: str
 ) -> None:
@@ -88,7 +90,7 @@ def test_an_edit_replaces_one_place_or_is_refused_and_never_empties(
         assert result == text.replace(search, replace) or (above and above.isspace() and "\n" in replace)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(LINE, min_size=3, max_size=20, unique=True), st.data())
 def test_a_unique_block_is_found_in_a_crlf_file_and_stays_crlf(lines: list[str], data: st.DataObject) -> None:
     lines = [line.replace("\r", "") for line in lines]

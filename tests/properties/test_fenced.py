@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daiku.core.fenced import fenced
+from tests.cases import examples
 
 PIECES = st.sampled_from(
     [
@@ -29,7 +30,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=20).map("".join)))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_no_text_closes_its_fence_or_opens_another(text: str) -> None:
     whole = fenced(text)
     assert whole.startswith("<data>\n")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.state import State, apply, fold
+from daiku.core.fold import apply, fold
+from daiku.core.state import State
+from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.events import (
     Compacted,
     Event,
@@ -15,8 +17,6 @@ from daiku.domain.events import (
     RunStarted,
     ToolCalled,
     ToolResponded,
-    decode_event,
-    encode_event,
 )
 from daiku.domain.messages import AssistantMessage, ToolMessage
 from daiku.domain.tools import ToolCall

@@ -20,6 +20,7 @@ from daiku.core.visible import seen
 from daiku.core.webplaces import read_place, why_local
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import ToolCall, ToolSpec
+from tests.cases import examples
 
 HARMLESS = ["git status", "git log", "git diff", "git show", "ls", "echo", "cat", "printf x", "true", "head", "sort", "uniq", "find .", "grep x",
             "rg x", "sed -n", "date", "jq .", "tree", "wc", "diff", "cut", "tr", "du", "stat", "which", "basename", "git branch", "git grep x", "test"]  # fmt: skip
@@ -92,7 +93,7 @@ def traces(folder: Path) -> set[str]:
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 def test_what_only_reads_leaves_no_trace_in_a_real_shell(yard: Path, data: st.DataObject) -> None:
     command = data.draw(st.sampled_from(HARMLESS))
     for _ in range(data.draw(st.integers(0, 4))):
@@ -118,7 +119,7 @@ def _check(command: str, yard: Path) -> None:
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=200))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_text_gets_a_judgement_and_never_an_exception(text: str) -> None:
     rules = CommandRules(
         resolve=lambda p: p, roots=("/w",), home="/home/u", deny=("rm",), allow=("npm test",)
@@ -131,7 +132,7 @@ def test_any_text_gets_a_judgement_and_never_an_exception(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from([*PIECES, *HARMLESS]), max_size=6), st.sampled_from(["rm", "curl"]))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_a_denied_program_as_its_own_command_is_denied_whatever_stands_before(
     pieces: list[str], denied: str
 ) -> None:
@@ -177,7 +178,7 @@ NAMES = st.text(st.sampled_from("ab.-_ ~%\\:\u200b\u00adA"), min_size=0, max_siz
         max_size=4,
     ),
 )
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_a_protected_file_is_known_in_every_spelling(path: str, tricks: list[str]) -> None:
     spelled = path
     for trick in tricks:
@@ -236,7 +237,7 @@ STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
     sandbox=st.sampled_from(["on", "off", "missing", "refused"]),
     yes=st.sampled_from(["allow", "reject", None]),
 )
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_distrust_never_loosens_a_verdict(
     effect: Any, args: Any, answers: Any, approvals: Any, sandbox: Any, yes: Any
 ) -> None:
@@ -296,7 +297,7 @@ VALUES = st.recursive(
     tainted=st.booleans(),
     sandbox=st.sampled_from(["on", "off", "missing", "refused"]),
 )
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_any_arguments_at_all_get_a_verdict_and_never_an_exception(
     effect: Any, args: Any, approvals: Any, deny: Any, tainted: bool, sandbox: Any
 ) -> None:
@@ -316,7 +317,7 @@ def test_any_arguments_at_all_get_a_verdict_and_never_an_exception(
 
 
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(URL_PIECES), max_size=9).map("".join)))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_any_text_is_read_as_a_web_address_or_refused_in_words(text: str) -> None:
     place = read_place(text)
     assert place if isinstance(place, str) else place.host

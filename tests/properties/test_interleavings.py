@@ -26,6 +26,7 @@ from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.files import file_tools
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
+from tests.cases import examples
 from tests.lsp.pair import Client
 from tests.lsp.test_editor import FULL
 
@@ -275,7 +276,10 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(daiku.lsp.editor, "REPORT_SECONDS", 0.05)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(30),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 @sessions
 def test_no_character_is_lost(place: Place, keys: list[Keys], works: list[Work]) -> None:
     place.play(keys, works)
@@ -286,7 +290,8 @@ def test_no_character_is_lost_in_a_thousand_interleavings(place: Place) -> None:
     refused = applied = 0
 
     @settings(
-        max_examples=1000, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+        max_examples=examples(1000),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     )
     @sessions
     def thousand(keys: list[Keys], works: list[Work]) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from daiku.core import redact as redact_module
 from daiku.core.redact import MARK, MIN_SECRET, may_hold_shape, redactor
+from tests.cases import examples, for_each
 
 SECRETS = st.text(
     st.characters(codec="utf-8", exclude_categories=("Zs", "Cc", "Zl", "Zp")), min_size=12, max_size=40
@@ -35,7 +36,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @given(secret=SECRETS, before=st.text(max_size=20), after=st.text(max_size=20))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_secret_is_gone_in_every_encoding(encoding: str, secret: str, before: str, after: str) -> None:
     encoded = ENCODINGS[encoding](secret)
     if encoding in ("base64", "urlsafe"):
@@ -48,7 +49,7 @@ def test_a_secret_is_gone_in_every_encoding(encoding: str, secret: str, before: 
 
 
 @given(secret=SECRETS, before=st.binary(max_size=10), after=st.binary(max_size=10))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_base64_of_a_text_around_the_secret_hides_it_at_any_alignment(
     secret: str, before: bytes, after: bytes
 ) -> None:
@@ -57,7 +58,7 @@ def test_base64_of_a_text_around_the_secret_hides_it_at_any_alignment(
 
 
 @given(st.lists(SECRETS, max_size=4), st.text(max_size=200))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_redacting_twice_is_redacting_once(secrets: list[str], text: str) -> None:
     redact = redactor(secrets)
     once = redact(text + "".join(secrets) + text)
@@ -81,7 +82,7 @@ SHAPES = re.compile(redact_module._SHAPES.pattern, re.VERBOSE | re.ASCII)
 
 @pytest.mark.slow
 @given(st.from_regex(SHAPES, alphabet=st.characters(codec="ascii")))
-@settings(max_examples=1500)
+@settings(max_examples=examples(1500))
 def test_the_quick_look_overlooks_no_shape(text: str) -> None:
     assert may_hold_shape(text)
 
@@ -110,7 +111,7 @@ def test_keys_are_known_by_their_shape(key: str, around: str) -> None:
     assert key not in redactor([])(around.format(key))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "gone"),
     [
         ("Authorization: Bearer abcDEF0123456789xyz", "abcDEF0123456789xyz"),
@@ -130,7 +131,7 @@ def test_headers_urls_blocks_and_variables_lose_their_secret(text: str, gone: st
     assert MARK in cleaned
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "token = get_token()",
@@ -150,7 +151,7 @@ def test_code_and_prose_about_secrets_is_left_alone(text: str) -> None:
     assert redactor([])(text) == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit",
     [
         "-----BEGIN PRIVATE KEY-----",
@@ -204,7 +205,7 @@ def _windows(secret: str, size: int = 12) -> set[str]:
 
 
 @given(token=TOKENS, place=st.sampled_from(PLACES))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_no_piece_of_a_token_of_a_forge_is_left_wherever_it_stands(token: str, place: str) -> None:
     cleaned = redactor([])(place.format(token))
     assert not _windows(token.split("_", 1)[1] if token.startswith("gh") else token) & _windows(cleaned)
@@ -216,7 +217,7 @@ def test_no_piece_of_a_token_of_a_forge_is_left_wherever_it_stands(token: str, p
     password=of(WORDS + "-_.~$!*+=%{}[]()", 3, 3000),
     host=st.sampled_from(["h", "x.org:8080"]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_password_of_an_address_is_gone_however_long_it_is(user: str, password: str, host: str) -> None:
     assume(password[0] not in "${" and MARK not in password)
     cleaned = redactor([])(f"cloning https://{user}:{password}@{host}/a.git now")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daiku.core.visible import seen
+from tests.cases import examples, for_each
 
 HIDDEN = [chr(code) for code in (*range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xE0000, 0xE0080), 0x200B, 0x200E, 0x200F, 0xFEFF, 0x061C,
                                  0x00AD, 0x180E, 0x3164, 0x115F, 0x2800, 0x034F, 0x2028, 0x2029, 0x1B, 0x07, 0x85, 0x9B, 0x0D, 0x00, 0x7F)]  # fmt: skip
 
 
-@pytest.mark.parametrize("char", HIDDEN)
+@for_each("char", HIDDEN)
 def test_a_character_that_is_not_seen_is_spelled_out(char: str) -> None:
     shown = seen(f"pay{char}load")
     assert char not in shown
@@ -22,7 +22,7 @@ def test_a_character_that_is_not_seen_is_spelled_out(char: str) -> None:
 
 
 @given(st.text(st.one_of(st.sampled_from(HIDDEN), st.characters(codec="utf-8")), max_size=40))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_what_is_shown_has_nothing_that_draws_or_reorders(text: str) -> None:
     shown = seen(text)
     for char in shown.replace("\r\n", "\n"):
@@ -37,13 +37,11 @@ def test_ordinary_text_is_shown_as_it_is(text: str) -> None:
     assert seen(text) == text
 
 
-@pytest.mark.parametrize(
-    "text", ["👩\u200d💻", "❤\ufe0f", "1\ufe0f\u20e3", "می\u200cخواهم", "a\r\nb", "葛\U000e0100"]
-)
+@for_each("text", ["👩\u200d💻", "❤\ufe0f", "1\ufe0f\u20e3", "می\u200cخواهم", "a\r\nb", "葛\U000e0100"])
 def test_what_a_script_or_a_picture_needs_stays(text: str) -> None:
     assert seen(text) == text
 
 
-@pytest.mark.parametrize("text", ["ad\u200dmin", "a\ufe01b", "葛\U000e0100\U000e0101", "a\rb"])
+@for_each("text", ["ad\u200dmin", "a\ufe01b", "葛\U000e0100\U000e0101", "a\rb"])
 def test_the_same_characters_elsewhere_are_spelled_out(text: str) -> None:
     assert seen(text) != text

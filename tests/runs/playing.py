@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from daiku.app import App, build
+from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
-from daiku.domain.events import Chunk
 from daiku.tools.disk import DiskWorkspace
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from daiku.agents.agent import find_agent
 from daiku.domain.base import JsonObject
+from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.errors import UsageError
-from daiku.domain.events import Chunk, Edited, Event, MessageSaid, PlanChanged, ToolResponded, encode_event
+from daiku.domain.events import Edited, Event, MessageSaid, PlanChanged, ToolResponded
 from daiku.domain.handovers import Brief, EditsMade
 from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan, Step

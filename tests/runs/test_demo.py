@@ -11,8 +11,9 @@ import pytest
 from pydantic import JsonValue
 
 from daiku.app import App, build
+from daiku.domain.chunks import Chunk
 from daiku.domain.config import Config, LLMSettings, SandboxSettings
-from daiku.domain.events import ApprovalAsked, Chunk, MessageSaid, PlanChanged, ToolResponded
+from daiku.domain.events import ApprovalAsked, MessageSaid, PlanChanged, ToolResponded
 from daiku.llm.scripted import read_script
 from daiku.runs import RunRequest
 from daiku.tools.disk import DiskWorkspace

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.state import fold
-from daiku.domain.events import ApprovalAsked, Chunk, InputAsked, PlanChanged, RunFinished, RunStarted
+from daiku.core.fold import fold
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import ApprovalAsked, InputAsked, PlanChanged, RunFinished, RunStarted
 from daiku.runs import RunRequest
 from daiku.runs.history import events_of
 from daiku.runs.replay import replay

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from daiku.app import App, build
+from daiku.domain.chunks import Chunk
 from daiku.domain.config import Config
 from daiku.domain.events import (
     ApprovalAsked,
-    Chunk,
     HandoffEnd,
     HandoffStart,
     PlanChanged,
@@ -31,6 +31,8 @@ from tests.runs.playing import Watch
 from tests.services.four_agents import GOAL, QUERIES, WRONG, play, role_of, text_of
 from tests.services.models import MODEL, Said, Service, serving
 from tests.services.web import LocalWeb, local_web
+
+pytestmark = pytest.mark.slow  # whole runs of four agents whose commands really run
 
 Json = dict[str, Any]
 
@@ -66,14 +68,7 @@ class Saying:
             self._saying.add(asyncio.ensure_future(said))
 
 
-@pytest.mark.parametrize(
-    "protocol",
-    [
-        "native",
-        pytest.param("action_list", marks=pytest.mark.slow),
-        pytest.param("command", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("protocol", ["native", "action_list", "command"])
 async def test_one_instruction_goes_through_all_four_and_is_reported(tmp_path: Path, protocol: str) -> None:
     async with serving(play) as service, local_web() as web:
         web.links = [("https://roman.example.com/rules", "Subtractive notation")]
@@ -199,7 +194,6 @@ def lying() -> Play:
     return answer
 
 
-@pytest.mark.slow
 async def test_a_model_that_lies_leaves_the_step_open(tmp_path: Path) -> None:
     async with serving(lying()) as service, local_web() as web:
         app = app_with(tmp_path, service, web, "native")

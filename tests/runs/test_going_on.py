@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.state import fold
+from daiku.core.fold import fold
 from daiku.domain.events import (
     ApprovalAsked,
     Delta,
@@ -168,7 +168,7 @@ async def test_a_run_that_others_followed_repeats_its_result(folder: Path) -> No
 async def test_the_work_of_a_plan_goes_on_with_that_plan_and_does_nothing_twice(
     folder: Path, rounds: int
 ) -> None:
-    app = make_app(folder, *TWO_STEPS)
+    app = make_app(folder, *TWO_STEPS, {"text": "The rest is left.", "when": "This is your last reply"})
     limits = RunLimits(max_rounds=rounds)
     watch = Watch()
     request = RunRequest("greet me", agent="team", approvals="all", limits=limits)

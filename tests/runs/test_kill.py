@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from daiku.app import build
+from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
-from daiku.domain.events import EPHEMERAL, Chunk
+from daiku.domain.events import EPHEMERAL
 from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest
 from daiku.tools.disk import DiskWorkspace

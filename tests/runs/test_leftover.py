@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from daiku.domain.events import Checkpointed, Chunk, Event, ToolCalled, ToolResponded, encode_event
+from daiku.domain.chunks import Chunk, encode_event
+from daiku.domain.events import Checkpointed, Event, ToolCalled, ToolResponded
 from daiku.domain.tools import Effect, Outcome
 from daiku.runs.leftover import irrevocable
 

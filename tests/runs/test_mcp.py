@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from daiku.app import App, build
+from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     ApprovalAsked,
     ApprovalDecision,
     ApprovalGiven,
-    Chunk,
     InputAsked,
     InputGiven,
     Notice,
@@ -25,6 +25,8 @@ from daiku.runs.replay import replay
 from daiku.tools.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app
 from tests.tools.mcp_play import demo, wild
+
+pytestmark = pytest.mark.slow  # real MCP servers
 
 
 class Person(Watch):
@@ -160,7 +162,6 @@ async def test_a_changed_server_is_asked_for_again_in_the_middle_of_a_run(tmp_pa
     assert not person.of(ToolResponded)[0].ok
 
 
-@pytest.mark.slow
 async def test_a_servers_form_is_on_record_and_the_run_replays_the_same(tmp_path: Path) -> None:
     app = app_with(tmp_path, demo(), {"tool": "demo/delete", "args": {"path": "x"}})
     person = Person(app)

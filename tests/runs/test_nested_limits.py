@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from daiku.domain.events import Chunk, RunFinished, ToolCalled, ToolResponded
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import ErrorHappened, MessageSaid, RunFinished, ToolCalled, ToolResponded
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.runs import RunRequest
 from tests.runs.playing import Watch, make_app
@@ -87,6 +88,50 @@ async def test_rounds_are_counted_together(folder: Path) -> None:
     assert result.status == "limit"
     assert sum(c.type == "message" and '"role":"assistant"' in c.data for c in chunks) == 3
     assert sum(c.type == "run_finished" for c in chunks) == 2
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("most", [8, 9, 13])
+async def test_every_run_of_a_tree_has_its_last_word_within_the_rounds_of_the_whole(
+    folder: Path, most: int, depth: int
+) -> None:
+    down = [
+        {
+            "calls": [{"tool": "agent/handoff", "args": {"agent": "coordinator", "request": f"go {n + 1}"}}],
+            "when": f"go {n}",
+        }
+        for n in range(depth)
+    ]
+    reads = [
+        {"calls": [read(f"{'abc'[n % 3]}.txt")], "when": "marker" if n else f"go {depth}"}
+        for n in range(most)
+    ]
+    last = {"text": "Left: the rest.", "when": "This is your last reply"}
+    app, watch = make_app(folder, *down, *reads, last), Watch()
+    limits = RunLimits(max_rounds=most, max_repeats=0)
+    result = await app.runs.run(RunRequest("go 0", approvals="all", limits=limits), watch)
+    await app.aclose()
+    said = [e for c in watch.chunks if isinstance(e := c.event, MessageSaid) and e.role == "assistant"]
+    assert len(said) == most, "every round is used, and none more"
+    assert [e.text for e in said if not e.calls] == ["Left: the rest."] * (depth + 1)
+    assert (result.status, result.text) == ("limit", "Left: the rest.")
+    errors = [e.message for c in watch.chunks if isinstance(e := c.event, ErrorHappened)]
+    assert set(errors) == {f"The limit of rounds was reached ({most} rounds)."}
+
+
+async def test_who_has_one_round_from_the_start_does_with_it_what_it_can(folder: Path) -> None:
+    app = make_app(
+        folder,
+        *({"calls": [read("a.txt")], "when": "marker" if n else "go"} for n in range(2)),
+        {"calls": [HAND_OVER], "when": "marker"},
+        {"text": "Done within it.", "when": "LOOP"},
+        {"text": "All is done.", "when": "This is your last reply"},
+    )
+    watch, limits = Watch(), RunLimits(max_rounds=5, max_repeats=0)
+    await app.runs.run(RunRequest("go", approvals="all", limits=limits), watch)
+    await app.aclose()
+    inside = [c.event for c in watch.chunks if c.parent is not None and isinstance(c.event, RunFinished)]
+    assert [(e.status, e.text) for e in inside] == [("completed", "Done within it.")]
 
 
 async def test_of_a_long_list_only_so_many_actions_are_carried_out(folder: Path) -> None:

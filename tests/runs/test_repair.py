@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from daiku.app import App, build
-from daiku.domain.events import Chunk, Edited, PlanChanged, ToolCalled, ToolResponded
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import Edited, PlanChanged, ToolCalled, ToolResponded
 from daiku.domain.plans import Plan
 from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from daiku.core.words import translator
-from daiku.domain.events import ApprovalAsked, Chunk, MessageSaid, Notice, ToolResponded, encode_event
+from daiku.domain.chunks import Chunk, encode_event
+from daiku.domain.events import ApprovalAsked, MessageSaid, Notice, ToolResponded
 from daiku.domain.runs import RunLimits
 from daiku.runs import RunRequest, Runs
 from daiku.runs.replay import replay

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from daiku.app import App
+from daiku.core.fold import fold
 from daiku.core.review import Hunk, hunks_of
-from daiku.core.state import fold
 from daiku.domain.config import Config
 from daiku.domain.events import (
     ApprovalAsked,
@@ -164,6 +164,14 @@ async def test_a_decision_in_the_middle_of_a_run_replays_to_the_same_events(tmp_
     await app.aclose()
 
 
+async def about_to_change(app: App, session: str, run: str, change: FileChange) -> str:
+    """The checkpoint of an edit that is not on record yet."""
+    point = await app.checkpoints.take(session, run, [change.path], Patch(files=(change,)))
+    kept = Checkpointed(checkpoint_id=point, files=(change.path,))
+    app.journal.writer(session).write(run, None, "c", (kept,))
+    return point
+
+
 async def test_an_edit_whose_process_died_before_it_was_on_record_is_reviewed_and_can_be_undone(
     tmp_path: Path,
 ) -> None:
@@ -172,11 +180,10 @@ async def test_an_edit_whose_process_died_before_it_was_on_record_is_reviewed_an
     file.write_text("old\nother\n")
     app = make_app(tmp_path, command="allow")
     session = app.journal.add_session(app.runs.wiring.workspace_key)
-    write = app.journal.writer(session).write
-    write("run_0000000000000001", None, "c", (RunStarted(prompt="x"),))
+    run = "run_0000000000000001"
+    app.journal.writer(session).write(run, None, "c", (RunStarted(prompt="x"),))
     change = FileChange(path="a.txt", kind="edit", old="old\nother\n", new="new\nother\n")
-    point = await app.checkpoints.take(session, "run_0000000000000001", ["a.txt"], Patch(files=(change,)))
-    write("run_0000000000000001", None, "c", (Checkpointed(checkpoint_id=point, files=("a.txt",)),))
+    point = await about_to_change(app, session, run, change)
     assert await app.reviews.changes(session) == {}
     file.write_text("new\nother\n")
     await app.aclose()
@@ -199,8 +206,7 @@ async def test_an_edit_that_is_looked_at_before_it_is_on_record_is_not_taken_twi
     write = app.journal.writer(session).write
     write(run, None, "c", (RunStarted(prompt="x"),))
     change = FileChange(path="a.txt", kind="edit", old="old\nother\n", new="new\nother\n")
-    point = await app.checkpoints.take(session, run, ["a.txt"], Patch(files=(change,)))
-    write(run, None, "c", (Checkpointed(checkpoint_id=point, files=("a.txt",)),))
+    point = await about_to_change(app, session, run, change)
     file.write_text("new\nother\n")
     assert len((await app.reviews.changes(session))["a.txt"].spans) == 1
     file.write_text("new, formatted\nother\n")

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from daiku import api
 from daiku.app import App
-from daiku.domain.events import Checkpointed, Edited, RunFinished, RunStarted
-from daiku.domain.patches import FileChange, FileStat, Patch
+from daiku.domain.events import Edited, RunFinished, RunStarted
+from daiku.domain.patches import FileChange, FileStat
 from daiku.runs.review import Reviews
 from daiku.runs.showing import changed_everywhere
 from tests.runs.playing import make_app
-from tests.runs.test_review import SLOTS, Story
+from tests.runs.test_review import SLOTS, Story, about_to_change
 
 
 def begun(app: App, run: str) -> str:
@@ -136,10 +136,7 @@ async def test_an_edit_that_is_not_on_record_yet_is_looked_for_again(tmp_path: P
     before = story.file.read_bytes().decode()
     run = story.app.runs.last_run(one)
     change = FileChange(path="a.txt", kind="edit", old=before, new=f"new\n{before}")
-    point = await story.app.checkpoints.take(one, run, ["a.txt"], Patch(files=(change,)))
-    story.app.journal.writer(one).write(
-        run, None, "c", (Checkpointed(checkpoint_id=point, files=("a.txt",)),)
-    )
+    await about_to_change(story.app, one, run, change)
     assert await shown(story.app) == ()
     story.file.write_bytes(f"new\n{before}".encode())
     (file,) = await shown(story.app)

@@ -145,6 +145,23 @@ async def test_a_paused_run_waits_for_its_approval_over_a_restart(play: Play, tm
     assert [c.type for c in again.journal.chunks(paused.session_id)].count("approval_asked") == 1
 
 
+async def test_a_run_of_another_process_is_neither_paused_nor_steered_from_here_and_that_is_said(
+    play: Play,
+) -> None:
+    lines = ({"calls": [shell("touch made")]}, {"text": "Done."})
+    app, other, watch = play(*lines), play(*lines), Watch()
+    task = asyncio.create_task(app.runs.run(RunRequest("go"), watch))
+    run = (await watch.until("approval_asked")).run
+    for tried in (other.runs.pause(run), other.runs.steer(run, "x")):
+        with pytest.raises(UsageError, match="under way in another window") as refused:
+            await tried
+        assert refused.value.failure.kind == "busy"
+    assert (await app.runs.pause(run)).status == "paused"
+    await task
+    with pytest.raises(UsageError, match="is not under way"):
+        await other.runs.pause(run)
+
+
 async def test_an_open_approval_is_shown_again_on_resume(play: Play) -> None:
     lines = ({"calls": [shell("touch made")]}, {"text": "Done."})
     app, watch = play(*lines), Watch()

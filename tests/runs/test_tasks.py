@@ -12,14 +12,9 @@ from typing import Any
 import pytest
 
 from daiku.app import App, build
+from daiku.domain.chunks import Chunk
 from daiku.domain.config import Config, LLMSettings, SandboxSettings
-from daiku.domain.events import (
-    ApprovalAsked,
-    Chunk,
-    PlanChanged,
-    ToolCalled,
-    ToolResponded,
-)
+from daiku.domain.events import ApprovalAsked, PlanChanged, ToolCalled, ToolResponded
 from daiku.domain.plans import Plan, Step
 from daiku.runs import RunRequest
 from daiku.runs.replay import replay
@@ -230,6 +225,50 @@ async def test_a_task_may_use_what_an_earlier_one_came_to(folder: Path) -> None:
     assert (folder / "project/a.txt").read_text() == "41"
     assert not (folder / "project/b.txt").exists()
     assert "cannot be resolved" in (plan_of(chunks).steps[0].task_list[2].result or "")
+
+
+OTHERS = [pytest.param(path, marks=pytest.mark.slow) for path in ("t1", "t1.data.output")]  # the same way
+
+
+@pytest.mark.parametrize("path", ["t1.text", *OTHERS])
+async def test_work_that_goes_on_uses_what_an_earlier_task_found_and_not_how_it_was_shown(
+    folder: Path, path: str
+) -> None:
+    """A listing has line numbers, and what a command printed its exit code above it."""
+    once = "test -f twice || { touch twice; exit 3; }\n"
+    text = once + "".join(f"echo {'long ' * 9}{number} >> out.txt\n" for number in range(60))
+    (folder / "project/in.txt").write_text(text)
+    read = {"operation": "files/read", "args": {"path": "in.txt"}}
+    first = shell("cat in.txt") if path.endswith("output") else read
+    second = shell("") | {"args": {"command": {"$ref": path}}}
+    failed = report(status="failed", succeeded=1, failed=1, cause="exit code 3", next_action="Again.")
+    chunks, _ = await run(
+        folder, PLAN, APPROVE, MAKE, tasks({**first, "id": "t1"}, second), WORK, failed, WORK, report(), END
+    )
+    assert statuses(plan_of(chunks).steps[0]) == ["completed", "completed"]
+    assert (folder / "project/out.txt").read_text().count("\n") == 60
+
+
+async def test_a_result_that_is_too_long_to_keep_is_not_used_in_part(folder: Path) -> None:
+    (folder / "project/in.txt").write_text("a line of many\n" * 3000)
+    first = {"id": "t1", "operation": "files/read", "args": {"path": "in.txt"}}
+    copy = {"operation": "files/write", "args": {"path": "sub/out.txt", "content": {"$ref": "t1.text"}}}
+    (folder / "project/sub").write_text("in the way\n")
+    failed = report(status="failed", succeeded=1, failed=2, cause="sub is a file", next_action="Again.")
+    chunks, _ = await run(
+        folder,
+        PLAN,
+        APPROVE,
+        MAKE,
+        tasks(first, copy, shell("rm sub; exit 1")),
+        WORK,
+        failed,
+        WORK,
+        failed,
+        END,
+    )
+    assert "cannot be resolved" in (plan_of(chunks).steps[0].task_list[1].result or "")
+    assert not (folder / "project/sub/out.txt").exists()
 
 
 async def test_a_goal_alone_goes_to_the_planner(folder: Path) -> None:

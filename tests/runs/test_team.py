@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.state import State, apply
+from daiku.core.fold import apply
+from daiku.core.state import State
 from daiku.core.team import GO_ON, STOP, next_reply
+from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     ApprovalAsked,
-    Chunk,
     Edited,
     HandoffEnd,
     HandoffStart,
@@ -73,6 +74,15 @@ def planned(*steps: Line, **line: Any) -> tuple[Line, Line]:
 
 NOTHING_TO_LOOK_UP = by(RESEARCHER, text='{"queries": [], "ask_user": ""}')
 RUNS_NOTHING = by(RUNNER, text='{"commands": []}')
+
+
+def planned_at_first(*steps: Line) -> tuple[Line, ...]:
+    """The planner's two replies and the researcher's, where what is planned anew is played by other lines."""
+    return (
+        by(PLANNER, calls=[propose(*steps)], when="The user asked"),
+        by(PLANNER, text="That is the plan.", when="draft"),
+        NOTHING_TO_LOOK_UP,
+    )
 
 
 def reported(text: str = "All is done.") -> Line:
@@ -198,9 +208,7 @@ async def test_how_often_it_is_tried_again_is_the_persons_choice(
 ) -> None:
     app = make_app(
         folder,
-        by(PLANNER, calls=[propose(step("Do it", "false"))], when="The user asked"),
-        by(PLANNER, text="That is the plan.", when="draft"),
-        NOTHING_TO_LOOK_UP,
+        *planned_at_first(step("Do it", "false")),
         by(CODER, text="No change: all done!"),
         RUNS_NOTHING,
         reported("All is done."),
@@ -217,9 +225,7 @@ async def test_how_often_it_is_tried_again_is_the_persons_choice(
 async def test_after_two_plannings_anew_it_ends_with_what_is_missing_said(folder: Path) -> None:
     app = make_app(
         folder,
-        by(PLANNER, calls=[propose(step("Do it", "false"))], when="The user asked"),
-        by(PLANNER, text="That is the plan.", when="draft"),
-        NOTHING_TO_LOOK_UP,
+        *planned_at_first(step("Do it", "false")),
         by(CODER, text="No change: all done!"),
         RUNS_NOTHING,
         reported("All is done."),
@@ -432,18 +438,22 @@ async def test_usage_of_the_stages_is_the_teams(folder: Path) -> None:
     await app.aclose()
 
 
-async def test_pausing_while_a_stage_waits_for_the_person_pauses_at_once_and_asks_again(folder: Path) -> None:
-    app = make_app(folder, *ONE_STEP)
-    watch = Watch()
-    task = asyncio.create_task(work(app, approvals="ask", watch=watch))
+async def until_a_stage_asks(app: App, watch: Watch) -> Chunk:
+    """Agree to the plan, and wait for the first question of the stage that begins its work."""
     plan = (await watch.until("approval_asked")).event
     assert isinstance(plan, ApprovalAsked)
-    run = watch.chunks[0].run
-    await app.runs.approve(run, plan.approval_id, "allow_once")
+    await app.runs.approve(watch.chunks[0].run, plan.approval_id, "allow_once")
     async with asyncio.timeout(20):
         while sum(c.type == "approval_asked" for c in watch.chunks) < 2:
             await asyncio.sleep(0.01)
-    asked = [c for c in watch.chunks if c.type == "approval_asked"][1]
+    return [c for c in watch.chunks if c.type == "approval_asked"][1]
+
+
+async def test_pausing_while_a_stage_waits_for_the_person_pauses_at_once_and_asks_again(folder: Path) -> None:
+    app, watch = make_app(folder, *ONE_STEP), Watch()
+    task = asyncio.create_task(work(app, approvals="ask", watch=watch))
+    asked = await until_a_stage_asks(app, watch)
+    run = watch.chunks[0].run
     assert asked.parent == run
     paused = await app.runs.pause(run)
     assert paused.status == "paused"
@@ -469,17 +479,11 @@ async def test_pausing_while_a_stage_waits_for_the_person_pauses_at_once_and_ask
 
 
 async def test_an_approval_that_is_given_while_the_run_is_paused_is_found(folder: Path) -> None:
-    app = make_app(folder, *ONE_STEP)
-    watch = Watch()
+    app, watch = make_app(folder, *ONE_STEP), Watch()
     task = asyncio.create_task(work(app, approvals="ask", watch=watch))
-    plan = (await watch.until("approval_asked")).event
-    assert isinstance(plan, ApprovalAsked)
+    asked = (await until_a_stage_asks(app, watch)).event
+    assert isinstance(asked, ApprovalAsked)
     run = watch.chunks[0].run
-    await app.runs.approve(run, plan.approval_id, "allow_once")
-    async with asyncio.timeout(20):
-        while sum(c.type == "approval_asked" for c in watch.chunks) < 2:
-            await asyncio.sleep(0.01)
-    asked = [c.event for c in watch.chunks if isinstance(c.event, ApprovalAsked)][1]
     await app.runs.pause(run)
     await task
     await app.runs.approve(run, asked.approval_id, "allow_once")

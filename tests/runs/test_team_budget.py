@@ -16,11 +16,14 @@ from daiku.tools.disk import DiskWorkspace
 from tests.runs.playing import Watch
 from tests.runs.test_team import TWO_STEPS
 
+pytestmark = pytest.mark.slow  # whole runs of the team, one for each limit
+
 
 def app_of(folder: Path) -> App:
     (folder / "project").mkdir(parents=True, exist_ok=True)
     script = folder / "script.jsonl"
-    script.write_text("\n".join(json.dumps(line) for line in TWO_STEPS))
+    last = {"text": "The second file is left.", "when": "This is your last reply"}
+    script.write_text("\n".join(json.dumps(line) for line in (*TWO_STEPS, last)))
     config = Config(
         llm=LLMSettings(model=f"scripted/{script}"),
         sandbox=SandboxSettings(mode="off"),
@@ -59,7 +62,6 @@ async def test_no_call_of_a_stage_goes_over_what_is_left_of_the_whole(tmp_path: 
         await app.aclose()
 
 
-@pytest.mark.slow  # a sweep over limits
 async def test_rounds_are_calls_of_a_model_in_all_stages_together_and_no_moves_of_the_team(
     tmp_path: Path,
 ) -> None:

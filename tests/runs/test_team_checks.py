@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.domain.events import Chunk, InputAsked, PlanChanged, RunStarted, ToolCalled
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import InputAsked, PlanChanged, RunStarted, ToolCalled
 from daiku.domain.handovers import Brief
 from daiku.domain.plans import Plan, Step
 from daiku.domain.runs import RunLimits, RunResult
@@ -28,6 +29,7 @@ from tests.runs.test_team import (
     handed,
     last_plan,
     planned,
+    planned_at_first,
     propose,
     reported,
     step,
@@ -55,6 +57,18 @@ def told(watch: Watch, agent: str) -> list[str]:
     return [e.told for name, e in starts if name == agent and isinstance(e, RunStarted)]
 
 
+def writing_a(check: str) -> tuple[Line, ...]:
+    """A plan of one step with that check, whose coder writes a.txt."""
+    return (
+        *planned(step("Write a", check)),
+        NOTHING_TO_LOOK_UP,
+        by(CODER, calls=[write("a.txt", "a\n")], when=AT_1),
+        by(CODER, text="Wrote a.txt.", when="Made a.txt"),
+        RUNS_NOTHING,
+        reported(),
+    )
+
+
 # ---- checks before the work
 
 
@@ -78,12 +92,7 @@ async def test_a_check_that_runs_a_program_and_passes_before_the_work_takes_no_c
     check = "python3 -c 'import os'"
     app = make_app(
         folder,
-        *planned(step("Write a", check)),
-        NOTHING_TO_LOOK_UP,
-        by(CODER, calls=[write("a.txt", "a\n")], when=AT_1),
-        by(CODER, text="Wrote a.txt.", when="Made a.txt"),
-        RUNS_NOTHING,
-        reported(),
+        *writing_a(check),
     )
     result, watch = await work(app)
     assert commands(watch)[:2] == [check, check]
@@ -97,12 +106,7 @@ async def test_a_check_that_runs_a_program_and_passes_before_the_work_takes_no_c
 async def test_a_check_that_was_red_and_is_green_after_the_edit_proves_the_step(folder: Path) -> None:
     app = make_app(
         folder,
-        *planned(step("Write a", "test -f a.txt")),
-        NOTHING_TO_LOOK_UP,
-        by(CODER, calls=[write("a.txt", "a\n")], when=AT_1),
-        by(CODER, text="Wrote a.txt.", when="Made a.txt"),
-        RUNS_NOTHING,
-        reported(),
+        *writing_a("test -f a.txt"),
     )
     result, watch = await work(app)
     assert commands(watch) == ["test -f a.txt", "test -f a.txt"]
@@ -181,6 +185,7 @@ async def test_a_check_has_its_own_time_limit(folder: Path) -> None:
     await app.aclose()
 
 
+@pytest.mark.slow  # it waits for a time limit
 async def test_a_check_that_takes_too_long_is_no_fault_of_the_code(folder: Path) -> None:
     app = make_app(
         folder,
@@ -200,15 +205,13 @@ async def test_a_check_that_takes_too_long_is_no_fault_of_the_code(folder: Path)
 # ---- one budget of attempts
 
 
-@pytest.mark.parametrize(("most", "calls"), [(10, 12), (5, 6), (0, 27)])
+@pytest.mark.parametrize(("most", "calls"), [(10, 12), (5, 6), pytest.param(0, 27, marks=pytest.mark.slow)])
 async def test_a_form_that_cannot_be_kept_costs_one_budget_of_attempts(
     folder: Path, most: int, calls: int
 ) -> None:
     app = make_app(
         folder,
-        by(PLANNER, calls=[propose(step("Do it", "test -f never"))], when="The user asked"),
-        by(PLANNER, text="That is the plan.", when="draft"),
-        NOTHING_TO_LOOK_UP,
+        *planned_at_first(step("Do it", "test -f never")),
         *[by(CODER, text="File: `a.py`:\n```py\nx = 1")] * 60,
         reported(),
     )
@@ -263,12 +266,7 @@ async def test_every_stage_knows_what_the_person_said_in_the_conversation(folder
     app = make_app(
         folder,
         by(COORDINATOR, text="I will."),
-        *planned(step("Write a", "test -f a.txt")),
-        NOTHING_TO_LOOK_UP,
-        by(CODER, calls=[write("a.txt", "a\n")], when=AT_1),
-        by(CODER, text="Wrote a.txt.", when="Made a.txt"),
-        RUNS_NOTHING,
-        reported(),
+        *writing_a("test -f a.txt"),
     )
     first = await app.runs.run(RunRequest("always use port 4711", approvals="all"), Watch())
     watch = Watch()

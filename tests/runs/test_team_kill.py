@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
-from daiku.domain.events import Chunk, PlanChanged, ToolCalled
+from daiku.domain.events import PlanChanged, ToolCalled
 from daiku.runs import RunRequest
 from tests.runs.test_kill import World, in_child
 from tests.runs.test_team import (
@@ -28,8 +29,8 @@ from tests.runs.test_team import (
 )
 
 pytestmark = [
+    pytest.mark.slow,  # processes that are killed
     pytest.mark.skipif(sys.platform == "win32", reason="needs fork and kill -9"),
-    pytest.mark.slow,
 ]
 
 EFFECT = "echo ran >> effects.txt"

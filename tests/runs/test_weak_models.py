@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from daiku.domain.events import Chunk, MessageSaid, ToolResponded
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import MessageSaid, ToolResponded
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.runs import RunRequest
 from tests.runs.playing import Watch, make_app

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from daiku.app import build
+from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
-from daiku.domain.events import Checkpointed, Chunk, HandoffEnd, HandoffStart, Notice, PlanChanged, ToolCalled
+from daiku.domain.events import Checkpointed, HandoffEnd, HandoffStart, Notice, PlanChanged, ToolCalled
 from daiku.domain.handovers import EditsMade
 from daiku.domain.plans import Plan
 from daiku.domain.runs import RunLimits, RunResult
@@ -470,6 +471,6 @@ async def test_four_coders_at_once_share_a_budget_of_tokens_and_nothing_paid_is_
         {f.path for e in paid if isinstance(e.handover, EditsMade) for f in e.handover.files}
     )
     assert (result.status == "completed") == (tokens == 60_000)
-    if result.status == "completed":
-        assert [step.status for step in plan_now.steps] == ["completed"] * 4
+    done = [name for name, step in zip(names, plan_now.steps, strict=True) if step.status == "completed"]
+    assert done == written, "what was paid for and passes its checks is done, whatever is left to spend"
     assert world.left_behind() == []

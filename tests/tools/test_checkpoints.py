@@ -361,6 +361,7 @@ async def test_the_names_of_checkpoints_find_nothing_else(folder: Path, workspac
 # ---- size, speed, death
 
 
+@pytest.mark.slow  # it measures time, which a machine that runs the whole fast loop has none of
 async def test_fifty_files_among_very_many_take_a_moment_and_little_room(
     folder: Path, workspace: Path
 ) -> None:
@@ -403,6 +404,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+@pytest.mark.slow  # a process of its own
 async def test_a_process_that_was_killed_in_the_middle_leaves_a_way_back(
     folder: Path, workspace: Path
 ) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from daiku.domain.config import SandboxSettings
+from daiku.domain.config import Config, SandboxSettings
 from daiku.tools.git import (
     CommitArgs,
     DiffArgs,
@@ -20,8 +21,12 @@ from daiku.tools.git import (
     preview_commit,
     status,
 )
+from daiku.tools.shell import RunArgs, run
+from daiku.tools.shell.background import Jobs
 from daiku.tools.tool import Preview, ToolContext
 from tests.tools.test_shell import context_of
+
+pytestmark = pytest.mark.slow  # real git
 
 
 def git(root: Path, *args: str) -> str:
@@ -183,6 +188,46 @@ async def test_a_repository_cannot_make_git_run_its_programs(
         await log(LogArgs(patch=True), context),
     ):
         assert isinstance(result, Preview) or result.ok, result.text
+    assert not canary.exists()
+
+
+DRIVERS = (
+    "evil",
+    "a=b",
+    "a.clean=x",
+    "=",
+    "a.b.c",
+    "clean",
+    "required=true",
+    "UPPER",
+    "ü",
+    "-c",
+    "$x",
+    "a[b]",
+)
+"""Names that a repository may give its drivers."""
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+async def test_a_driver_of_any_name_is_switched_off(
+    repository: Path, context: ToolContext, name: str, tmp_path: Path
+) -> None:
+    canary, script = tmp_path / "CANARY", tmp_path / "evil.sh"
+    script.write_text(f"#!/bin/sh\ntouch {canary}\ncat\n")
+    script.chmod(0o755)
+    (repository / ".gitattributes").write_text(f"* filter={name} diff={name} merge={name}\n")
+    for setting in ("filter.{}.clean", "filter.{}.process", "diff.{}.textconv"):
+        git(repository, "config", setting.format(name), str(script))
+    (repository / "a.txt").write_text("changed\n")
+    (repository / "b.txt").touch()
+    assert (await status(StatusArgs(), context)).ok
+    assert "+changed" in (await diff(DiffArgs(), context)).text
+    assert (await log(LogArgs(patch=True), context)).ok
+    assert (await commit(CommitArgs(message="m", paths=("a.txt",)), context)).ok
+    bare = replace(context, config=Config(sandbox=SandboxSettings(mode="off")))
+    (repository / "b.txt").write_text("changed\n")
+    for command in ("git status", "git diff", "git log -p", "git add b.txt", "git commit -qam m"):
+        assert (await run(RunArgs(command=command), bare, Jobs())).ok, command
     assert not canary.exists()
 
 

@@ -20,8 +20,9 @@ from daiku.tools.tool import Args, Tool
 from tests.conftest import ROOT
 from tests.tools.mcp_play import answers, demo, lives, playing, until, wild
 
+pytestmark = pytest.mark.slow  # real MCP servers
 
-@pytest.mark.slow
+
 async def test_nothing_is_started_before_a_yes_and_the_question_shows_exactly_what_will_run(
     tmp_path: Path,
 ) -> None:
@@ -39,7 +40,6 @@ async def test_nothing_is_started_before_a_yes_and_the_question_shows_exactly_wh
         assert [r.status for r in played.servers.reports()] == ["ready"]
 
 
-@pytest.mark.slow
 async def test_a_no_starts_nothing_and_a_kept_no_is_not_asked_again(tmp_path: Path) -> None:
     mark = tmp_path / "started"
     server = demo(env={"STARTED": str(mark)})
@@ -53,7 +53,6 @@ async def test_a_no_starts_nothing_and_a_kept_no_is_not_asked_again(tmp_path: Pa
     assert not mark.exists()
 
 
-@pytest.mark.slow
 async def test_a_kept_yes_holds_for_the_same_command_only(tmp_path: Path) -> None:
     async with playing(tmp_path, demo()) as played:
         await played.allow("allow_always")
@@ -63,7 +62,6 @@ async def test_a_kept_yes_holds_for_the_same_command_only(tmp_path: Path) -> Non
         assert len(other.servers.questions()) == 1
 
 
-@pytest.mark.slow
 async def test_tools_are_listed_under_the_servers_name_and_called(tmp_path: Path) -> None:
     async with playing(tmp_path, demo()) as played:
         await played.allow()
@@ -78,7 +76,6 @@ async def test_tools_are_listed_under_the_servers_name_and_called(tmp_path: Path
         assert (result.ok, result.text, result.untrusted) == (True, "hi ['a']", True)
 
 
-@pytest.mark.slow
 async def test_wrong_arguments_do_not_reach_the_server_and_mended_ones_do(tmp_path: Path) -> None:
     async with playing(tmp_path, demo()) as played:
         await played.allow()
@@ -90,7 +87,6 @@ async def test_wrong_arguments_do_not_reach_the_server_and_mended_ones_do(tmp_pa
         assert mended.text == "hi ['a']"
 
 
-@pytest.mark.slow
 async def test_a_tool_that_fails_says_why_and_a_picture_is_shown(tmp_path: Path) -> None:
     async with playing(tmp_path, demo()) as played:
         await played.allow()
@@ -101,7 +97,6 @@ async def test_a_tool_that_fails_says_why_and_a_picture_is_shown(tmp_path: Path)
         assert [image.media_type for image in picture.images] == ["image/png"]
 
 
-@pytest.mark.slow
 async def test_progress_is_shown_as_output_of_the_call(tmp_path: Path) -> None:
     async with playing(tmp_path, demo()) as played:
         await played.allow()
@@ -110,7 +105,6 @@ async def test_progress_is_shown_as_output_of_the_call(tmp_path: Path) -> None:
         assert texts == ["1/2  step 1\n", "2/2  step 2\n"]
 
 
-@pytest.mark.slow
 async def test_a_cancelled_call_leaves_the_server_usable(tmp_path: Path) -> None:
     async with playing(tmp_path, demo()) as played:
         await played.allow()
@@ -122,7 +116,6 @@ async def test_a_cancelled_call_leaves_the_server_usable(tmp_path: Path) -> None
         assert (await played.call("demo/echo", text="on")).text == "on []"
 
 
-@pytest.mark.slow
 async def test_resources_and_prompts_are_read_through_tools(tmp_path: Path) -> None:
     async with playing(tmp_path, demo()) as played:
         await played.allow()
@@ -136,7 +129,6 @@ async def test_resources_and_prompts_are_read_through_tools(tmp_path: Path) -> N
         assert "There are: demo" in unknown.text
 
 
-@pytest.mark.slow
 async def test_a_servers_form_is_put_to_the_person_field_by_field(tmp_path: Path) -> None:
     ask, asked = answers("Answer", "Yes", "huge", "large", "")
     async with playing(tmp_path, demo()) as played:
@@ -148,7 +140,6 @@ async def test_a_servers_form_is_put_to_the_person_field_by_field(tmp_path: Path
     assert "must be one of small, large" in asked[3][0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("person", [True, False])
 async def test_a_form_is_declined_by_the_person_or_where_nobody_is_there(
     tmp_path: Path, person: bool
@@ -161,7 +152,6 @@ async def test_a_form_is_declined_by_the_person_or_where_nobody_is_there(
         assert "True" not in result.text
 
 
-@pytest.mark.slow
 async def test_the_server_gets_no_keys_of_ours_but_what_its_settings_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,7 +164,6 @@ async def test_the_server_gets_no_keys_of_ours_but_what_its_settings_name(
     assert not {"OPENAI_API_KEY", "MY_TOKEN", "DAIKU_HOME"} & set(names)
 
 
-@pytest.mark.slow
 async def test_the_settings_prompt_and_what_the_server_says_are_merged_and_marked(tmp_path: Path) -> None:
     async with playing(tmp_path, demo(system_prompt="Use the demo for demos.")) as played:
         assert played.servers.prompt() == ""
@@ -296,7 +285,6 @@ async def test_a_server_that_keeps_crashing_is_waited_for_longer_and_longer(
         assert ["tried again in" in text for text in texts] == [False, False, True]
 
 
-@pytest.mark.slow
 async def test_a_hanging_call_is_given_up_and_a_deaf_server_replaced(tmp_path: Path) -> None:
     async with playing(tmp_path, wild("hang"), patience=0.5) as played:
         await played.allow()
@@ -309,14 +297,12 @@ async def test_a_hanging_call_is_given_up_and_a_deaf_server_replaced(tmp_path: P
         assert second.text != first
 
 
-@pytest.mark.slow
 async def test_progress_keeps_a_long_call_alive(tmp_path: Path) -> None:
     async with playing(tmp_path, demo(), patience=0.8) as played:
         await played.allow()
         assert (await played.call("demo/slow", n=5)).text == "done"
 
 
-@pytest.mark.slow
 async def test_a_server_that_never_answers_does_not_hold_up_a_run(tmp_path: Path) -> None:
     async with playing(tmp_path, wild("deaf"), demo()) as played:
         began = time.monotonic()
@@ -326,7 +312,6 @@ async def test_a_server_that_never_answers_does_not_hold_up_a_run(tmp_path: Path
         assert (await played.call("demo/echo", text="on")).ok
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("behaviour", ["flood", "junk", "endless"])
 async def test_a_flood_leaves_the_loop_and_the_other_servers_working(tmp_path: Path, behaviour: str) -> None:
     async with playing(tmp_path, wild(behaviour), demo(), patience=2.0) as played:
@@ -363,7 +348,6 @@ async def test_closing_ends_the_whole_tree_of_a_stubborn_server(tmp_path: Path) 
     await until(lambda: not lives(own) and not lives(child))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's death")
 def test_a_killed_daiku_leaves_no_server_behind(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
@@ -410,7 +394,6 @@ async def test_a_program_of_the_workspace_is_not_taken_for_one_on_path(
     assert not (tmp_path / "canary").exists()
 
 
-@pytest.mark.slow
 async def test_denied_servers_are_neither_asked_for_nor_started(tmp_path: Path) -> None:
     async with playing(tmp_path, demo(), denied="the workspace is not trusted") as played:
         assert played.servers.questions() == ()
@@ -419,7 +402,6 @@ async def test_denied_servers_are_neither_asked_for_nor_started(tmp_path: Path) 
         assert (report.status, report.why) == ("unusable", "the workspace is not trusted")
 
 
-@pytest.mark.slow
 def test_the_sdk_is_not_imported_before_a_server_is_wanted() -> None:
     code = "import sys, daiku.app; print([m for m in ('mcp', 'mcp_types') if m in sys.modules])"
     done = subprocess.run(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from daiku.domain.config import Config
 from daiku.tools.mcp import Place, Servers
 from daiku.tools.mcp.facade import MCPToolClient
@@ -12,6 +14,8 @@ from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
 from daiku.trace.consent import ConsentStore
 from tests.tools.mcp_play import playing, wild
+
+pytestmark = pytest.mark.slow  # a real MCP server
 
 
 async def allowed(folder: Path) -> None:

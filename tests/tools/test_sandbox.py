@@ -13,8 +13,10 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import Notice
-from daiku.tools.sandbox import bubblewrap, safe_path, sandbox_state
+from daiku.tools.sandbox import bubblewrap, places, safe_path, sandbox_state
 from tests.tools.test_shell import Bench, data
+
+pytestmark = pytest.mark.slow  # real sandboxes
 
 needs_bubblewrap = pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
 
@@ -148,7 +150,7 @@ def server() -> Iterator[tuple[int, list[str]]]:
             return
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        thread = threading.Thread(target=running.serve_forever)
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
         yield running.server_port, hits
         running.shutdown()
@@ -183,6 +185,25 @@ async def test_other_processes_and_their_environment_cannot_be_seen(bench: Bench
 
 
 @needs_bubblewrap
+async def test_where_path_leads_is_not_looked_up_for_each_command(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "KNOWN_SECONDS", 1e9)
+    await bench.run("true")
+    looked: list[str] = []
+    resolve = Path.resolve
+
+    def counted(self: Path, strict: bool = False) -> Path:
+        looked.append(str(self))
+        return resolve(self, strict)
+
+    monkeypatch.setattr(Path, "resolve", counted)
+    await bench.run("true")
+    folders = set(os.environ["PATH"].split(os.pathsep))
+    assert not folders & set(looked)
+
+
+@needs_bubblewrap
 async def test_settings_add_folders_that_may_be_written(home: Path, workspace: Path) -> None:
     bench = Bench(workspace.resolve(), SandboxSettings(write=("~/other",)))
     assert (await bench.run("echo x > ~/other/new")).ok
@@ -209,7 +230,9 @@ async def test_a_missing_sandbox_is_said_aloud(
     without_bubblewrap(monkeypatch, tmp_path, broken=broken)
     assert sandbox_state(SandboxSettings()) == "missing"
     assert (await bench.run("touch x")).ok
-    assert any(isinstance(e, Notice) and e.level == "warning" and "sandbox" in e.text for e in bench.events)
+    said = [e.text for e in bench.events if isinstance(e, Notice) and e.level == "warning"]
+    assert any("sandbox" in text for text in said)
+    assert not any("ask" in text for text in said)  # with approvals `all` nobody was
 
 
 @pytest.mark.parametrize("broken", [False, True], ids=["absent", "broken"])

@@ -14,14 +14,17 @@ import pytest
 from daiku.core.ports import TextFile
 from daiku.domain.config import Config, SandboxSettings
 from daiku.domain.errors import Failure, ToolValidationError
-from daiku.domain.events import Event, ToolOutput
+from daiku.domain.events import Event, Notice, ToolOutput
 from daiku.domain.patches import FileStat, Patch
 from daiku.domain.tools import ToolResult
 from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.sandbox import bubblewrap
 from daiku.tools.shell import KillArgs, OutputArgs, RunArgs, kill, output, preview, run
 from daiku.tools.shell.background import Jobs
+from daiku.tools.shell.preparing import Prepared, prepare
 from daiku.tools.tool import Preview, ToolContext
+
+pytestmark = pytest.mark.slow  # real commands
 
 
 class Folder:
@@ -252,6 +255,31 @@ async def test_keys_in_the_environment_are_not_handed_on(
         assert value not in result.text.split("\n")
 
 
+@pytest.mark.parametrize("mode", ["off", "auto"])
+async def test_variables_that_the_settings_name_reach_commands_that_were_asked_about_and_no_others(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, mode: Any
+) -> None:
+    named = SandboxSettings(mode=mode, environment=("DB_URL", "MY_TOKEN", "PATH", "GIT_PAGER", "UNSET"))
+    bench = Bench(workspace.resolve(), named)
+    given = {
+        "DB_URL": "postgres://app:pass-1@db/x",
+        "MY_TOKEN": "t0ken",
+        "OTHER_TOKEN": "0ther",
+        "GIT_PAGER": "evil",
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    output = data(await bench.run("env"))["output"]
+    assert "DB_URL=postgres://app:pass-1@db/x\n" in output
+    assert "MY_TOKEN=t0ken\n" in output
+    assert "GIT_PAGER=cat\n" in output
+    assert "OTHER_TOKEN" not in output
+    assert "UNSET" not in output
+    reading = prepare(RunArgs(command="ls"), bench.context)
+    assert isinstance(reading, Prepared)
+    assert "MY_TOKEN" not in reading.env
+
+
 async def test_programs_of_the_workspace_do_not_shadow_those_of_the_system(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,11 +298,31 @@ async def test_the_project_s_python_environment_is_active_but_not_for_what_only_
     venv = bench.root / ".venv"
     (venv / "bin").mkdir(parents=True)
     (venv / "pyvenv.cfg").touch()
-    for name in ("python", "ls"):
+    for name in ("python", "rg"):
         (venv / "bin" / name).write_text("#!/bin/sh\necho ours\n")
         (venv / "bin" / name).chmod(0o755)
     assert data(await bench.run("python x.py"))["output"] == "ours\n"
-    assert "ours" not in data(await bench.run("ls"))["output"]
+    assert "ours" not in data(await bench.run("rg x"))["output"]
+    shown = await preview(RunArgs(command="python x.py && make && rg x"), bench.context)
+    assert isinstance(shown, Preview)
+    assert f"{venv}/bin/python, {venv}/bin/rg" in shown.text
+    assert "make," not in shown.text
+
+
+@pytest.mark.parametrize("name", ["ls", "git", "bash", "sh", "env", "Cat", "grep", "curl"])
+async def test_a_python_environment_that_brings_a_tool_of_the_system_is_not_used_and_that_is_said(
+    bench: Bench, name: str
+) -> None:
+    venv = bench.root / ".venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "pyvenv.cfg").touch()
+    for each in ("python", name):
+        (venv / "bin" / each).write_text("#!/bin/sh\ntouch PLANTED\n")
+        (venv / "bin" / each).chmod(0o755)
+    await bench.run(f"touch a && {name.lower()} --version && git status; python --version")
+    assert (bench.root / "a").exists()
+    assert not (bench.root / "PLANTED").exists()
+    assert [name in e.text for e in bench.events if isinstance(e, Notice)] == [True]
 
 
 async def test_a_leading_cd_moves_the_start_and_never_outside(bench: Bench) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from daiku.domain.patches import FileChange, Patch
 from daiku.tools.syntax import Offered, breaks, flaw_of
+from tests.cases import for_each
 
 GOOD = {
     "a.py": "def f(x):\n    return x\n",
@@ -35,7 +36,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("path", sorted(GOOD))
+@for_each("path", sorted(GOOD))
 def test_what_breaks_a_file_is_found_with_its_place(path: str) -> None:
     bad, line = BAD[path]
     assert flaw_of(path, GOOD[path]) is None
@@ -44,14 +45,14 @@ def test_what_breaks_a_file_is_found_with_its_place(path: str) -> None:
     assert abs(flaw.line - line) <= 1, flaw
 
 
-@pytest.mark.parametrize("path", sorted(GOOD))
+@for_each("path", sorted(GOOD))
 def test_a_file_that_was_broken_before_may_stay_so(path: str) -> None:
     bad, _ = BAD[path]
     assert breaks(FileChange(path=path, kind="edit", old=bad, new=bad + "\n")) is None
     assert breaks(FileChange(path=path, kind="edit", old=bad, new=GOOD[path])) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "text"),
     [
         ("a.txt", "((("),

@@ -27,6 +27,7 @@ from daiku.tools.web import Web, web_tools
 from daiku.tools.web.cache import Cache
 from daiku.tools.web.extract import html_page
 from daiku.tools.web.road import Answer, Request, Road, Trouble
+from tests.cases import for_each
 from tests.services.web import LocalWeb, local_web
 
 
@@ -173,14 +174,14 @@ TRAPS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trap", TRAPS)
+@for_each("trap", TRAPS)
 def test_broken_and_hostile_html_is_read_in_time(trap: str) -> None:
     began = time.monotonic()
     assert "deep" in html_page("http://a/", TRAPS[trap]).text
     assert time.monotonic() - began < 10
 
 
-@pytest.mark.parametrize(
+@for_each(
     "html",
     [
         "<p hidden>HIDDEN<p>seen",

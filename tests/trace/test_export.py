@@ -7,8 +7,8 @@ import os
 import stat
 from pathlib import Path
 
+from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import (
-    Chunk,
     Delta,
     Event,
     HandoffEnd,
@@ -18,7 +18,6 @@ from daiku.domain.events import (
     ToolCalled,
     ToolResponded,
     Used,
-    encode_event,
 )
 from daiku.trace.export import RESULT_LIMIT, Tracing, as_jsonl, trace_lines, write_trace
 

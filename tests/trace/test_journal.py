@@ -26,6 +26,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.runs import TerminalStatus
 from daiku.trace.journal import BLOCK, Journal, SessionWriter
+from daiku.trace.lock import SessionLock
 
 
 @pytest.fixture
@@ -295,8 +296,8 @@ def test_what_is_about_to_be_done_is_on_the_disk_before_it_is_done(
         ApprovalGiven(approval_id="a", decision="allow_once"),
         RunFinished(status="completed"),
     ):
-        writer.write("run_1", None, "c", [event])
-    assert stood == {"run_started": 1, "notice": 1, "tool_call": 2, "approval_given": 2, "run_finished": 2}
+        writer.write("run_1", None, "c", [event], surely=isinstance(event, ToolCalled))
+    assert stood == {"run_started": 1, "notice": 1, "tool_call": 2, "approval_given": 2, "run_finished": 1}
     assert journal._db.execute("PRAGMA synchronous").fetchone()[0] == 1
 
 
@@ -345,3 +346,24 @@ def test_a_name_that_is_no_text_can_be_recorded(journal: Journal) -> None:
     assert isinstance(chunk.event, ToolResponded)
     assert chunk.event.result == "a\ufffd.txt"
     assert chunk.event.data == {"\ufffd": ["日\ufffd本"]}
+
+
+def test_of_a_hundred_runs_under_way_beside_one_as_many_are_looked_at_as_are_named(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = list[Path]()
+    acquire = SessionLock.acquire
+    sessions = [journal.add_session("/p", f"run {number}") for number in range(100)]
+    locks = [journal.lock(session) for session in sessions]
+    for session in sessions:
+        journal.touch(session, "running")
+
+    def counted(self: SessionLock) -> bool:
+        tried.append(self._path)
+        return acquire(self)
+
+    monkeypatch.setattr(SessionLock, "acquire", counted)
+    assert len(journal.under_way("/p", beside=sessions[-1], most=3)) == len(tried) == 3
+    for lock in locks:
+        lock.release()
+    assert journal.under_way("/p", beside=sessions[-1], most=3) == []

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
-    Chunk,
     Event,
     HandoffStart,
     MessageSaid,
@@ -22,6 +23,7 @@ from daiku.domain.events import (
 from daiku.domain.messages import Usage
 from daiku.domain.tools import ToolCall
 from daiku.trace.journal import Journal
+from tests.cases import examples
 
 
 def told(journal: Journal, turns: list[int]) -> str:
@@ -47,8 +49,8 @@ def told(journal: Journal, turns: list[int]) -> str:
             (run, None, MessageSaid(role="assistant", text="done")),
             (run, None, RunFinished(status="completed")),
         ]
-        for one, parent, event in events:
-            writer.write(one, parent, "coordinator", [event])
+        for (one, parent), together in groupby(events, key=lambda e: e[:2]):
+            writer.write(one, parent, "coordinator", [event for _, _, event in together])
     return session
 
 
@@ -68,7 +70,7 @@ def pieces(journal: Journal, session: str, last: int) -> list[tuple[list[Chunk],
         before = window.first_seq
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(turns=st.lists(st.integers(0, 8), min_size=1, max_size=8), last=st.integers(1, 40))
 def test_the_windows_of_a_session_are_the_session(
     tmp_path_factory: pytest.TempPathFactory, turns: list[int], last: int

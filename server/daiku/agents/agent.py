@@ -45,7 +45,7 @@ class Agent:
     As a stage of work: `brief` is what it gives to a stage of its own (for a state, an agent and a
     request), `request` is what it is told for a Brief, `hand_back` what its finished run
     hands over, read from the state, or why there is nothing fit to be handed over. With `drive` it
-    has no model of its own: its next reply is worked out from the state. `unfinished` says why a run
+    has no model of its own: its next reply is worked out from the state, and from why no model can be asked any more. `unfinished` says why a run
     that has said its last word has failed all the same. All five are pure. With
     `reads_code` its brief brings the changed files as they are, with `sees_files` it is told also those that
     its work names and what else there is, without `may_cd` its commands all work in the project's folder,
@@ -64,7 +64,7 @@ class Agent:
     sees_files: bool = False
     may_cd: bool = True
     knows_project: bool = False
-    drive: Callable[[State, ApprovalMode], Reply] | None = None
+    drive: Callable[[State, ApprovalMode, Failure | None], Reply] | None = None
     unfinished: Callable[[State], Failure | None] = nothing_left
     extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 

@@ -16,6 +16,7 @@ from daiku.core.fileblocks import parse_file_blocks, render_file_blocks
 from daiku.core.fileheads import with_file_heads
 from daiku.core.parse import Unreadable
 from daiku.core.patch import is_change, parse_patch, paths_of
+from daiku.core.patterns import lazy
 from daiku.core.planning import checklist
 from daiku.core.refusal import Refusal
 from daiku.core.research import by_query
@@ -36,13 +37,13 @@ NO_FORM = (
     "unified diff or SEARCH/REPLACE blocks, or `No change: <why>`"
 )
 NOTHING_CHANGED = "Nothing was changed."
-_NO_CHANGE = re.compile(
+_NO_CHANGE = lazy(
     r"\W*(?:no changes?(?: (?:is|are|was|were))?(?: (?:needed|required|necessary))?\W*[:：]"
     r"|変更(?:なし|無し|不要|は?不要|は?ありません|の必要は?(?:なし|ありません))(?:です)?[\W]*(?:[:：。]|$))",
     re.IGNORECASE | re.MULTILINE,
 )
-_FILE_HEAD = re.compile(r"^[#>*\s]*File:\s*`[^`]+`", re.IGNORECASE | re.MULTILINE)
-_FIRST_BLOCK = re.compile(
+_FILE_HEAD = lazy(r"^[#>*\s]*File:\s*`[^`]+`", re.IGNORECASE | re.MULTILINE)
+_FIRST_BLOCK = lazy(
     r"^(?:~~~|```|[#>*\s]*File:|(?:<{3,}|-{3,}) SEARCH|diff --git |--- |\*\*\* )",
     re.IGNORECASE | re.MULTILINE,
 )

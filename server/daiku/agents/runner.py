@@ -92,7 +92,7 @@ class RepairVariables(Frozen):
     """What the model is reminded of after a failure."""
 
     command: str
-    exit_code: str
+    exit_code: int | None
     left: int
     most: int
     waiting: str
@@ -205,7 +205,7 @@ def ended(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | 
     failure = Failure(
         kind="tool",
         message=f"`{shown}` failed (exit code {last.exit_code}) and was not repaired."
-        if last.exit_code
+        if last.exit_code is not None
         else f"`{shown}` failed and was not repaired.",
         hint=SEE,
     )
@@ -291,7 +291,7 @@ def _ran(here: Sequence[Message]) -> tuple[Ran, ...]:
     for m in here:
         if isinstance(m, ToolMessage) and m.call_id in asked:
             command, listed, stead = asked[m.call_id]
-            found.append(Ran(command, m.ok, m.text, m.call_id, listed, stead))
+            found.append(Ran(command, m.ok, m.text, m.call_id, listed, stead, m.exit_code))
     return tuple(found)
 
 
@@ -334,7 +334,9 @@ def _listed(ran: Sequence[Ran]) -> str:
 
 
 def _outcome(ran: Ran) -> str:
-    return f"exit code {ran.exit_code}" if ran.exit_code else "not run" if not ran.ok else "started"
+    if ran.exit_code is not None:
+        return f"exit code {ran.exit_code}"
+    return "started" if ran.ok else "not run"
 
 
 def _given_up(ran: Sequence[Ran], failed: Ran, waiting: Sequence[str]) -> Failed:

@@ -18,8 +18,9 @@ from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, nobody_reads, put
 from daiku.cli.show import Show, usage_text
 from daiku.cli.term import Terminal, for_people, safe
 from daiku.cli.texts import say, told
+from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import ApprovalAsked, Chunk, InputAsked, RunStarted
+from daiku.domain.events import ApprovalAsked, InputAsked, RunStarted
 from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.runs import Listener
 
@@ -214,8 +215,9 @@ def _cancel_on_interrupt(
 
 
 def _costs(result: RunResult, people: Terminal, seconds: float) -> None:
-    if result.usage.prompt_tokens or result.usage.completion_tokens:
-        people.write(people.paint(usage_text(result.usage, seconds), "dim") + "\n")
+    used = result.usage.prompt_tokens or result.usage.completion_tokens
+    if used and (text := usage_text(result.usage, seconds)):
+        people.write(people.paint(text, "dim") + "\n")
 
 
 def _conclude(result: RunResult, code: int, how: Drive) -> None:

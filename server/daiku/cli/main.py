@@ -97,7 +97,9 @@ def main(args: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as wrong:
-        return complain(_one_line(wrong.format_message()), _see(wrong), USAGE)
+        from daiku.cli.misuse import misuse  # only a mistake needs it
+
+        return complain(_one_line(misuse(wrong)), _see(wrong), USAGE)
     except (click.Abort, KeyboardInterrupt):
         return CANCELLED
     except DaikuError as wrong:

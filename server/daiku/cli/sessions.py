@@ -21,8 +21,8 @@ from daiku.cli.term import Colour, Terminal, clip, safe, terminal
 from daiku.cli.texts import say
 from daiku.cli.toollines import call_text, decided_text
 from daiku.core.redact import redactor
+from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
-    Chunk,
     Edited,
     ErrorHappened,
     MessageSaid,
@@ -192,6 +192,6 @@ def _shown(chunk: Chunk, out: Terminal) -> Iterator[str]:
         case ErrorHappened(message=message, hint=hint):
             yield out.paint(safe(f"{message} {hint}".strip()), "red")
         case RunFinished(status=status, usage=usage):
-            yield out.paint(f"{status} · {usage_text(usage)}", "dim")
+            yield out.paint(" · ".join(part for part in (status, usage_text(usage)) if part), "dim")
         case _:
             return

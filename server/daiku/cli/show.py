@@ -11,6 +11,7 @@ from daiku.cli.markdown import Markdown
 from daiku.cli.term import Terminal, clip, safe
 from daiku.cli.texts import say
 from daiku.cli.toollines import ToolLines, decided_text
+from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     AgentEnd,
     AgentStart,
@@ -18,7 +19,6 @@ from daiku.domain.events import (
     ApprovalGiven,
     BulletChanged,
     Checkpointed,
-    Chunk,
     Compacted,
     Delta,
     Edited,
@@ -116,7 +116,7 @@ class Show:
                     + clip(safe(request), self._terminal.width - 12)
                 )
             case HandoffEnd():
-                self.line(self._terminal.paint(f"← {safe(event.source)}", "magenta"))
+                self.line(self._terminal.paint(f"← {safe(event.to)}", "magenta"))
             case Compacted(before_tokens=before, after_tokens=after):
                 self.line(self._terminal.paint(f"… {before:,} → {after:,} tokens", "dim"))
             case RunFinished():
@@ -229,9 +229,9 @@ class Show:
                 self._tool_line(self._terminal.paint(say("plan.approved", name=safe(plan.name)), "bold"))
             return
         done, total = plan.progress()
-        self._tool_line(
-            self._terminal.paint(say("plan.progress", name=safe(plan.name), done=done, all=total), "bold")
-        )
+        if known is None or before or (plan.name, done) != (known.name, known.progress()[0]):
+            head = say("plan.progress", name=safe(plan.name), done=done, all=total)
+            self._tool_line(self._terminal.paint(head, "bold"))
         for step in plan.steps if before else steps:  # where one is gone the rest is shown whole
             mark = MARKS[step.status]
             text = f"  {mark} {clip(safe(step.name), self._terminal.width - 6)}"
@@ -259,7 +259,9 @@ class Show:
 
 
 def usage_text(usage: Usage, seconds: float = 0) -> str:
-    """Tokens, cost and time in one line."""
+    """Tokens, cost and time in one line; a script that plays the model uses no tokens of anybody's."""
+    if usage.model.startswith("scripted/"):
+        return f"{seconds:.1f} s" if seconds else ""
     cached = say("usage.cached", cached=f"{usage.cached_tokens:,}") if usage.cached_tokens else ""
     parts = [
         say("usage", prompt=f"{usage.prompt_tokens:,}{cached}", completion=f"{usage.completion_tokens:,}"),

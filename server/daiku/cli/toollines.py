@@ -23,6 +23,8 @@ DIFF_LINES = 40
 QUICK = ("files/", "search/", "git/", "plan/", "playbook/", "editor/")
 """Tools that end at once: one line says what was called and how it ended. Of the others the call is shown
 before it ends."""
+HANDED_OVER = ("agent/handoff", "agent/parallel")
+"""Their nested runs are shown as they begin and end; the call itself has nothing to add but what went wrong."""
 COUNTED = ("files/read", "files/list", "search/", "git/diff", "git/log", "git/status")
 """Tools whose answer is for the model to read: a person is told its size."""
 
@@ -67,7 +69,7 @@ class ToolLines:
 
     def called(self, event: ToolCalled, indent: str) -> None:
         call = self._open[event.id] = _Call(event.tool, safe(call_text(event.tool, event.args)))
-        if not event.tool.startswith(QUICK):
+        if not event.tool.startswith((*QUICK, *HANDED_OVER)):
             self._head(event.id, call, indent)
 
     def output(self, id_: str, text: str, indent: str) -> None:
@@ -94,7 +96,7 @@ class ToolLines:
 
     def responded(self, event: ToolResponded, indent: str) -> None:
         call = self._open.pop(event.id, None) or _Call(event.tool, event.tool)
-        if call.planned and event.ok:
+        if event.ok and (call.planned or call.tool in HANDED_OVER):
             return
         if call.lines > OUTPUT_LINES and self._current != event.id:
             self._head(event.id, call, indent)

@@ -41,10 +41,22 @@ def requests(steps: tuple[Step, ...], request: str) -> JsonObject:
 def coded_aside(state: State, log: tuple[Taken, ...], step: Step) -> Taken | None:
     """What the coder made of the step before it was begun, as if it had been handed over to then; None
     where that was not so, or is used up already."""
+    return _piece_of(state, log, step, begun=1)
+
+
+def coded_apart(state: State, log: tuple[Taken, ...], step: Step) -> bool:
+    """Whether a coder is done with the step, though it was not begun yet."""
+    found = _piece_of(state, log, step, begun=0)
+    return found is not None and found.ok
+
+
+def _piece_of(state: State, log: tuple[Taken, ...], step: Step, *, begun: int) -> Taken | None:
+    """What the coder made of the step in a call since which it was begun so many times."""
     for place, taken in enumerate(log):
         for number, piece in enumerate(_pieces(taken)):
-            begun = sum(t.moved == (step.step_id, "in_progress") for t in log[place:])
-            if _step_of(piece) != step.step_id or begun != 1:
+            if _step_of(piece) != step.step_id or begun != sum(
+                t.moved == (step.step_id, "in_progress") for t in log[place:]
+            ):
                 continue
             key = f"{taken.call.id}:{number}"
             back = next((b for b in reversed(state.returned) if b.call_id in (key, f"{key}:again")), None)

@@ -181,7 +181,7 @@ class _Reader:
                 self._command(node)
             elif node.type == "file_redirect":
                 self._redirect(node)
-            elif node.type in ("heredoc_body", "herestring_redirect"):
+            elif node.type in ("heredoc_redirect", "herestring_redirect"):
                 self.fed.append(self._fed(node))
             elif node.type == "function_definition":
                 self._function(node)
@@ -246,8 +246,11 @@ class _Reader:
             self.doubts[f"it writes {target.text}"] = None
 
     def _fed(self, node: Node) -> str:
-        if node.type == "heredoc_body":
-            return self.text(node)
+        if node.type == "heredoc_redirect":
+            # From line to line: the grammar takes lines that begin with a backslash for words of the redirection.
+            begin = self.source.find(b"\n", node.start_byte) + 1
+            end = next((c.start_byte for c in node.children if c.type == "heredoc_end"), node.end_byte)
+            return self.source[begin:end].decode("utf-8", "replace") if begin else ""
         return self.word(node.named_children[-1]).text if node.named_children else ""
 
     def _function(self, node: Node) -> None:

@@ -202,6 +202,11 @@ _PYTHON = re.compile(r"\s*\[?\s*(?:print\()?\s*[A-Za-z_][\w.]*\(")
 _LITERALS = {"true": True, "false": False, "null": None}
 
 
+def begins_as_python(text: str, at: int) -> bool:
+    """True where `python_calls` may find something in what stands at `at`."""
+    return _PYTHON.match(text, at) is not None
+
+
 def python_calls(text: str) -> tuple[Written, ...] | None:
     """`[a_tool(x="1"), …]` or one such call a line, in `print` or not; None for any other text."""
     if not _PYTHON.match(text):

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from daiku.core.calljson import Said, python_calls, said_in, values_from, whole_values
+from daiku.core.calljson import Said, begins_as_python, python_calls, said_in, values_from, whole_values
+from daiku.core.patterns import lazy
 from daiku.core.written import Offered, Written, Wrong, bare_name, whole_object
 
 
@@ -22,7 +23,7 @@ class Marked(NamedTuple):
 
 Read: TypeAlias = Callable[[str, "re.Match[str]", Offered], "Marked | None"]
 
-_ENDS = re.compile(
+_ENDS = lazy(
     r"(?:\s*(?:<\|(?:eom_id|eot_id|im_end|end|call|return|endoftext|/?tool_calls?|tool_call_end|END_ACTION"
     r"|action_end|tool_calls_section_end|end_of_text|tool_call_argument_end)\|>|</s>|<[｜|]end[▁_]of[▁_]sentence[｜|]>))*"
 )
@@ -54,16 +55,16 @@ def _json_from(text: str, at: int, start: int) -> Marked | None:
 
 # -- tags around anything -----------------------------------------------------------------------------
 
-_FUNCTION = re.compile(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>")
-_INVOKE = re.compile(r"<(?P<mark>[｜|]DSML[｜|])?invoke\s+name=[\"']([^\"'>]+)[\"']\s*>")
-_PARAMETER = re.compile(
+_FUNCTION = lazy(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>")
+_INVOKE = lazy(r"<(?P<mark>[｜|]DSML[｜|])?invoke\s+name=[\"']([^\"'>]+)[\"']\s*>")
+_PARAMETER = lazy(
     r"<(?:[｜|]DSML[｜|])?parameter(?:=|\s+name=)[\"']?(?P<name>[^>\"'\s]+)[\"']?(?:\s+string=\"(?P<text>\w+)\")?\s*>"
 )
-_PARAMETER_END = re.compile(
+_PARAMETER_END = lazy(
     r"\n?</(?:[｜|]DSML[｜|])?parameter\s*>(?=\s*(?:<(?:[｜|]DSML[｜|])?/?(?:parameter|function|invoke|[\w:]*tool_call|[｜|]DSML[｜|])|</|\Z))"
 )
-_UNTIL_NEXT = re.compile(r"\n?(?=<(?:[｜|]DSML[｜|])?parameter(?:=|\s+name=))|\n?\Z")
-_ARG = re.compile(r"<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_UNTIL_NEXT = lazy(r"\n?(?=<(?:[｜|]DSML[｜|])?parameter(?:=|\s+name=))|\n?\Z")
+_ARG = lazy(r"<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
 
 
 def _container(text: str, match: re.Match[str], offered: Offered) -> Marked | None:
@@ -121,7 +122,7 @@ def _invoked(text: str, at: int, offered: Offered) -> tuple[tuple[Written, ...],
     calls: list[Written] = []
     end = at
     while True:
-        at = end + len(text[end:]) - len(text[end:].lstrip())
+        at = _blanks(text, end)
         opened = _FUNCTION.match(text, at) or _INVOKE.match(text, at)
         if opened is None:
             return tuple(calls), end, ""
@@ -138,7 +139,7 @@ def _one(text: str, opened: re.Match[str], offered: Offered) -> tuple[Written, i
     kind = "function" if opened[0].startswith("<function") else "invoke"
     closing = re.compile(rf"\s*</(?:[｜|]DSML[｜|])?{kind}\s*>")
     at = opened.end()
-    if text[at:].lstrip()[:1] == "{":
+    if text.startswith("{", _blanks(text, at)):
         values = values_from(text, at)
         if isinstance(values, Wrong):
             return values.problem
@@ -149,8 +150,9 @@ def _one(text: str, opened: re.Match[str], offered: Offered) -> tuple[Written, i
         return Written(name, args), ended.end() if ended else values.end
     texts: dict[str, str] = {}
     raw: set[str] = set()
+    ends, opens, closes = (_Ahead(each, text) for each in (_PARAMETER_END, _PARAMETER, closing))
     while parameter := _PARAMETER.match(text, _blanks(text, at)):
-        value_end = _value_end(text, parameter.end(), closing)
+        value_end = _value_end(text, parameter.end(), ends, opens, closes)
         if value_end is None:
             return f"the parameter {parameter['name']} has no end"
         until, at = value_end
@@ -171,11 +173,23 @@ def _blanks(text: str, at: int) -> int:
     return at
 
 
-def _value_end(text: str, at: int, closing: re.Pattern[str]) -> tuple[int, int] | None:
+class _Ahead:
+    """Where a pattern comes next, asked from ever later places: what is far away is looked for once."""
+
+    def __init__(self, pattern: re.Pattern[str], text: str) -> None:
+        self._pattern, self._text = pattern, text
+        self._found: re.Match[str] | None = None
+        self._looked = False
+
+    def __call__(self, at: int) -> re.Match[str] | None:
+        if not self._looked or (self._found and self._found.start() < at):
+            self._found, self._looked = self._pattern.search(self._text, at), True
+        return self._found
+
+
+def _value_end(text: str, at: int, ends: _Ahead, opens: _Ahead, closes: _Ahead) -> tuple[int, int] | None:
     """Where a parameter's text ends and what follows begins: at its closing tag, else at the next tag."""
-    ended = _PARAMETER_END.search(text, at)
-    following = _PARAMETER.search(text, at)
-    last = closing.search(text, at)
+    ended, following, last = ends(at), opens(at), closes(at)
     if (ended and (not last or ended.start() < last.start())) or (
         ended and following and ended.end() <= following.start()
     ):
@@ -214,19 +228,22 @@ def _tool_tag(text: str, match: re.Match[str], offered: Offered) -> Marked | Non
 # -- special tokens -------------------------------------------------------------------------------------
 
 
+_TOKEN_END = lazy(r"<\|(?:tool_call_end|END_ACTION|/tool_call)\|>")
+
+
 def _token(text: str, match: re.Match[str], _: Offered) -> Marked | None:
     """A token with JSON behind it: values of any number."""
     found = _json_from(text, match.end(), match.start())
+    if (found is None or found.wrong) and begins_as_python(text, match.end()):
+        end = _TOKEN_END.search(text, match.end())
+        if calls := python_calls(text[match.end() : end.start() if end else len(text)]):
+            return Marked(match.start(), end.end() if end else len(text), calls)
     if found is None or found.wrong:
-        end = re.compile(r"<\|(?:tool_call_end|END_ACTION|/tool_call)\|>|\Z").search(text, match.end())
-        calls = python_calls(text[match.end() : end.start()]) if end else None
-        if calls and end:
-            return Marked(match.start(), end.end(), calls)
         return found
     return found._replace(end=after_ends(text, found.end))
 
 
-_MISTRAL = re.compile(r"\s*([\w./-]+)\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\])?\s*(?=\{)")
+_MISTRAL = lazy(r"\s*([\w./-]+)\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\])?\s*(?=\{)")
 
 
 def _mistral(text: str, match: re.Match[str], offered: Offered) -> Marked | None:
@@ -253,10 +270,10 @@ def _with_arguments(text: str, start: int, at: int, name: str) -> Marked:
     return Marked(start, after_ends(text, end), (Written(name, args),))
 
 
-_DEEPSEEK_BEGIN = re.compile(
+_DEEPSEEK_BEGIN = lazy(
     r"\s*<[｜|]tool[▁_]call[▁_]begin[｜|]>(?:function<[｜|]tool[▁_]sep[｜|]>)?([^<\n]+?)(?:<[｜|]tool[▁_]sep[｜|]>|\n)"
 )
-_DEEPSEEK_END = re.compile(r"\s*<[｜|]tool[▁_]calls?[▁_]end[｜|]>")
+_DEEPSEEK_END = lazy(r"\s*<[｜|]tool[▁_]calls?[▁_]end[｜|]>")
 
 
 def _deepseek(text: str, match: re.Match[str], _: Offered) -> Marked | None:
@@ -264,8 +281,8 @@ def _deepseek(text: str, match: re.Match[str], _: Offered) -> Marked | None:
     return _section(text, match.start(), at, _DEEPSEEK_BEGIN, _DEEPSEEK_END)
 
 
-_KIMI_BEGIN = re.compile(r"\s*<\|tool_call_begin\|>\s*([^<\s]+)\s*<\|tool_call_argument_begin\|>")
-_KIMI_END = re.compile(r"\s*<\|(?:tool_call_end|tool_calls_section_end)\|>")
+_KIMI_BEGIN = lazy(r"\s*<\|tool_call_begin\|>\s*([^<\s]+)\s*<\|tool_call_argument_begin\|>")
+_KIMI_END = lazy(r"\s*<\|(?:tool_call_end|tool_calls_section_end)\|>")
 
 
 def _kimi(text: str, match: re.Match[str], _: Offered) -> Marked | None:
@@ -291,7 +308,7 @@ def _section(text: str, start: int, at: int, begin: re.Pattern[str], end: re.Pat
     return Marked(start, at, tuple(calls))
 
 
-_HARMONY_TO = re.compile(r"to=(?:functions\.)?([^\s<]+)")
+_HARMONY_TO = lazy(r"to=(?:functions\.)?([^\s<]+)")
 
 
 def _harmony(text: str, match: re.Match[str], _: Offered) -> Marked | None:
@@ -314,13 +331,9 @@ def _react(text: str, match: re.Match[str], _: Offered) -> Marked | None:
         ended = re.compile(r"\s*```").match(text, found.end) if found and not found.wrong else None
         return found._replace(end=ended.end()) if found and ended else None
     named = re.compile(
-        r"[ \t]*`?([\w./-]+)`?[ \t]*\n+[ \t]*Action Input:[ \t]*(```(?:json)?)?\s*(?=\{)"
+        r"[ \t]*`?([\w./-]+)`?[ \t]*\n+[ \t]*Action Input:(?=[ \t]*(?:```(?:json)?)?\s*\{)"
     ).match(text, match.end())
-    if named is None:
-        return None
-    found = _with_arguments(text, match.start(), named.end(), named[1])
-    ended = re.compile(r"\s*```").match(text, found.end) if named[2] else None
-    return found._replace(end=ended.end()) if ended else found
+    return named and _with_arguments(text, match.start(), named.end(), named[1])
 
 
 class Format(NamedTuple):

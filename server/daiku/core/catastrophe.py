@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 
 from daiku.core.bash import Simple, Word
 from daiku.core.inlinecode import removes_unknown
+from daiku.core.patterns import lazy
 from daiku.core.wrappers import inner, program
 
 
@@ -29,22 +30,22 @@ _SYSTEM = (
     "private/etc", "private/var", "Windows", "var/lib", "var/log",
 )  # fmt: skip
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/folders", "/dev/shm")  # noqa: S108  # names to compare with
-_HOME = re.compile(r"^(?:~|\$HOME\b|\$\{HOME(?::?[-?][^}]*)?\}|\$env:HOME|%USERPROFILE%)", re.IGNORECASE)
-_PWD = re.compile(r"^(?:~\+(?=/|$)|\$PWD\b|\$\{PWD\}|\$\(pwd\)|`pwd`)")
-_OTHER_HOME = re.compile(r"^~[\w-]+/?\*?$")
-_UNSET = re.compile(r"^\$(?:\w+|\{\w+\})/?(?:\*|\.\*|/)*$")
-_GLOB_TAIL = re.compile(r"(?:/|^)(?:\*|\.\*|\.\[!?\.\]\*|\{[.,*]+\}|\*\*|\?\*|\[[^/\]]*\]\*+|\?+\*+)+$")
-_GLOB = re.compile(r"[*?\[]")
-_KNOWN = re.compile(r"^(?:\$(?:HOME|PWD)\b|\$\{(?:HOME|PWD)\}|~\+?(?=/|$))[^$`{}]*$")
+_HOME = lazy(r"^(?:~|\$HOME\b|\$\{HOME(?::?[-?][^}]*)?\}|\$env:HOME|%USERPROFILE%)", re.IGNORECASE)
+_PWD = lazy(r"^(?:~\+(?=/|$)|\$PWD\b|\$\{PWD\}|\$\(pwd\)|`pwd`)")
+_OTHER_HOME = lazy(r"^~[\w-]+/?\*?$")
+_UNSET = lazy(r"^\$(?:\w+|\{\w+\})/?(?:\*|\.\*|/)*$")
+_GLOB_TAIL = lazy(r"(?:/|^)(?:\*|\.\*|\.\[!?\.\]\*|\{[.,*]+\}|\*\*|\?\*|\[[^/\]]*\]\*+|\?+\*+)+$")
+_GLOB = lazy(r"[*?\[]")
+_KNOWN = lazy(r"^(?:\$(?:HOME|PWD)\b|\$\{(?:HOME|PWD)\}|~\+?(?=/|$))[^$`{}]*$")
 """What a shell computes and we know."""
 UNCONTAINED = "what it would remove is computed, and there is no sandbox to keep it off your files"
-_DEVICES = re.compile(r"^/dev/(?!null$|zero$|stdout$|stderr$|tty|fd/|shm/)")
+_DEVICES = lazy(r"^/dev/(?!null$|zero$|stdout$|stderr$|tty|fd/|shm/)")
 _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
-_WIPES = re.compile(
+_WIPES = lazy(
     r"^(?:mkfs(?:\..*)?|mke2fs|mkswap|wipefs|blkdiscard|fdisk|sfdisk|sgdisk|parted|diskutil|format|newfs.*)$"
 )
 _REMOVERS = frozenset(["rm", "rmdir", "del", "rd", "srm", "shred", "trash", "gio", "unlink", "remove-item"])
-_RECURSIVE = re.compile(r"^-(?:[a-zA-Z]*[rR][a-zA-Z]*|-r(?:e(?:c(?:u(?:r(?:s(?:i(?:v(?:e)?)?)?)?)?)?)?)?)$")
+_RECURSIVE = lazy(r"^-(?:[a-zA-Z]*[rR][a-zA-Z]*|-r(?:e(?:c(?:u(?:r(?:s(?:i(?:v(?:e)?)?)?)?)?)?)?)?)$")
 
 
 def why_never(simple: Simple, place: Place) -> str:

@@ -9,6 +9,7 @@ from typing import Literal
 from tree_sitter import Node
 
 from daiku.core.bash import read_script, tree_of
+from daiku.core.patterns import lazy
 from daiku.domain.plans import Plan
 
 Status = Literal["passes", "fails", "open"]
@@ -16,7 +17,7 @@ Status = Literal["passes", "fails", "open"]
 
 LONGEST = 3600
 """Seconds that a check may take at most."""
-_TIME = re.compile(
+_TIME = lazy(
     r"^[(（]\s*(\d{1,6})\s*(s|sec|secs|seconds?|秒|m|min|mins|minutes?|分|h|hours?|時間)\s*[)）]\s*",
     re.IGNORECASE,
 )
@@ -69,7 +70,7 @@ _FILTERS = frozenset(
 """Behind a pipe these end with 0 whatever came in."""
 _BEFORE = frozenset({"command", "env", "time", "nice", "nohup", "exec", "builtin"})
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
-_NOTHING = re.compile(
+_NOTHING = lazy(
     r"\s*(?:pass|print\([^()]*\)|console\.log\([^()]*\)|(?:sys\.|process\.)?exit\(0?\)|import sys|;|\s)*\s*"
 )
 
@@ -227,8 +228,8 @@ _LOOKS = frozenset(
     {"test", "[", "grep", "egrep", "fgrep", "rg", "ls", "cat", "stat", "wc", "head", "diff", "cmp", "find"}
 )
 _ACTS = frozenset({"-exec", "-execdir", "-delete", "-ok", "-fprint", "--pre"})
-_FILE_TEST = re.compile(r"(?:!\s+)?\[\[?\s+(?:!\s+)?-[a-z]\s+[\w./-]+\s+\]\]?")
-_ENDLESS = re.compile(
+_FILE_TEST = lazy(r"(?:!\s+)?\[\[?\s+(?:!\s+)?-[a-z]\s+[\w./-]+\s+\]\]?")
+_ENDLESS = lazy(
     r"(?:^|[\s;&|])(?:tail\s+(?:\S+\s+)*-[fF]\b|watch\s|yes(?:\s|$)|sleep\s+inf|python[\d.]*\s+-m\s+http\.server)|\s--watch(?:\s|$|=true)"
 )
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from daiku.core.patterns import lazy
 from daiku.domain.handovers import Remark
 from daiku.domain.patches import FileStat
 
@@ -22,13 +23,13 @@ def remarks(
     return tuple(found)
 
 
-SCRIPT = re.compile(
+SCRIPT = lazy(
     r"(?:^|/)(?:scripts|ci|bin|tools|\.github)/"
     r"|(?:^|[/_.-])(?:run_?)?(?:check|test|verify|validate|lint|ci|accept|assert|spec)[^/]*$",
     re.IGNORECASE,
 )
 """Files that are there to check something."""
-TEST_FILE = re.compile(
+TEST_FILE = lazy(
     r"(?:^|/)(?:tests?|spec|__tests__)/|(?:^|/)test_[^/]*$|[._-](?:test|tests|spec)\.\w+$|Tests?\.\w+$"
 )
 BUILT_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -51,18 +52,18 @@ _BUILDERS = (
     "npm|pnpm|yarn|bun|deno|cargo|go|mvn|mvnw|gradle|gradlew|dotnet|swift|zig|mix|sbt|stack|cabal|flutter|dart|make|just|task|rake|"
     "lein|bazel|uv|poetry|hatch|pdm|composer"
 )
-_TESTS = re.compile(
+_TESTS = lazy(
     rf"(?:^|[\s/('\"])(?:{_RUNNERS})\b"
     rf"|(?:^|[\s/])(?:{_BUILDERS})\s+(?:\S+\s+){{0,3}}?(?:run[\s-])?(?:test|tests|check|t)\b"
     r"|\bnode\s+(?:\S+\s+)*--test\b"
     r"|(?:^|[\s/.])(?:run_?)?tests?(?:[._-]\w+)*$|(?:^|[\s/])test_\w+|\w[._-]tests?\b",
     re.IGNORECASE,
 )
-_LOOK = re.compile(
+_LOOK = lazy(
     r"^\s*(?:!\s*)?(?:test|\[|\[\[|grep|ls|cat|stat|wc|head|tail|rg|find|diff|cmp|jq|cc|gcc|clang|python[\d.]*\s+-m\s+py_compile)\s"
 )
 _RAN = tuple(
-    re.compile(pattern, re.MULTILINE | re.IGNORECASE)
+    lazy(pattern, re.MULTILINE | re.IGNORECASE)
     for pattern in (
         r"^Ran (\d+) tests?\b",
         r"^=*\s*(?:\d+ failed, )?(\d+) passed\b",
@@ -76,7 +77,7 @@ _RAN = tuple(
         r"^1\.\.(\d+)\s*$",
     )
 )
-_NO_TESTS = re.compile(
+_NO_TESTS = lazy(
     r"no tests? (?:ran|found|collected|to run)|no test files|collected 0 items|\[no tests to run\]"
     r"|\b0 tests? (?:ran|executed|collected)",
     re.IGNORECASE,

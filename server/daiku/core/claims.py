@@ -9,6 +9,7 @@ from typing import Literal
 
 from daiku.core.checkworth import is_test_command, tests_ran
 from daiku.core.evidence import Done
+from daiku.core.patterns import lazy
 from daiku.domain.handovers import Claim, Proof, Report
 
 Kind = Literal["tests", "checked", "deployed", "fixed", "works", "changed"]
@@ -50,17 +51,17 @@ _SAID: Mapping[Kind, tuple[str, ...]] = MappingProxyType(
     }
 )
 _KINDS: Mapping[Kind, re.Pattern[str]] = {
-    kind: re.compile("|".join(each), re.IGNORECASE) for kind, each in _SAID.items()
+    kind: lazy("|".join(each), re.IGNORECASE) for kind, each in _SAID.items()
 }
-_NOT = re.compile(
+_NOT = lazy(
     r"\b(?:not|never|cannot|nothing|nobody|none|\w+n't|fail(?:s|ed|ing|ure)?|missing|todo|should|would|could|may|might|if|to be)\b"
     r"|\bun(?:tested|verified|finished|proven|checked)\b|\b(?:asked|wanted|requested|still open|left open|left to do)\b",
     re.IGNORECASE,
 )
-_NOT_JA = re.compile(r".{0,8}?(?:ません|ない|なかった|未|失敗)")
-_BROKEN = re.compile(r"\b(?:fail(?:s|ed|ing)?|broken|error)\b|失敗", re.IGNORECASE)
+_NOT_JA = lazy(r".{0,8}?(?:ません|ない|なかった|未|失敗)")
+_BROKEN = lazy(r"\b(?:fail(?:s|ed|ing)?|broken|error)\b|失敗", re.IGNORECASE)
 _ACTS: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
-    (re.compile(said, re.IGNORECASE), re.compile(command, re.IGNORECASE))
+    (lazy(said, re.IGNORECASE), lazy(command, re.IGNORECASE))
     for said, command in (
         (r"push|プッシュ", r"\bpush\b"),
         (r"merged|マージ", r"\bmerge\b|\bpull\b"),
@@ -72,12 +73,12 @@ _ACTS: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
 )  # fmt: skip
 NO_RUN = ("126", "127")
 """Exit codes of a command that could not be run at all: it says nothing of the tests."""
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+|;\s+")
-_COUNT = re.compile(
+_SENTENCE = lazy(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+|;\s+")
+_COUNT = lazy(
     r"\b(\d{1,7})\s+(?:\w+\s+){0,2}tests?\b|テスト.{0,4}?(\d{1,7})\s*件|(\d{1,7})\s*件.{0,6}?テスト",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(r"[\w./-]*[\w/-]")
+_TOKEN = lazy(r"[\w./-]*[\w/-]")
 _COMMON = frozenset(
     {
         "the",

@@ -13,6 +13,7 @@ from daiku.core.bash import Script, Simple, Word, read_script
 from daiku.core.catastrophe import Place, moved, why_never, why_never_write
 from daiku.core.dangers import dangers
 from daiku.core.online import wants_network
+from daiku.core.patterns import lazy
 from daiku.core.protected import holds_secrets, why_protected
 from daiku.core.readonly import candidates, reads_only
 from daiku.core.rules import allowed_by
@@ -61,9 +62,9 @@ MAX_LENGTH = 16_000
 MAX_BLANKS = 120
 MAX_BLANK_LINES = 12
 MAX_NESTED = 400
-_BLANKS = re.compile(rf"[^\S\n]{{{MAX_BLANKS},}}")
-_BLANK_LINES = re.compile(rf"(?:[^\S\n]*\n){{{MAX_BLANK_LINES},}}")
-_HIDING = re.compile(
+_BLANKS = lazy(rf"[^\S\n]{{{MAX_BLANKS},}}")
+_BLANK_LINES = lazy(rf"(?:[^\S\n]*\n){{{MAX_BLANK_LINES},}}")
+_HIDING = lazy(
     "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 
@@ -257,8 +258,8 @@ class Stripped:
     refusal: str = ""
 
 
-_CD = re.compile(r"^\s*(?:cd|pushd|chdir)(?=\s|$|[;&|])")
-_CD_HEAD = re.compile(
+_CD = lazy(r"^\s*(?:cd|pushd|chdir)(?=\s|$|[;&|])")
+_CD_HEAD = lazy(
     r"^\s*(?:cd|chdir)\s+(?:--\s+)?(?P<folder>\"[^\"$`\\]*\"|'[^']*'|[^\s;&|<>()$`\"'\\*?\[{]+)\s*(?:&&|;|\n)\s*(?P<rest>.*)$",
     re.DOTALL,
 )

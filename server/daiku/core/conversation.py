@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from daiku.core.cut import cut_middle
 from daiku.core.state import PERSON, State
-from daiku.domain.events import Chunk, InputAsked, InputGiven, MessageSaid, RunStarted
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import InputAsked, InputGiven, MessageSaid, RunStarted
 from daiku.domain.messages import UserMessage
 
 MOST_WORDS = 12

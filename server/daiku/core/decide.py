@@ -9,7 +9,7 @@ from typing import TypeAlias
 from daiku.core.context import rough_tokens
 from daiku.core.guard import Verdict
 from daiku.core.refs import NOT_RUN_HEAD, refs, why_not_run
-from daiku.core.reminders import NO_MORE_CALLS, Remind, due, exhausted, reached, unanswered
+from daiku.core.reminders import NO_MORE_CALLS, Remind, due, exhausted, reached, rounds_of, unanswered
 from daiku.core.repetition import stopped
 from daiku.core.state import State
 from daiku.domain.errors import Failure
@@ -180,7 +180,9 @@ def _end(state: State, rules: Rules) -> Command:
     if not why:
         left = rules.unfinished(state)
         return Finish("completed") if left is None else Finish("failed", left)
-    if state.objections < OBJECTIONS and not 0 < state.limits.max_rounds <= state.rounds:
+    if state.reminders.count("objection") < OBJECTIONS and not 0 < state.limits.max_rounds <= rounds_of(
+        state
+    ):
         return Object(why)
     return Finish("failed", Failure(kind="format", message=f"What came of it cannot be used: {why}"))
 

@@ -159,7 +159,7 @@ def _bare_line(text: str, search: str, at: int) -> Span | None:
     """The line of the file that is `search` but for its indentation, line end apart; None where it is no such line."""
     start, end = line_start(text, at), at + len(search)
     indent = text[start:at]
-    if not indent or not indent.isspace() or "\n" in search.removesuffix("\n") or search[0].isspace():
+    if not indent or not indent.isspace() or "\n" in search.removesuffix("\n") or not search[:1].strip():
         return None
     if not search.endswith("\n") and end < len(text):
         newline = text.find("\n", end)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +13,8 @@ from daiku.core.refusal import Refusal
 
 _CONTEXT = 4
 """Lines next to an elision that are compared where one of them stands in several places."""
+_COMPARED = 100_000
+"""Lines that are compared at most to tell places apart."""
 _LOST, _SHOWN = 10, 8
 _ELSEWHERE = "the line {} it is not in the old text there, or in several places"
 _BARE = re.compile(r"(?:\.{3}|…)")
@@ -166,7 +168,11 @@ def _filled(new: Sequence[str], old: Sequence[str], marks: Sequence[int]) -> lis
         if before and lines.lost(before, since, end) > max(_LOST, 2 * len(before)):
             return _Doubt(mark, "what stands above it would take the place of many more lines")
         depth = len(indent_of(new[mark]))
-        begin = lines.start_of(after, end, depth) if after else lines.rest(end, depth)
+        begin = (
+            lines.start_of(after, end, depth, last=number + 1 == len(marks))
+            if after
+            else lines.rest(end, depth)
+        )
         if begin is None:
             why = (
                 f"{_ELSEWHERE.format('below')}: {after[0].strip()[:80]!r}"
@@ -175,7 +181,8 @@ def _filled(new: Sequence[str], old: Sequence[str], marks: Sequence[int]) -> lis
             )
             return _Doubt(mark, why)
         if not any(line.strip() for line in old[end:begin]):
-            return _Doubt(mark, "nothing stands there in the old text", nothing=True)
+            sure = lines.is_once(before, -1) and lines.is_once(after, 0)
+            return _Doubt(mark, "nothing stands there in the old text", nothing=sure)
         out += [*old[end:begin], *after]
         since = begin
     if said[-1] and lines.lost(said[-1], since, len(old)) > max(_LOST, 2 * len(said[-1])):
@@ -211,6 +218,30 @@ def _head_off(lines: Sequence[str]) -> list[str]:
     return list(lines[start:])
 
 
+def _apart(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines only one of the two has."""
+    return (Counter(one) - Counter(other)).total() + (Counter(other) - Counter(one)).total()
+
+
+def _nearest(said: Sequence[str], old: Sequence[str], ends: Sequence[int]) -> int | None:
+    """Of the lines at which `said` may end, the one up to which `old` has the most of it and the least besides;
+    None where that is not one alone."""
+    wanted = Counter(said)
+    apart: dict[int, int] = {}
+    seen, both, count = Counter[str](), 0, 0
+    candidates = set(ends)
+    for at, line in enumerate(old):
+        if line:
+            seen[line] += 1
+            count += 1
+            both += seen[line] <= wanted[line]
+        if at in candidates:
+            apart[at] = count - 2 * both
+    least = min(apart.values(), default=0)
+    found = [at for at, how in apart.items() if how == least]
+    return found[0] if len(found) == 1 else None
+
+
 class _Lines:
     """The old lines, with the places of each."""
 
@@ -220,19 +251,24 @@ class _Lines:
         for index, line in enumerate(self.old):
             self.places[line].append(index)
 
+    def is_once(self, said: Sequence[str], at: int) -> bool:
+        """Whether the first or last line of what is said stands in one place only; true where nothing is said."""
+        return not said or len(self.places[said[at].rstrip()]) == 1
+
     def end_of(self, before: Sequence[str], since: int) -> int | None:
         """Where the old lines behind the last of `before` begin; None where that is not certain."""
         full = [line.rstrip() for line in before if line.strip()]
         found = [place for place in self.places.get(full[-1], []) if place >= since]
         if len(found) == 1:
             return found[0] + 1
-        if (closing := self._closing(full, since)) is not None:
-            return closing + 1
+        nearest = _nearest(full, self.old[since:], [place - since for place in found])
+        if nearest is None:
+            return None
+        place = self._closing(full, since)
         for count in range(2, min(_CONTEXT, len(full)) + 1):
-            found = [place for place in found if self._around(place, -1, count) == full[-count:][::-1]]
-            if len(found) == 1:
-                return found[0] + 1
-        return None
+            found = [each for each in found if self._around(each, -1, count) == full[-count:][::-1]]
+            place = found[0] if place is None and len(found) == 1 else place
+        return None if place is None or place != since + nearest else place + 1
 
     def _closing(self, full: Sequence[str], since: int) -> int | None:
         """Where the block ends whose last line `full` ends with: by the line of the same indentation that opens it."""
@@ -248,18 +284,34 @@ class _Lines:
                 return end if end < len(self.old) and self.old[end] == full[-1] else None
         return None
 
-    def start_of(self, after: Sequence[str], end: int, depth: int) -> int | None:
-        """Where the first of `after` stands below `end`, in the block of an elision of that indentation."""
+    def start_of(self, after: Sequence[str], end: int, depth: int, *, last: bool) -> int | None:
+        """Where the first of `after` stands below `end`, in the block of an elision of that indentation. `last`:
+        nothing is left out behind them."""
         full = [line.rstrip() for line in after if line.strip()]
         border = self._shallower(end, depth)
         if len(indent_of(full[0])) < depth:
             return border if border < len(self.old) and self.old[border] == full[0] else None
         found = [place for place in self.places.get(full[0], []) if end <= place <= border]
-        for count in range(1, min(_CONTEXT, len(full)) + 1):
+        if len(found) == 1:
+            return found[0]
+        nearest = self._likest(full, found, end, last=last)
+        for count in range(2, min(_CONTEXT, len(full)) + 1):
             found = [place for place in found if self._around(place, 1, count) == full[:count]]
             if len(found) == 1:
-                return found[0]
+                return found[0] if found[0] == nearest else None
         return None
+
+    def _likest(self, full: Sequence[str], found: Sequence[int], end: int, *, last: bool) -> int | None:
+        """Of several places the one from which on the old lines are most like those said."""
+        if last:
+            back = len(self.old) - 1
+            there = _nearest(full[::-1], self.old[end:][::-1], [back - place for place in found])
+            return None if there is None else back - there
+        if len(found) * len(full) > _COMPARED:
+            return None
+        apart = {place: _apart(full, self._around(place, 1, len(full))) for place in found}
+        likest = [place for place, how in apart.items() if how == min(apart.values())]
+        return likest[0] if len(likest) == 1 else None
 
     def rest(self, end: int, depth: int) -> int | None:
         """The end of the text, where all that is left is of that indentation or deeper."""

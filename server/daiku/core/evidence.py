@@ -12,6 +12,7 @@ from daiku.core.checkworth import remarks
 from daiku.core.commands import CommandRules, read_only
 from daiku.core.cut import cut_middle
 from daiku.core.placeholders import Leftover, merged_leftovers, of_diff
+from daiku.domain.base import JsonObject
 from daiku.domain.events import Checkpointed, Edited, HandoffEnd, ToolCalled, ToolResponded
 from daiku.domain.handovers import CommandOutcome, Deeds, Proof, Remark
 from daiku.domain.patches import FileStat
@@ -230,20 +231,24 @@ def _together(old: FileStat, new: FileStat) -> FileStat | None:
     return new.model_copy(update={"kind": kind, "added": added, "removed": removed})
 
 
+def exit_code_of(data: JsonObject | None) -> int | None:
+    """The exit code of a command, by the data of its result."""
+    code = data.get("exitCode", data.get("exit_code")) if data is not None else None
+    return code if isinstance(code, int) else None
+
+
 def _ran(done: Done, call: ToolCalled, event: ToolResponded) -> Done:
-    data = event.data or {}
-    code = data.get("exitCode", data.get("exit_code"))
-    known = isinstance(code, int)
-    output = data.get("output")
+    code = exit_code_of(event.data)
+    output = (event.data or {}).get("output")
     command = str(call.args.get("command", ""))
     outcome = CommandOutcome(
         command=command,
-        exit_code=code if known else 0 if event.ok else 1,
+        exit_code=code if code is not None else 0 if event.ok else 1,
         output=output if isinstance(output, str) else event.result,
         call_id=event.id,
     )
     done = done._replace(commands=(*done.commands, outcome))
-    if not known or call.args.get("background"):
+    if code is None or call.args.get("background"):
         return done
     if code:
         done = done._replace(red=done.red | {plain_command(command)})

@@ -15,8 +15,8 @@ from daiku.core.wrappers import SHELLS, inner, program
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A command of the run and what came of it. `listed`: the role's form asked for it. `stead`: the
-    failed command in whose place it was run."""
+    """A command of the run and what came of it. `exit_code` is None where it was not run to its end. `listed`:
+    the role's form asked for it. `stead`: the failed command in whose place it was run."""
 
     command: str
     ok: bool
@@ -24,12 +24,7 @@ class Ran:
     call_id: str
     listed: bool = False
     stead: str = ""
-
-    @property
-    def exit_code(self) -> str:
-        """Empty where the command was not run."""
-        found = re.match(r"Exit code (-?\d+)", self.text)
-        return found[1] if found else ""
+    exit_code: int | None = None
 
 
 LOOKING_AROUND = CommandRules(resolve=lambda path: path)

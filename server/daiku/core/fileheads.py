@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 
-_FENCE = re.compile(r"^\s*(?P<mark>`{3,}|~{4,})(?P<info>.*)$")
+from daiku.core.patterns import lazy
+
+_FENCE = lazy(r"^\s*(?P<mark>`{3,}|~{4,})(?P<info>.*)$")
 _PATH = r"(?:\.{0,2}/)?[\w.@+\-]+(?:/[\w.@+\-]+)*"
 _LABEL = r"(?:file(?:\s*name)?|path|new file|ファイル名?|パス|新規ファイル|新しいファイル)\s*[:：]?\s*"
 _REMARK = r"(?:\s*[(（][^()（）]{0,30}[)）])?"
-_HEAD = re.compile(
+_HEAD = lazy(
     rf"^[\s>]*(?P<heading>#{{1,6}}\s+)?(?:\d+[.)]\s+|[-*+]\s+)?(?P<label>[*_]{{0,2}}{_LABEL})?"
     rf"(?P<open>[`*_]{{0,4}})(?P<path>{_PATH})(?P<close>[`*_:：]{{0,6}}){_REMARK}[`*_:：]{{0,4}}\s*$",
     re.IGNORECASE,
 )
-_IN_INFO = re.compile(
+_IN_INFO = lazy(
     rf"^\s*(?:[\w+#-]+(?:\s+|:))?(?:(?:title|file|filename|path)\s*=\s*)?[\"'{{]?(?P<path>{_PATH})[\"'}}]?\s*$",
     re.IGNORECASE,
 )
-_COMMENT = re.compile(
+_COMMENT = lazy(
     rf"^\s*(?:#|//|--|;|%|/\*|<!--)\s*(?:{_LABEL})?(?P<path>{_PATH})\s*(?:\*/|-->)?\s*$", re.IGNORECASE
 )
 _BARE_NAMES = frozenset({"Makefile", "Dockerfile", "Gemfile", "Rakefile", "Procfile", "LICENSE", "Justfile"})

@@ -19,6 +19,8 @@ from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolCall, ToolSpec
 
 SHELL = "shell/run"
+_CONTAINED_TOOLS = frozenset({"git/commit"})
+"""Tools that run programs, and can reach nothing but this machine whatever they are told."""
 SandboxState = Literal["on", "off", "missing", "refused"]
 """`off`: the person turned it off. `missing`: wanted (auto) but not to be had here. `refused`: strict
 and not to be had: no command runs."""
@@ -136,6 +138,7 @@ def _settle(
     sacred: bool = False,
     secret: bool = False,
     sends: bool | None = None,
+    contained: bool = True,
 ) -> Verdict:
     """The common order: the settings' and the person's no; what always asks; what would send data out
     where a stranger's text may have asked for it; the run's approval mode; distrust; the person's yes;
@@ -143,7 +146,8 @@ def _settle(
 
     `ask` is a reason why a setting alone cannot allow it; `sacred` calls ask whatever was granted,
     `secret` ones unless this very file was. `sends`: it can carry data to a place that a text named
-    (None: as every call of the network can).
+    (None: as every call of the network can). `contained`: nothing but what the person set up can carry
+    data out; what is not is no longer covered by the approval mode after text from outside.
     """
     if setting == "deny":
         return Verdict("deny", f"the settings deny every {kind} call", kind)
@@ -161,7 +165,7 @@ def _settle(
         if not policy.own and answered is None:
             return Verdict("ask", f"{why}; {STRANGE}", kind, key)
     covered = policy.approval_mode == "all" or (policy.approval_mode == "edits" and kind == "edit")
-    if covered and not secret:
+    if covered and not secret and (contained or not outside):
         return Verdict("allow", "you granted this for the whole run", kind, key)
     if not policy.trusted:
         return Verdict("ask", f"{why}; the workspace is not trusted", kind)
@@ -172,7 +176,8 @@ def _settle(
     # Where nobody is there, the settings are the only word that a person has left.
     if setting == "allow" and not ask and (not outside or policy.nobody):
         return Verdict("allow", "the settings allow it", kind, key)
-    reasons = [why, ask if ask != why else "", outside if setting == "allow" else ""]
+    told = setting == "allow" or covered
+    reasons = [why, ask if ask != why else "", outside if told else ""]
     return Verdict("ask", "; ".join(r for r in reasons if r), kind, key)
 
 
@@ -231,7 +236,8 @@ def _mcp(spec: ToolSpec, policy: Policy) -> Verdict:
     # A server that changes what a tool says it does needs a new yes.
     said = json.dumps([spec.description, spec.parameters], sort_keys=True, ensure_ascii=False)
     key = f"mcp:{spec.name}#{hashlib.sha256(said.encode()).hexdigest()[:12]}"
-    return _settle("mcp", policy.approvals.mcp, key, f"{spec.name} runs in another program", policy)
+    why = f"{spec.name} runs in another program"
+    return _settle("mcp", policy.approvals.mcp, key, why, policy, contained=False)
 
 
 def _command(call: ToolCall, policy: Policy) -> Verdict:
@@ -265,7 +271,8 @@ def _opaque(call: ToolCall, policy: Policy) -> Verdict:
     setting, why = policy.approvals.command, f"runs {call.tool}"
     if protected := _touches_protected(call, policy):
         return _settle("command", setting, "", f"{why}; {protected}", policy, sacred=True)
-    return _settle("command", setting, f"command:{call.tool}", why, policy)
+    contained = call.tool in _CONTAINED_TOOLS
+    return _settle("command", setting, f"command:{call.tool}", why, policy, contained=contained)
 
 
 def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, policy: Policy) -> Verdict:
@@ -288,7 +295,8 @@ def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, polic
     if bare:
         why = f"{why}; there is no sandbox here: it runs with all your rights"
     doubt = "" if judged.understood and not bare else why
-    return _settle(kind, setting, key, why, policy, ask=doubt, secret=judged.secret)
+    contained = policy.sandbox == "on" and not policy.network
+    return _settle(kind, setting, key, why, policy, ask=doubt, secret=judged.secret, contained=contained)
 
 
 def _rules(policy: Policy, folder: str) -> CommandRules:

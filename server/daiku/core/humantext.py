@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from daiku.core.patterns import lazy
 from daiku.core.written import Offered
 
 SPOKEN = ("comment", "reply", "message", "response")
@@ -24,24 +25,25 @@ _CALL_KEYS = (
 _ITEM_KEYS = ("operation", "tool", "name", "tool_name", "id", "action_id", "reasoning", "args", "arguments")
 _WORDS = ("Action:", "functools[", "previous_output", "previous_command")
 _SO_FAR = "|".join(re.escape(word[:end]) for word in _WORDS for end in range(1, len(word) + 1))
-_LINES = r"(?P<action>Action:)|functools\[|previous_(?:output|command)\b|<(?P<tag>[a-z][\w./-]*)>"
-_ACTION = re.compile(r"[ \t]*Action:[ \t]*(?:`{3}|`?[\w./-]+`?[ \t]*\n)")
-_ACTION_SO_FAR = re.compile(r"[ \t]*Action:[ \t]*(?:`{0,2}|`?[\w./-]+`?[ \t]*)$")
+_LINES = r"(?P<action>Action:)|functools\[|previous_(?:output|command)(?=\W)|<(?P<tag>[a-z][\w./-]*)>"
+_ACTION = lazy(r"[ \t]*Action:[ \t]*(?:`{3}|`?[\w./-]+`?[ \t]*\n)")
+_ACTION_SO_FAR = lazy(r"[ \t]*Action:[ \t]*(?:`{0,2}|`?[\w./-]+`?[ \t]*)$")
 _MARKS = r"<(?:[|｜][A-Za-z/]|/?(?:tool_|TOOLCALL|function|invoke|minimax:|seed:|mm:))|\[TOOL_CALLS\]"
-_MARK = re.compile(_MARKS)
-_PLACE = re.compile(rf"(?:(?<=\n)|^)[ \t]*(?:(?P<json>[\[{{]|`{{3,}}|~{{3,}})|{_LINES})|(?<!`)(?:{_MARKS})")
-_UNDECIDED_END = re.compile(
+_MARK = lazy(_MARKS)
+_PLACE = lazy(rf"(?:(?<=\n)|^)[ \t]*(?:(?P<json>[\[{{]|`{{3,}}|~{{3,}})|{_LINES})|(?<!`)(?:{_MARKS})")
+_UNDECIDED_END = lazy(
     rf"(?:(?<=\n)|^)[ \t]*(?:`{{1,2}}|~{{1,2}}|{_SO_FAR}|<[\w./-]{{0,40}})?$|(?:<(?:[|｜]|[/\w:]{{0,10}})|\[[A-Z_]{{0,10}})$"
 )
-_SPECIAL = re.compile(r"[<\[{`~\n]")
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([A-Za-z0-9_+-]*)\s*")
+_SPECIAL = lazy(r"[<\[\n](?:(?<!\[)|(?=[A-Z_]|$))")
+"""What may end a line of prose or begin a call within it; all else that does begins a line."""
+_FENCE = lazy(r"[ \t]*(`{3,}|~{3,})([A-Za-z0-9_+-]*)\s*")
 _CALL_BLOCKS = ("tool_code", "tool_call", "tool_calls", "tool_output")
-_OBJECT = re.compile(r"\{\s*[\"'](\w+)[\"']\s*:")
-_OBJECT_SO_FAR = re.compile(r"\{\s*(?:[\"']\w{0,20}(?:[\"']\s*)?)?$")
-_PYTHON = re.compile(r"\[\s*[A-Za-z_][\w.]*\(")
-_PYTHON_SO_FAR = re.compile(r"\[\s*(?:[A-Za-z_][\w.]{0,60})?$")
-_LIST = re.compile(r"\[\s*(?:\]|\{\s*[\"'](\w+)[\"']\s*:)")
-_LIST_SO_FAR = re.compile(r"\[\s*(?:\{\s*(?:[\"']\w{0,20}(?:[\"']\s*)?)?)?$")
+_OBJECT = lazy(r"\{\s*[\"'](\w+)[\"']\s*:")
+_OBJECT_SO_FAR = lazy(r"\{\s*(?:[\"']\w{0,20}(?:[\"']\s*)?)?$")
+_PYTHON = lazy(r"\[\s*[A-Za-z_][\w.]*\(")
+_PYTHON_SO_FAR = lazy(r"\[\s*(?:[A-Za-z_][\w.]{0,60})?$")
+_LIST = lazy(r"\[\s*(?:\]|\{\s*[\"'](\w+)[\"']\s*:)")
+_LIST_SO_FAR = lazy(r"\[\s*(?:\{\s*(?:[\"']\w{0,20}(?:[\"']\s*)?)?)?$")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -59,9 +61,9 @@ class HumanText:
         self._spoke = False  # something but blanks was shown
         self._plain = False
         self._shown: list[str] = []
-        self._held = ""
+        self._held: str = ""
         self._line_start = True
-        self._mark = ""
+        self._mark: str = ""
         self._line = ""
         self._opened = False
         self._json: _JSONText | None = None
@@ -75,7 +77,14 @@ class HumanText:
         if piece:  # nearly every one: words within a line of prose
             self._shown.append(piece)
             self._said, self._spoke = piece[-1], True
+            if self._mark:
+                self._line += piece
         return piece
+
+    @property
+    def is_calm(self) -> bool:
+        """True while text without any mark or line end is shown as it is, however it is cut."""
+        return self._plain
 
     def _looked_at(self, piece: str) -> str:
         if self._mute:
@@ -104,8 +113,8 @@ class HumanText:
     def _noted(self, out: list[str]) -> str:
         text = "".join(out)
         self._shown.append(text)
-        busy = self._held or self._line_start or self._mark or self._after_json or self._mute
-        self._plain = not busy and self._json is None
+        within = self._mark or not self._line_start  # of a block of code, or of a line of prose
+        self._plain = bool(within) and not (self._held or self._json or self._after_json or self._mute)
         self._said = (self._said + text)[-1:]
         return text
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from daiku.core.bash import Word
+from daiku.core.patterns import lazy
 from daiku.core.wrappers import program
 
 _AWK = frozenset(["awk", "gawk", "mawk", "nawk", "original-awk", "busybox-awk", "goawk"])
@@ -46,26 +47,34 @@ _CODE_OPTIONS: dict[str, tuple[str, ...]] = {
     "jshell": (),
     "ed": (),
 }
-_PYTHON = re.compile(r"^(?:python|pypy)[\d.]*$|^py$|^ipython3?$")
-_STARTS = re.compile(
+_ALWAYS_STARTS = frozenset(
+    ["make", "gmake", "expect", "tmux", "screen", "vim", "vi", "nvim", "ex", "emacs", "m4"]
+)
+"""Programs whose code in a command line is there to start others, in more ways than could be listed."""
+_READS_COMMANDS = frozenset(["at", "batch", "crontab", "ed", "ex", "m4"])
+"""Programs that carry out, or keep for later, whatever commands stand in their input."""
+_READS_BESIDES_FILES = frozenset(["psql", "sqlite3", "gdb", "lldb"])
+_PYTHON = lazy(r"^(?:python|pypy)[\d.]*$|^py$|^ipython3?$")
+_STARTS = lazy(
     r"""system|exec|popen|spawn|fork|subprocess|child_process|`|\bqx\b|%x|\beval\b|getattr|globals|vars\(|__\w+__|importlib|runpy|ctypes
       |\bpty\b|compile|\bFunction\b|require|syscall|passthru|open3|\bIPC\b|\bload\w*\b|dlopen|cffi|\bsend\b|\|\s*["']|["']\s*\||getline
-      |\bshell\b|!|\brun\b|new-session|new-window|split-window|respawn|do\s+shell|\bos\b|commands|multiprocessing|Deno|Bun|constructor""",
+      |\bshell\b|!|\brun\b|new-session|new-window|split-window|respawn|do\s+shell|\bos\b|commands|multiprocessing|Deno|Bun|constructor
+      |&\s*\{?\$|\$\w+\s*\(|\bmethod\b|send\b|binding|\bprogram\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-_REMOVES = re.compile(
+_REMOVES = lazy(
     r"rmtree|remove_tree|rm_rf|rm_r\b|rimraf|rmSync|rmdirSync|removeSync|removedirs|emptyDir|recursive|remove_dir_all|RemoveAll|unlinkSync"
     r"|\brm\s+-\w*[rRf]|deltree|\bunlink\b|\brmdir\b|-delete\b",
     re.IGNORECASE,
 )
 _SED_ADDRESS = r"(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)(?:~\d+)?(?:,(?:\+?\d+|\$|~\d+|/(?:[^/\\\n]|\\.)*/I?))?[ \t]*!?[ \t]*)?"
-_SED_PLAIN = re.compile(
+_SED_PLAIN = lazy(
     rf"[ \t\n;]*{_SED_ADDRESS}(?:[pdqQnNDPhHgGxlF=]|s(?P<d>[/|#,:@!%_;~+])(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiIM\d]*"
     r"|y(?P<e>[/|#,:@!])(?:(?!(?P=e))[^\\\n]|\\.)*(?P=e)(?:(?!(?P=e))[^\\\n]|\\.)*(?P=e))?[ \t]*(?=[;\n]|\Z)"
 )
 """One command of sed that neither runs a program nor writes a file."""
-_AWK_ACTS = re.compile(r"system|\||>|getline|@|close|fflush|ENVIRON|\bARGV\b|printf?\s*\(?.*>")
-_AWK_STARTS = re.compile(r"system|\||getline|@")
+_AWK_ACTS = lazy(r"system|\||>|getline|@|close|fflush|ENVIRON|\bARGV\b|printf?\s*\(?.*>")
+_AWK_STARTS = lazy(r"system|\||getline|@")
 
 
 def code_texts(words: tuple[Word, ...]) -> Iterator[Word]:
@@ -88,7 +97,9 @@ def starts_unknown(words: tuple[Word, ...]) -> bool:
     for word in code_texts(words):
         if not word.plain:
             return True
-        if name in _AWK:
+        if name in _ALWAYS_STARTS:
+            found = True
+        elif name in _AWK:
             found = bool(_AWK_STARTS.search(word.text))
         elif name in _SED:
             found = not _sed_is_plain(word.text)
@@ -97,6 +108,28 @@ def starts_unknown(words: tuple[Word, ...]) -> bool:
         if found:
             return True
     return name in _AWK and any(w.text.startswith(("-f", "--file", "-l", "-i", "-E")) for w in words[1:])
+
+
+def fed_starts_unknown(words: tuple[Word, ...], texts: tuple[str, ...]) -> bool:
+    """True where one of `texts`, which the program may read as its code from its input, may start a program
+    that nobody can name beforehand."""
+    name = program(words)
+    if name in _READS_COMMANDS:
+        return bool(texts)
+    return _reads_code(words) and any(_STARTS.search(text) for text in texts)
+
+
+def awaits_code(words: tuple[Word, ...]) -> bool:
+    """True where the program takes nothing but its input for its code."""
+    return _reads_code(words) and all(word.text == "-" for word in words[1:])
+
+
+def _reads_code(words: tuple[Word, ...]) -> bool:
+    name = program(words)
+    if not _PYTHON.match(name) and (name not in _CODE_OPTIONS or name in _ALWAYS_STARTS):
+        return False
+    takes_files = name not in _READS_BESIDES_FILES
+    return not (takes_files and any(w.text != "-" and not w.text.startswith("-") for w in words[1:]))
 
 
 def removes_unknown(words: tuple[Word, ...]) -> bool:

@@ -5,27 +5,29 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from daiku.core.patterns import lazy
+
 Kind = Literal["", "dots", "words", "both"]
 """By what a line says that code is left out: dots alone, words alone that could be about something else, or both."""
 
 _DOTS = r"(?:\.{3,}|…+|‥+|⋯+|⋮+|・{2,}|．{3,}|。{3,})"
-_HINT = re.compile(
+_HINT = lazy(
     rf"{_DOTS}|unchanged|unmodified|untouched|existing|\brest\b|remain|omitted|elided|truncated|\bsnip|\bsame\b"
     r"|no change|brevity|as before|略|既存|変更|残り|そのまま|同じ|同様|従来",
     re.IGNORECASE,
 )
-_FRAME = re.compile(
+_FRAME = lazy(
     r"(?P<open>\{/\*+|/\*+|<!--|\(\*|\{-|//+|#+|--+(?=\s)|;+|%+|'(?=\s)|REM\b|\"\"\")?\s*"
     r"(?P<inner>.*?)\s*(?P<close>\*+/\}?|-->|\*\)|-\}|\"\"\")?",
     re.IGNORECASE | re.DOTALL,
 )
-_LEADING = re.compile(rf"[\s\[({{<（「【〈《*_-]*{_DOTS}")
-_TRAILING = re.compile(rf"{_DOTS}[\s\])}}>）」】〉》*_.;,-]*$")
-_EDGES = re.compile(
+_LEADING = lazy(rf"[\s\[({{<（「【〈《*_-]*{_DOTS}")
+_TRAILING = lazy(rf"{_DOTS}[\s\])}}>）」】〉》*_.;,-]*$")
+_EDGES = lazy(
     rf"^(?:{_DOTS}|[\s\[\](){{}}<>（）「」【】〈〉《》*_.,:;!~。、・…—–-])+|(?:{_DOTS}|[\s\[\](){{}}<>（）「」【】〈〉《》*_.,:;!~。、・…—–-])+$"
 )
-_ALONE = re.compile(rf"[\s\[({{<（「【〈《]*{_DOTS}(?:\s*{_DOTS})*[\s\])}}>）」】〉》]*")
-_BRACKETED = re.compile(r"[\[({<（「【〈《].*[\])}>）」】〉》]$", re.DOTALL)
+_ALONE = lazy(rf"[\s\[({{<（「【〈《]*{_DOTS}(?:\s*{_DOTS})*[\s\])}}>）」】〉》]*")
+_BRACKETED = lazy(r"[\[({<（「【〈《].*[\])}>）」】〉》]$", re.DOTALL)
 _MOST_WORDS = 9
 
 _NOUN = (
@@ -40,7 +42,7 @@ _STAYS = (
     r"|as (?:is|before|it was|above|they were)|omitted|elided|truncated|skipped|snipped|not shown|here|below|above|follows|continues?)"
     r"(?: (?:for brevity|here|below|above|as before|from here))?"
 )
-_WHOLE = re.compile(
+_WHOLE = lazy(
     rf"(?:"
     rf"(?:the )?(?:rest|remainder)(?: of (?:the |this |your |that |our )?(?:\w+ ){{0,2}}{_NOUN}(?: {_STAYS})?| {_STAYS})"
     rf"|(?:all |the |any |your |my |our |and )*(?:existing|previous|original|unchanged|remaining|current)"
@@ -54,7 +56,7 @@ _WHOLE = re.compile(
     rf")",
     re.IGNORECASE,
 )
-_KEEPS = re.compile(
+_KEEPS = lazy(
     r"\b(?:existing|rest|remain(?:s|ing|der)?|unchanged|unmodified|untouched|same|as is|as before|previous(?:ly)?|original"
     r"|omitted|elided|truncated|snip(?:ped)?|skip(?:ped)?|others?|more|etc|keep|kept|continues?|no changes?|brevity"
     r"|and so on|the end|your|here)\b",
@@ -68,7 +70,7 @@ _JAPANESE_STAYS = (
     r"(?:そのまま|変更なし|変更無し|変更ありません|変更しません|変更しない|同じ|同様|維持|続く|続きます|入る|入ります|省略"
     r"|ここに|です|残す)"
 )
-_JAPANESE = re.compile(
+_JAPANESE = lazy(
     r"(?:"
     rf"(?:以下|以降|以上|前|中|後|途中|上記|下記|残り|その他|他|ここ)?(?:の|は|に|も|から|まで)?{_JAPANESE_THING}?(?:は|を|も|の)?"
     r"(?:省略|中略|後略|前略|略|以下略)(?:します|しました|する|です|。)?"
@@ -77,8 +79,8 @@ _JAPANESE = re.compile(
     r"|(?:変更なし|変更無し|変更ありません|そのまま|同上|以下同様|以降同様|以下同じ|変更点なし)(?:です)?"
     r")"
 )
-_JAPANESE_SIGNS = re.compile(r"略|変更|既存|残り|そのまま|同じ|同様|同上|従来|元の|以前の|これまでの")
-_INLINE = re.compile(rf"\S\s*(?://|#|/\*|<!--)\s*{_DOTS}\s*(?P<said>[^\n]*)$")
+_JAPANESE_SIGNS = lazy(r"略|変更|既存|残り|そのまま|同じ|同様|同上|従来|元の|以前の|これまでの")
+_INLINE = lazy(rf"\S\s*(?://|#|/\*|<!--)\s*{_DOTS}\s*(?P<said>[^\n]*)$")
 
 
 def may_leave_out(text: str) -> bool:

@@ -26,12 +26,14 @@ from daiku.core.decide import (
     Tell,
     decide,
 )
+from daiku.core.fold import apply
 from daiku.core.gate import open_notice
+from daiku.core.recorder import Recorder
 from daiku.core.refs import PLAIN, is_referred_to
 from daiku.core.repetition import repeated
-from daiku.core.state import CHECKER, Recorder, State, apply
+from daiku.core.state import CHECKER, State
 from daiku.core.visible import seen
-from daiku.core.worked import touched_plan
+from daiku.core.worked import finished
 from daiku.domain.base import long_id
 from daiku.domain.errors import ContextOverflowError, DaikuError, Failure
 from daiku.domain.events import (
@@ -45,7 +47,6 @@ from daiku.domain.events import (
     InputGiven,
     MessageSaid,
     Notice,
-    RunFinished,
     Thinking,
     ToolCalled,
     ToolResponded,
@@ -62,6 +63,7 @@ from daiku.domain.messages import (
     ThinkingDelta,
     Usage,
 )
+from daiku.domain.runs import TerminalStatus
 from daiku.domain.tools import ToolCall, ToolResult
 
 KEPT_MESSAGES = 6
@@ -177,7 +179,7 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
         await _overflowed(error, record, ports)
     except DaikuError as error:
         _keep_draft(shown, seen, record, ports.agent)
-        record(_error(error.failure))
+        record(ErrorHappened.of(error.failure))
     except asyncio.CancelledError:
         _keep_draft(shown, seen, record, ports.agent)
         raise
@@ -221,7 +223,7 @@ async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Port
     if before > 2:
         await _compact(record, ports)
     if len(record.state.messages) >= before:
-        record(_error(error.failure))
+        record(ErrorHappened.of(error.failure))
 
 
 async def _compact(record: Recorder, ports: Ports) -> None:
@@ -353,27 +355,12 @@ def _read_as(call: ToolCall) -> tuple[str, ...]:
     return (f"Note: {'; '.join(call.notes)}.",) if call.notes else ()
 
 
-def _finish(status: str, failure: Failure | None, record: Recorder) -> None:
+def _finish(status: TerminalStatus, failure: Failure | None, record: Recorder) -> None:
     state = record.state
-    finished = RunFinished(
-        status=status,  # pyright: ignore[reportArgumentType]  # Finish.status is a TerminalStatus
-        text=state.text,
-        usage=state.usage,
-        plan=plan.standing() if (plan := touched_plan(state)) is not None else None,
-    )
-    whole = status == "completed" and state.plan_touched and state.asks_model  # who drives it says so itself
+    whole = status == "completed" and state.last_plan and state.asks_model  # who drives it says so itself
     left = open_notice(state.plans) if whole else ""
     record(
-        *(() if failure is None else (_error(failure),)),
+        *(() if failure is None else (ErrorHappened.of(failure),)),
         *((Notice(level="warning", text=left),) if left else ()),
-        finished,
-    )
-
-
-def _error(failure: Failure) -> ErrorHappened:
-    return ErrorHappened(
-        kind=failure.kind,
-        message=failure.message,
-        hint=failure.hint,
-        retryable=failure.retryable,
+        finished(state, status),
     )

@@ -9,6 +9,7 @@ from enum import IntEnum
 from itertools import pairwise
 
 from daiku.core.indents import indents
+from daiku.core.patterns import lazy
 
 _LOOK_ALIKES = str.maketrans(
     {
@@ -22,9 +23,9 @@ _LOOK_ALIKES = str.maketrans(
         "\u2026": "...",
     }
 )
-_UNSAFE = re.compile(r"[\s'\"\-.\u0080-\U0010ffff]+")
+_UNSAFE = lazy(r"[\s'\"\-.\u0080-\U0010ffff]+")
 """What may differ between look-alikes: an anchor has none of it."""
-_BLANK = re.compile(r"^[^\S\n]*$", re.MULTILINE)
+_BLANK = lazy(r"^[^\S\n]*$", re.MULTILINE)
 _COMMON = 2000
 """An anchor that stands more often is a poor one; another is tried first."""
 

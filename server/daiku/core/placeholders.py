@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from daiku.core.leftout import leaves_out
 from daiku.domain.handovers import LeftoverPlace
 
 _WORDS = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
@@ -13,9 +14,7 @@ _MARKS = re.compile(
     r"\braise\s+NotImplementedError\b"
     r"|\bthrow\s+new\s+\w+\([^)]*not\s+implemented"
     r"|\b(?:todo|unimplemented)!\("
-    r"|(?:#|//|/\*|<!--)\s*(?:\.\.\.|…|implementation here|your code here|(?:the )?existing code"
-    r"|rest of (?:the )?(?:code|file|implementation)|implement (?:this|me)\b)"
-    r"|^\s*(?:\.\.\.|…)\s*$",
+    r"|(?:#|//|/\*|<!--)\s*(?:\.\.\.|…|implementation here|your code here|implement (?:this|me)\b)",
     re.IGNORECASE,
 )
 SHOWN = 160
@@ -33,8 +32,9 @@ class Leftover(NamedTuple):
 
 
 def unfinished(line: str) -> bool:
-    """Whether a line says of itself that something is missing. The words count in capitals only."""
-    return _WORDS.search(line) is not None or _MARKS.search(line) is not None
+    """Whether a line says of itself that something is missing, in whichever way a model leaves code out. The
+    words count in capitals only."""
+    return _WORDS.search(line) is not None or _MARKS.search(line) is not None or bool(leaves_out(line))
 
 
 def _is_stub(path: str, line: str) -> bool:

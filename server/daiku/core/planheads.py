@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from daiku.core.patterns import lazy
 from daiku.core.research import visible
 
 _NAMES = {
@@ -14,7 +15,7 @@ _NAMES = {
     r"|(?:(?:修正(?:した|後の|版の?)?|改訂(?:した|版の?)?|新しい|最終)の?)?(?:計画|プラン)",
     "summary": r"summary|要約|まとめ|概要",
 }
-_HEAD = re.compile(
+_HEAD = lazy(
     r"(?P<marks>[\s#>*_■●◆・-]*)(?P<opened>[【「『\[]?)\s*(?:"
     + "|".join(f"(?P<{key}>{name})" for key, name in _NAMES.items())
     + r")\s*[*_]*[】」』\]]?[*_\s]*(?P<colon>[:：]?)[*_]*\s*(?P<rest>.*)",
@@ -35,7 +36,7 @@ def plan_head(line: str) -> tuple[str, str] | None:
     return next(key for key in _NAMES if found[key] is not None), found["rest"]
 
 
-_MACHINE = re.compile(
+_MACHINE = lazy(
     r"\W*(?:(?:as|i am|i['’]m)\W+(?:just |only |simply )?(?:an?|your)\W+(?:helpful |large )?"
     r"(?:ai|a\.i\.|artificial intelligence|language model|llm)\b(?!-)"
     r"|(?:(?:私|わたし|僕)は)?(?:単なる|ただの|一つの)?(?:ai|ａｉ|人工知能|(?:大規模)?言語モデル)"
@@ -49,7 +50,7 @@ def like_a_machine(text: str) -> bool:
     return _MACHINE.match(text) is not None
 
 
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|.)")
+_ESCAPE = lazy(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|.)")
 
 
 def printable(text: str) -> str:

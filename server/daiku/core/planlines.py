@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from daiku.core.patterns import lazy
 from daiku.domain.base import Frozen
 
 
@@ -19,19 +20,17 @@ class PlannedStep(Frozen):
     depends_on: tuple[str, ...] | None = None
 
 
-NUMBER = re.compile(
-    r"^\s*\**\s*(?:step|ステップ)\s*#?(\d+(?:\.\d+)*)\s*\**\s*[:：.)]\s*\**\s*", re.IGNORECASE
-)
-_CHECK = re.compile(
+NUMBER = lazy(r"^\s*\**\s*(?:step|ステップ)\s*#?(\d+(?:\.\d+)*)\s*\**\s*[:：.)]\s*\**\s*", re.IGNORECASE)
+_CHECK = lazy(
     r"^[\s*_-]*(?:check|checks|acceptance|verify|verification|検証|確認)[*_\s]*"
     r"(?P<time>[(（]\s*\d+\s*[^\W\d]+\s*[)）])?[*_\s]*[:：][*_\s]*(?P<check>.*)$",
     re.IGNORECASE,
 )
-_AFTER = re.compile(r"^[\s*_-]*(?:depends on|after|依存)[*_\s]*[:：][*_\s]*(.*)$", re.IGNORECASE)
-_NO_STEP = re.compile(r"\W*(?:none|nothing|no|なし|-)?\W*", re.IGNORECASE)
-FENCE = re.compile(r"^\s*(?P<mark>`{3,}|~{3,})")
-_LISTED = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?!\[)(?P<check>.+)$")
-_ONE_COMMAND = re.compile(r"^\s*(?:for|while|until|if|case|function)\b|[{(]\s*$|<<", re.MULTILINE)
+_AFTER = lazy(r"^[\s*_-]*(?:depends on|after|依存)[*_\s]*[:：][*_\s]*(.*)$", re.IGNORECASE)
+_NO_STEP = lazy(r"\W*(?:none|nothing|no|なし|-)?\W*", re.IGNORECASE)
+FENCE = lazy(r"^\s*(?P<mark>`{3,}|~{3,})")
+_LISTED = lazy(r"^\s*(?:[-*+]|\d+[.)])\s+(?!\[)(?P<check>.+)$")
+_ONE_COMMAND = lazy(r"^\s*(?:for|while|until|if|case|function)\b|[{(]\s*$|<<", re.MULTILINE)
 
 
 def planned_step(text: str) -> PlannedStep:

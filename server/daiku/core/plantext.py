@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pydantic import JsonValue
 
 from daiku.core.parse import Unreadable, read_json
+from daiku.core.patterns import lazy
 from daiku.core.planlines import PlannedStep, planned_step
 from daiku.core.planning import below, with_status
 from daiku.core.proposed import Given, as_given, order
@@ -18,22 +19,22 @@ from daiku.domain.plans import Plan, Step, WorkStatus
 NAME_LIMIT = 80
 FAILED_MARK = "❌"
 
-_ITEM = re.compile(
+_ITEM = lazy(
     r"^(?P<indent>\s{0,3})[-*+]\s+\[(?P<box>[ xX])\]\s*(?P<failed>❌)?\s*"
     r"(?:\*\*)?(?:(?:sub)?(?:step|task)|ステップ)?[\s_#-]*(?P<number>\d+)?(?:\*\*)?\s*[:.：)]\s*(?:\*\*)?\s*(?P<text>.*)$",
     re.IGNORECASE,
 )
-_BARE_ITEM = re.compile(r"^(?P<indent>\s{0,3})[-*+]\s+\[(?P<box>[ xX])\]\s*(?P<failed>❌)?\s*(?P<text>.*)$")
-_PLAIN_ITEM = re.compile(r"^(?P<indent>\s{0,3})(?:[-*+]|\d+[.)])\s+(?P<text>\S.*)$")
-_ID = re.compile(r"\s*`(step_[0-9a-f]{8})`\s*$")
+_BARE_ITEM = lazy(r"^(?P<indent>\s{0,3})[-*+]\s+\[(?P<box>[ xX])\]\s*(?P<failed>❌)?\s*(?P<text>.*)$")
+_PLAIN_ITEM = lazy(r"^(?P<indent>\s{0,3})(?:[-*+]|\d+[.)])\s+(?P<text>\S.*)$")
+_ID = lazy(r"\s*`(step_[0-9a-f]{8})`\s*$")
 _NOW = " (in progress)"
-_CHECK = re.compile(r"^(?:- )?Check(?P<time> \(\d+ (?:min|s)\))?: (?P<fence>`+) ?(?P<check>.*?) ?(?P=fence)$")
-_AFTER = re.compile(r"^- Depends on: (?P<after>.+)$")
-_FOOTER = re.compile(r"^\*?Progress:", re.IGNORECASE)
+_CHECK = lazy(r"^(?:- )?Check(?P<time> \(\d+ (?:min|s)\))?: (?P<fence>`+) ?(?P<check>.*?) ?(?P=fence)$")
+_AFTER = lazy(r"^- Depends on: (?P<after>.+)$")
+_FOOTER = lazy(r"^\*?Progress:", re.IGNORECASE)
 _BACKSLASH = "\\"
-_SPECIAL = re.compile(r"^(?=[-*\\]|progress:|check(?: \(|:))", re.IGNORECASE)
+_SPECIAL = lazy(r"^(?=[-*\\]|progress:|check(?: \(|:))", re.IGNORECASE)
 """What would be read as something else at the start of a line; a backslash before it says that it is text."""
-_ESCAPED = re.compile(r"^\\(?=[-*\\]|progress:|check(?: \(|:))", re.IGNORECASE)
+_ESCAPED = lazy(r"^\\(?=[-*\\]|progress:|check(?: \(|:))", re.IGNORECASE)
 
 
 # ---- out

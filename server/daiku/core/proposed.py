@@ -78,25 +78,25 @@ def problems_of(plan: Plan) -> tuple[str, ...]:
     """Everything that is wrong with a plan, whoever made it; empty where it can be worked."""
     ids = Counter(step.step_id for step in plan.steps)
     names = {step.step_id: step.name for step in reversed(plan.steps)}
-    found = [] if plan.steps else ["The plan has no steps."]
+    problems = [] if plan.steps else ["The plan has no steps."]
     left = sum(step.status != "completed" for step in plan.steps)
     if left > MAX_STEPS:
-        found.append(f"The plan has {left} open steps; at most {MAX_STEPS} are allowed.")
+        problems.append(f"The plan has {left} open steps; at most {MAX_STEPS} are allowed.")
     if any(not step.name.strip() for step in plan.steps):
-        found.append("A step has no name.")
-    found += [
+        problems.append("A step has no name.")
+    problems += [
         f"Two steps have the id {step_id}: {', '.join(s.name for s in plan.steps if s.step_id == step_id)}."
         for step_id, count in ids.items()
         if count > 1
     ]
     for step in plan.steps:
         unknown = [each for each in step.depends_on if each not in ids]
-        found += [f"“{step.name}” depends on {each!r}, which is none of the steps." for each in unknown]
+        problems += [f"“{step.name}” depends on {each!r}, which is none of the steps." for each in unknown]
         if step.step_id in step.depends_on:
-            found.append(f"“{step.name}” waits for itself.")
+            problems.append(f"“{step.name}” waits for itself.")
     if circle := _circle(plan.steps):
-        found.append(f"These steps wait for one another: {', '.join(names[each] for each in circle)}.")
-    return tuple(found)
+        problems.append(f"These steps wait for one another: {', '.join(names[each] for each in circle)}.")
+    return tuple(problems)
 
 
 def validated(plan: Plan) -> Plan:

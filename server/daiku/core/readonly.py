@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from daiku.core.bash import Word
-from daiku.core.protected import SECRET_SAMPLES, holds_secrets
+from daiku.core.guardednames import SECRET_SAMPLES
+from daiku.core.patterns import lazy
+from daiku.core.protected import holds_secrets
 from daiku.core.wrappers import program
 
 Resolve = Callable[[str], str | None]
@@ -188,8 +190,8 @@ FIND = frozenset(
         "-noleaf",
     ]
 )
-_PRINT = re.compile(r"(?:\d+|\$)(?:,(?:\d+|\$))?p(?:;(?:\d+|\$)(?:,(?:\d+|\$))?p)*")
-_SUBSTITUTED = re.compile(r"[$`]|[<>]\(")
+_PRINT = lazy(r"(?:\d+|\$)(?:,(?:\d+|\$))?p(?:;(?:\d+|\$)(?:,(?:\d+|\$))?p)*")
+_SUBSTITUTED = lazy(r"[$`]|[<>]\(")
 
 
 def reads_only(words: tuple[Word, ...], resolve: Resolve, *, contained: bool) -> bool:
@@ -284,7 +286,7 @@ def _sed(args: tuple[Word, ...]) -> bool:
     return quiet and bool(scripts) and bool(_PRINT.fullmatch(scripts[0])) and _flags(args, PROGRAMS["sed"])
 
 
-_PATH_TAIL = re.compile(r"(?:\.\.|~|(?<!\.)/).*", re.DOTALL)
+_PATH_TAIL = lazy(r"(?:\.\.|~|(?<!\.)/).*", re.DOTALL)
 
 
 def candidates(text: str) -> Iterator[str]:
@@ -306,18 +308,18 @@ _NO_PATHS = frozenset(
     {"echo", "seq", "tr", "basename", "dirname", "numfmt", "true", "false", "whoami", "id", "uname", "nproc", "arch", "date", "which"}
 )  # fmt: skip
 _PATTERN_FIRST = frozenset({"grep", "egrep", "fgrep", "rg", "fd", "fdfind", "jq", "sed"})
-_PATTERN_OPTION = re.compile(r"-(?!-).*[ef].*|--(?:regexp|file|expression).*", re.DOTALL)
+_PATTERN_OPTION = lazy(r"-(?!-).*[ef].*|--(?:regexp|file|expression).*", re.DOTALL)
 # Options whose values are texts and never paths.
-_TEXT_OPTION = re.compile(
+_TEXT_OPTION = lazy(
     r"--(?:format|pretty|date|grep|author|committer|since|after|until|before|regexp|replace|line-prefix|sort|key|field-separator"
     r"|color|diff-filter|word-diff|iso-8601|rfc-3339)=",
 )
 _FOLLOWS: dict[str, re.Pattern[str]] = {
-    **dict.fromkeys(("grep", "egrep", "fgrep"), re.compile(r"-[^-]*R|--deref.*")),
-    **dict.fromkeys(("rg", "fd", "fdfind"), re.compile(r"-[^-]*L|--follow")),
-    "find": re.compile(r"-[LH]|-follow"),
-    "tree": re.compile(r"-[^-]*l"),
-    "diff": re.compile(r"-[^-]*r|--rec.*"),
+    **dict.fromkeys(("grep", "egrep", "fgrep"), lazy(r"-[^-]*R|--deref.*")),
+    **dict.fromkeys(("rg", "fd", "fdfind"), lazy(r"-[^-]*L|--follow")),
+    "find": lazy(r"-[LH]|-follow"),
+    "tree": lazy(r"-[^-]*l"),
+    "diff": lazy(r"-[^-]*r|--rec.*"),
 }
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import json
 import re
+import string
 from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import quote, quote_plus
+
+from daiku.core.patterns import lazy
 
 MARK = "[redacted]"
 MIN_SECRET = 6
 """Shorter values are words that text has anyway."""
 
-_SHAPES = re.compile(
+_SHAPES = lazy(
     r"""
     (?P<key>(?<![A-Za-z0-9_])(?:
         sk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}
@@ -44,10 +47,10 @@ _SHAPES = re.compile(
     """,
     re.VERBOSE,
 )
-_ASSIGNED = re.compile(
+_ASSIGNED = lazy(
     r"(?P<name>(?<![A-Za-z0-9_])[A-Z][A-Z0-9_]{0,60}=[\"']?)(?P<value>[^\s\"'`$<>(){}\[\],;|&]{8,})(?![(\[{])"
 )
-_SECRET_NAME = re.compile(r"(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|PAT|PWD)=[\"']?$")
+_SECRET_NAME = lazy(r"(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|PAT|PWD)=[\"']?$")
 # Looking closely costs a thousand times what `in` costs, and nearly no text has anything to find: what
 # each kind of shape cannot be without. A property test holds them to the shapes above.
 _KEY_MARKS = (
@@ -57,9 +60,11 @@ _KEY_MARKS = (
 )
 _KEYS = tuple(_KEY_MARKS.split())
 _HEADERS = ("authorization", "api-key", "private-token", "x-subscription-token")
-_LONG = re.compile(r"[A-Za-z0-9._~+/=-]{15}")
+_OF_KEYS = (string.ascii_letters + string.digits + "._~+/=-").encode()
+_LONG = b"x" * 15
+_BY_KIND = bytes(_LONG[0] if byte in _OF_KEYS else 0 for byte in range(256))
 _ENDS = "-----END "
-_BEGINS = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_BEGINS = lazy(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 
 
 def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
@@ -91,8 +96,8 @@ def may_hold_shape(text: str) -> bool:
         return True
     if (":" in text or "=" in text) and any(map(text.lower().__contains__, _HEADERS)):
         return True
-    if len(text) < 15 or _LONG.search(text) is None:
-        return False
+    if len(text) < len(_LONG) or _LONG not in text.encode("utf-8", "surrogatepass").translate(_BY_KIND):
+        return False  # no fifteen characters in a row that keys are made of
     return any(map(text.__contains__, _KEYS)) or "bearer" in text.lower()
 
 

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from daiku.core.cut import cut_middle
+from daiku.core.patterns import lazy
 from daiku.core.state import State
 from daiku.domain.errors import Failure
 from daiku.domain.events import Reminder
@@ -30,8 +31,13 @@ class Remind(NamedTuple):
 
 
 def rounds_of(state: State) -> int:
-    """Replies of models so far, those of nested runs included."""
-    return state.rounds + state.nested_rounds
+    """Replies of models so far that count against the limit, those of nested runs and of the runs around included."""
+    return state.rounds_before + state.rounds + state.nested_rounds
+
+
+def keeps_last_word(state: State) -> bool:
+    """Whether the last round of a run is kept for words alone: its nested runs cannot have it."""
+    return state.asks_model and not 0 < state.asked_limits.max_rounds < LEAST_ROUNDS
 
 
 def exhausted(state: State, *, before: int = 0) -> Failure | None:
@@ -71,10 +77,12 @@ def reached(name: str, value: str, setting: str) -> Failure:
 def due(state: State) -> Remind | None:
     """What the model has to be told before it is asked again; None where there is nothing, or it was told."""
     limits, told = state.limits, state.reminders
-    spare = not limits.max_rounds or limits.max_rounds >= LEAST_ROUNDS
-    last = exhausted(state, before=1) if spare else None
+    begun = (
+        state.rounds + state.nested_rounds > 0
+    )  # who has only this one reply is not told to leave it at words
+    last = exhausted(state, before=1) if begun and keeps_last_word(state) else None
     if last is not None and "last_word" not in told:
-        return Remind("last_word", _last_word(last))
+        return Remind("last_word", _last_word(last, form=state.brief is not None))
     if state.errors >= TOLD_ERRORS and "errors" not in told and limits.max_tool_errors != TOLD_ERRORS:
         return Remind("errors", _errors(state))
     left = limits.max_rounds - rounds_of(state)
@@ -83,11 +91,13 @@ def due(state: State) -> Remind | None:
     return None
 
 
-def _last_word(why: Failure) -> str:
-    return (
+def _last_word(why: Failure, *, form: bool) -> str:
+    """`form`: the reply is one of a stage of work, which may have been asked for one."""
+    told = (
         f"{why.message} This is your last reply in this run, and no tool is run any more. Say in words what "
         "was done and what shows it, what is left to do, what is in the way, and how to go on."
     )
+    return f"{told} Where you were asked for an answer in a form, give it in that form." if form else told
 
 
 def _errors(state: State) -> str:
@@ -137,17 +147,17 @@ _ACTS = (
     "read|look|check|run|open|edit|write|search|start|begin|create|update|implement|fix|add|examine|inspect|explore|find|"
     "modify|apply|make|change|analy[sz]e|proceed|continue|test|investigate|try|see|refactor|remove|replace|install|review"
 )
-_PROMISE = re.compile(
+_PROMISE = lazy(
     rf"(?:^|[.!:;\n]\s*|\b(?:first|now|next|then|so|okay|ok|great|alright)[,.]?\s+)"
     rf"(?:i['’]ll|i will|let me|let['’]s|i['’]m going to|i am going to)"
     rf"(?:\s+(?:now|first|next|then|start by|begin by|go ahead and|quickly|also|just))*\s+(?:{_ACTS})(?:ing)?\b[^?]*$",
     re.IGNORECASE,
 )
-_PROMISE_JA = re.compile(
+_PROMISE_JA = lazy(
     r"(?:これから|次に|まず|では|それでは|今から)[^。?？\n]*(?:確認|実行|修正|作成|編集|調査|検索|実装|変更|更新|追加|読み|調べ|見|直し|書き)"
     r"[^。?？\n]{0,8}(?:します|ます|いきます|しましょう)[。.:：…]*\s*$"
 )
-_LATER = re.compile(r"\b(?:if you|once you|when you|should you|let me know|after you)\b", re.IGNORECASE)
+_LATER = lazy(r"\b(?:if you|once you|when you|should you|let me know|after you)\b", re.IGNORECASE)
 
 
 def promises(text: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from daiku.core.patterns import lazy
 from daiku.core.roleforms import MAX_QUERIES
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event, MessageSaid, ToolResponded
@@ -21,8 +22,8 @@ PAGE_PART = 6000
 """Characters of an opened page that go into a finding."""
 CUT_MARK = "\n\n---\n\n"
 """Stands between the list of sources and the text of the pages."""
-_TRACKING = re.compile(r"^(?:utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|ref_src|igshid)$", re.IGNORECASE)
-_INVISIBLE = re.compile(
+_TRACKING = lazy(r"^(?:utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|ref_src|igshid)$", re.IGNORECASE)
+_INVISIBLE = lazy(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
     "\ufff0-\uffff\U000e0000-\U000e0fff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
@@ -181,8 +182,8 @@ def _with(findings: tuple[Finding, ...], news: tuple[Finding, ...]) -> tuple[Fin
     return tuple(kept.values())
 
 
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9.+#_-]*[A-Za-z0-9+#]|[A-Z]|[\u30a1-\u30ff]{2,}|[\u4e00-\u9fff]{2,}")
-_COMMON = re.compile(
+_WORD = lazy(r"[A-Za-z][A-Za-z0-9.+#_-]*[A-Za-z0-9+#]|[A-Z]|[\u30a1-\u30ff]{2,}|[\u4e00-\u9fff]{2,}")
+_COMMON = lazy(
     r"(?:an?|and|are|as|at|be|but|by|can|could|do|does|for|from|get|have|how|i|if|in|into|is|its?|just|let|make|me|my|need|new"
     r"|not|of|on|only|or|our|please|set|should|so|some|that|the|their|them|then|there|these|they|this|to|up|us|used?|using"
     r"|want|we|what|when|where|which|who|why|will|with|would|your?|add|create|implement|write|build|fix)",

@@ -107,18 +107,20 @@ def risky(words: tuple[Word, ...], spared: tuple[str, ...] = ()) -> bool:
     letters, names = RISKY.get(name, ("", frozenset[str]()))
     for arg in args:
         if arg.startswith("--"):
-            option = arg[2:].partition("=")[0]
-            if option and any(risk.startswith(option) for risk in names):
+            option, _, value = arg[2:].partition("=")
+            if (option and any(risk.startswith(option) for risk in names)) or value.startswith(_TRANSPORTS):
                 return True
         elif (
             (arg.startswith("-") and (any(c in letters for c in arg[1:]) or (name == "git" and arg == "-c")))
-            or arg.startswith(("ext::", "fd::"))
+            or arg.startswith(_TRANSPORTS)
             or "::" in arg.partition("/")[0]
         ):
             return True
     return False
 
 
+_TRANSPORTS = ("ext::", "fd::")
+"""Addresses of git that are programs or open files."""
 # What these do to files and servers is their use; whoever allows them by name means it.
 _GIT_OWN = frozenset(
     ["add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file", "check-ignore", "checkout",

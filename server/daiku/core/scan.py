@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from daiku.core.callmarks import FORMATS
+from daiku.core.patterns import lazy
 from daiku.core.written import Offered, Written
 
 
@@ -55,7 +56,7 @@ _RESULTS = (
     r"|<\|start_header_id\|>(?:ipython|tool|user)\b|<[｜|]tool[▁_]outputs?[▁_]begin[｜|]>"
 )
 _INDENT = r"^[ \t]*"
-_NEXT = re.compile(
+_NEXT = lazy(
     # what can begin anywhere begins with one of a few letters: at all other places nothing is tried
     "(?=[<\\[`]|^)(?:"
     + "|".join(

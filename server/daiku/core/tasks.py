@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from pydantic import JsonValue, TypeAdapter
 
 from daiku.core.checks import seconds_of
-from daiku.core.cut import cut_middle
+from daiku.core.cut import OUTPUT_LIMIT, cut_middle
 from daiku.core.evidence import diagnosed_place
 from daiku.core.parse import Unreadable, read_json
 from daiku.core.planning import find_step, with_status
-from daiku.core.refs import refs, replaced
+from daiku.core.refs import looked_up, refs, replaced
 from daiku.core.replies import MAX_ACTIONS, ActionReply
 from daiku.core.state import State
 from daiku.domain.base import new_id
@@ -26,6 +27,8 @@ OUTSIDE_LISTS = ("plan/*", "task/*", "task_loop/*", "agent/*", "user/*")
 """Tools that are no task: they decide about the work, they are not part of it."""
 RESULT_SHARE = 2000
 """Characters of one task's result that are kept with it, and shown to whoever reports."""
+USED_SHARE = OUTPUT_LIMIT
+"""Characters of a result that another task uses: it is kept as it is, or, where it is longer, not at all."""
 ENDED = ("completed", "failed")
 MARK = "-"
 """Between a task's id and what tells one call of it from another."""
@@ -184,8 +187,10 @@ def progressed(place: Place, run: State) -> Place:
     }
     under_way = {task_of(key) for key in run.started}
     asked = {task_of(call.id) for call in run.pending}
+    used = {task_of(key): text for key, text in run.used.items()}
     tasks = tuple(
-        _moved(t, answers.get(t.task_id), under_way=t.task_id in under_way | asked) for t in step.task_list
+        _moved(t, answers.get(t.task_id), used.get(t.task_id), under_way=t.task_id in under_way | asked)
+        for t in step.task_list
     )
     mine = next((p for p in run.plans if p.plan_id == plan.plan_id), None)
     if plan.status == "draft" and mine is not None and mine.status != "draft":
@@ -195,9 +200,10 @@ def progressed(place: Place, run: State) -> Place:
     return _with_step(Place(plan, step), step.model_copy(update={"task_list": tasks}))
 
 
-def _moved(task: Task, answer: ToolMessage | None, *, under_way: bool) -> Task:
+def _moved(task: Task, answer: ToolMessage | None, used: str | None, *, under_way: bool) -> Task:
     if answer is not None:
-        told = cut_middle(answer.text, RESULT_SHARE)
+        told = cut_middle(answer.text, RESULT_SHARE) if used is None else used
+        told = told if len(told) <= USED_SHARE else None
         return task.model_copy(update={"status": "completed" if answer.ok else "failed", "result": told})
     if under_way:
         return task.model_copy(update={"status": "in_progress", "result": None})
@@ -231,16 +237,18 @@ def open_tasks(step: Step) -> tuple[Task, ...]:
 def calls_of(place: Place, *, editor: bool, check_seconds: int) -> tuple[ToolCall, ...]:
     """What a run is given to work the step: the approval of a plan that is a draft still (C4.4), the open
     tasks, the step's checks that can be made here, each with its time limit (`check_seconds` where the
-    step says none). Results of tasks that are done are filled in."""
+    step says none). Results of tasks that are done are filled in; one that was not kept cannot be used."""
     plan, step = place
     left = open_tasks(step)
     names = {task.task_id: f"{task.task_id}{MARK}{new_id('n')[2:]}" for task in left}
-    results = {t.task_id: t.result or "" for t in step.task_list if t.status == "completed"}
+    done = (task for task in step.task_list if task.status == "completed")
+    results = {task.task_id: task.result for task in done if task.result is not None}
 
     def known(target: str) -> JsonValue:
         name, dot, path = target.partition(".")
-        if name in results and path in ("", "text", "result", "output"):
-            return results[name]
+        if name in results:
+            with suppress(LookupError):
+                return looked_up(path, results[name], {"output": results[name]})
         return {"$ref": names.get(name, name) + dot + path}
 
     calls: list[ToolCall] = []
@@ -277,7 +285,7 @@ def execution_log(step: Step, checks: Sequence[tuple[str, bool, str]] = ()) -> s
         args = cut_middle(json.dumps(task.args, ensure_ascii=False), RESULT_SHARE)
         lines.append(f"Task {number} ({task.status}): {task.operation} {args}")
         if task.result:
-            lines.append(_indented(task.result))
+            lines.append(_indented(cut_middle(task.result, RESULT_SHARE)))
     for what, passed, output in checks:
         lines.append(f"Check ({'passed' if passed else 'failed'}): {what}")
         lines.append(_indented(cut_middle(output, RESULT_SHARE)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from daiku.core.aside import TOOL, at_once, requests
+from daiku.core.aside import TOOL, at_once, coded_apart, requests
 from daiku.core.conversation import words_of
 from daiku.core.cut import cut_middle
 from daiku.core.placeholders import left_behind
 from daiku.core.state import State
-from daiku.core.teamchecks import OUTPUT_SHARE, Do, failed_checks, hand, is_met, looks, move, unrun
+from daiku.core.teamchecks import CHECKING, OUTPUT_SHARE, Do, failed_checks, hand, is_met, looks, move, unrun
 from daiku.core.teamlog import Taken, begins, log_of, number, rejected, since, since_begun, since_work
 from daiku.core.teamreport import closing_words, final_report
 from daiku.core.teamsteps import attempts_used, work
@@ -39,10 +39,11 @@ class End(NamedTuple):
     why: str = ""
 
 
-def next_reply(state: State, approvals: ApprovalMode) -> Reply:
+def next_reply(state: State, approvals: ApprovalMode, refused: Failure | None = None) -> Reply:
     """The team's next call, or its closing words. With approvals `ask` the person is asked before each
-    further step (R4.43). Raises DaikuError where the work cannot go on at all."""
-    move = _next(state, approvals)
+    further step (R4.43). `refused`: why no model can be asked any more; what is coded already is checked all
+    the same. Raises DaikuError where the work cannot go on at all, or not without a model."""
+    move = _next(state, approvals) if refused is None else _without_model(state, approvals, refused)
     if isinstance(move, Do):
         call = ToolCall(tool=move.tool, args=move.args)
         return Reply(AssistantMessage(text=move.text, calls=(call,)), Usage(), "tool_calls")
@@ -122,14 +123,13 @@ def _next(state: State, approvals: ApprovalMode) -> Do | End:
         return work(state, plan, step, approvals)
     if (only := _only(state, plan)) is not None:
         settled = only.status == "completed" or (only.status == "failed" and begins(log, only))
-        return End() if settled else move(only, "in_progress", f"Step {number(plan, only)}: {only.name}")
+        return End() if settled else _begun(plan, only)
     if _may_replan(state, plan, log):
         return _replan(state, plan, log)
     if (apart := at_once(plan, log, approvals)) is not None:
         return _apart(state, plan, apart, approvals)
-    ready = _ready(plan)
-    if ready is not None:
-        return _begin(plan, ready, log, approvals)
+    if ready := _ready(plan):
+        return _begin(plan, ready[0], log, approvals)
     return _verify(state, plan, log)
 
 
@@ -141,7 +141,7 @@ def _apart(state: State, plan: Plan, steps: tuple[Step, ...], approvals: Approva
             return look
     met = next((step for step in steps if is_met(state, step)), None)
     if met is not None:
-        return move(met, "in_progress", f"Step {number(plan, met)}: {met.name}")
+        return _begun(plan, met)
     request = with_words(state, asked(state, plan))
     return Do(
         TOOL, requests(steps, request), "Steps that do not wait for one another: their coders work at once."
@@ -183,7 +183,25 @@ def _begin(plan: Plan, step: Step, log: tuple[Taken, ...], approvals: ApprovalMo
         how = "is done" if before.status == "completed" else "has failed"
         question = f"Step “{before.name}” {how}. Go on with step {number(plan, step)}, “{step.name}”?"
         return Do("user/ask", {"question": question, "choices": [GO_ON, STOP]})
-    return move(step, "in_progress", f"Step {number(plan, step)}: {step.name}")
+    return _begun(plan, step)
+
+
+def _without_model(state: State, approvals: ApprovalMode, refused: Failure) -> Do | End:
+    """What can be done where no model can be asked: a step whose coder is done is begun, checked, and done where
+    it passes. None is given up for that. Raises DaikuError where there is nothing."""
+    log, plan = log_of(state), plan_of(state)
+    if plan is None:
+        raise DaikuError(refused)
+    if isinstance(end := _next(state, approvals), End):
+        return end
+    step = _in_progress(plan)
+    if step is not None:
+        do = work(state, plan, step, approvals, runner=False)
+        if do.tool in CHECKING or do.args.get("status") == "completed":
+            return do
+    elif (coded := next((s for s in _ready(plan) if coded_apart(state, log, s)), None)) is not None:
+        return _begun(plan, coded)
+    raise DaikuError(refused)
 
 
 # ---- a step has failed: the rest of the plan is made anew
@@ -253,9 +271,13 @@ def _placeholders(state: State) -> list[str]:
 # ---- small parts
 
 
-def _ready(plan: Plan) -> Step | None:
+def _ready(plan: Plan) -> tuple[Step, ...]:
     done = {s.step_id for s in plan.steps if s.status == "completed"}
-    return next((s for s in plan.steps if s.status == "pending" and done.issuperset(s.depends_on)), None)
+    return tuple(s for s in plan.steps if s.status == "pending" and done.issuperset(s.depends_on))
+
+
+def _begun(plan: Plan, step: Step) -> Do:
+    return move(step, "in_progress", f"Step {number(plan, step)}: {step.name}")
 
 
 def _only(state: State, plan: Plan) -> Step | None:

@@ -18,6 +18,8 @@ from daiku.domain.runs import ApprovalMode
 
 TIMED_OUT = 124
 """The exit code of a command that took too long."""
+CHECKING = ("shell/run", "editor/diagnostics")
+"""The tools that show a check."""
 OUTPUT_SHARE = 6000
 """Characters of a failed command's output that the next attempt is told."""
 

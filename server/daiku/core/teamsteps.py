@@ -12,8 +12,8 @@ from daiku.domain.plans import Plan, Step
 from daiku.domain.runs import ApprovalMode
 
 
-def work(state: State, plan: Plan, step: Step, approvals: ApprovalMode) -> Do:
-    """The next call for the step that is in progress."""
+def work(state: State, plan: Plan, step: Step, approvals: ApprovalMode, *, runner: bool = True) -> Do:
+    """The next call for the step that is in progress; with `runner` False its checks alone say what it is worth."""
     log = log_of(state)
     here = since_begun(log, step)
     if len(here) == len(log) and not begins(log, step):  # begun by an earlier run, or by the person
@@ -24,7 +24,7 @@ def work(state: State, plan: Plan, step: Step, approvals: ApprovalMode) -> Do:
     here = here if aside is None else (aside, *here)
     if not any(t.agent == "coder" for t in here):
         return _begin(state, plan, step, approvals)
-    return _attempt(state, plan, step, here)
+    return _attempt(state, plan, step, here, runner or not step.acceptance)
 
 
 def _begin(state: State, plan: Plan, step: Step, approvals: ApprovalMode) -> Do:
@@ -36,11 +36,11 @@ def _begin(state: State, plan: Plan, step: Step, approvals: ApprovalMode) -> Do:
     return hand("coder", with_words(state, asked(state, plan)), f"The coder works on “{step.name}”.")
 
 
-def _attempt(state: State, plan: Plan, step: Step, here: tuple[Taken, ...]) -> Do:
+def _attempt(state: State, plan: Plan, step: Step, here: tuple[Taken, ...], wants_runner: bool) -> Do:
     """Go on with the present attempt; when its checks fail, begin the next or give the step up."""
     now = since(here, "coder")
     coder, rest = now[0], now[1:]
-    if coder.ok and not any(t.agent == "runner" for t in rest):
+    if wants_runner and coder.ok and not any(t.agent == "runner" for t in rest):
         return hand("runner", state.prompt or step.name, f"The runner works on “{step.name}”.")
     runner = next((t for t in rest if t.agent == "runner"), None)
     if (check := next(unrun(state, plan, step.acceptance, rest), None)) is not None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from daiku.core.calljson import Said, python_calls, said_in, values_from, whole_values
 from daiku.core.callmarks import after_ends
+from daiku.core.patterns import lazy
 from daiku.core.scan import Block, Scanned, scanned
 from daiku.core.written import Offered, Written, Wrong
 
@@ -142,9 +143,8 @@ class Reading:
             said = Said(mark.calls)
             known = self.offered.knows(mark.calls) and bool(mark.calls)
             if known or self.own or (mark.wrong and not mark.calls):
-                before = reply[: mark.start]
                 follows = bool(acts) and self._nothing(reply[acts[-1].end : mark.start])
-                alone = follows or _ALONE.search(before) is not None
+                alone = follows or _is_alone(reply, mark.start)
                 acts.append(_Act(mark.start, mark.end, said, mark.wrong, True, alone, mark.token))
         for block in found.blocks:
             said = self._in_block(block)
@@ -202,6 +202,12 @@ def _together(reply: str, acts: list[_Act]) -> Calls:
     return Calls("\n".join(part for part in parts if part.strip(" ;,")), calls)
 
 
+def _is_alone(reply: str, at: int) -> bool:
+    """True where nothing but the end of a sentence stands before a place in its line."""
+    before = reply[reply.rfind("\n", 0, at) + 1 : at].rstrip(" \t")
+    return not before or before[-1] in ".!?…。！？"
+
+
 def _unclosed(text: str) -> bool:
     """True where a reply that was cut off may have gone on: it is not one value."""
     values = values_from(text)
@@ -220,11 +226,10 @@ _JSON_BLOCKS = {
     "text",
     "action",
 }
-_ALONE = re.compile(r"(?:\A|\n|[.!?…。！？])[ \t]*\Z")
-_LINE_OF_JSON = re.compile(r"^[ \t]*(?=[{\[]\s*[{\"'])", re.MULTILINE)
-_OWN_KEYS = re.compile(
+_LINE_OF_JSON = lazy(r"^[ \t]*(?=[{\[]\s*[{\"'])", re.MULTILINE)
+_OWN_KEYS = lazy(
     r"[{\[][\s{\[]*[\"']?(?:comment|reply|actions|action_list|ActionList|tool_calls|command|commnd|done|operation|tool|tool_name|name|id|type|function)\b"
 )
-_CALL_KEYS = re.compile(
+_CALL_KEYS = lazy(
     r"[{\[][\s{\[]*[\"'](?:(?:tool|tool_name|name)[\"']\s*:\s*[\"'][^\"']*[\"']\s*,\s*[\"'](?:arguments|parameters|args)|tool_calls[\"']\s*:\s*\[)"
 )

@@ -6,38 +6,28 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-_TAGS = ("think", "thinking", "thought", "reasoning", "seed:think", "antthinking")
-_PAIRS: dict[str, str] = {
-    **{f"<{tag}>": f"</{tag}>" for tag in _TAGS},
-    "[think]": "[/think]",
-    "<|start_thinking|>": "<|end_thinking|>",
-    "<|begin_of_thought|>": "<|end_of_thought|>",
-    "<|inner_prefix|>": "<|inner_suffix|>",
-    "<|channel>thought": "<channel|>",
-    "◁think▷": "◁/think▷",
-}
-"""How thoughts open and close in the templates of open models, in lower case."""
-_CLOSERS = tuple(_PAIRS.values())
-_ANSWERS: dict[str, tuple[str, ...]] = {
-    "<|start_response|>": ("<|end_response|>",),
-    "<|begin_of_solution|>": ("<|end_of_solution|>",),
-}
-"""Marks around an answer: they say nothing."""
-_HARMONY = ("<|start|>assistant", "<|channel|>")
-_HARMONY_ENDS = ("<|end|>", "<|return|>")
-_MESSAGE = "<|message|>"
-_LONGEST_HEAD = 200
-"""Characters between `<|channel|>` and `<|message|>` at most."""
-_CHANNEL_ENDS = re.compile(r"<\|(?:end|start|channel|return|call)\|>")
-
-_SPECIAL = re.compile(r"[<\[`~◁]")
-_LAST_MARK = re.compile(r"[<\[◁][^<\[◁\n]{0,30}$")
-_FENCE = re.compile(r"`{3,}|~{3,}")
-_FENCE_SO_FAR = re.compile(r"`+|~+")
-_ARGUMENTS = re.compile(
-    r"<(/?)(?:[a-z]+:)?(?:tool_call|function_calls|function|invoke|parameter|arg_value)\b"
+from daiku.core.patterns import lazy
+from daiku.core.thoughtmarks import (
+    ANSWERS,
+    ANY_MARK,
+    ARGUMENTS,
+    CHANNEL_ENDS,
+    CLOSER_PATTERNS,
+    CLOSERS,
+    CLOSES_LINE,
+    FIRST_OF_MARKS,
+    HARMONY,
+    HARMONY_ENDS,
+    IN_LINE,
+    LAST_MARK,
+    LONGEST_HEAD,
+    MESSAGE,
+    PAIRS,
 )
-"""Tags of calls: between them stand arguments, the text of a file for example."""
+
+_SPECIAL = lazy(r"[<\[`~◁]")
+_FENCE = lazy(r"`{3,}|~{3,}")
+_FENCE_SO_FAR = lazy(r"`+|~+")
 
 
 class Piece(NamedTuple):
@@ -95,9 +85,18 @@ class ThoughtSplitter:
         self._gap = ""
         self._thoughts = 0
 
-    def plain(self, text: str) -> bool:
-        """Take `text` where all of it is answer, at nearly no cost; False where `feed` has to look at it."""
-        if self._fresh or self._held or self._closing is not None or _SPECIAL.search(text):
+    @property
+    def is_calm(self) -> bool:
+        """True within a line of an answer: text without line ends and without what may begin a mark is answer
+        too, however it is cut."""
+        return not (self._fresh or self._held or self._closing or self._blank or self._info)
+
+    def _plain(self, text: str) -> bool:
+        """Take `text` where all of it is answer, at nearly no cost; False where it has to be looked at."""
+        if self._fresh or self._held or self._closing:
+            return False
+        within = not self._blank and not self._info and "\n" not in text
+        if (IN_LINE if within else _SPECIAL).search(text):
             return False
         self._said.append(text)
         if "\n" in text:
@@ -108,7 +107,7 @@ class ThoughtSplitter:
 
     def feed(self, text: str) -> Sequence[Piece]:
         """What can be told now."""
-        if self.plain(text):
+        if self._plain(text):
             return (Piece("answer", text),)
         self._held += text
         return self._pieces(last=False)
@@ -133,10 +132,10 @@ class ThoughtSplitter:
     def _thought(self, out: list[Piece], last: bool) -> bool:
         assert self._closing is not None
         if self._head:
-            at = self._held.find(_MESSAGE)
-            if at < 0 and not last and len(self._held) <= _LONGEST_HEAD:
+            at = self._held.find(MESSAGE)
+            if at < 0 and not last and len(self._held) <= LONGEST_HEAD:
                 return False
-            self._held = self._held[at + len(_MESSAGE) :] if at >= 0 else self._held
+            self._held = self._held[at + len(MESSAGE) :] if at >= 0 else self._held
             self._head = False
             return True
         found = self._closing.search(self._held)
@@ -145,7 +144,7 @@ class ThoughtSplitter:
         waits = found is not None and found.end() == len(self._held) and self._behind_tick(found)
         if found and (last or not waits):
             self._think(out, self._held[: found.start()].rstrip())
-            harmony = self._closing is _CHANNEL_ENDS and found[0] in ("<|start|>", "<|channel|>")
+            harmony = self._closing is CHANNEL_ENDS and found[0] in ("<|start|>", "<|channel|>")
             self._held = self._held[found.start() if harmony else found.end() :]
             self._closing, self._blank = None, True
             return True
@@ -162,7 +161,7 @@ class ThoughtSplitter:
         return self._behind_tick(mark) and self._held[mark.end() : mark.end() + 1] == "`"
 
     def _undecided(self, found: re.Match[str] | None) -> int:
-        found = found or _LAST_MARK.search(self._held)
+        found = found or LAST_MARK.search(self._held)
         return found.start() if found else len(self._held)
 
     def _think(self, out: list[Piece], text: str) -> None:
@@ -202,12 +201,14 @@ class ThoughtSplitter:
     def _mark(self, out: list[Piece], rest: str, last: bool) -> bool | None:
         """Act on the mark that begins the line: False to wait for more of it, None where there is none."""
         low = rest[:40].lower()
-        for opener, closer in _PAIRS.items():
+        if not self._drop and low[0] not in FIRST_OF_MARKS:
+            return None
+        for opener, closer in PAIRS.items():
             if low.startswith(opener):
                 self._held = rest[len(opener) :]
-                self._open(_PATTERNS[closer])
+                self._open(CLOSER_PATTERNS[closer])
                 return True
-        for opener, ends in _ANSWERS.items():
+        for opener, ends in ANSWERS.items():
             if low.startswith(opener):
                 self._held, self._drop = rest[len(opener) :], ends
                 return True
@@ -215,27 +216,27 @@ class ThoughtSplitter:
             if low.startswith(end):
                 self._held = rest[len(end) :]
                 return True
-        for closer in _CLOSERS:
+        for closer in CLOSERS:
             if low.startswith(closer):
                 return self._unopened(out, rest, closer, last)
-        if low.startswith(_HARMONY):
+        if low.startswith(HARMONY):
             return self._channel(rest, last)
-        marks = (*_PAIRS, *_ANSWERS, *_CLOSERS, *_HARMONY, *self._drop)
+        marks = (*PAIRS, *ANSWERS, *CLOSERS, *HARMONY, *self._drop)
         return False if not last and any(mark.startswith(low) for mark in marks) else None
 
     def _channel(self, rest: str, last: bool) -> bool | None:
         """A channel of harmony: analysis is thought, the final one and a preamble are the answer."""
-        at = rest.find(_MESSAGE, 0, _LONGEST_HEAD)
+        at = rest.find(MESSAGE, 0, LONGEST_HEAD)
         if at < 0:
-            return None if last or len(rest) > _LONGEST_HEAD else False
+            return None if last or len(rest) > LONGEST_HEAD else False
         head = rest[:at].partition("<|channel|>")[2].strip()
         if head.startswith("analysis"):
             self._held = rest
-            self._open(_CHANNEL_ENDS, head=True)
+            self._open(CHANNEL_ENDS, head=True)
             return True
         if not head.startswith(("final", "commentary")) or "to=" in rest[:at]:
             return None
-        self._held, self._drop = rest[at + len(_MESSAGE) :], _HARMONY_ENDS
+        self._held, self._drop = rest[at + len(MESSAGE) :], HARMONY_ENDS
         return True
 
     def _unopened(self, out: list[Piece], rest: str, closer: str, last: bool) -> bool | None:
@@ -287,14 +288,14 @@ class ThoughtSplitter:
                 self._emit(out, at)
                 self._held, self._blank = self._held[len(end) :], True
                 return bool(self._held)
-        if not self._thoughts and newline and (found := _CLOSES_LINE.search(line)):
+        if not self._thoughts and newline and (found := CLOSES_LINE.search(line)):
             self._emit(out, found.start())
             self._held = self._held[found.end() - found.start() :]
             self._void(out)
             return True
-        if not newline and not last and (found := _LAST_MARK.search(line)):
+        if not newline and not last and (found := LAST_MARK.search(line)):
             tail = found[0].rstrip().lower()
-            if any(mark.startswith(tail) for mark in (*self._drop, *_CLOSERS)):
+            if any(mark.startswith(tail) for mark in (*self._drop, *CLOSERS)):
                 self._emit(out, found.start())
                 return False
         self._emit(out, length)
@@ -340,7 +341,7 @@ class ThoughtSplitter:
 
     def _end_line(self) -> None:
         if self._line and not self._fence:
-            for tag in _ARGUMENTS.finditer("".join(self._line)):
+            for tag in ARGUMENTS.finditer("".join(self._line)):
                 self._arguments = not tag[1]
         self._line.clear()
         self._blank, self._info = True, False
@@ -348,7 +349,7 @@ class ThoughtSplitter:
 
 def may_hold_thoughts(reply: str) -> bool:
     """False where a look at the whole reply can tell that there is no mark in it."""
-    return _ANY_MARK.search(reply) is not None
+    return ANY_MARK.search(reply) is not None
 
 
 def split_thoughts(reply: str) -> Split:
@@ -371,6 +372,3 @@ def split_thoughts(reply: str) -> Split:
 
 _PART = 2000
 """Characters fed at once: what is held back is copied for each line."""
-_PATTERNS = {closer: re.compile(re.escape(closer), re.IGNORECASE) for closer in _CLOSERS}
-_CLOSES_LINE = re.compile(rf"(?:{'|'.join(map(re.escape, _CLOSERS))})(?=[ \t\r]*$)", re.IGNORECASE)
-_ANY_MARK = re.compile("|".join(map(re.escape, (*_PAIRS, *_ANSWERS, *_CLOSERS, *_HARMONY))), re.IGNORECASE)

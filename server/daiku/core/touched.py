@@ -8,20 +8,21 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
+from daiku.core.patterns import lazy
 from daiku.domain.tools import ToolCall
 
-_PATH_KEY = re.compile(
+_PATH_KEY = lazy(
     r"(?:^|_)(?:path|paths|file|files|filename|filepath|to|from|uri|uris|dest|destination|target|source|dir|directory|folder)$",
     re.IGNORECASE,
 )
-_PATCH_KEY = re.compile(r"(?:^|_)(?:patch|diff|input|text|content)$", re.IGNORECASE)
-_HEADERS = re.compile(
+_PATCH_KEY = lazy(r"(?:^|_)(?:patch|diff|input|text|content)$", re.IGNORECASE)
+_HEADERS = lazy(
     r"^[ \t]*(?:\*\*\* (?:Add|Update|Delete|Move|Rename|Create)[ \w]*?(?:File|to)?: ?|\*\*\* Move to: ?|(?:\+\+\+|---) "
     r"|(?:rename|copy) (?:from|to) )(?P<path>\S.*?)\s*$",
     re.MULTILINE | re.IGNORECASE,
 )
-_GIT_HEADER = re.compile(r"^diff --git (?P<both>.+)$", re.MULTILINE)
-_ESCAPE = re.compile(r"\\([0-7]{3}|.)")
+_GIT_HEADER = lazy(r"^diff --git (?P<both>.+)$", re.MULTILINE)
+_ESCAPE = lazy(r"\\([0-7]{3}|.)")
 
 
 def strings(value: JsonValue, key: str = "") -> Iterator[tuple[str, str]]:

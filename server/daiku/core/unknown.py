@@ -6,7 +6,7 @@ import posixpath
 import re
 
 from daiku.core.bash import Script, Simple, Word, read_script
-from daiku.core.inlinecode import starts_unknown
+from daiku.core.inlinecode import awaits_code, fed_starts_unknown, starts_unknown
 from daiku.core.rules import denied_by, split
 from daiku.core.wrappers import SHELLS, inner, program, runs_others
 
@@ -59,6 +59,11 @@ def _unknown(simple: Simple, script: Script) -> str:
         return COMPUTED
     if starts_unknown(words):
         return CODE
+    said = tuple(" ".join(s.texts[1:]) for s in script.commands if program(s.words) in ("echo", "printf"))
+    if fed_starts_unknown(words, (*script.fed, *said)):
+        return CODE
+    if awaits_code(words) and not script.fed and not said and len(script.commands) > 1:
+        return FED
     name = program(words)
     if name in _READS_TEXT and _reads_unknown(words, script):
         return FED
@@ -71,8 +76,10 @@ def _reads_unknown(words: tuple[Word, ...], script: Script) -> bool:
     commanded = any(
         w.text.startswith("-") and not w.text.startswith("--") and "c" in w.text for w in words[1:]
     )
-    if not operands and not commanded:
-        return not script.fed and len(script.commands) > 1
+    if (
+        not operands and not commanded
+    ):  # a text that is fed may be another command's, whose output this one reads
+        return len(script.commands) > 1
     first = operands[:1]
     return (
         any(not word.plain or word.text.startswith(("/dev/", "/proc/")) for word in first) and not commanded

@@ -6,7 +6,9 @@ from daiku.core.gate import not_finished
 from daiku.core.state import State
 from daiku.core.team import plan_of
 from daiku.domain.errors import Failure
-from daiku.domain.plans import Plan
+from daiku.domain.events import RunFinished
+from daiku.domain.plans import Plan, PlanStanding
+from daiku.domain.runs import TerminalStatus
 
 
 def unfinished(state: State) -> Failure | None:
@@ -29,3 +31,14 @@ def touched_plan(state: State) -> Plan | None:
     """The plan that a run worked, or last changed."""
     key = state.last_plan or (state.brief.plan.plan_id if state.brief and state.brief.plan else "")
     return next((plan for plan in state.plans if plan.plan_id == key), None)
+
+
+def plan_standing(state: State) -> PlanStanding | None:
+    """How far the plan is that a run worked, or last changed."""
+    plan = touched_plan(state)
+    return plan.standing() if plan is not None else None
+
+
+def finished(state: State, status: TerminalStatus) -> RunFinished:
+    """The end of a run that stands at `state`."""
+    return RunFinished(status=status, text=state.text, usage=state.usage, plan=plan_standing(state))

@@ -77,6 +77,8 @@ class SandboxSettings(Section):
     mode: Literal["auto", "strict", "off"] = "auto"
     network: bool = False
     write: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    """Names of variables that commands are given besides those that tools are known to need."""
 
 
 class GuardrailSettings(Section):

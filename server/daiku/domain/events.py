@@ -1,16 +1,10 @@
-"""The one vocabulary: everything that happens in a session, and the envelope it travels in."""
+"""The one vocabulary: everything that can happen in a session, each as an event with its data."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from json.encoder import encode_basestring
-from time import time_ns
-from typing import ClassVar, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field, model_validator
-from pydantic_core import PydanticSerializationError
 
 from daiku.domain.base import JsonObject, Wire
 from daiku.domain.errors import Failure, FailureKind
@@ -27,7 +21,9 @@ class RunStarted(Wire):
     """First event of a run. `prompt` is what the person said; `images` and `context` what came along.
     With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are
     worked out, not asked of a model; what bounds a model's rounds does not bound them. `told` is what
-    the agent reads in place of the prompt, made from `brief`, what a stage of work was given; `tainted`: text from outside is in it."""
+    the agent reads in place of the prompt, made from `brief`, what a stage of work was given; `tainted`: text from outside is in it.
+    `rounds_before`: of `limits.max_rounds` so many are not this run's: those that the runs around it had used as it
+    began, and one for the last word of each run above it."""
 
     type: ClassVar[str] = "run_started"
     prompt: str
@@ -41,6 +37,7 @@ class RunStarted(Wire):
     brief: Brief | None = None
     told: str = ""
     tainted: bool = False
+    rounds_before: int = Field(default=0, ge=0)
 
 
 class RunFinished(Wire):
@@ -294,6 +291,14 @@ class ErrorHappened(Wire):
     hint: str = ""
     retryable: bool = False
 
+    @classmethod
+    def of(cls, failure: Failure) -> ErrorHappened:
+        return cls.model_validate(failure.model_dump())
+
+    @property
+    def failure(self) -> Failure:
+        return Failure.model_validate(self.model_dump())
+
 
 class Compacted(Wire):
     """History up to here was replaced by `summary`; the last `kept` messages stay as they are."""
@@ -345,77 +350,3 @@ Event: TypeAlias = (
 EVENTS: dict[str, type[Event]] = {cls.type: cls for cls in get_args(Event)}
 EPHEMERAL = frozenset({"delta", "thinking", "tool_output"})
 """Shown, never stored: what they said is in the event that closes them."""
-
-
-def decode_event(type_: str, data: bytes | str) -> Event:
-    """The event of `type_` from its JSON data. Raises KeyError or pydantic.ValidationError."""
-    return EVENTS[type_].model_validate_json(data)
-
-
-def encode_event(event: Event) -> str:
-    """The event's data as camelCase JSON text, without its type; absent options are left out."""
-    if isinstance(
-        event, Delta | Thinking
-    ):  # by far the most frequent: ten times cheaper than through pydantic
-        return f'{{"text":{encode_basestring(event.text)}}}'
-    try:
-        return event.model_dump_json(by_alias=True, exclude_none=True)
-    except PydanticSerializationError:  # half a surrogate pair, as in the name of a file that is no UTF-8
-        plain = event.model_dump(by_alias=True, exclude_none=True)
-        return json.dumps(_encodable(plain), ensure_ascii=False, separators=(",", ":"))
-
-
-def _encodable(value: object) -> object:
-    """`value` with what no encoding knows shown as U+FFFD: nothing could store it."""
-    match value:
-        case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        case list() | tuple():
-            return [_encodable(item) for item in cast("Sequence[object]", value)]
-        case dict():
-            items = cast("Mapping[str, object]", value).items()
-            return {str(_encodable(key)): _encodable(item) for key, item in items}
-        case _:
-            return value
-
-
-class Chunk(NamedTuple):
-    """An event in its envelope: journal record, wire message, what views fold (PROTOCOL 3).
-
-    `time` is ISO-8601 UTC with milliseconds and Z. `data` is `encode_event(event)`, made once.
-    """
-
-    seq: int
-    time: str
-    session: str
-    run: str
-    agent: str
-    event: Event
-    data: str
-    parent: str | None = None
-
-    @property
-    def type(self) -> str:
-        return self.event.type
-
-    def json(self) -> str:
-        """The chunk as one line of JSON."""
-        parent = f'"parent":"{self.parent}",' if self.parent else ""
-        return (
-            f'{{"seq":{self.seq},"time":"{self.time}","session":"{self.session}",'
-            f'"run":"{self.run}",{parent}"agent":"{self.agent}",'
-            f'"type":"{self.event.type}","data":{self.data}}}'
-        )
-
-
-_now: tuple[int, str] = (0, "")
-
-
-def iso_now() -> str:
-    """Now as ISO-8601 UTC, milliseconds, Z."""
-    global _now  # noqa: PLW0603  # within one millisecond the text is the same: made once
-    ms = time_ns() // 1_000_000
-    if _now[0] != ms:
-        text = datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
-        _now = (ms, text.replace("+00:00", "Z"))
-    return _now[1]

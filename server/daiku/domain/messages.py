@@ -85,6 +85,8 @@ class ToolMessage(Frozen):
     """None: the run ended before the call was answered."""
     new_problems: int = 0
     """Problems that the editor shows since this edit and did not show before."""
+    exit_code: int | None = None
+    """Of a command; None for other tools, and for a command that is still running."""
 
     _outcome = model_validator(mode="before")(with_outcome)
 

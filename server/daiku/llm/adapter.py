@@ -149,7 +149,8 @@ class LLMAdapter:
     def _asked(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         protocol = self.settings.tool_protocol
         if protocol == "native":
-            request = replace(request, messages=told_of_dropped(request.messages))
+            told = told_of_dropped(request.messages)
+            request = request if told is request.messages else replace(request, messages=told)
         if not request.tools or (protocol == "native" and not self.writes_calls):
             return heard(self.provider.stream(request))
         return Exchange(self.provider, protocol).stream(request)

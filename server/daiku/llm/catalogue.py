@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from daiku.core.patterns import lazy
 from daiku.domain.config import Price
 from daiku.domain.messages import ModelInfo, Usage
 
@@ -165,8 +166,8 @@ TRAITS = {"anthropic": CLAUDE_TRAIT, "openai": OPENAI_TRAIT, "gemini": GEMINI_TR
 _BY_NAME = {known.name: known for known in KNOWN}
 _LONGEST_FIRST = sorted(KNOWN, key=lambda known: len(known.name), reverse=True)
 # models/gemini-x, publishers/google/models/x, anthropic/claude-x, eu.anthropic.claude-x-v1:0, claude-x@20250805
-_PLACE = re.compile(r"^(?:.*/)?(?:[a-z]{2,4}\.)?(?:anthropic\.)?")
-_DATED = re.compile(
+_PLACE = lazy(r"^(?:.*/)?(?:[a-z]{2,4}\.)?(?:anthropic\.)?")
+_DATED = lazy(
     r"(?:[-@](?:\d{6,8}|\d{4}-\d\d-\d\d|latest|preview|exp|\d{2}-\d{2}|\d{3,4})|-v\d+(?::\d+)?|-preview-.*|:.*)+$"
 )
 
@@ -186,12 +187,12 @@ def known(name: str) -> Known | None:
 
 
 _SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"^claude[_-](\d)[_.](\d)[_-]"), r"claude-\1-\2-"),
-    (re.compile(r"^claude[_-]([a-z]+)[_-](\d)[_.](\d)(?=$|[_-])"), r"claude-\1-\2-\3"),
-    (re.compile(r"^gpt[_-](\d)_(\d)(?=$|[_-])"), r"gpt-\1.\2"),
-    (re.compile(r"^gemini[_-](\d)_(\d)(?=$|[_-])"), r"gemini-\1.\2"),
+    (lazy(r"^claude[_-](\d)[_.](\d)[_-]"), r"claude-\1-\2-"),
+    (lazy(r"^claude[_-]([a-z]+)[_-](\d)[_.](\d)(?=$|[_-])"), r"claude-\1-\2-\3"),
+    (lazy(r"^gpt[_-](\d)_(\d)(?=$|[_-])"), r"gpt-\1.\2"),
+    (lazy(r"^gemini[_-](\d)_(\d)(?=$|[_-])"), r"gemini-\1.\2"),
 )
-_VENDOR_NAME = re.compile(r"^(claude|gpt|chatgpt|gemini|o\d)[_-]", re.IGNORECASE)
+_VENDOR_NAME = lazy(r"^(claude|gpt|chatgpt|gemini|o\d)[_-]", re.IGNORECASE)
 
 
 def normalize_model_name(name: str) -> str:

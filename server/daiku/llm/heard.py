@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import assert_never, cast
 
+from daiku.core.humantext import HumanText
 from daiku.core.refs import placed
 from daiku.core.thoughts import Piece, ThoughtSplitter, may_hold_thoughts, split_thoughts
 from daiku.domain.messages import (
@@ -18,27 +20,85 @@ from daiku.domain.messages import (
 )
 
 THOUGHT_AFTER_ALL = "What was shown so far was the model's thinking, not its answer."
+_LOOKED_AT = re.compile(r"[<\[◁\n](?:(?<!\[)|(?=[/A-Z_]|$))")
+"""What `ThoughtSplitter` or `HumanText` has to see at once within a line: all begins with one of a few signs,
+so that a text without them is known at a glance."""
+
+
+class Hearing:
+    """The events of one reply as they come: thoughts as thinking, in the deltas and in the Reply, so that
+    everything behind it sees the answer only. `Restarted` comes where what was shown turns out to be a
+    thought. With `for_person`, which begins a reply anew, only what is for the person comes as text."""
+
+    __slots__ = ("_calm", "_for_person", "_passed", "_splitter", "said")
+
+    def __init__(self, for_person: Callable[[], HumanText] | None = None) -> None:
+        self._for_person = for_person
+        self.said = for_person() if for_person else None
+        self._splitter = ThoughtSplitter()
+        self._calm = False  # text without marks is shown as it is
+        self._passed: list[str] = []  # it was shown, and the two above have not seen it yet
+
+    def passes(self, text: str) -> bool:
+        """True where all of a delta's text is shown as it is, found out at nearly no cost: within a line
+        of prose, which is where nearly every delta stands. Else `of` has to look at it."""
+        if not self._calm or _LOOKED_AT.search(text):
+            return False
+        self._passed.append(text)
+        return True
+
+    def of(self, event: ModelEvent) -> Sequence[ModelEvent]:
+        """What comes of an event, except of a delta that passed."""
+        if self._passed:
+            self._catch_up("".join(self._passed))
+        match event:
+            case TextDelta(text):
+                told = self._told(self._splitter.feed(text))
+                self._calm = self._splitter.is_calm and (self.said is None or self.said.is_calm)
+                return told
+            case Reply():
+                message = _with_places(answered(event.message))
+                reply = event if message is event.message else replace(event, message=message)
+                return (*self._told(self._splitter.close()), reply)
+            case _:
+                return (event,)
+
+    def _catch_up(self, text: str) -> None:
+        self._passed.clear()
+        self._splitter.feed(text)
+        if self.said is not None:
+            self.said.feed(text)
+
+    def _told(self, pieces: Iterable[Piece]) -> list[ModelEvent]:
+        out: list[ModelEvent] = []
+        for piece in pieces:
+            match piece.kind:
+                case "answer":
+                    text = piece.text if self.said is None else self.said.feed(piece.text)
+                    if text:
+                        out.append(TextDelta(text))
+                case "thought":
+                    out.append(ThinkingDelta(piece.text))
+                case "void":
+                    if self._for_person:
+                        self.said = self._for_person()
+                    out += (Restarted(THOUGHT_AFTER_ALL, 1, 0.0), ThinkingDelta(piece.text))
+                case _:
+                    assert_never(piece.kind)
+        return out
 
 
 async def heard(stream: AsyncIterator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
-    """`stream` with thoughts as thinking, in its deltas and in its Reply: everything behind it sees the
-    answer only. `Restarted` comes where what was shown turns out to be a thought."""
+    """`stream` as `Hearing` tells it: a reply whose calls come apart from its text."""
     pieces = cast("AsyncGenerator[ModelEvent]", stream)
-    splitter = ThoughtSplitter()
+    hearing = Hearing()
     try:
         async for event in pieces:
-            if isinstance(event, TextDelta):
-                if splitter.plain(event.text):
-                    yield event
-                    continue
-                for told in _told(splitter.feed(event.text)):
-                    yield told
-            elif isinstance(event, Reply):
-                for told in _told(splitter.close()):
-                    yield told
-                yield replace(event, message=_with_places(answered(event.message)))
-            else:
+            if isinstance(event, TextDelta) and hearing.passes(event.text):
                 yield event
+                continue
+            for told in hearing.of(event):
+                yield told
     finally:
         await pieces.aclose()
 
@@ -58,17 +118,3 @@ def _with_places(message: AssistantMessage) -> AssistantMessage:
     """The reply with references to its calls by number made to references by id, which no model knows."""
     calls = placed(message.calls)
     return message if calls == message.calls else message.model_copy(update={"calls": calls})
-
-
-def _told(pieces: Iterable[Piece]) -> Iterable[ModelEvent]:
-    for piece in pieces:
-        match piece.kind:
-            case "answer":
-                yield TextDelta(piece.text)
-            case "thought":
-                yield ThinkingDelta(piece.text)
-            case "void":
-                yield Restarted(THOUGHT_AFTER_ALL, 1, 0.0)
-                yield ThinkingDelta(piece.text)
-            case _:
-                assert_never(piece.kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
+from typing import cast
 
 from daiku.core.codecs import FormatProblem, decode, encode
 from daiku.core.humantext import HumanText
@@ -21,7 +22,7 @@ from daiku.domain.messages import (
     Usage,
     UserMessage,
 )
-from daiku.llm.heard import heard
+from daiku.llm.heard import Hearing
 from daiku.llm.provider import Provider
 
 TRIES = 2
@@ -44,27 +45,25 @@ class Exchange:
         usage = Usage()
         for attempt in range(1, TRIES + 1):
             reply: Reply | None = None
-            said = HumanText(offered, own=own)
-            pieces = heard(self.provider.stream(written))
+            hearing = Hearing(lambda: HumanText(offered, own=own))
+            pieces = cast("AsyncGenerator[ModelEvent]", self.provider.stream(written))
             try:
                 async for event in pieces:
-                    if isinstance(event, TextDelta):
-                        shown = said.feed(event.text)
-                        if shown:
-                            yield event if shown is event.text else TextDelta(shown)
-                    elif isinstance(event, Reply):
-                        reply = event
-                    else:
-                        if isinstance(event, Restarted):
-                            said = HumanText(offered, own=own)
+                    if isinstance(event, TextDelta) and hearing.passes(event.text):
                         yield event
+                        continue
+                    for told in hearing.of(event):
+                        if isinstance(told, Reply):
+                            reply = told
+                        else:
+                            yield told
             finally:
                 await pieces.aclose()
             assert reply is not None, "a stream ends with a Reply or raises"
             usage = usage.plus(reply.usage)
             read = self._read(reply, request, last=attempt == TRIES)
             if isinstance(read, AssistantMessage):
-                if left := said.rest(read.text):
+                if hearing.said and (left := hearing.said.rest(read.text)):
                     yield TextDelta(left)
                 yield _closed(reply, read, usage)
                 return

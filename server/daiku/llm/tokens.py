@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from typing import assert_never
 
+from daiku.core.patterns import lazy
 from daiku.domain.messages import AssistantMessage, Message, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolSpec
 
 # One match is about one token of a byte-pair vocabulary of 200,000 entries: a word with the space before
 # it, at most three digits, a line end with the indentation behind it, two signs.
-_PIECES = re.compile(
+_PIECES = lazy(
     r" ?[A-Z]?[a-z]{1,9}|[A-Z]{1,4}|[0-9]{1,3}|\n\s*| {2,}|\t+"
     r"|[!-/:-@\[-`{-~]{1,2}|[^\x00-\x7f\u3000-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef\U00020000-\U0003134f]{1,2}"
 )
-_KANA = re.compile(r"[\u3000-\u30ff\uff00-\uffef]")
-_IDEOGRAPHS = re.compile(r"[\u3100-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f]")
+_KANA = lazy(r"[\u3000-\u30ff\uff00-\uffef]")
+_IDEOGRAPHS = lazy(r"[\u3100-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f]")
 KANA_WEIGHT = 0.75
 IDEOGRAPH_WEIGHT = 1.05
 
 # The vocabularies of these families cut finer than the one that the pattern follows.
 _FAMILIES = (
-    (re.compile(r"claude-(opus-4-[7-9]|[a-z]+-[5-9])"), 1.35),
-    (re.compile(r"claude"), 1.12),
+    (lazy(r"claude-(opus-4-[7-9]|[a-z]+-[5-9])"), 1.35),
+    (lazy(r"claude"), 1.12),
 )
 
 PER_MESSAGE = 4

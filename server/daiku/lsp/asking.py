@@ -7,15 +7,9 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
+from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import (
-    ApprovalAsked,
-    ApprovalDecision,
-    ApprovalGiven,
-    Chunk,
-    InputAsked,
-    InputGiven,
-)
+from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalGiven, InputAsked, InputGiven
 from daiku.lsp.opening import Json
 from daiku.lsp.texts import Texts, shortened
 from daiku.lsp.wire import Protocol, Refused

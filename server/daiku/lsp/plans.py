@@ -10,12 +10,14 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.agents.agent import PLANNER
+from daiku.core.fold import apply
 from daiku.core.planning import approved
 from daiku.core.plantext import read_plan_text, to_markdown
-from daiku.core.state import State, apply
+from daiku.core.state import State
 from daiku.core.team import plan_of
 from daiku.core.teamreport import final_report
-from daiku.domain.events import Chunk, PlanChanged, RunStarted
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import PlanChanged, RunStarted
 from daiku.domain.handovers import Brief
 from daiku.domain.plans import Plan, in_full
 from daiku.domain.runs import RunResult

@@ -11,7 +11,8 @@ from daiku import api
 from daiku.app import App
 from daiku.core.planning import find_step
 from daiku.core.research import gather
-from daiku.domain.events import Chunk, Edited, PlanChanged, ToolCalled, ToolResponded
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import Edited, PlanChanged, ToolCalled, ToolResponded
 from daiku.domain.handovers import Brief
 from daiku.domain.patches import FileStat
 from daiku.domain.plans import Plan

@@ -6,17 +6,8 @@ import asyncio
 import json
 from collections.abc import Callable
 
-from daiku.domain.events import (
-    AgentStart,
-    Chunk,
-    Delta,
-    Event,
-    RunStarted,
-    Thinking,
-    ToolCalled,
-    ToolOutput,
-    encode_event,
-)
+from daiku.domain.chunks import Chunk, encode_event
+from daiku.domain.events import AgentStart, Delta, Event, RunStarted, Thinking, ToolCalled, ToolOutput
 from daiku.lsp.frames import frame
 from daiku.lsp.jsontext import MessageId
 from daiku.lsp.pipes import Outlet

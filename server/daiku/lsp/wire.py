@@ -216,7 +216,7 @@ class Protocol(LanguageServerProtocol):
             case None:
                 self._say(response(msg_id, task.result()))
             case Refused() as error:
-                self._say(refusal(msg_id, error.code, error.message, error.data))
+                self._say(refusal(msg_id, error.code, error.message, self._told(error.data)))
             case ValidationError() as error:
                 self._say(refusal(msg_id, INVALID_PARAMS, "Invalid params", problems_of(error)))
             case DaikuError() as error:
@@ -228,6 +228,12 @@ class Protocol(LanguageServerProtocol):
             case error:
                 log.error("%s failed", method, exc_info=error)
                 self._say(refusal(msg_id, INTERNAL, type(error).__name__))
+
+    def _told(self, data: Json) -> Json:
+        """A list of problems in the client's language."""
+        if not isinstance(data, list):
+            return data
+        return [self.words(each) if isinstance(each, str) else each for each in data]
 
     # ---- notifications of the client
 

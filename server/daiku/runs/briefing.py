@@ -10,16 +10,9 @@ from daiku.core.evidence import Done, did_begin, did_edit, did_keep, did_respond
 from daiku.core.planning import find_step
 from daiku.core.ports import Workspace
 from daiku.core.research import gather
+from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, UsageError
-from daiku.domain.events import (
-    Checkpointed,
-    Chunk,
-    Edited,
-    PlanChanged,
-    RunStarted,
-    ToolCalled,
-    ToolResponded,
-)
+from daiku.domain.events import Checkpointed, Edited, PlanChanged, RunStarted, ToolCalled, ToolResponded
 from daiku.domain.handovers import Brief, EditsMade, Findings
 from daiku.domain.plans import Plan
 from daiku.domain.research import Research

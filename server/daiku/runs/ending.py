@@ -1,15 +1,51 @@
-"""How a run is ended from outside its loop: cancelled, out of time, failed."""
+"""A run taken to its end: by its loop, or from outside it: cancelled, out of time, failed."""
 
 from __future__ import annotations
 
-from daiku.core.worked import touched_plan
-from daiku.domain.errors import Failure
-from daiku.domain.events import ErrorHappened, Event, RunFinished, ToolResponded
+import asyncio
+import logging
+
+from daiku.core import loop
+from daiku.core.state import State
+from daiku.core.worked import finished
+from daiku.domain.errors import DaikuError, Failure
+from daiku.domain.events import ErrorHappened, Event, ToolResponded
 from daiku.domain.runs import TerminalStatus
 from daiku.runs.live import LiveRun
+from daiku.runs.waiting import Paused
+
+log = logging.getLogger(__name__)
 
 CANCELLED = "This call was cancelled by the person; it may have had an effect."
 CUT_SHORT = "This call was cut short as the run ended; it may have had an effect."
+
+
+async def to_its_end(live: LiveRun, *, again: bool) -> State:
+    """Go on with the run until it is finished or paused, and see to it that it ends in one status. `again`: what
+    it waits for is shown once more. Raises DaikuError where not even its end can be recorded."""
+    seconds = live.record.state.limits.max_seconds
+    bound = asyncio.timeout(seconds or None)
+    try:
+        async with bound:
+            live.prepare()
+            if again:
+                live.show_again()
+            return await loop.run(live.record, live)
+    except Paused:
+        return live.record.state
+    except TimeoutError:
+        if not bound.expired():
+            raise
+        end(live, "limit", time_is_up(seconds))
+    except asyncio.CancelledError:
+        if not live.abandoned:
+            end(live, "cancelled", None)
+    except DaikuError as error:
+        end(live, "failed", error.failure)
+    except Exception:  # the run boundary: one of the three places that catch all
+        log.exception("run %s failed", live.run)
+        end(live, "failed", unexpected())
+    return live.record.state
 
 
 def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
@@ -29,22 +65,8 @@ def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
         for c in open_calls
     ]
     if failure is not None:
-        closing.append(
-            ErrorHappened(
-                kind=failure.kind,
-                message=failure.message,
-                hint=failure.hint,
-                retryable=failure.retryable,
-            )
-        )
-    plan = touched_plan(state)
-    finished = RunFinished(
-        status=status,
-        text=state.text,
-        usage=state.usage,
-        plan=plan.standing() if plan is not None else None,
-    )
-    live.record(*closing, finished)
+        closing.append(ErrorHappened.of(failure))
+    live.record(*closing, finished(state, status))
 
 
 def time_is_up(seconds: int) -> Failure:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from daiku.domain.events import Checkpointed, Chunk, Edited, Restored, Reviewed
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import Checkpointed, Edited, Restored, Reviewed
 from daiku.tools.checkpoints import CheckpointStore
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from daiku.core.state import State
 from daiku.domain.messages import AssistantMessage, Reply, ToolMessage, Usage
-from daiku.domain.runs import ApprovalMode
 
 
-def next_given(state: State, _: ApprovalMode = "ask") -> Reply:
+def next_given(state: State) -> Reply:
     """The next call that the run was given, or its closing words: after the last one, or after the
     first that failed. A function of the state, so that a resumed run goes on where it was."""
     calls = state.given

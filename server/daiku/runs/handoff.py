@@ -10,8 +10,9 @@ from functools import partial
 from daiku.agents.agent import Agent, find_agent
 from daiku.core import loop
 from daiku.core.evidence import deeds_of
+from daiku.core.fold import fold
 from daiku.core.parse import Unreadable
-from daiku.core.state import State, fold
+from daiku.core.state import State
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError, Failure, HandoffDepthExceeded
 from daiku.domain.events import HandoffEnd, HandoffStart, RunStarted
@@ -133,6 +134,7 @@ def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
             driven=bool(work.calls) or agent.drive is not None,
             brief=work.brief,
             tainted=state.tainted,
+            rounds_before=parent.purse.budget.rounds + child.kept_rounds,
         )
     )
 
@@ -185,7 +187,7 @@ def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> Hand
             "error": outcome.error,
             "deeds": deeds_of(state.done) if work.wiring is None else Deeds(commands=state.done.commands),
             # Who follows a run has its plans already, and newer ones.
-            "plans": state.plans if state.plan_touched and work.after is None else (),
+            "plans": state.plans if state.last_plan and work.after is None else (),
             "usage": state.usage,
             "rounds": state.rounds + state.nested_rounds,
             "rejected": _rejected(state),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from daiku.core.state import State, fold
-from daiku.domain.events import ApprovalAsked, Chunk, Event, InputAsked, RunFinished, RunStarted
+from daiku.core.fold import fold
+from daiku.core.state import State
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import ApprovalAsked, Event, InputAsked, RunFinished, RunStarted
 
 
 def events_of(chunks: Sequence[Chunk], until_run: str | None = None) -> list[Event]:

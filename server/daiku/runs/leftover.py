@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from daiku.core.cut import cut_middle
 from daiku.domain.base import JsonObject
-from daiku.domain.events import Chunk, ToolCalled, ToolResponded
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import ToolCalled, ToolResponded
 from daiku.domain.review import Irrevocable
 from daiku.domain.tools import Effect
 from daiku.runs.forking import taken

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 from daiku.agents.agent import Agent, find_agent
-from daiku.agents.coordinator import summary_order, system_prompt
-from daiku.agents.role import Role, in_role
 from daiku.core.budget import opened
 from daiku.core.choosing import wanted_of
-from daiku.core.context import transcript
 from daiku.core.conversation import words_of
 from daiku.core.decide import Rules, nothing_left
 from daiku.core.editplace import EditPlace, inside
@@ -22,53 +19,41 @@ from daiku.core.gate import next_open
 from daiku.core.guard import Verdict, remembered, verdict
 from daiku.core.loop import Card, card
 from daiku.core.parse import Unreadable
-from daiku.core.ports import Workspace
-from daiku.core.prefix import first_divergence
-from daiku.core.state import Recorder, State
+from daiku.core.recorder import Recorder
+from daiku.core.reminders import keeps_last_word
+from daiku.core.state import State
 from daiku.core.visible import seen
 from daiku.core.words.events import localised, spoken
-from daiku.core.worked import touched_plan
+from daiku.core.worked import plan_standing
 from daiku.domain.base import long_id
-from daiku.domain.errors import DaikuError, Failure
+from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     ApprovalAsked,
     ApprovalGiven,
-    Chunk,
     Event,
     InputAsked,
     InputGiven,
     Notice,
+    ToolCalled,
 )
 from daiku.domain.handovers import Brief
 from daiku.domain.messages import (
     Message,
     ModelEvent,
-    ModelRequest,
-    Reply,
     Usage,
-    UserMessage,
 )
 from daiku.domain.runs import ApprovalMode, RunResult, RunStatus
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
-from daiku.llm.tokens import estimate_request
 from daiku.runs.consenting import Settling, wants_servers
-from daiku.runs.given import next_given
 from daiku.runs.purse import Metered, Purse
+from daiku.runs.replies import Replies
 from daiku.runs.ruling import Ruling
-from daiku.runs.waiting import Waits, may_be_asked, still_asked
+from daiku.runs.waiting import Questions, may_be_asked, still_asked
 from daiku.runs.wiring import Wiring
-from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Preview, TaskWork, ToolContext
 from daiku.trace.export import Tracing
 
 log = logging.getLogger(__name__)
-
-COMPACT_SHARE = 0.8
-"""Part of the model's window that may be full before old messages are condensed."""
-NOBODY = "Nobody is there to approve this."
-NOBODY_ANSWERS = "Nobody is there to answer. Decide yourself and say what you assumed."
-RESULT_SHARE = 2000
-"""Characters of one result that the model is shown for a summary."""
 
 
 class LiveRun:
@@ -95,7 +80,7 @@ class LiveRun:
         self.record = Recorder(state, self._write)
         self.task: asyncio.Task[State] | None = None
         self.abandoned = False
-        self._wiring = wiring
+        self.wiring = wiring
         self._agent = agent
         self._purse = purse
         self._listen = listen
@@ -103,54 +88,74 @@ class LiveRun:
         self.tracing = Tracing()
         self.parent: str | None = None
         self.depth = 0
+        self.kept_rounds = 0
+        """Rounds that are kept for the last words of the runs around this one."""
         self.known: dict[str, LiveRun] = {}
         self.hand_over: Callable[[LiveRun, str, str, str], Awaitable[ToolResult]] | None = None
         self.task_work: Callable[[LiveRun, str], TaskWork] | None = None
-        self._sent: ModelRequest | None = None
         self._pausing = False
         self.place: EditPlace | None = None
         """Where an edit was asked for by pointing: there it is not asked about again."""
         self._at_place: set[str] = set()
-        self._approvals = Waits[ApprovalGiven]()
-        self._inputs = Waits[InputGiven]()
+        self._questions = Questions(self.attended, self._waiting)
 
     def _write(self, events: tuple[Event, ...]) -> list[Event]:
         # Here, so that what is on record is what was shown; what the model reads is in other events.
         say = localised if self._agent.drive is None else spoken
-        told = tuple(say(event, self._wiring.words) for event in events)
-        chunks = self._writer.write(self.run, self.parent, self._agent.name, told)
+        told = tuple(say(event, self.wiring.words) for event in events)
+        surely = False
+        for event in events:
+            if isinstance(event, ToolCalled):
+                surely = surely or self._acts_outside(event.tool)
+        chunks = self._writer.write(self.run, self.parent, self._agent.name, told, surely=surely)
         for chunk in chunks:
             self.tracing(chunk)
             self._listen(chunk)
         return [chunk.event for chunk in chunks]
 
+    def _acts_outside(self, tool: str) -> bool:
+        """Whether a call of `tool` does what checkpoints cannot take back: it must not be done again after a
+        power cut, so its start is on the disk before it begins."""
+        spec = self._replies.tools.get(tool)
+        return spec is None or spec.effect in ("command", "network", "mcp")
+
     # -- set-up ---------------------------------------------------------------------------
 
     def prepare(self) -> None:
         """Resolve model, prompt and tools from the state's mode and model. Raises DaikuError."""
-        state, wiring = self.record.state, self._wiring
+        state, wiring = self.record.state, self.wiring
         self.purse = self._purse or Purse(
             opened(state.asked_limits, state.usage, state.rounds + state.nested_rounds)
         )
-        self._drive = next_given if state.given else self._agent.drive
-        self._model = None if self._drive else Metered(wiring.model(state.model), self.purse, self._warn)
-        servers = wiring.servers
-        wanted = servers and not self._drive and wants_servers(servers, self._agent, state.mode)
-        self._settle = (
-            Settling(servers, self.record, self.approval, self.attended) if servers and wanted else None
+        model = Metered(wiring.model(state.model), self.purse, self._warn) if state.asks_model else None
+        self._replies = Replies(
+            self.run,
+            self.session,
+            self._agent,
+            wiring,
+            self.record,
+            self.approvals,
+            self.purse,
+            model,
+            self._settling() if state.asks_model else None,
         )
         self._ruling = Ruling(wiring, self.record)
-        self._offer()
         self._policy = wiring.policy(state.mode, self.approvals, self.attended)
         self.rules = Rules(
             spec=self._spec,
             verdict=self._verdict,
             read=wiring.registry.read,
-            compact_at=int(self._model.context * COMPACT_SHARE) if self._model else 0,
-            tokens=self._tokens,
+            compact_at=self._replies.compact_at,
+            tokens=self._replies.tokens,
             objection=self._objection,
-            unfinished=self._agent.unfinished if self._drive is self._agent.drive else nothing_left,
+            unfinished=nothing_left if state.given else self._agent.unfinished,
         )
+
+    def _settling(self) -> Settling | None:
+        servers = self.wiring.servers
+        if not servers or not wants_servers(servers, self._agent, self.record.state.mode):
+            return None
+        return Settling(servers, self.record, self.approval, self.attended)
 
     def _objection(self, state: State) -> str:
         """Why what a stage of work hands back cannot be passed on."""
@@ -168,28 +173,15 @@ class LiveRun:
         plan = next_open(state.plans) if team else None
         return Brief(request=request, plan=plan, said=words_of(state))
 
-    @property
-    def driven(self) -> bool:
-        """True where no model of its own is asked."""
-        return self._agent.drive is not None
-
-    @property
-    def wiring(self) -> Wiring:
-        return self._wiring
-
-    @property
-    def registry(self) -> ToolRegistry:
-        return self._wiring.registry
-
     def past(self) -> list[Chunk]:
         """What the journal holds of this session."""
-        return self._wiring.journal.chunks(self.session)
+        return self.wiring.journal.chunks(self.session)
 
     def child(self, agent: Agent, run: str, state: State, wiring: Wiring | None = None) -> LiveRun:
         """A nested run of `agent` in the same session: same listener, approvals, budget and trace; with
         `wiring` it works somewhere else."""
         nested = LiveRun(
-            wiring or self._wiring,
+            wiring or self.wiring,
             agent,
             run,
             self.session,
@@ -200,6 +192,7 @@ class LiveRun:
             attended=self.attended,
         )
         nested.parent, nested.depth = self.run, self.depth + 1
+        nested.kept_rounds = self.kept_rounds + keeps_last_word(self.record.state)
         nested.known, nested.tracing = self.known, self.tracing
         nested.hand_over, nested.task_work = self.hand_over, self.task_work
         return nested
@@ -207,107 +200,27 @@ class LiveRun:
     def _warn(self, text: str) -> None:
         self.record(Notice(level="warning", text=text))
 
-    def _offer(self) -> None:
-        state, wiring = self.record.state, self._wiring
-        self._tools = self._agent.offered(wiring.registry.specs(), state.mode)
-        self._by_name = {spec.name: spec for spec in self._tools}
-        told = self._settle.servers.prompt() if self._settle is not None else ""
-        self._system = system_prompt(
-            self._agent, state.mode, wiring.roots, bool(self._tools), told, trusted=wiring.trusted
-        )
-        self._offered = self._settle.servers.version if self._settle is not None else 0
-
-    @property
-    def workspace(self) -> Workspace:
-        """The files that this run may see and change."""
-        return self._wiring.workspace
-
     @property
     def agent(self) -> str:
         return self._agent.name
 
     def _spec(self, name: str) -> ToolSpec | None:
-        return self._by_name.get(name)
+        return self._replies.tools.get(name)
 
     def _verdict(self, call: ToolCall, tainted: bool) -> Verdict:
         policy = replace(self._policy, tainted=tainted, pointed_at=call.id in self._at_place)
-        return verdict(call, self._by_name[call.tool], policy)
+        return verdict(call, self._replies.tools[call.tool], policy)
 
-    # -- the model ------------------------------------------------------------------------
-
-    async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
-        if self._settle is not None:
-            await self._settle()
-            if self._settle.servers.version != self._offered:
-                self._offer()
-        request = ModelRequest(
-            model="",
-            system=self._system,
-            messages=state.messages,
-            tools=self._tools,
-            session=self.session,
-        )
-        self._note_divergence(request)
-        if self._model is None:
-            if (
-                self.purse.refused is not None and not state.given
-            ):  # no stage of the work could ask its model either
-                raise DaikuError(self.purse.refused)
-            assert self._drive is not None, "a run without a model is driven"
-            yield self._drive(state, self.approvals)
-            return
-        role = self._agent.role
-        pieces = self._model.stream(request) if role is None else self._in_role(role, self._model, request)
-        async for piece in pieces:
-            yield self._canonical(piece) if isinstance(piece, Reply) else piece
-
-    def _note_divergence(self, request: ModelRequest) -> None:
-        place = first_divergence(self._sent, request) if self._sent is not None else ""
-        if place:
-            log.info("%s: a provider's cache is of use only up to %s", self.run, place)
-        self._sent = request
-
-    def _in_role(self, role: Role, model: Metered, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        async def ask(asked: ModelRequest) -> AsyncIterator[ModelEvent]:
-            async for piece in model.stream(asked):
-                yield self._canonical(piece) if isinstance(piece, Reply) else piece
-
-        if model.tool_protocol == "native":
-            return in_role(role, request, ask)
-        return in_role(role, request, ask, protocol=model.tool_protocol)
-
-    def _canonical(self, reply: Reply) -> Reply:
-        calls = reply.message.calls
-        if all(call.tool in self._by_name for call in calls):
-            return reply
-        resolve = self._wiring.registry.resolve
-        named = tuple(call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in calls)
-        return replace(reply, message=reply.message.model_copy(update={"calls": named}))
+    def reply(self, state: State) -> AsyncIterator[ModelEvent]:
+        return self._replies.reply(state)
 
     async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
-        if self._model is None:
-            return "", None
-        asked = UserMessage(text=transcript(messages, RESULT_SHARE))
-        request = ModelRequest(model="", system=summary_order(), messages=(asked,), session=self.session)
-        async for piece in self._model.stream(request):
-            if isinstance(piece, Reply):
-                return piece.message.text, piece.usage
-        return "", None
-
-    def _tokens(self, messages: Sequence[Message]) -> int:
-        return estimate_request(
-            ModelRequest(
-                model=self.record.state.model.rpartition("/")[2],
-                system=self._system,
-                messages=tuple(messages),
-                tools=self._tools,
-            )
-        )
+        return await self._replies.summarise(messages)
 
     # -- tools ----------------------------------------------------------------------------
 
     def _context(self, call: ToolCall, record: Recorder) -> ToolContext:
-        wiring = self._wiring
+        wiring = self.wiring
         return ToolContext(
             session=self.session,
             run=self.run,
@@ -330,19 +243,19 @@ class LiveRun:
         )
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
-        if call.tool not in self._by_name and self._wiring.registry.resolve(call.tool):
+        if call.tool not in self._replies.tools and self.wiring.registry.resolve(call.tool):
             return ToolResult(
                 ok=False,
                 text=f"{call.tool} is not offered in mode {record.state.mode!r}.",
             )
-        result = await self._wiring.registry.call(call, self._context(call, record))
-        if call.tool in self._by_name and self._verdict(call, record.state.tainted).outside:
+        result = await self.wiring.registry.call(call, self._context(call, record))
+        if call.tool in self._replies.tools and self._verdict(call, record.state.tainted).outside:
             result = result.model_copy(update={"untrusted": True})
         self._ruling(call, result)
         return result
 
     async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult | None:
-        preview = await self._wiring.registry.preview(call, self._context(call, record))
+        preview = await self.wiring.registry.preview(call, self._context(call, record))
         if isinstance(preview, ToolResult):
             return preview
         if preview is None:
@@ -370,8 +283,7 @@ class LiveRun:
     def pause(self) -> None:
         """Stop at the next boundary, nested runs too; waits for a person end at once."""
         self._pausing = True
-        self._approvals.pause()
-        self._inputs.pause()
+        self._questions.pause()
         for nested in tuple(self.known.values()):
             if nested.parent == self.run:
                 nested.pause()
@@ -383,23 +295,15 @@ class LiveRun:
             self.task.cancel()
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
-        if not self.attended:
-            return ApprovalGiven(
-                approval_id=asked.approval_id, decision="reject_once", feedback=NOBODY, unattended=True
-            )
-        with self._waiting():
-            return await self._approvals.answer(asked.approval_id)
+        return await self._questions.approval(asked)
 
     async def answer(self, asked: InputAsked) -> InputGiven:
-        if not self.attended:
-            return InputGiven(input_id=asked.input_id, text=NOBODY_ANSWERS, unattended=True)
-        with self._waiting():
-            return await self._inputs.answer(asked.input_id)
+        return await self._questions.answer(asked)
 
     @contextmanager
     def _waiting(self) -> Generator[None]:
         """Inside, the conversation stands as one that waits for a person, for whoever lists it."""
-        touch = self._wiring.journal.touch
+        touch = self.wiring.journal.touch
         touch(self.session, "waiting")
         try:
             yield
@@ -411,7 +315,7 @@ class LiveRun:
     @property
     def asks(self) -> bool:
         """Whether a question of this run is open."""
-        return self._approvals.any or self._inputs.any
+        return self._questions.any
 
     async def _ask(self, call: ToolCall, question: str, choices: tuple[str, ...]) -> str:
         """A tool's own question in the middle of its call (a server's form)."""
@@ -433,11 +337,8 @@ class LiveRun:
         """Record the person's word and let the run that waits for it go on."""
         if isinstance(event, ApprovalGiven):
             self._remember(event)
-            self.record(event)
-            self._approvals.give(event.approval_id, event)
-            return
         self.record(event)
-        self._inputs.give(event.input_id, event)
+        self._questions.give(event)
 
     def _remember(self, event: ApprovalGiven) -> None:
         if event.decision not in ("allow_always", "reject_always"):
@@ -448,7 +349,7 @@ class LiveRun:
         key = self._verdict(call, state.tainted).key if call is not None else ""
         if key:
             answer = "allow" if event.decision == "allow_always" else "reject"
-            self._wiring.grants.remember(self._wiring.workspace_key, key, answer)
+            self.wiring.grants.remember(self.wiring.workspace_key, key, answer)
 
     def show_again(self) -> None:
         """Show what still waits for the person once more, as it was journaled (after a restart)."""
@@ -463,7 +364,6 @@ class LiveRun:
         state = self.record.state
         finished = state.finished
         status: RunStatus = finished.status if finished is not None else "paused"
-        failure = state.failure
         return RunResult(
             run_id=self.run,
             session_id=self.session,
@@ -471,14 +371,7 @@ class LiveRun:
             text=finished.text if finished is not None else state.text,
             usage=finished.usage if finished is not None else state.usage,
             last_seq=self._writer.last_seq,
-            error=None
-            if failure is None
-            else Failure(
-                kind=failure.kind,
-                message=failure.message,
-                hint=failure.hint,
-                retryable=failure.retryable,
-            ),
-            plan=plan.standing() if (plan := touched_plan(state)) is not None else None,
+            error=None if state.failure is None else state.failure.failure,
+            plan=plan_standing(state),
             unattended=state.unattended,
         )

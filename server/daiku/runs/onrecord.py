@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from daiku.agents.agent import agent_on_record
 from daiku.core.state import State
-from daiku.domain.events import Chunk
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import Event
 from daiku.runs.ending import end
 from daiku.runs.history import asked_by, open_below, state_of
 from daiku.runs.live import LiveRun
@@ -44,6 +45,15 @@ def reopened(wiring: Wiring, run: str, question: str) -> Generator[LiveRun]:
         live = from_record(wiring, chunks, asking, state_of(chunks, asking))
         live.prepare()
         yield live
+    finally:
+        lock.release()
+
+
+def add_to_record(wiring: Wiring, session: str, run: str, *events: Event) -> None:
+    """Write what the person did in a session in which nothing is under way. Raises UsageError where something is."""
+    lock = wiring.journal.lock(session)
+    try:
+        wiring.journal.writer(session).write(run, None, "user", events)
     finally:
         lock.release()
 

@@ -61,6 +61,10 @@ class Purse:
         """Count what a nested run used before a restart; its parent's record does not hold it yet."""
         self.budget = settled_before(self.budget, usage, rounds)
 
+    def no_more(self) -> Failure | None:
+        """Why no model can be asked any more: a call was refused, or the rounds are used up."""
+        return self.refused or rounds_used_up(self.budget)
+
     def turn(self) -> None:
         """Count a call of a model. Raises DaikuError where the tree of runs has used up its rounds."""
         if (failure := rounds_used_up(self.budget)) is not None:

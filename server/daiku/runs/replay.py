@@ -9,11 +9,14 @@ from itertools import pairwise
 
 from daiku.core import loop
 from daiku.core.decide import Rules
+from daiku.core.fold import fold
 from daiku.core.guard import Verdict
-from daiku.core.state import Recorder, State, fold
+from daiku.core.recorder import Recorder
+from daiku.core.state import State
 from daiku.core.words import translator
 from daiku.core.words.events import localised
 from daiku.domain.base import Frozen
+from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError
 from daiku.domain.events import (
     EPHEMERAL,
@@ -21,7 +24,6 @@ from daiku.domain.events import (
     ApprovalGiven,
     BulletChanged,
     Checkpointed,
-    Chunk,
     Compacted,
     Edited,
     ErrorHappened,
@@ -40,7 +42,6 @@ from daiku.domain.events import (
     ToolCalled,
     ToolResponded,
     Used,
-    encode_event,
 )
 from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from daiku.core.state import State
 from daiku.core.worked import touched_plan
 from daiku.domain.base import long_id
-from daiku.domain.events import Chunk, RunStarted
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import RunStarted
 from daiku.domain.handovers import Brief
 from daiku.domain.messages import Image, ToolMessage
 from daiku.domain.runs import ApprovalMode, ContextItem, EditGrant, Mode, RunLimits

@@ -10,8 +10,9 @@ from functools import partial
 from typing import NamedTuple
 
 from daiku.core.review import Blob, Content, FileReview, Hunk, decided, hunks_of, typed
+from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, StaleVersionError, UsageError
-from daiku.domain.events import Chunk, Event, Restored, Reviewed
+from daiku.domain.events import Event, Restored, Reviewed
 from daiku.domain.patches import FileChange, FileStat, Patch
 from daiku.domain.review import Irrevocable, ReviewDecision
 from daiku.domain.sessions import Session

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from daiku.core.review import Content, FileReview, edited, typed
+from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import Checkpointed, Chunk, Edited, Restored, Reviewed
+from daiku.domain.events import Checkpointed, Edited, Restored, Reviewed
 from daiku.tools.checkpoints import CheckpointStore
 from daiku.tools.keeping import Checkpoint, Kept
 

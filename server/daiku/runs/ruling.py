@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from daiku.agents.rules import nested_rules
-from daiku.core.state import Recorder
+from daiku.core.recorder import Recorder
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Notice
 from daiku.domain.tools import ToolCall, ToolResult

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from daiku.agents.agent import Agent, find_agent
-from daiku.core import loop
 from daiku.core.choosing import unfit
-from daiku.core.state import State, fold
+from daiku.core.fold import fold
+from daiku.core.state import State
 from daiku.domain.base import long_id
+from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import (
     ApprovalDecision,
     ApprovalGiven,
-    Chunk,
     Event,
     InputGiven,
     MessageSaid,
@@ -31,15 +31,14 @@ from daiku.domain.handovers import Brief
 from daiku.domain.plans import Plan
 from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.runs.briefing import brief_from, told
-from daiku.runs.ending import end, time_is_up, unexpected
+from daiku.runs.ending import to_its_end
 from daiku.runs.granting import granted_place
 from daiku.runs.handoff import hand_over
 from daiku.runs.history import events_of, last_start, state_of
 from daiku.runs.live import LiveRun
-from daiku.runs.onrecord import end_on_record, from_record, reopened
+from daiku.runs.onrecord import add_to_record, end_on_record, from_record, reopened
 from daiku.runs.request import RunRequest, going_on
 from daiku.runs.taskloop import TaskWork
-from daiku.runs.waiting import Paused
 from daiku.runs.wiring import Wiring
 from daiku.trace.journal import UNDER_WAY
 
@@ -49,6 +48,8 @@ Listener = Callable[[Chunk], None]
 """Called in order, on the event loop, with every chunk of the run once it is journaled."""
 
 TITLE_LIMIT = 60
+NAMED_OTHERS = 3
+"""Other runs in the same folder that are named to the person; more are `…`."""
 UNWRITTEN = (
     "Daiku was ended while it worked. What the model was writing then, if anything, is not on record: "
     "it is asked again."
@@ -114,14 +115,13 @@ class Runs:
 
     def _others(self, live: LiveRun) -> None:
         """Tell the person where another run is under way in this folder: both may change the same files."""
-        others = [
-            s
-            for s in self.wiring.journal.under_way(live.wiring.workspace_key)
-            if s.session_id != live.session
-        ]
+        journal, folder = self.wiring.journal, live.wiring.workspace_key
+        others = journal.under_way(folder, beside=live.session, most=NAMED_OTHERS + 1)
         if others:
-            names = ", ".join(f"“{s.title}”" for s in others)
-            live.record(Notice(level="warning", text=f"Another run is under way in this folder: {names}."))
+            names = ", ".join(f"“{title}”" for title in others[:NAMED_OTHERS])
+            more = ", …" if len(others) > NAMED_OTHERS else ""
+            text = f"Another run is under way in this folder: {names}{more}."
+            live.record(Notice(level="warning", text=text))
 
     async def _told(self, agent: Agent, request: RunRequest, session: str) -> tuple[str, Brief | None]:
         """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
@@ -169,7 +169,7 @@ class Runs:
         cut = wiring.journal.get_session(session).status in UNDER_WAY  # as its process left it
         try:
             wiring.journal.touch(session, "running")
-            if cut and not (state.pending or state.draft or live.driven):
+            if cut and state.asks_model and not (state.pending or state.draft):
                 live.record(Notice(level="info", text=UNWRITTEN))
             return await self._drive(live, again=True)
         finally:
@@ -179,7 +179,7 @@ class Runs:
         """Run the loop as a task of its own, and see to it that the run ends in one status."""
         self._live[live.run] = live
         live.known, live.hand_over, live.task_work = self._live, hand_over, TaskWork
-        live.task = asyncio.create_task(self._loop(live, again=again))
+        live.task = asyncio.create_task(to_its_end(live, again=again))
         try:
             await asyncio.wait({live.task})
         except asyncio.CancelledError:
@@ -193,31 +193,6 @@ class Runs:
         if isinstance(broken, DaikuError):  # not even its end could be recorded: it can be resumed
             return live.result().model_copy(update={"status": "failed", "error": broken.failure})
         return live.result()
-
-    async def _loop(self, live: LiveRun, *, again: bool) -> State:
-        seconds = live.record.state.limits.max_seconds
-        bound = asyncio.timeout(seconds or None)
-        try:
-            async with bound:
-                live.prepare()
-                if again:
-                    live.show_again()
-                return await loop.run(live.record, live)
-        except Paused:
-            return live.record.state
-        except TimeoutError:
-            if not bound.expired():
-                raise
-            end(live, "limit", time_is_up(seconds))
-        except asyncio.CancelledError:
-            if not live.abandoned:
-                end(live, "cancelled", None)
-        except DaikuError as error:
-            end(live, "failed", error.failure)
-        except Exception:  # the run boundary: one of the three places that catch all
-            log.exception("run %s failed", live.run)
-            end(live, "failed", unexpected())
-        return live.record.state
 
     def _note(self, live: LiveRun) -> None:
         result = live.result()
@@ -250,7 +225,7 @@ class Runs:
     # -- while it runs --------------------------------------------------------------------
 
     async def pause(self, run: str) -> RunResult:
-        """Stop at the next boundary; the run can be resumed. Raises UsageError (not_found)."""
+        """Stop at the next boundary; the run can be resumed. Raises UsageError: it is not under way, or not here."""
         live = self._need(run)
         while live.parent is not None:
             live = self._need(live.parent)
@@ -291,7 +266,7 @@ class Runs:
         live, said = self._need(run), MessageSaid(role="user", text=text, agent="user")
         live.record(said)
         for nested in tuple(self._live.values()):
-            if live.driven and nested.parent == run:
+            if nested.parent == run and not live.record.state.asks_model:
                 nested.record(said)
 
     async def approve(
@@ -307,9 +282,9 @@ class Runs:
         with self._asking(run, approval_id) as live:
             asked = {a.approval_id for a in live.record.state.approvals.values()}
             if approval_id not in asked:
-                raise _usage(f"There is no approval {approval_id!r} in {run}.", "", "not_found")
+                raise _usage("This run has not asked that.", "", "not_found")
             if approval_id in live.record.state.decisions:
-                raise _usage(f"Approval {approval_id} was answered already.", "")
+                raise _usage("This question was answered already.", "")
             wrong = unfit(
                 next(a for a in live.record.state.approvals.values() if a.approval_id == approval_id), given
             )
@@ -322,9 +297,9 @@ class Runs:
         with self._asking(run, input_id) as live:
             asked = {i.input_id for i in live.record.state.inputs.values()}
             if input_id not in asked:
-                raise _usage(f"There is no question {input_id!r} in {run}.", "", "not_found")
+                raise _usage("This run has not asked that.", "", "not_found")
             if input_id in live.record.state.answers:
-                raise _usage(f"Question {input_id} was answered already.", "")
+                raise _usage("This question was answered already.", "")
             live.given(InputGiven(input_id=input_id, text=text))
 
     async def change_plan(self, plan: Plan) -> Plan:
@@ -347,13 +322,8 @@ class Runs:
         live = next((each for each in self._live.values() if each.session == session), None)
         if live is not None:
             live.record(*events)
-            return
-        lock = self.wiring.journal.lock(session)
-        try:
-            of = run or self.last_run(session)
-            self.wiring.journal.writer(session).write(of, None, "user", events)
-        finally:
-            lock.release()
+        else:
+            add_to_record(self.wiring, session, run or self.last_run(session), *events)
 
     async def keep_plan(self, plan: Plan, session: str | None) -> Plan:
         """Record a plan from elsewhere, in a new session without one. Raises UsageError."""
@@ -361,18 +331,8 @@ class Runs:
         if session is None:
             session = journal.add_session(self.wiring.workspace_key)
             journal.touch(session, "completed", title=plan.name[:TITLE_LIMIT])
-        journal.get_session(session)
-        live = next((each for each in self._live.values() if each.session == session), None)
-        if live is not None:
-            live.record(PlanChanged(plan=plan))
-            return plan
-        lock = journal.lock(session)
-        try:
-            chunks = journal.chunks(session)
-            run = chunks[-1].run if chunks else long_id("run")
-            journal.writer(session).write(run, None, "user", (PlanChanged(plan=plan),))
-        finally:
-            lock.release()
+        chunks = journal.chunks(session)
+        await self.note(session, PlanChanged(plan=plan), run=chunks[-1].run if chunks else long_id("run"))
         return plan
 
     def running(self) -> tuple[str, ...]:
@@ -399,10 +359,12 @@ class Runs:
 
     def _need(self, run: str) -> LiveRun:
         live = self._live.get(run)
-        if live is None:
-            session = self.wiring.journal.session_of_run(run)
-            raise _usage(f"Run {run} is not under way.", f"Resume it, or ask anew in session {session}.")
-        return live
+        if live is not None:
+            return live
+        session = self.wiring.journal.session_of_run(run)
+        if self.wiring.journal.get_session(session).status in UNDER_WAY:
+            raise _usage(f"Run {run} is under way in another window or terminal.", "Do it there.", "busy")
+        raise _usage(f"Run {run} is not under way.", f"Resume it, or ask anew in session {session}.")
 
 
 def _usage(message: str, hint: str, kind: str = "usage") -> UsageError:

@@ -63,7 +63,7 @@ class TaskWork:
             return failed(_no_step(step_id))
         if place.step.status == "completed":
             return failed(f"Step “{place.step.name}” is completed; reopen it if it must be done again.")
-        agent = task_maker(parent.registry.resolve, self._check)
+        agent = task_maker(parent.wiring.registry.resolve, self._check)
         request = tasks_request(place, parent.record.state.messages, self._operations())
         back = await nest(parent, self.call, Nested(agent, request, _brief(place, request)))
         if not isinstance(back.handover, TasksMade):
@@ -148,7 +148,7 @@ class TaskWork:
 
         try:
             replies = [ActionReply.model_validate(each) for each in task_list]
-            return tasks.made_of(replies, self.parent.registry.resolve, self._check, name)
+            return tasks.made_of(replies, self.parent.wiring.registry.resolve, self._check, name)
         except ValueError as error:
             failure = Failure(kind="tool", message=f"The tasks cannot be run: {error}.")
             raise ToolValidationError(failure) from error
@@ -200,7 +200,7 @@ class TaskWork:
 
     @property
     def _editor(self) -> bool:
-        return self.parent.registry.spec("editor/diagnostics") is not None
+        return self.parent.wiring.registry.spec("editor/diagnostics") is not None
 
     async def _report(self, place: Place, back: HandoffEnd) -> TaskReport:
         """A model's report that agrees with the log, else the plain one (C4.11)."""
@@ -233,16 +233,16 @@ class TaskWork:
 
     def _operations(self) -> tuple[ToolSpec, ...]:
         """The tools that a task may name."""
-        return tuple(spec for spec in self.parent.registry.specs() if _may_be_task(spec))
+        return tuple(spec for spec in self.parent.wiring.registry.specs() if _may_be_task(spec))
 
     def _check(self, call: ToolCall) -> str:
         """What is wrong with a task, in words for the model."""
-        spec = self.parent.registry.spec(call.tool)
+        spec = self.parent.wiring.registry.spec(call.tool)
         if spec is not None and not _may_be_task(spec):
             return f"{call.tool} cannot be a task"
         if spec is not None and any(refs(call.args)):
             return ""  # its arguments are known only when it is its turn
-        parsed = self.parent.registry.parse(call)
+        parsed = self.parent.wiring.registry.parse(call)
         return parsed.text if isinstance(parsed, ToolResult) else ""
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from daiku.core.state import State
-from daiku.domain.events import ApprovalAsked, Chunk, InputAsked
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven
 
 T = TypeVar("T")
+
+NOBODY = "Nobody is there to approve this."
+NOBODY_ANSWERS = "Nobody is there to answer. Decide yourself and say what you assumed."
 
 
 class Paused(BaseException):  # control flow: no place that catches what goes wrong may catch this
@@ -47,6 +52,50 @@ class Waits(Generic[T]):
         for future in self._open.values():
             if not future.done():
                 future.set_exception(Paused())
+
+
+@dataclass(slots=True)
+class Questions:
+    """What one run asks the person. Where nobody is there (`attended` is False) every question is answered
+    at once: refused, or left to the model. `waiting` is entered for as long as a question is open."""
+
+    attended: bool
+    waiting: Callable[[], AbstractContextManager[None]]
+    _approvals: Waits[ApprovalGiven] = field(default_factory=Waits[ApprovalGiven])
+    _inputs: Waits[InputGiven] = field(default_factory=Waits[InputGiven])
+
+    async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
+        """The person's decision. Raises Paused."""
+        if not self.attended:
+            return ApprovalGiven(
+                approval_id=asked.approval_id, decision="reject_once", feedback=NOBODY, unattended=True
+            )
+        with self.waiting():
+            return await self._approvals.answer(asked.approval_id)
+
+    async def answer(self, asked: InputAsked) -> InputGiven:
+        """What the person said. Raises Paused."""
+        if not self.attended:
+            return InputGiven(input_id=asked.input_id, text=NOBODY_ANSWERS, unattended=True)
+        with self.waiting():
+            return await self._inputs.answer(asked.input_id)
+
+    def give(self, event: ApprovalGiven | InputGiven) -> None:
+        """Let the one go on who waits for this word of the person's, if anyone does."""
+        if isinstance(event, ApprovalGiven):
+            self._approvals.give(event.approval_id, event)
+        else:
+            self._inputs.give(event.input_id, event)
+
+    def pause(self) -> None:
+        """End every wait."""
+        self._approvals.pause()
+        self._inputs.pause()
+
+    @property
+    def any(self) -> bool:
+        """Whether one is open."""
+        return self._approvals.any or self._inputs.any
 
 
 def may_be_asked(state: State) -> bool:

@@ -7,10 +7,11 @@ import json
 import re
 from collections.abc import Mapping
 from typing import get_origin
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import JsonValue, SecretStr
 
+from daiku.core.redact import redactor
 from daiku.domain.base import JsonObject
 from daiku.domain.config import PROVIDERS, Config, LLMSettings, ProviderSettings
 from daiku.settings.check import Key, dotted, field_at, known_keys, model_of
@@ -27,6 +28,7 @@ USUAL: dict[str, Key] = {
 }
 ALSO = {"GEMINI_API_KEY": ("GOOGLE_API_KEY",)}
 """Second names of a key's variable."""
+_LOGIN = re.compile(r"://[^/\s:@]*:(?P<password>[^/\s@]+)@")
 SECRET_NAME = re.compile(
     r"(?:^|[_-])(?:API|ACCESS|PRIVATE|SECRET|AUTH|SIGNING)?[_-]?"
     r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)S?(?:[_-]|$)",
@@ -92,6 +94,8 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     names = [config.github.token_env, config.gitlab.token_env, config.research.api_key_env]
     tokens = [environ.get(n, "") for n in names if n]
     others = [v for n, v in environ.items() if SECRET_NAME.search(n)]
+    for value in (environ.get(name, "") for name in config.sandbox.environment):
+        others += _secret_parts(value)
     headers = [
         value
         for name in PROVIDERS
@@ -100,6 +104,15 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     ]
     found = (*keys, *tokens, *others, *headers, *_secrets_of_servers(config))
     return tuple(sorted({s.strip() for s in found if len(s.strip()) >= 8}))
+
+
+def _secret_parts(value: str) -> list[str]:
+    """What of a variable that commands are given by name is secret by its shape: all of it, and the
+    password of an address by itself."""
+    if redactor(())(value) == value:
+        return []
+    login = _LOGIN.search(value)
+    return [value, unquote(login["password"])] if login else [value]
 
 
 def _secrets_of_servers(config: Config) -> list[str]:

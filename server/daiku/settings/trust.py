@@ -54,8 +54,9 @@ HARMLESS_OF_PROVIDERS = (
     "idle_seconds",
 )
 
-NEVER = ("plugins.allow",)
-"""What no workspace sets, trusted or not: which strangers' code is loaded into the server itself."""
+NEVER = ("plugins.allow", "sandbox.environment")
+"""What no workspace sets, trusted or not: which strangers' code is loaded into the server itself, and which
+of the person's own variables its commands get."""
 
 Verdict = Literal["take", "looser", "forbidden"]
 
@@ -63,7 +64,7 @@ Verdict = Literal["take", "looser", "forbidden"]
 def from_strangers(layer: JsonObject, below: Config, *, trusted: bool) -> tuple[JsonObject, tuple[str, ...]]:
     """What of a workspace's (valid) file counts, given the settings `below` it, and the keys left out.
 
-    Trusted files may set everything but keys and plug-ins. Whatever is not known to be harmless or stricter is
+    Trusted files may set everything but keys, plug-ins and the variables of commands. Whatever is not known to be harmless or stricter is
     left out, so a new setting is safe until somebody says otherwise.
     """
     taken: JsonObject = {}

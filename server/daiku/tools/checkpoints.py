@@ -12,7 +12,8 @@ from daiku.core.review import Blob, Content, FileReview, Span
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError
 from daiku.domain.patches import FileChange, FileStat, Patch
-from daiku.tools.diskio import make_folders, read_bytes, remove_file, replace_file
+from daiku.tools.bringback import change_back, put_bytes
+from daiku.tools.diskio import read_bytes
 from daiku.tools.encodings import decode, encode
 from daiku.tools.keeping import (
     Checkpoint,
@@ -133,7 +134,7 @@ class CheckpointStore:
     async def put_back(self, path: str, content: Blob) -> None:
         """Write kept bytes that are no text. Raises DaikuError."""
         data = await asyncio.to_thread(self._contents.load, content.name)
-        await asyncio.to_thread(self._put_bytes, path, data)
+        await asyncio.to_thread(put_bytes, self._workspace, path, data)
 
     def content(self, name: str | None) -> Content:
         """The kept content of that name, as text where it is text. Raises UsageError: damaged or gone."""
@@ -315,7 +316,7 @@ class CheckpointStore:
             in_bytes: dict[str, bytes | None] = {}
             for path, content in wanted.items():
                 data = await asyncio.to_thread(self._contents.load, content) if content else None
-                change = await self._change(path, data)
+                change = await change_back(self._workspace, path, data)
                 if isinstance(change, FileChange):
                     changes.append(change)
                 elif change:
@@ -327,7 +328,7 @@ class CheckpointStore:
                 else ()
             )
             for path, data in in_bytes.items():
-                await asyncio.to_thread(self._put_bytes, path, data)
+                await asyncio.to_thread(put_bytes, self._workspace, path, data)
             self._mark(first, redo)
             kinds: list[FileStat] = [
                 FileStat(path=path, kind="edit" if data is not None else "delete")
@@ -363,37 +364,3 @@ class CheckpointStore:
                 for kept in checkpoint.files:
                     wanted.setdefault(self.placed(checkpoint, kept.path), kept.content)
         return first, wanted
-
-    async def _change(self, path: str, before: bytes | None) -> FileChange | bool:
-        """The change that brings `path` back; True where it must be done in bytes, False where nothing is."""
-        text = decode(before) if before is not None else None
-        exists = await self._workspace.exists(path)
-        if before is not None and text is None:
-            return True
-        try:
-            now = (await self._workspace.read(path)).text if exists else None
-        except DaikuError:
-            return True
-        if now is None and text is None:
-            return False
-        if text is None:
-            return FileChange(path=path, kind="delete", old=now)
-        if now is None:
-            return (
-                FileChange(path=path, kind="create", new=text.text)
-                if _plain(text.encoding, text.bom)
-                else True
-            )
-        return FileChange(path=path, kind="edit", old=now, new=text.text) if now != text.text else False
-
-    def _put_bytes(self, path: str, data: bytes | None) -> None:
-        roots, real = self._workspace.roots, self._workspace.locate(path)
-        if data is None:
-            remove_file(roots, real, path)
-            return
-        make_folders(roots, real.parent, path)
-        replace_file(roots, real, data, path)
-
-
-def _plain(encoding: str, bom: bool) -> bool:  # the two halves of an encoding
-    return encoding == "utf-8" and not bom

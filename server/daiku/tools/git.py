@@ -21,21 +21,18 @@ from daiku.tools.giterrors import kind_of
 from daiku.tools.gitplaces import git_places
 from daiku.tools.sandbox import safe_path
 from daiku.tools.shell.apart import LARGEST_LIST, Ran, ran
+from daiku.tools.shell.gitsettings import (
+    FOR_TOOLS,
+    LISTED,
+    REACHES_NOTHING,
+    Settings,
+    git_settings,
+    read_listed,
+)
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
-HARDENED = (
-    "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "core.editor=true", "core.sshCommand=false",
-    "core.askPass=true", "core.alternateRefsCommand=", "core.attributesFile=/dev/null", "safe.bareRepository=explicit",
-    "diff.external=", "log.showSignature=false", "commit.gpgSign=false", "tag.gpgSign=false", "gc.auto=0",
-    "maintenance.auto=false", "submodule.recurse=false", "status.submoduleSummary=false", "diff.submodule=short",
-    "core.gitProxy=", "credential.helper=", "protocol.allow=never", "protocol.ext.allow=never", "fetch.recurseSubmodules=false", "color.ui=false",
-)  # fmt: skip
 _KEPT_VARIABLES = ("HOME", "PATH", "TMPDIR", "LANG", "XDG_CONFIG_HOME", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL",
                    "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")  # fmt: skip
-# Drivers that a repository's own settings define; each is a program.
-_DRIVER = re.compile(
-    r"^(?:local|worktree)\s+((?:filter|diff|merge)\.(.+))\.(clean|smudge|process|textconv|command|driver)$"
-)
 _REF = re.compile(r"(?!-)[^\s\x00-\x1f\x7f:?*\\]+")
 
 
@@ -190,12 +187,12 @@ def _place(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, list[str
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A folder of a repository that git may be run in, with the drivers that have to be switched off."""
+    """A folder of a repository that git may be run in, with the settings that take its programs away."""
 
     git: str
     root: Path
     roots: tuple[Path, ...]
-    drivers: tuple[str, ...]
+    off: Settings
 
     async def run(
         self,
@@ -230,12 +227,12 @@ async def repository(root: Path, roots: tuple[Path, ...]) -> Repository | str:
     if isinstance(places, str):
         return f"The repository of {root.name} is not used: {places}."
     bare = Repository(git, root, roots, ())
-    wrong, drivers = await _look(bare)
-    return wrong or Repository(git, root, roots, drivers)
+    wrong, off = await _look(bare)
+    return wrong or Repository(git, root, roots, off)
 
 
-async def _look(found: Repository) -> tuple[str, tuple[str, ...]]:
-    """What is wrong with the repository, and which of its drivers to switch off."""
+async def _look(found: Repository) -> tuple[str, Settings]:
+    """What is wrong with the repository, and what takes away the programs that it names."""
     code, top = await found.run(["rev-parse", "--show-toplevel"])
     if code != 0:
         return f"{found.root.name} is no git repository that can be used: {top.strip()}", ()
@@ -244,16 +241,11 @@ async def _look(found: Repository) -> tuple[str, tuple[str, ...]]:
             f"The repository's settings move its work tree to {top.strip()}, outside the workspace. Not run.",
             (),
         )
-    _, listed = await found.names(
-        ["config", "--show-scope", "--name-only", "--get-regexp", r"^(filter|diff|merge)\."]
-    )
-    drivers: dict[str, None] = {}
-    for line in listed.splitlines():
-        if found_driver := _DRIVER.match(line.strip()):
-            drivers[f"{found_driver[1]}.{found_driver[3]}="] = None
-            if found_driver[1].startswith("filter."):
-                drivers[f"{found_driver[1]}.required=false"] = None
-    return "", tuple(drivers)
+    done = await _run(found, list(LISTED), None, None, largest=LARGEST_LIST)
+    if done.failure or done.code not in (0, 1):  # 1: there are none
+        return f"{found.root.name} is no git repository that can be used: {_failure(done)}", ()
+    settings = read_listed(done.text)
+    return "", (*settings.off, *settings.large_files)
 
 
 def _failure(done: Ran) -> str:
@@ -282,14 +274,13 @@ async def _run(
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_ALLOW_PROTOCOL": "none",
+        **REACHES_NOTHING,
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_ATTR_NOSYSTEM": "1",
+        **git_settings((*FOR_TOOLS, *found.off)),
         **(more or {}),
     }
-    settings = [part for setting in (*HARDENED, *found.drivers) for part in ("-c", setting)]
-    whole = [found.git, "--no-pager", *(["--literal-pathspecs"] if literal else []), *settings, *argv]
+    whole = [found.git, "--no-pager", *(["--literal-pathspecs"] if literal else []), *argv]
     return await ran(whole, found.root, env, stdin, largest)
 
 

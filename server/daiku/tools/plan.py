@@ -5,23 +5,27 @@ from __future__ import annotations
 import os
 import shutil
 from hashlib import sha256
+from typing import Annotated, TypeAlias
 
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 
 from daiku.core.checks import like_a_sentence, programs, timed
 from daiku.core.evidence import diagnosed_place
 from daiku.core.gate import LEAVE, VOUCH, Missing, missing, question, refusal
+from daiku.core.planheads import printable
 from daiku.core.planning import approved, checklist, find_step, move_step, waits_for
 from daiku.core.plantext import to_read
 from daiku.core.proposed import MAX_STEPS, Given, difference, objections, order, revised
 from daiku.domain.events import Notice, PlanChanged
 from daiku.domain.plans import Plan, Step, WorkStatus
 from daiku.domain.tools import ToolResult
-from daiku.tools.shell.environment import child_environment
+from daiku.tools.shell.environment import child_environment, own_environment
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
 NAME_LIMIT = 80
 BY_WORD = "Step “{name}” has no checks: it is completed by your word alone, and nothing proves it."
+Printable: TypeAlias = Annotated[str, AfterValidator(printable)]
+"""A text that a person reads in the plan: without control characters and terminal escapes."""
 
 
 class StepArgs(Args):
@@ -29,20 +33,20 @@ class StepArgs(Args):
     checks that must pass before the step counts as done, each with its time limit before it where it
     needs long: `(20 min) make test`."""
 
-    name: str
-    description: str = ""
+    name: Printable
+    description: Printable = ""
     id: str = ""
     depends_on: tuple[str, ...] = ()
-    acceptance: tuple[str, ...] = ()
+    acceptance: tuple[Printable, ...] = ()
 
 
 class ProposeArgs(Args):
     """Without a goal it is what was asked."""
 
-    goal: str = ""
-    name: str = ""
-    focus: str = ""
-    summary: str = ""
+    goal: Printable = ""
+    name: Printable = ""
+    focus: Printable = ""
+    summary: Printable = ""
     plan_id: str = Field(default="", description="a plan to make anew; its completed steps are kept")
     steps: tuple[StepArgs, ...] = Field(default=(), max_length=MAX_STEPS)
 
@@ -98,7 +102,8 @@ def _revise(old: Plan, new: Plan, warnings: tuple[str, ...], context: ToolContex
 def _absent(steps: tuple[Given, ...], context: ToolContext) -> tuple[tuple[str, str], ...]:
     """The checks that call a program which is not there, each with the program's name."""
     checks = dict.fromkeys(timed(check)[0] for step in steps for check in step.acceptance)
-    path = child_environment(os.environ, context.workspace.roots, network=False)["PATH"]
+    roots = context.workspace.roots
+    path = child_environment(os.environ, roots, network=False, venv=own_environment(roots)[0])["PATH"]
     found = (
         (check, next((name for name in programs(check) if shutil.which(name, path=path) is None), ""))
         for check in checks

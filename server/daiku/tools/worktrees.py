@@ -99,7 +99,7 @@ async def _snapshot(found: Repository, top: Path, head: str, folder: Path) -> st
     """A commit of the project as it is now, beside the history: neither index nor branches change."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # noqa: ASYNC240
     index = folder / f"index-{os.getpid()}-{id(found)}"
-    whole = Repository(found.git, top, found.roots, found.drivers)
+    whole = Repository(found.git, top, found.roots, found.off)
     env = {"GIT_INDEX_FILE": str(index), **IDENTITY}
     try:
         await _git(whole, "read-tree", head, env=env)
@@ -121,7 +121,7 @@ async def add(base: Base, place: Path) -> Worktree:
 
 async def changes(tree: Worktree) -> Changes:
     """What was changed in the copy since it was made. Raises OSError, WorktreeError."""
-    there = Repository(tree.base.repository.git, tree.root, (tree.place,), tree.base.repository.drivers)
+    there = Repository(tree.base.repository.git, tree.root, (tree.place,), tree.base.repository.off)
     await _git(there, "add", "--all", "--", ".")
     against = [
         "diff",

@@ -23,9 +23,10 @@ CREATE TABLE IF NOT EXISTS chunks(
   parent TEXT, agent TEXT NOT NULL, type TEXT NOT NULL, data TEXT NOT NULL,
   PRIMARY KEY(session, seq)) STRICT, WITHOUT ROWID;
 DROP INDEX IF EXISTS chunks_by_run;
+DROP INDEX IF EXISTS changes;
 CREATE INDEX IF NOT EXISTS runs ON chunks(run) WHERE type IN ('run_started', 'agent_start');
-CREATE INDEX IF NOT EXISTS changes ON chunks(session, seq)
-  WHERE type IN ('checkpoint', 'edit', 'review', 'restored');
+CREATE INDEX IF NOT EXISTS file_changes ON chunks(session, seq)
+  WHERE type = 'checkpoint' OR type = 'edit' OR type = 'review' OR type = 'restored';
 """
 
 
@@ -82,24 +83,24 @@ class Database(sqlite3.Connection):
     @contextmanager
     def transaction(self) -> Generator[None]:
         """All that is written inside, or nothing of it. Raises DaikuError."""
-        self.execute("BEGIN IMMEDIATE")
+        self.write("BEGIN IMMEDIATE", ())
         try:
             yield
-            self.execute("COMMIT")
+            self.write("COMMIT", ())
         except BaseException:
             if self.in_transaction:
-                self.execute("ROLLBACK")
+                self.write("ROLLBACK", ())
             raise
 
     @contextmanager
     def surely(self) -> Generator[None]:
         """What is written inside survives a power cut, and with it all that was written before; the rest
         survives the end of the process. Raises DaikuError."""
-        self.execute("PRAGMA synchronous=FULL")
+        self.write("PRAGMA synchronous=FULL", ())
         try:
             yield
         finally:
-            self.execute("PRAGMA synchronous=NORMAL")
+            self.write("PRAGMA synchronous=NORMAL", ())
 
 
 Fault = Literal["damaged", "held", "full", "forbidden", "unreachable", "broken"]

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Literal
 
 from daiku.domain.base import Frozen
+from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     AgentStart,
-    Chunk,
     HandoffEnd,
     HandoffStart,
     RunFinished,

@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
 
-from pydantic import ValidationError
-
-from daiku.domain.base import long_id, new_id
+from daiku.domain.base import long_id
+from daiku.domain.chunks import Chunk, decode_event, encode_event, iso_now
 from daiku.domain.errors import DaikuError, Failure, UsageError
-from daiku.domain.events import (
-    EPHEMERAL,
-    Chunk,
-    Delta,
-    Event,
-    PlanChanged,
-    RunFinished,
-    Thinking,
-    decode_event,
-    encode_event,
-    iso_now,
-)
+from daiku.domain.events import EPHEMERAL, Delta, Event, PlanChanged, Thinking
 from daiku.domain.plans import Plan
 from daiku.domain.sessions import Session, SessionStatus
 from daiku.trace.changed import changed_in, changes_of
 from daiku.trace.database import Database, connect
+from daiku.trace.fork import Copies, copy_chunks
 from daiku.trace.lock import SessionLock
+from daiku.trace.rows import INSERT, READ, Row, chunk_of, event_of, row_of
 from daiku.trace.window import Window, read_window
 
 BLOCK = 256
 """Sequence numbers reserved at once: one small write per block instead of one per delta."""
 
-INTENTS = frozenset({"tool_call", "approval_given", "input_given", "run_finished"})
-"""Events that a power cut must not take away: what is about to be done (else a resumed run would do it again),
-the person's word, and the end."""
+PERSONS_WORD = frozenset({"approval_given", "input_given"})
+"""Events that a power cut must not take away: nobody likes to be asked twice."""
 
 UNDER_WAY = ("running", "waiting")
 """How a session stands whose run is held by a process."""
 
 Redact = Callable[[str], str]
-Copies = Callable[[str, Sequence[Chunk]], Mapping[str, str]]
-"""Copies what the chunks of a session name for another one; its new names by the old ones."""
 
 
 class Journal:
@@ -102,13 +88,16 @@ class Journal:
         )
         return {row[0] for row in rows}
 
-    def under_way(self, workspace: str) -> list[Session]:
-        """The sessions of a folder in which a run is under way now, in any process."""
+    def under_way(self, workspace: str, *, beside: str, most: int) -> list[str]:
+        """The titles of at most so many other sessions than `beside` in which a run of this folder is under way
+        now, in any process, the last one first."""
         rows = self._db.execute(
-            f"{_SELECT} WHERE s.workspace = ? AND s.status IN ('running', 'waiting')", (workspace,)
+            "SELECT id, title FROM sessions WHERE workspace = ? AND id <> ? AND status IN ('running', 'waiting')"
+            " ORDER BY updated_at DESC",
+            (workspace, beside),
         )
-        sessions = [self._session(row) for row in rows.fetchall()]
-        return [session for session in sessions if session.status in UNDER_WAY]
+        held = (title for session, title in rows if not self._lock(session).free())
+        return list(islice(held, most))
 
     def rename_session(self, session: str, title: str) -> Session:
         self._db.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session))
@@ -131,56 +120,23 @@ class Journal:
         only one session can have is renamed: runs, plans, questions; and what `copies` renames."""
         old = self.get_session(session)
         workspace = self._db.execute("SELECT workspace FROM sessions WHERE id = ?", (session,)).fetchone()[0]
-        new = self.new_session(old.title, workspace)
-        rows = self._db.execute(
-            "SELECT seq, time, run, parent, agent, type, data FROM chunks"
-            " WHERE session = ? AND seq <= ? ORDER BY seq",
-            (session, self._end_of_answer(session, at_seq)),
-        ).fetchall()
-        names = _new_names(rows)
-        if copies is not None:
-            names |= copies(new.session_id, [_chunk(session, row) for row in rows])
-        renamed = [
-            (new.session_id, seq, time, names[run], names[parent] if parent else None, agent, type_, new_data)
-            for seq, time, run, parent, agent, type_, data in rows
-            for new_data in [_OURS.sub(lambda found: names.get(found[0], found[0]), data)]
-        ]
-        with self._db.transaction():
-            self._db.executemany(_INSERT, renamed)
-            self._db.execute(
-                "UPDATE sessions SET reserved = ?, model = ?, status = ? WHERE id = ?",
-                (rows[-1][0] if rows else 0, old.model, _ended_status(renamed), new.session_id),
-            )
-        return self.get_session(new.session_id)
-
-    def _end_of_answer(self, session: str, at_seq: int) -> int:
-        """`at_seq`, or the end of the run whose last words stand there: what is copied with its answer has
-        ended in the copy too."""
-        rows = self._db.execute(
-            "SELECT seq, parent, type FROM chunks WHERE session = ? AND seq > ? ORDER BY seq LIMIT 20",
-            (session, at_seq),
-        )
-        for seq, parent, type_ in rows:
-            if parent is not None or type_ not in _CLOSING:
-                break
-            if type_ == "run_finished":
-                return seq
-        return at_seq
+        new = self.new_session(old.title, workspace).session_id
+        copy_chunks(self._db, session, new, at_seq, copies)
+        return self.get_session(new)
 
     def chunks(self, session: str, after_seq: int = 0) -> list[Chunk]:
         """The durable chunks after `after_seq`, oldest first. Raises UsageError (not_found)."""
         self.get_session(session)
         rows = self._db.execute(
-            "SELECT seq, time, run, parent, agent, type, data FROM chunks"
-            " WHERE session = ? AND seq > ? ORDER BY seq",
+            f"{READ} WHERE session = ? AND seq > ? ORDER BY seq",
             (session, after_seq),
         )
-        return [_chunk(session, row) for row in rows]
+        return [chunk_of(session, row) for row in rows]
 
     def changes(self, session: str, after_seq: int = 0) -> list[Chunk]:
         """Of the durable chunks those that say what became of files. Raises UsageError (not_found)."""
         self.get_session(session)
-        return [_chunk(session, row) for row in changes_of(self._db, session, after_seq)]
+        return [chunk_of(session, row) for row in changes_of(self._db, session, after_seq)]
 
     def changed_sessions(self, workspace: str) -> dict[str, int]:
         """The sessions of a workspace that changed files, the last one first, each with where it last did."""
@@ -190,7 +146,7 @@ class Journal:
         """About the `last` durable chunks below `before_seq` (0: the end). Raises UsageError (not_found)."""
         self.get_session(session)
         found = read_window(self._db, session, before_seq=before_seq, last=last)
-        return [_chunk(session, row) for row in found.rows], found
+        return [chunk_of(session, row) for row in found.rows], found
 
     def session_of_run(self, run: str) -> str:
         """Raises UsageError (not_found)."""
@@ -217,7 +173,7 @@ class Journal:
             (f'"planId":"{plan}"',),
         )
         for session, run, data in rows:
-            event = _event("plan", data)
+            event = event_of("plan", data)
             if isinstance(event, PlanChanged) and event.plan.plan_id == plan:
                 return session, run, event.plan
         raise _unknown("plan", plan)
@@ -239,7 +195,7 @@ class Journal:
 
     def lock(self, session: str) -> SessionLock:
         """The right to run in `session`, until released or the process ends. Raises UsageError (busy)."""
-        lock = SessionLock(self._locks / f"{session}.lock")
+        lock = self._lock(session)
         if not lock.acquire():
             raise UsageError(
                 Failure(
@@ -250,6 +206,9 @@ class Journal:
             )
         return lock
 
+    def _lock(self, session: str) -> SessionLock:
+        return SessionLock(self._locks / f"{session}.lock")
+
     def close(self) -> None:
         """Give unused sequence numbers back and close the file."""
         with suppress(DaikuError):  # numbers that are not given back are only skipped
@@ -259,7 +218,7 @@ class Journal:
 
     def _session(self, row: tuple[str, str, str, str, str | None, SessionStatus, int]) -> Session:
         session, title, created, updated, model, status, last = row
-        if status in UNDER_WAY and SessionLock(self._locks / f"{session}.lock").free():
+        if status in UNDER_WAY and self._lock(session).free():
             status = "interrupted"
         return Session(
             session_id=session,
@@ -282,33 +241,36 @@ class SessionWriter:
         self._next = 1
         self._reserved = 0
 
-    def write(self, run: str, parent: str | None, agent: str, events: Iterable[Event]) -> list[Chunk]:
-        """Number, redact and store `events` as one transaction; only then are they returned.
+    def write(
+        self, run: str, parent: str | None, agent: str, events: Iterable[Event], *, surely: bool = False
+    ) -> list[Chunk]:
+        """Number, redact and store `events` as one transaction; only then are they returned. `surely`: a power
+        cut does not take them back either, nor what was written before; the person's word is always kept so.
 
         Raises DaikuError where they cannot be stored (a full disk): then none is.
         """
         time = iso_now()
         chunks: list[Chunk] = []
-        rows: list[_Row] = []
+        rows: list[Row] = []
         for event in events:
             chunk = self._chunk(run, parent, agent, time, event)
             chunks.append(chunk)
             if event.type not in EPHEMERAL:
-                rows.append(_row(chunk))
-        if rows:
-            if any(chunk.type in INTENTS for chunk in chunks):
-                with self._db.surely():
-                    self._store(rows)
-            else:
+                rows.append(row_of(chunk))
+                surely = surely or event.type in PERSONS_WORD
+        if rows and surely:
+            with self._db.surely():
                 self._store(rows)
+        elif rows:
+            self._store(rows)
         return chunks
 
-    def _store(self, rows: list[_Row]) -> None:
+    def _store(self, rows: list[Row]) -> None:
         if len(rows) == 1:
-            self._db.write(_INSERT, rows[0])
+            self._db.write(INSERT, rows[0])
             return
         with self._db.transaction():
-            self._db.executemany(_INSERT, rows)
+            self._db.executemany(INSERT, rows)
 
     @property
     def last_seq(self) -> int:
@@ -356,63 +318,6 @@ _SELECT = (
     "SELECT s.id, s.title, s.created_at, s.updated_at, s.model, s.status,"
     " COALESCE((SELECT MAX(seq) FROM chunks c WHERE c.session = s.id), 0) FROM sessions s"
 )
-_INSERT = "INSERT INTO chunks VALUES(?,?,?,?,?,?,?,?)"
-
-
-_OURS = re.compile(r"(?:run|appr|input|checkpoint)_[0-9a-f]{16}|plan_[0-9a-f]{8}")
-_NAMING = {"approval_asked": ("appr",), "input_asked": ("input",), "handoff_start": ("run",)}
-"""Events that name something for the first time: a nested run before it has written a word."""
-_CLOSING = ("usage", "notice", "error", "run_finished")
-"""What may stand between a run's last words and its end."""
-_PLAN = re.compile(r'"planId":"(plan_[0-9a-f]{8})"')
-
-
-def _new_names(rows: Iterable[tuple[int, str, str, str | None, str, str, str]]) -> dict[str, str]:
-    """New ids for runs, for questions to the person, and for plans that were made or changed here."""
-    names: dict[str, str] = {}
-    for _, _, run, parent, _, type_, data in rows:
-        names |= {old: long_id("run") for old in (run, parent) if old and old not in names}
-        for old in _OURS.findall(data) if type_ in _NAMING else ():
-            prefix = old.partition("_")[0]
-            if prefix in _NAMING[type_] and old not in names:
-                names[old] = long_id(prefix)
-        for old in _PLAN.findall(data) if type_ == "plan" else ():
-            names.setdefault(old, new_id("plan"))
-    return names
-
-
-_Row: TypeAlias = tuple[str, int, str, str, str | None, str, str, str]
-
-
-def _row(c: Chunk) -> _Row:
-    return (c.session, c.seq, c.time, c.run, c.parent, c.agent, c.event.type, c.data)
-
-
-def _chunk(session: str, row: tuple[int, str, str, str | None, str, str, str]) -> Chunk:
-    seq, time, run, parent, agent, type_, data = row
-    return Chunk(seq, time, session, run, agent, _event(type_, data), data, parent)
-
-
-def _event(type_: str, data: str) -> Event:
-    """The stored event. Raises DaikuError where it is none."""
-    try:
-        return decode_event(type_, data)
-    except (KeyError, ValidationError) as wrong:
-        message = (
-            "A record of this conversation cannot be read: it is damaged, or of another version of Daiku."
-        )
-        hint = "Bring back a copy of daiku.db, or delete the conversation; the others are not touched."
-        raise DaikuError(Failure(kind="internal", message=message, hint=hint)) from wrong
-
-
-def _ended_status(
-    rows: list[_Row],
-) -> SessionStatus:
-    ends = [row for row in rows if row[6] in ("run_started", "run_finished") and row[4] is None]
-    if not ends:
-        return "idle"
-    last = _event(ends[-1][6], ends[-1][7])
-    return last.status if isinstance(last, RunFinished) else "interrupted"
 
 
 def _unknown(what: str, name: str) -> UsageError:

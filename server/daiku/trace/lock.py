@@ -27,8 +27,11 @@ class SessionLock:
 
     def acquire(self) -> bool:
         """True when the lock is ours now; False when somebody else holds it. Raises OSError."""
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd = os.open(self._path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            fd = self._opened()
+        except FileNotFoundError:  # the first lock of this home
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fd = self._opened()
         try:
             _take(fd)
         except OSError:
@@ -36,6 +39,9 @@ class SessionLock:
             return False
         self._fd = fd
         return True
+
+    def _opened(self) -> int:
+        return os.open(self._path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o600)
 
     def free(self) -> bool:
         """True when nobody holds it at this moment."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from daiku.api import ExportFormat
+from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
-    Chunk,
     Edited,
     ErrorHappened,
     MessageSaid,

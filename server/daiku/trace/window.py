@@ -6,16 +6,14 @@ import sqlite3
 from typing import NamedTuple
 
 from daiku.domain.messages import Usage
-
-_COLUMNS = "seq, time, run, parent, agent, type, data"
-Row = tuple[int, str, str, str | None, str, str, str]
+from daiku.trace.rows import READ, Read
 
 
 class Window(NamedTuple):
     """Rows of a session from `first_seq` on, oldest first, and before them what a view cannot do without: the start
     of the run that it begins in, the last plan. `earlier` counts the rows that were left out, `usage` sums theirs."""
 
-    rows: list[Row]
+    rows: list[Read]
     first_seq: int
     earlier: int
     usage: Usage
@@ -26,8 +24,8 @@ def read_window(db: sqlite3.Connection, session: str, *, before_seq: int, last: 
     begins, or a message of one: no call is cut off from its result."""
     below = before_seq or 1 << 62
     first_seq = _first(db, session, below, last)
-    rows: list[Row] = db.execute(
-        f"SELECT {_COLUMNS} FROM chunks WHERE session = ? AND seq >= ? AND seq < ? ORDER BY seq",  # noqa: S608  # a constant
+    rows: list[Read] = db.execute(
+        f"{READ} WHERE session = ? AND seq >= ? AND seq < ? ORDER BY seq",
         (session, first_seq, below),
     ).fetchall()
     before = _needed(db, session, first_seq, rows)
@@ -66,18 +64,18 @@ def _first(db: sqlite3.Connection, session: str, below: int, last: int) -> int:
     return start or 0
 
 
-def _needed(db: sqlite3.Connection, session: str, first_seq: int, rows: list[Row]) -> list[Row]:
+def _needed(db: sqlite3.Connection, session: str, first_seq: int, rows: list[Read]) -> list[Read]:
     """Rows before the window that it refers to: the start of its first run, and the last plan."""
     if not first_seq or not rows:
         return []
-    found: dict[int, Row] = {}
+    found: dict[int, Read] = {}
     wanted = (
         ("type = 'run_started' AND run = ?", (rows[0][2],)),
         ("type = 'plan'", ()),
     )
     for condition, values in wanted:
         row = db.execute(
-            f"SELECT {_COLUMNS} FROM chunks WHERE session = ? AND seq < ? AND {condition} ORDER BY seq DESC LIMIT 1",  # noqa: S608  # constants
+            f"{READ} WHERE session = ? AND seq < ? AND {condition} ORDER BY seq DESC LIMIT 1",
             (session, first_seq, *values),
         ).fetchone()
         if row is not None:

@@ -1,8 +1,20 @@
-"""What is said of tasks and of work side by side, in Japanese."""
+"""What is said of plans that cannot be worked, of tasks and of work side by side, in Japanese."""
 
 from __future__ import annotations
 
 TASKS: tuple[tuple[str, str], ...] = (
+    ("The plan has no steps.", "計画にステップがありません。"),
+    ("The plan has {count} open steps; at most {most} are allowed.",
+     "計画に未完了のステップが {count} 個あります。最大 {most} 個までです。"),
+    ("A step has no name.", "名前のないステップがあります。"),
+    ("Two steps have the id {step}: {names}.", "ID {step} のステップが複数あります: {names}"),
+    ("“{name}” depends on {step}, which is none of the steps.",
+     "「{name}」が依存する {step} は、計画のステップにありません。"),
+    ("“{name}” waits for itself.", "「{name}」が自分自身を待っています。"),
+    ("These steps wait for one another: {names}.", "次のステップが互いを待っています: {names}"),
+    ("depends_on names {step}, which {count} steps are called: give each its own number.",
+     "depends_on の {step} という名前のステップが {count} 個あります。それぞれに固有の番号を付けてください。"),
+    ("depends_on names {step}, which is none of the steps.", "depends_on の {step} は、計画のステップにありません。"),
     ("task {number}: {why}", "タスク {number}: {why}"),
     ("no list of tasks was made", "タスクのリストが作成されませんでした"),
     ("no report was made", "報告が作成されませんでした"),

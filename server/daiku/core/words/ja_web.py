@@ -33,5 +33,11 @@ WEB: tuple[tuple[str, str], ...] = (
     ("the packed answer is damaged", "圧縮された応答が壊れています"),
     ("DuckDuckGo wants to see a person: too many searches came from this address", "DuckDuckGo が人による確認を求めています。このアドレスからの検索が多すぎます"),
     ("DuckDuckGo answered with a page that has no list of results", "DuckDuckGo の応答に検索結果がありません"),
+    ("{engine} needs a key: put it into {variable}, or choose another engine.", "{engine} にはキーが必要です。{variable} に設定するか、別の検索エンジンを選んでください。"),
+    ("{engine} refused ({status}).", "{engine} に拒否されました（{status}）。"),
+    ("{engine} answered with something else than its results.", "{engine} の応答は検索結果ではありませんでした。"),
+    ("Wait some minutes, or set research.engine to {more}.", "数分待つか、research.engine を searxng（自分のもの）、brave、tavily のいずれかにしてください。"),
+    ("Look at the key that research.api_key_env names, and at its plan.", "research.api_key_env が指すキーと、その契約プランを確認してください。"),
+    ("Its settings.yml has to allow it: search.formats with json.", "その settings.yml で json を許可してください（search.formats）。"),
     ("({count} searches left out: there are {most} in all.)", "（検索は全部で {most} 件までのため、{count} 件を省きました。）"),
 )

@@ -89,7 +89,7 @@ class Launch:
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         """What the program is given: no keys of ours, and what its settings name."""
         own = {name: expanded(value, environ) for name, value in self.settings.env.items()}
-        return {**child_environment(environ, self.roots, network=True, venv=False), **own}
+        return {**child_environment(environ, self.roots, network=True), **own}
 
     def headers(self, environ: Mapping[str, str]) -> dict[str, str]:
         """The headers of every request to the server."""

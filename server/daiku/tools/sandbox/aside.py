@@ -128,24 +128,34 @@ def _copies(marks: dict[str, Mark]) -> dict[str, bytes]:
     return copied
 
 
-def changed_since(earlier: Before) -> tuple[tuple[Path, Path], ...]:
-    """Protected places that are new or different since `earlier`, each with the root that it lies in; the
-    uppermost of each. Raises OSError."""
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Protected places that are new or different, each with the root that it lies in; the uppermost of
+    each. `complete`: no part of the trees was left out, before or afterwards."""
+
+    places: tuple[tuple[Path, Path], ...]
+    complete: bool
+
+
+def changed_since(earlier: Before) -> Changed:
+    """What a command did to protected places since `earlier`. Raises OSError."""
     found: list[tuple[Path, Path]] = []
+    complete = earlier.complete
     old = {path: mark for each in earlier.found for path, mark in each.protected.items()}
     roots = tuple(root for root, _ in earlier.trees)
     kept = {path for path, ids in earlier.lineage.items() if _lineage(Path(path), roots) == ids}
     for root, role in earlier.trees:
-        now = tree_of(root, role).look().protected
+        now = tree_of(root, role).look()
+        complete = complete and now.complete
         new = [
             path
-            for path, mark in now.items()
+            for path, mark in now.protected.items()
             if old.get(path) != mark and not _is_kept(path, kept) and not _git_made(Path(path))
         ]
         found += [
             (root, Path(path)) for path in topmost(new) if earlier.complete or _younger(path, earlier.at)
         ]
-    return tuple(found)
+    return Changed(tuple(found), complete)
 
 
 def _younger(path: str, than: int) -> bool:
@@ -157,11 +167,11 @@ def _younger(path: str, than: int) -> bool:
         return False
 
 
-def put_aside(earlier: Before, folder: Path) -> tuple[PutAside, ...]:
-    """Take out of effect what is new or different of protected files since `earlier`; it is moved below
-    `folder`. Raises OSError."""
+def put_aside(earlier: Before, changed: Changed, folder: Path) -> tuple[PutAside, ...]:
+    """Take out of effect what `changed` of protected files since `earlier`; it is moved below `folder`.
+    Raises OSError."""
     moved: list[PutAside] = []
-    for root, place in changed_since(earlier):
+    for root, place in changed.places:
         if os.path.realpath(place.parent) != str(place.parent):
             continue  # moved meanwhile; what is behind a link is not touched
         target = folder / f"{time.time_ns():x}" / place.relative_to(root)

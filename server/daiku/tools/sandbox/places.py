@@ -46,7 +46,7 @@ _CREDENTIAL = re.compile(
 )
 _LARGEST_SETTING = 20_000
 KNOWN_SECONDS = 5.0
-"""How long what was seen of the homes is taken to be so."""
+"""How long what was seen of the homes and of PATH is taken to be so."""
 # Where a tool chain lies when its variable says so, and which parts of it count; "" is all of it.
 TOOL_VARIABLES: dict[str, tuple[str, ...]] = {
     "CARGO_HOME": ("bin", "registry", "git"), "RUSTUP_HOME": ("",), "GOPATH": ("bin", "pkg"), "GOROOT": ("",), "JAVA_HOME": ("",),
@@ -84,7 +84,9 @@ FOREIGN_PLACES = ("/home", "/root", "/Users", "/mnt", "/media", "/run/media", "/
 
 def within(place: Path, folder: Path) -> bool:
     """True where `place` is `folder` or lies in it, by their names."""
-    return place == folder or folder in place.parents
+    # Asked thousands of times for each command: as texts, `Path.parents` makes a path of every folder above.
+    here, above = str(place), str(folder)
+    return here == above or here.startswith(above if above.endswith("/") else f"{above}/")
 
 
 def homes() -> tuple[Path, ...]:
@@ -148,6 +150,22 @@ def path_places(path: str) -> list[Path]:
         if folder.is_absolute() and not _too_wide(folder, own):
             found.append(above if whole and above.name not in (".cargo", ".deno", ".bun", "go") else folder)
     return found
+
+
+def program_places(path: str) -> tuple[tuple[Path, Path], ...]:
+    """The places of `path_places` that are there and can be seen, each with where it really lies, now or a
+    few seconds ago."""
+    return _program_places(path, _moment())
+
+
+@lru_cache(maxsize=8)
+def _program_places(path: str, _now: int) -> tuple[tuple[Path, Path], ...]:
+    found: list[tuple[Path, Path]] = []
+    for place in path_places(path):
+        with suppress(OSError):
+            if place.is_dir():
+                found.append((place, place.resolve()))
+    return tuple(found)
 
 
 def _too_wide(folder: Path, own: Iterable[Path]) -> bool:
@@ -220,14 +238,21 @@ def _socket_names() -> Iterator[str]:
 
 
 def safe_path(path: str, roots: tuple[Path, ...]) -> str:
-    """`path` (as of PATH) without relative folders and without folders of the workspace."""
+    """`path` (as of PATH) without relative folders and without folders of the workspace, by where its
+    folders lead now or led a few seconds ago."""
+    return _safe_path(path, roots, _moment())
+
+
+@lru_cache(maxsize=32)
+def _safe_path(path: str, roots: tuple[Path, ...], _now: int) -> str:
     kept: list[str] = []
+    inside = tuple(root.resolve() for root in roots)
     for entry in path.split(os.pathsep):
         folder = Path(entry)
         if not entry or not folder.is_absolute():
             continue
         real = folder.resolve()
-        if not any(within(real, root.resolve()) or within(folder, root) for root in roots):
+        if not any(within(real, root) or within(folder, root) for root in (*inside, *roots)):
             kept.append(entry)
     return os.pathsep.join(dict.fromkeys(kept))
 
@@ -254,9 +279,11 @@ def machine(*, network: bool) -> Machine:
         "XDG_CONFIG_HOME",
         "XDG_STATE_HOME",
     )
-    return _machine(
-        tuple(os.environ.get(name) for name in named), network, int(time.monotonic() / KNOWN_SECONDS)
-    )
+    return _machine(tuple(os.environ.get(name) for name in named), network, _moment())
+
+
+def _moment() -> int:
+    return int(time.monotonic() / KNOWN_SECONDS)
 
 
 @lru_cache(maxsize=8)

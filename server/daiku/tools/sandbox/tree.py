@@ -14,15 +14,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal
 
-from daiku.core.protected import (
+from daiku.core.guardednames import (
     PROTECTED_FILES,
     PROTECTED_FOLDERS,
     PROTECTED_PAIRS,
     SECRET_FILES,
     SECRET_FOLDERS,
-    holds_secrets,
-    why_protected,
 )
+from daiku.core.patterns import lazy
+from daiku.core.protected import holds_secrets, why_protected
 from daiku.tools.sandbox.gitfolder import ALTERNATES, FREE_FOLDERS, STATE_FOLDERS, free_file, runs_commands
 
 Role = Literal["plain", "protected", "git", "modules", "worktrees"]
@@ -234,9 +234,9 @@ class _Likely:
         return _UNUSUAL.search(name) is not None or self.others.match(low) is not None
 
 
-_UNUSUAL = re.compile(r"[^!-~ ]|[%\\:~]|[. ]$|^ ")
+_UNUSUAL = lazy(r"[^!-~ ]|[%\\:~]|[. ]$|^ ")
 """What names are spelled with that mean another to some file system."""
-_WILD = re.compile(r"[*?\[]")
+_WILD = lazy(r"[*?\[]")
 
 
 def _likely(patterns: Iterable[str]) -> _Likely:
@@ -253,7 +253,7 @@ def _likely(patterns: Iterable[str]) -> _Likely:
             starts.append(pattern[:-1])
         else:
             others.append(translate(pattern))
-    return _Likely(frozenset(names), tuple(starts), tuple(ends), re.compile("|".join(others)))
+    return _Likely(frozenset(names), tuple(starts), tuple(ends), lazy("|".join(others)))
 
 
 _LIKELY = _likely((*PROTECTED_FILES, *PROTECTED_FOLDERS, *SECRET_FILES, *SECRET_FOLDERS))

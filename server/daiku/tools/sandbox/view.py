@@ -13,7 +13,7 @@ from daiku.tools.sandbox.places import (
     daiku_places,
     listening_sockets,
     machine,
-    path_places,
+    program_places,
     safe_path,
     within,
 )
@@ -126,9 +126,9 @@ def _reading(bounds: Bounds, scratch: Path) -> Iterator[str]:
     for name in _TEMPORARY:
         yield from ("--tmpfs", name)
     own = daiku_places()
-    for place in path_places(safe_path(os.environ.get("PATH", ""), bounds.roots)):
-        if _can_be_seen(place) and not any(within(place, Path(name)) for name in _SYSTEM):
-            yield from ("--ro-bind", str(place.resolve()), str(place))
+    for place, real in program_places(safe_path(os.environ.get("PATH", ""), bounds.roots)):
+        if not any(within(place, Path(name)) for name in _SYSTEM):
+            yield from ("--ro-bind", str(real), str(place))
     for place in dict.fromkeys((*bounds.readable, *(root.resolve() for root in bounds.roots))):
         if place.is_dir():
             yield from ("--ro-bind", str(place), str(place))
@@ -201,13 +201,6 @@ def _seen(place: Path, open_places: list[Path], bounds: Bounds, foreign: tuple[P
     if any(within(place, opened) for opened in (*open_places, *bounds.readable)):
         return True
     return not any(within(place, hidden) for hidden in (*foreign, *map(Path, _TEMPORARY)))
-
-
-def _can_be_seen(place: Path) -> bool:
-    try:
-        return place.is_dir()
-    except OSError:
-        return False
 
 
 def _folder(scratch: Path, name: str) -> Path:

@@ -17,16 +17,14 @@ from daiku.domain.events import Notice, ToolOutput
 from daiku.domain.tools import ToolResult
 from daiku.tools.sandbox.aside import Before, PutAside
 from daiku.tools.shell.background import Jobs
-from daiku.tools.shell.preparing import Prepared, RunArgs, enclosed, not_run, prepare
+from daiku.tools.shell.preparing import Prepared, RunArgs, enclosed, not_run, own_programs, prepare
 from daiku.tools.shell.process import Process, start
 from daiku.tools.shell.protecting import answered, taken_aside, told
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
 TIMED_OUT = 124
 """The exit code of a command that took too long, as of timeout(1)."""
-UNSANDBOXED = (
-    "There is no working sandbox here (bubblewrap): commands run with all your rights, after asking."
-)
+UNSANDBOXED = "There is no working sandbox here (bubblewrap): commands run with all your rights."
 
 
 class OutputArgs(Args):
@@ -49,6 +47,10 @@ async def run(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
         return prepared
     if prepared.state == "missing":
         context.emit(Notice(level="warning", text=UNSANDBOXED))
+    if prepared.impostors:
+        names = ", ".join(prepared.impostors)
+        text = f"The project's Python environment is not used: it brings programs by the names of system tools ({names})."
+        context.emit(Notice(level="warning", text=text))
     started = await _start(args, prepared)
     if isinstance(started, ToolResult):
         return started
@@ -166,6 +168,8 @@ async def preview(args: RunArgs, context: ToolContext) -> Preview | ToolResult:
         "with all your rights (no sandbox)" if prepared.state != "on" else "in the sandbox",
     ]
     lines.append("# " + ", ".join(note for note in notes if note))
+    if own := own_programs(prepared):
+        lines.append(f"# of the project itself: {', '.join(map(seen, own))}")
     if args.stdin:
         lines += ["# it reads:", seen(args.stdin)]
     return Preview("\n".join(lines))

@@ -8,11 +8,15 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from daiku.core.patterns import lazy
+from daiku.core.readonly import PROGRAMS
 from daiku.core.redact import redactor
+from daiku.core.wrappers import SHELLS
 from daiku.tools.sandbox import safe_path
+from daiku.tools.shell.gitsettings import FOR_COMMANDS, git_settings
 
 # What passes, where its value holds no secret: the person, the language, the terminal, and where tools lie.
-_PASSES = re.compile(
+_PASSES = lazy(
     r"PATH|HOME|USER|LOGNAME|SHELL|PWD|TZ|LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|NO_COLOR|COLUMNS|LINES|HOSTNAME|EDITOR|TMPDIR"
     r"|XDG_(?:CACHE|CONFIG|DATA|STATE)_HOME|XDG_(?:DATA|CONFIG)_DIRS|SSL_CERT_(?:FILE|DIR)|CURL_CA_BUNDLE|REQUESTS_CA_BUNDLE"
     r"|NODE_EXTRA_CA_CERTS|PIP_CERT|NIX_SSL_CERT_FILE|NIX_PATH|NIX_PROFILES|LOCALE_ARCHIVE|LD_LIBRARY_PATH|LIBRARY_PATH|CPATH"
@@ -36,8 +40,13 @@ _PASSES = re.compile(
     r"|SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|PATHEXT|TEMP|TMP|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAM(?:DATA|FILES|FILES\(X86\)|W6432)"
     r"|OS|PROCESSOR_ARCHITECTURE|NUMBER_OF_PROCESSORS"
 )
-_PROXY = re.compile(r"(?:https?|all|no|ftp)_proxy", re.IGNORECASE)
-_LOGIN = re.compile(r"://[^/\s@]*@")
+SYSTEM_TOOLS = (frozenset(PROGRAMS) - {"rg", "fd", "fdfind", "jq", "tree"}) | (SHELLS - {"xonsh"}) | {
+    "env", "sudo", "xargs", "nice", "timeout", "rm", "cp", "mv", "ln", "mkdir", "rmdir", "touch", "tee", "chmod", "curl", "wget",
+    "ssh", "scp", "awk", "perl", "make", "tar",
+}  # fmt: skip
+"""Names that mean a tool of the system. Packages of Python bring others (rg, jq, cmake), but none of these."""
+_PROXY = lazy(r"(?:https?|all|no|ftp)_proxy", re.IGNORECASE)
+_LOGIN = lazy(r"://[^/\s@]*@")
 _FIXED = {
     "TERM": "dumb",
     "PAGER": "cat",
@@ -54,23 +63,6 @@ _FIXED = {
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "PYTHONUNBUFFERED": "1",
 }
-GIT_SETTINGS = (
-    ("core.fsmonitor", "false"),
-    ("core.pager", "cat"),
-    ("core.sshCommand", "ssh"),
-    ("core.askPass", "true"),
-    ("core.gitProxy", ""),
-    ("core.alternateRefsCommand", ""),
-    ("credential.helper", ""),
-    ("interactive.diffFilter", ""),
-    ("gpg.program", "gpg"),
-    ("gpg.ssh.program", "ssh-keygen"),
-    ("gpg.ssh.defaultKeyCommand", ""),
-    ("gpg.x509.program", "gpgsm"),
-    ("safe.bareRepository", "explicit"),
-    ("protocol.ext.allow", "never"),
-)
-"""What no repository may say about the git that runs in it."""
 
 
 def child_environment(
@@ -78,14 +70,16 @@ def child_environment(
     roots: tuple[Path, ...],
     *,
     network: bool,
-    hooks: bool = True,
-    venv: bool = True,
+    venv: Path | None = None,
+    named: tuple[str, ...] = (),
 ) -> dict[str, str]:
-    """What a command is given of `environ`. `hooks`: git may run those of the repository; `venv`: the
-    project's Python environment comes first on PATH."""
+    """What a command is given of `environ`. `venv`: a Python environment that comes first on PATH. `named`: variables that the person's settings pass on, whatever they hold."""
     looks_secret = redactor(())
     kept: dict[str, str] = {}
     for name, value in environ.items():
+        if name in named:
+            kept[name] = value
+            continue
         proxy = _PROXY.fullmatch(name) is not None
         if not proxy and (_PASSES.fullmatch(name) is None or looks_secret(value) != value):
             continue
@@ -94,22 +88,12 @@ def child_environment(
         kept[name] = value
     kept.update(_FIXED)
     path = safe_path(_without_ours(environ.get("PATH") or os.defpath), roots)
-    folder = next((v for root in roots for v in (root / ".venv", root / "venv") if is_environment(v)), None)
-    if venv and folder is not None:
-        kept["VIRTUAL_ENV"] = str(folder)
-        path = f"{folder / 'bin'}{os.pathsep}{path}"
+    if venv is not None:
+        kept["VIRTUAL_ENV"] = str(venv)
+        path = f"{venv / 'bin'}{os.pathsep}{path}"
     kept["PATH"] = path
     kept["TMPDIR"] = "/tmp"  # noqa: S108  # inside the sandbox it is the command's own
-    return {**kept, **git_settings((*GIT_SETTINGS, *(() if hooks else (("core.hooksPath", "/dev/null"),))))}
-
-
-def git_settings(settings: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """`settings` as variables that git reads, stronger than those of any file."""
-    found = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for at, (name, value) in enumerate(settings):
-        found[f"GIT_CONFIG_KEY_{at}"] = name
-        found[f"GIT_CONFIG_VALUE_{at}"] = value
-    return found
+    return {**kept, **git_settings(FOR_COMMANDS)}
 
 
 def _without_ours(path: str) -> str:
@@ -118,6 +102,19 @@ def _without_ours(path: str) -> str:
         return path
     own = str(Path(sys.prefix) / "bin")
     return os.pathsep.join(entry for entry in path.split(os.pathsep) if entry.rstrip("/") != own)
+
+
+def own_environment(roots: tuple[Path, ...]) -> tuple[Path | None, tuple[str, ...]]:
+    """The project's Python environment where it has one that can be used, and the programs for whose sake it
+    cannot: they are called as tools of the system are, and whoever allows such a command by its name means
+    another program."""
+    found = next((v for root in roots for v in (root / ".venv", root / "venv") if is_environment(v)), None)
+    try:
+        names = os.listdir(found / "bin") if found else ()  # noqa: PTH208  # names
+    except OSError:
+        names = ()
+    impostors = tuple(sorted(name for name in names if name.casefold() in SYSTEM_TOOLS))
+    return None if impostors else found, impostors
 
 
 def is_environment(folder: Path) -> bool:

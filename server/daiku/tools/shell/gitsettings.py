@@ -1,4 +1,4 @@
-"""What a repository's own settings would make git run, switched off for the commands that run in it."""
+"""Settings of git that no repository changes: one table for Daiku's own git and for the git that commands run."""
 
 from __future__ import annotations
 
@@ -7,50 +7,141 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from daiku.core.bash import read_script
 from daiku.core.wrappers import program
 from daiku.tools.sandbox import safe_path
 
-_SECONDS = 10
-# An object that is missing is not fetched: that would reach another machine, or start a program.
-_REACHES_NOTHING = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
-_NAMES = (
+Settings = tuple[tuple[str, str], ...]
+_EVERYWHERE: Settings = (
+    ("core.fsmonitor", "false"),
+    ("core.pager", "cat"),
+    ("core.askPass", "true"),
+    ("core.gitProxy", ""),
+    ("core.alternateRefsCommand", ""),
+    ("credential.helper", ""),
+    ("safe.bareRepository", "explicit"),
+    ("protocol.ext.allow", "never"),
+)
+NO_HOOKS: Settings = (("core.hooksPath", "/dev/null"),)
+FOR_COMMANDS: Settings = (
+    *_EVERYWHERE,
+    ("core.sshCommand", "ssh"),
+    ("interactive.diffFilter", ""),
+    ("gpg.program", "gpg"),
+    ("gpg.ssh.program", "ssh-keygen"),
+    ("gpg.ssh.defaultKeyCommand", ""),
+    ("gpg.x509.program", "gpgsm"),
+)
+"""What no repository may say about the git that a command runs in it."""
+FOR_TOOLS: Settings = (
+    *_EVERYWHERE,
+    *NO_HOOKS,
+    ("core.editor", "true"),
+    ("core.sshCommand", "false"),
+    ("core.attributesFile", "/dev/null"),
+    ("diff.external", ""),
+    ("log.showSignature", "false"),
+    ("commit.gpgSign", "false"),
+    ("tag.gpgSign", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("submodule.recurse", "false"),
+    ("status.submoduleSummary", "false"),
+    ("diff.submodule", "short"),
+    ("protocol.allow", "never"),
+    ("fetch.recurseSubmodules", "false"),
+    ("color.ui", "false"),
+)
+"""The same for the git of Daiku's own tools, which needs no program but itself."""
+REACHES_NOTHING = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+"""An object that is missing is not fetched: that would reach another machine, or start a program."""
+_PROGRAMS = (
     r"^diff\.external$|^(filter|diff|merge)\..*\.(clean|smudge|process|textconv|command|driver)$|^alias\.|^remote\..*\.(uploadpack|receivepack|vcs)$"
     r"|^submodule\..*\.update$|^(difftool|mergetool)\..*\.cmd$"
 )
+_WHO = r"^user\.(name|email)$"
+LISTED = ("config", "--null", "--show-scope", "--get-regexp", f"{_PROGRAMS}|{_WHO}")
+"""The arguments with which git lists what `read_listed` reads."""
 _LARGE_FILES = re.compile(r"git-lfs (?:clean -- %f|smudge(?: --skip)? -- %f|filter-process(?: --skip)?)")
 """What git's extension for large files puts into a repository's settings itself."""
-_known: dict[Path, tuple[tuple[int, ...], tuple[tuple[str, str], ...]]] = {}
+_SECONDS = 10
 
 
-def switched_off(root: Path, folder: Path, environ: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Settings that take away programs which the repository at `root`, with the git folder `folder`, names
-    in its own settings (filters, drivers, aliases). `environ` is the one that git runs in."""
-    stamps = tuple(_stamp(folder / name) for name in ("config", "config.worktree"))
-    known = _known.get(folder)
-    if known is not None and known[0] == stamps:
-        return known[1]
-    git = shutil.which("git", path=safe_path(os.environ.get("PATH") or os.defpath, (root,)))
-    if git is None:
-        return ()
-    said = _said([git, "config", "--null", "--show-scope", "--get-regexp", _NAMES], root, environ)
-    if said is None:
-        return ()
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a repository and its person have set. `off` takes away the programs that the repository's own
+    settings name, `large_files` those of git's extension for large files; `who` is the name and the
+    address that the person commits with, where the repository does not say another."""
+
+    off: Settings = ()
+    large_files: Settings = ()
+    who: Settings = ()
+
+
+def git_settings(settings: Settings) -> dict[str, str]:
+    """`settings` as variables that git reads, stronger than those of any file. As options (`-c NAME=VALUE`)
+    they would not do: a name that a repository chose may hold a `=`."""
+    found = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for at, (name, value) in enumerate(settings):
+        found[f"GIT_CONFIG_KEY_{at}"] = name
+        found[f"GIT_CONFIG_VALUE_{at}"] = value
+    return found
+
+
+def read_listed(said: str) -> Listed:
+    """What git printed when it was asked with LISTED."""
     fields = said.split("\0")
-    found: dict[str, str] = {}
+    off: dict[str, str] = {}
+    large_files: dict[str, str] = {}
+    who: dict[str, str] = {}
     for scope, setting in zip(fields[::2], fields[1::2], strict=False):
         name, _, value = setting.partition("\n")
-        if scope in ("local", "worktree") and not _LARGE_FILES.fullmatch(value):
-            found[name] = "checkout" if name.startswith("submodule.") else ""
-            if name.endswith(("uploadpack", "receivepack")):  # of these git takes the first, and it is there
-                found["protocol.file.allow"] = "never"
-            if name.startswith("filter."):
-                found[f"{name.rpartition('.')[0]}.required"] = "false"
-    off = tuple(found.items())
-    _known[folder] = (stamps, off)
-    return off
+        own = scope in ("local", "worktree")
+        if name in ("user.name", "user.email"):
+            who.pop(name, None)
+            if not own:
+                who[name] = value
+        elif own:
+            (large_files if _LARGE_FILES.fullmatch(value) else off).update(_without(name))
+    return Listed(tuple(off.items()), tuple(large_files.items()), tuple(who.items()))
+
+
+def _without(name: str) -> dict[str, str]:
+    """Settings that take the program away which the setting `name` names."""
+    # An empty text converter is an error to git, one that converts nothing is not.
+    harmless = {"submodule": "checkout", "textconv": "cat"}
+    parts = name.split(".")
+    found = {name: harmless.get(parts[0]) or harmless.get(parts[-1], "")}
+    if name.endswith(("uploadpack", "receivepack")):  # of these git takes the first, and it is there
+        found["protocol.file.allow"] = "never"
+    if name.startswith("filter."):
+        found[f"{name.rpartition('.')[0]}.required"] = "false"
+    return found
+
+
+_known: dict[Path, tuple[tuple[int, ...], Listed]] = {}
+
+
+def listed(root: Path, folder: Path | None, environ: Mapping[str, str]) -> Listed | None:
+    """What counts at `root`, with the git folder `folder` (None: there is none); None where git does not
+    come to the end of it. `environ` is the one that git runs in."""
+    home = Path(environ.get("HOME") or "/")
+    settings = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
+    files = [folder / name for name in ("config", "config.worktree")] if folder else []
+    stamps = tuple(_stamp(file) for file in (*files, home / ".gitconfig", settings))
+    known = _known.get(folder or root)
+    if known is not None and known[0] == stamps:
+        return known[1]
+    git = _git(root)
+    said = _said([git, *LISTED], root, environ) if git else ""
+    if said is None:
+        return None
+    found = read_listed(said)
+    _known[folder or root] = (stamps, found)
+    return found
 
 
 def names_a_blob(command: str, root: Path, environ: Mapping[str, str]) -> str:
@@ -63,12 +154,17 @@ def names_a_blob(command: str, root: Path, environ: Mapping[str, str]) -> str:
         for word in simple.words[2:]
         if not word.text.startswith("-") and ":" not in word.text and word.text.isprintable()
     ]
-    git = shutil.which("git", path=safe_path(os.environ.get("PATH") or os.defpath, (root,)))
-    if not words or git is None:
+    git = _git(root) if words else ""
+    if not git:
         return ""
     said = _said([git, "cat-file", "--batch-check=%(objecttype)"], root, environ, "\n".join(words) + "\n")
     kinds = (said or "").splitlines()
     return next((word for word, kind in zip(words, kinds, strict=False) if kind == "blob"), "")
+
+
+def _git(root: Path) -> str:
+    # Not from the PATH of a command: programs of the project come first there.
+    return shutil.which("git", path=safe_path(os.environ.get("PATH") or os.defpath, (root,))) or ""
 
 
 def _said(argv: list[str], root: Path, environ: Mapping[str, str], stdin: str = "") -> str | None:
@@ -76,7 +172,7 @@ def _said(argv: list[str], root: Path, environ: Mapping[str, str], stdin: str = 
         done = subprocess.run(
             argv,
             cwd=root,
-            env={**environ, **_REACHES_NOTHING},
+            env={**environ, **REACHES_NOTHING},
             input=stdin.encode(),
             capture_output=True,
             timeout=_SECONDS,

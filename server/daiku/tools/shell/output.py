@@ -7,20 +7,21 @@ import re
 from collections import deque
 
 from daiku.core.cut import cut_middle
+from daiku.core.patterns import lazy
 
 KEPT_BYTES = 256 * 1024
 """Of each end of an output; what lies between is counted, not kept."""
 
-_ESCAPES = re.compile(
+_ESCAPES = lazy(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?"  # OSC: titles, links, clipboard
     r"|\x1b[PX^_][^\x1b]{0,4096}(?:\x1b\\)?"  # DCS, SOS, PM, APC
     r"|\x1b[ -/]*[0-~]?"
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_OVERWRITTEN = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
-_UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]{0,4096}|[ -/]*)?$")
+_CONTROLS = lazy("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_OVERWRITTEN = lazy(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
+_UNFINISHED = lazy(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]{0,4096}|[ -/]*)?$")
 
 
 def plain(text: str) -> str:

@@ -20,8 +20,8 @@ from daiku.tools.gitplaces import GitPlaces, git_places
 from daiku.tools.sandbox import Bounds, contained, sandbox_state
 from daiku.tools.sandbox.aside import Before, before
 from daiku.tools.sandbox.places import within
-from daiku.tools.shell.environment import GIT_SETTINGS, child_environment, git_settings
-from daiku.tools.shell.gitsettings import names_a_blob, switched_off
+from daiku.tools.shell.environment import child_environment, own_environment
+from daiku.tools.shell.gitsettings import FOR_COMMANDS, NO_HOOKS, git_settings, listed, names_a_blob
 from daiku.tools.shell.process import reaped
 from daiku.tools.tool import Args, ToolContext
 
@@ -52,7 +52,8 @@ class RunArgs(Args):
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A command ready to start: `argv` as it is outside a sandbox, `bounds` those of its sandbox (None
-    without one). `guards`: nobody said yes to a change of protected files."""
+    without one). `guards`: nobody said yes to a change of protected files. `impostors`: programs for whose
+    sake the project's Python environment is left out of PATH."""
 
     command: str
     folder: Path
@@ -62,6 +63,7 @@ class Prepared:
     bounds: Bounds | None
     roots: tuple[Path, ...]
     guards: bool = True
+    impostors: tuple[str, ...] = ()
 
 
 def not_run(text: str) -> ToolResult:
@@ -103,26 +105,29 @@ def _assemble(
     roots = context.workspace.roots
     judged = judge(command, rules_of(context, folder))
     network = args.network or judged.network or context.config.sandbox.network
-    env = child_environment(
-        os.environ, roots, network=network, hooks=not judged.read_only, venv=not judged.read_only
-    )
+    # What runs unasked, because it only reads, needs none of the variables that the settings name.
+    named = () if judged.read_only else context.config.sandbox.environment
+    own, strange = (None, ()) if judged.read_only else own_environment(roots)
+    env = child_environment(os.environ, roots, network=network, venv=own, named=named)
     shell = next((s for name in ("bash", "sh") if (s := shutil.which(name, path=env["PATH"]))), None)
     if shell is None:
         return not_run("Not run: there is neither bash nor sh on PATH.")
     argv = [shell, *(("--noprofile", "--norc") if shell.endswith("bash") else ()), "-c", command]
     place = git_places(folder, roots, objects=state != "on")
-    if isinstance(place, GitPlaces):
-        off = switched_off(folder, place.common, env)
-        hooks = () if not judged.read_only else (("core.hooksPath", "/dev/null"),)
-        env |= git_settings((*GIT_SETTINGS, *hooks, *off))
-        if judged.read_only and (word := names_a_blob(command, folder, env)):
-            return not_run(
-                f"Not run: {word} is the content of a file. Name the file, as in HEAD:src/main.py."
-            )
+    settings = (*FOR_COMMANDS, *NO_HOOKS) if judged.read_only else FOR_COMMANDS
+    if not isinstance(place, str):
+        found = listed(folder, place.common if place else None, env)
+        if found is None:
+            return not_run("Not run: git does not come to the end of the settings of this repository.")
+        # The settings of the home are hidden in a sandbox; who commits is passed on by value.
+        settings = (*settings, *found.off, *(found.who if state == "on" else ()))
+    env |= git_settings(settings)
+    if isinstance(place, GitPlaces) and judged.read_only and (word := names_a_blob(command, folder, env)):
+        return not_run(f"Not run: {word} is the content of a file. Name the file, as in HEAD:src/main.py.")
     if state != "on":
         env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # noqa: S108  # the system's own
         guards = not (judged.protected or judged.read_only)
-        return Prepared(command, folder, reaped(argv), env, state, None, roots, guards=guards)
+        return Prepared(command, folder, reaped(argv), env, state, None, roots, guards, strange)
     bounds = _with_repository(
         Bounds(
             roots=roots,
@@ -134,7 +139,7 @@ def _assemble(
         judged,
         command,
     )
-    return Prepared(command, folder, argv, env, state, bounds, roots, guards=not judged.protected)
+    return Prepared(command, folder, argv, env, state, bounds, roots, not judged.protected, strange)
 
 
 def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement, command: str) -> Bounds:
@@ -184,6 +189,16 @@ def enclosed(prepared: Prepared) -> tuple[list[str], Before | None]:
         earlier = before(bounds.roots, repositories)
         bounds = replace(bounds, kept=earlier.kept, sockets=earlier.sockets)
     return contained(prepared.argv, bounds, prepared.folder), earlier
+
+
+def own_programs(prepared: Prepared) -> tuple[str, ...]:
+    """The programs that the command names and that come from the project's own environment, as paths."""
+    environment = prepared.env.get("VIRTUAL_ENV")
+    if environment is None:
+        return ()
+    names = dict.fromkeys(s.words[0].text for s in read_script(prepared.command).commands if s.words)
+    places = (Path(environment) / "bin" / name for name in names if "/" not in name)
+    return tuple(str(place) for place in places if place.is_file())
 
 
 def rules_of(context: ToolContext, folder: Path) -> CommandRules:

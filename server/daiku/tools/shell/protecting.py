@@ -10,12 +10,13 @@ from pathlib import Path
 
 from daiku.core.words import translator
 from daiku.domain.events import Notice
-from daiku.tools.sandbox.aside import Before, PutAside, changed_since, put_aside, put_back
+from daiku.tools.sandbox.aside import Before, Changed, PutAside, changed_since, put_aside, put_back
 from daiku.tools.tool import ToolContext
 
 MOST_NAMED = 8
 KEEP = "Put them back: they are mine"
 LEAVE = "Leave them aside"
+TOO_LARGE = "The folder is too large to be looked at whole: of what the command did to protected files, a part may not be seen."
 
 
 @cache
@@ -27,18 +28,17 @@ async def taken_aside(
     earlier: Before | None, folder: Path | None, context: ToolContext, *, sandboxed: bool
 ) -> tuple[PutAside, ...]:
     """Put aside what is new or different since `earlier`, and say so. Without a sandbox it is only said: the
-    person let the command do what it likes."""
+    person let the command do what it likes. Said too is where not all of the folder was looked at."""
     if earlier is None:
         return ()
-    if not sandboxed:
-        made = [str(place) for _, place in await asyncio.to_thread(changed_since, earlier)]
-        if made:
-            text = f"The command made or changed {named(made)}: look at it before you trust it."
-            context.emit(Notice(level="warning", text=text))
-        return ()
-    target = folder or Path(_for_this_process().name)
+    target = (folder or Path(_for_this_process().name)) / context.session
     try:
-        moved = await asyncio.to_thread(put_aside, earlier, target / context.session)
+        changed = await asyncio.to_thread(changed_since, earlier)
+        if not changed.complete:
+            context.emit(Notice(level="warning", text=TOO_LARGE))
+        if not sandboxed:
+            return _only_told(changed, context)
+        moved = await asyncio.to_thread(put_aside, earlier, changed, target)
     except OSError as error:
         text = f"The command may have changed protected files, and they could not be put aside: {error}."
         context.emit(Notice(level="error", text=text))
@@ -47,6 +47,14 @@ async def taken_aside(
         text = f"Put aside, because other programs would obey it: {names(moved)}. It lies in {moved[0].kept.parent}."
         context.emit(Notice(level="warning", text=text))
     return moved
+
+
+def _only_told(changed: Changed, context: ToolContext) -> tuple[PutAside, ...]:
+    if changed.places:
+        made = named([str(place) for _, place in changed.places])
+        text = f"The command made or changed {made}: look at it before you trust it."
+        context.emit(Notice(level="warning", text=text))
+    return ()
 
 
 async def answered(moved: tuple[PutAside, ...], context: ToolContext) -> tuple[PutAside, ...]:

@@ -10,6 +10,7 @@ from html import escape
 from typing import assert_never
 from urllib.parse import urljoin
 
+from daiku.core.patterns import lazy
 from daiku.core.research import one_line
 from daiku.tools.web.markup import End, Start, Text, tokens
 
@@ -56,15 +57,15 @@ _KEPT = frozenset(
         "b", "strong", "i", "em", "del", "s", "sub", "sup", "q", "figure", "figcaption", "details", "summary", "br", "hr",
     }
 )  # fmt: skip
-_HIDING = re.compile(
+_HIDING = lazy(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0(?:\.0*)?\s*(?:[;!]|$)"
     r"|font-size\s*:\s*0(?:\.0*)?(?:[a-z%]*)\s*(?:[;!]|$)|text-indent\s*:\s*-\d{3}|(?:left|top|right|bottom)\s*:\s*-\d{4}"
     r"|clip\s*:\s*rect\(\s*0|clip-path\s*:\s*inset\(\s*(?:50|100)%|(?<![-\w])(?:max-)?(?:width|height)\s*:\s*0(?:px)?\s*(?:[;!]|$)"
     r"|(?<![-\w])color\s*:\s*transparent",
     re.IGNORECASE,
 )
-_SELECTOR = re.compile(r"[a-z0-9]*([.#])(-?[_a-zA-Z][\w-]*)")
-_CSS_COMMENT = re.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
+_SELECTOR = lazy(r"[a-z0-9]*([.#])(-?[_a-zA-Z][\w-]*)")
+_CSS_COMMENT = lazy(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,139 @@
+"""Where a run's replies come from: its model with the prompt and the tools it is offered, or what works them out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from daiku.agents.agent import Agent
+from daiku.agents.coordinator import summary_order, system_prompt
+from daiku.agents.role import Role, in_role
+from daiku.core.context import transcript
+from daiku.core.prefix import first_divergence
+from daiku.core.recorder import Recorder
+from daiku.core.state import State
+from daiku.domain.messages import Message, ModelEvent, ModelRequest, Reply, Usage, UserMessage
+from daiku.domain.runs import ApprovalMode
+from daiku.domain.tools import ToolSpec
+from daiku.llm.tokens import estimate_request
+from daiku.runs.consenting import Settling
+from daiku.runs.given import next_given
+from daiku.runs.purse import Metered, Purse
+from daiku.runs.wiring import Wiring
+
+log = logging.getLogger(__name__)
+
+COMPACT_SHARE = 0.8
+"""Part of the model's window that may be full before old messages are condensed."""
+RESULT_SHARE = 2000
+"""Characters of one result that the model is shown for a summary."""
+
+
+@dataclass(slots=True)
+class Replies:
+    """The replies of one run and the tools that they may call. `model` is None where no model is asked;
+    `settle` starts the MCP servers whose tools are to be offered."""
+
+    run: str
+    session: str
+    agent: Agent
+    wiring: Wiring
+    record: Recorder
+    approvals: ApprovalMode
+    purse: Purse
+    model: Metered | None
+    settle: Settling | None
+    tools: Mapping[str, ToolSpec] = field(init=False)
+    _specs: tuple[ToolSpec, ...] = field(init=False)
+    _system: str = field(init=False)
+    _servers: int = field(init=False)
+    _sent: ModelRequest | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._offer()
+
+    def _offer(self) -> None:
+        mode, wiring = self.record.state.mode, self.wiring
+        servers = self.settle.servers if self.settle is not None else None
+        self._specs = self.agent.offered(wiring.registry.specs(), mode)
+        self.tools = {spec.name: spec for spec in self._specs}
+        told = servers.prompt() if servers is not None else ""
+        self._system = system_prompt(
+            self.agent, mode, wiring.roots, bool(self._specs), told, trusted=wiring.trusted
+        )
+        self._servers = servers.version if servers is not None else 0
+
+    @property
+    def compact_at(self) -> int:
+        """Tokens of context from which on old messages are condensed; 0: never."""
+        return int(self.model.context * COMPACT_SHARE) if self.model is not None else 0
+
+    async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
+        """The pieces of the next reply. Raises DaikuError."""
+        if self.settle is not None:
+            await self.settle()
+            if self.settle.servers.version != self._servers:
+                self._offer()
+        if self.model is None:
+            yield self._worked_out(state)
+            return
+        request = ModelRequest(
+            model="", system=self._system, messages=state.messages, tools=self._specs, session=self.session
+        )
+        self._note_divergence(request)
+        role = self.agent.role
+        pieces = self.model.stream(request) if role is None else self._in_role(role, self.model, request)
+        async for piece in pieces:
+            yield self._canonical(piece) if isinstance(piece, Reply) else piece
+
+    def _worked_out(self, state: State) -> Reply:
+        if state.given:
+            return next_given(state)
+        assert self.agent.drive is not None, "a run without a model is driven"
+        return self.agent.drive(state, self.approvals, self.purse.no_more())
+
+    def _note_divergence(self, request: ModelRequest) -> None:
+        place = first_divergence(self._sent, request) if self._sent is not None else ""
+        if place:
+            log.info("%s: a provider's cache is of use only up to %s", self.run, place)
+        self._sent = request
+
+    def _in_role(self, role: Role, model: Metered, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        async def ask(asked: ModelRequest) -> AsyncIterator[ModelEvent]:
+            async for piece in model.stream(asked):
+                yield self._canonical(piece) if isinstance(piece, Reply) else piece
+
+        if model.tool_protocol == "native":
+            return in_role(role, request, ask)
+        return in_role(role, request, ask, protocol=model.tool_protocol)
+
+    def _canonical(self, reply: Reply) -> Reply:
+        calls = reply.message.calls
+        if all(call.tool in self.tools for call in calls):
+            return reply
+        resolve = self.wiring.registry.resolve
+        named = tuple(call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in calls)
+        return replace(reply, message=reply.message.model_copy(update={"calls": named}))
+
+    async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
+        """A summary of `messages` by the run's model and what it cost; empty where no model is asked."""
+        if self.model is None:
+            return "", None
+        asked = UserMessage(text=transcript(messages, RESULT_SHARE))
+        request = ModelRequest(model="", system=summary_order(), messages=(asked,), session=self.session)
+        async for piece in self.model.stream(request):
+            if isinstance(piece, Reply):
+                return piece.message.text, piece.usage
+        return "", None
+
+    def tokens(self, messages: Sequence[Message]) -> int:
+        """What a request with `messages` comes to, by estimate."""
+        return estimate_request(
+            ModelRequest(
+                model=self.record.state.model.rpartition("/")[2],
+                system=self._system,
+                messages=tuple(messages),
+                tools=self._specs,
+            )
+        )

@@ -1,0 +1,84 @@
+"""The chunks of a session copied for another one: its runs, plans and questions get names of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from daiku.domain.base import long_id, new_id
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import RunFinished
+from daiku.domain.sessions import SessionStatus
+from daiku.trace.database import Database
+from daiku.trace.rows import INSERT, READ, Read, Row, chunk_of, event_of
+
+Copies = Callable[[str, Sequence[Chunk]], Mapping[str, str]]
+"""Copies what the chunks of a session name for another one; its new names by the old ones."""
+
+_OURS = re.compile(r"(?:run|appr|input|checkpoint)_[0-9a-f]{16}|plan_[0-9a-f]{8}")
+_NAMING = {"approval_asked": ("appr",), "input_asked": ("input",), "handoff_start": ("run",)}
+"""Events that name something for the first time: a nested run before it has written a word."""
+_CLOSING = ("usage", "notice", "error", "run_finished")
+"""What may stand between a run's last words and its end."""
+_PLAN = re.compile(r'"planId":"(plan_[0-9a-f]{8})"')
+
+
+def copy_chunks(db: Database, old: str, new: str, at_seq: int, copies: Copies | None = None) -> None:
+    """Copy the chunks of session `old` up to and including `at_seq` to session `new`, which then stands as
+    `old` did there. `copies` renames further things."""
+    rows: list[Read] = db.execute(
+        f"{READ} WHERE session = ? AND seq <= ? ORDER BY seq",
+        (old, _end_of_answer(db, old, at_seq)),
+    ).fetchall()
+    names = _new_names(rows)
+    if copies is not None:
+        names |= copies(new, [chunk_of(old, row) for row in rows])
+    renamed = [
+        (new, seq, time, names[run], names[parent] if parent else None, agent, type_, new_data)
+        for seq, time, run, parent, agent, type_, data in rows
+        for new_data in [_OURS.sub(lambda found: names.get(found[0], found[0]), data)]
+    ]
+    with db.transaction():
+        db.executemany(INSERT, renamed)
+        db.execute(
+            "UPDATE sessions SET reserved = ?, status = ?, model = (SELECT model FROM sessions WHERE id = ?)"
+            " WHERE id = ?",
+            (rows[-1][0] if rows else 0, _ended_status(renamed), old, new),
+        )
+
+
+def _end_of_answer(db: Database, session: str, at_seq: int) -> int:
+    """`at_seq`, or the end of the run whose last words stand there: what is copied with its answer has
+    ended in the copy too."""
+    rows = db.execute(
+        "SELECT seq, parent, type FROM chunks WHERE session = ? AND seq > ? ORDER BY seq LIMIT 20",
+        (session, at_seq),
+    )
+    for seq, parent, type_ in rows:
+        if parent is not None or type_ not in _CLOSING:
+            break
+        if type_ == "run_finished":
+            return seq
+    return at_seq
+
+
+def _new_names(rows: Iterable[Read]) -> dict[str, str]:
+    """New ids for runs, for questions to the person, and for plans that were made or changed here."""
+    names: dict[str, str] = {}
+    for _, _, run, parent, _, type_, data in rows:
+        names |= {old: long_id("run") for old in (run, parent) if old and old not in names}
+        for old in _OURS.findall(data) if type_ in _NAMING else ():
+            prefix = old.partition("_")[0]
+            if prefix in _NAMING[type_] and old not in names:
+                names[old] = long_id(prefix)
+        for old in _PLAN.findall(data) if type_ == "plan" else ():
+            names.setdefault(old, new_id("plan"))
+    return names
+
+
+def _ended_status(rows: list[Row]) -> SessionStatus:
+    ends = [row for row in rows if row[6] in ("run_started", "run_finished") and row[4] is None]
+    if not ends:
+        return "idle"
+    last = event_of(ends[-1][6], ends[-1][7])
+    return last.status if isinstance(last, RunFinished) else "interrupted"
