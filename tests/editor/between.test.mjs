@@ -92,7 +92,7 @@ test("a failed request is made once more by a button, and the doctor says what i
       await frame.locator(".trouble").waitFor({ timeout: 60_000 });
       await workbench.shot("between-4-failed");
       await frame.getByRole("button", { name: "再試行" }).first().click();
-      await frame.getByText("直りました。").waitFor({ timeout: 60_000 });
+      await frame.getByRole("log").getByText("直りました。").waitFor({ timeout: 60_000 });
       await box.click();
       await page.keyboard.press("ArrowUp");
       await until("the request to be recalled", async () => (await box.inputValue()) === "直して");
