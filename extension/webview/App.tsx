@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { dollars, duration, tokens } from "../src/pure/format";
-import { modelInUse, type ServerState } from "../src/pure/panel";
+import { isScripted, modelInUse, type ServerState } from "../src/pure/panel";
 import { proofsIn } from "../src/pure/proofs";
 import { toolFace } from "../src/pure/toolFace";
 import { type ApprovalItem, type Item, type View, waiting } from "../src/pure/view";
@@ -107,7 +107,7 @@ function useFocusKept(): void {
 function usageOf({ usage, contextTokens }: View, situation: PanelState["situation"]): Usage | undefined {
   if (!usage.promptTokens && !usage.completionTokens) return undefined;
   const id = modelInUse(situation);
-  if (id.startsWith("scripted/")) return undefined;
+  if (isScripted(id)) return undefined;
   const room = situation.models?.models.find((offer) => offer.id === id)?.context ?? 0;
   const context = room
     ? t("context {0} of {1}", tokens(contextTokens), tokens(room))

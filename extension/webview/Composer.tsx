@@ -1,7 +1,7 @@
 // Where a person writes: grows with the text, safe for input methods, `@` points at things, steers a run under way.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Attachment, type Mode, modelInUse, type Situation } from "../src/pure/panel";
+import { type Attachment, isScripted, type Mode, modelInUse, type Situation } from "../src/pure/panel";
 import { keep, kept, post } from "./api";
 import { Menu } from "./Menu";
 import { Icon, IconButton } from "./parts";
@@ -265,7 +265,7 @@ function ModeMenu({ mode }: { mode: Mode }) {
 function ModelButton({ situation }: { situation: Situation }) {
   const id = modelInUse(situation);
   const name = id.slice(id.indexOf("/") + 1);
-  const scripted = id.startsWith("scripted/");
+  const scripted = isScripted(id);
   const label = name ? t("Model: {0}", id) : t("Select model");
   return (
     <button

@@ -1,6 +1,7 @@
 // How a run ends: what went wrong and what can be done about it, what was changed, what it used.
 
 import { dollars, duration, tokens } from "../src/pure/format";
+import { isScripted } from "../src/pure/panel";
 import type { EndItem } from "../src/pure/view";
 import { post } from "./api";
 import { Icon } from "./parts";
@@ -75,8 +76,7 @@ const usageWords = ({ promptTokens, completionTokens, cachedTokens, cost }: EndI
 /** What a run came to: what it changed, how it ended, what it used. */
 export function End({ item, undone }: { item: EndItem; undone: ReadonlySet<string> }) {
   const { usage, status, seconds, changed } = item;
-  // A script that plays the model uses no tokens of anybody's.
-  const used = usage.model.startsWith("scripted/") ? [] : usageWords(usage);
+  const used = isScripted(usage.model) ? [] : usageWords(usage);
   const parts = [endWords(status), seconds >= 1 ? duration(seconds * 1000) : "", ...used].filter(Boolean);
   // The error above it has said so.
   const silent = status === "failed" && parts.length === 1;

@@ -1,6 +1,6 @@
 // The first thing a person sees: what to ask for, and what is missing before it can be asked.
 
-import { modelInUse, type Situation } from "../src/pure/panel";
+import { isScripted, modelInUse, type Situation } from "../src/pure/panel";
 import { post } from "./api";
 import { Icon } from "./parts";
 import { t } from "./words";
@@ -40,7 +40,7 @@ export function Welcome({ situation, onExample }: { situation: Situation; onExam
           ))}
         </ul>
       )}
-      {chosen.startsWith("scripted/") && (
+      {isScripted(chosen) && (
         <p class="notice info">
           <Icon name="info" />
           <span>

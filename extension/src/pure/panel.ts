@@ -49,6 +49,9 @@ export function modelInUse({ model, models }: Situation): string {
   return id.split("/")[0] === "editor" && !lends ? "" : id;
 }
 
+/** Whether a script plays the model: it uses no tokens of anybody's, and answers only what stands in it. */
+export const isScripted = (model: string): boolean => model.startsWith("scripted/");
+
 export type ToPanel =
   | { type: "hello"; situation: Situation; words: Record<string, string> | undefined; locale: string }
   | { type: "situation"; situation: Situation }

@@ -80,7 +80,7 @@ class Show:
         match event:
             case RunStarted(model=model, mode=mode):
                 if not chunk.parent and not self._talking:
-                    script = f" ({say('scripted')})" if model.startswith("scripted/") else ""
+                    script = f" ({say('scripted')})" if _scripted(model) else ""
                     self.line(self._terminal.paint(f"{safe(model)}{script} · {mode}", "dim"))
                 self.wait(say("waiting"))
             case Delta(text=text):
@@ -258,9 +258,14 @@ class Show:
             self._drawn = False
 
 
+def _scripted(model: str) -> bool:
+    """Whether a script plays the model: it uses no tokens of anybody's."""
+    return model.startswith("scripted/")
+
+
 def usage_text(usage: Usage, seconds: float = 0) -> str:
-    """Tokens, cost and time in one line; a script that plays the model uses no tokens of anybody's."""
-    if usage.model.startswith("scripted/"):
+    """Tokens, cost and time in one line; only the time where a script plays the model."""
+    if _scripted(usage.model):
         return f"{seconds:.1f} s" if seconds else ""
     cached = say("usage.cached", cached=f"{usage.cached_tokens:,}") if usage.cached_tokens else ""
     parts = [
