@@ -25,7 +25,7 @@ const IN_EDITOR = {
 const BUNDLES = [
   // The language client is a file of its own: its library is five times the extension, and activation need not read it.
   { entry: "extension/src/extension.ts", options: { ...IN_EDITOR, external: ["vscode", "./client"] } },
-  { entry: "extension/src/client.ts", options: { ...IN_EDITOR, external: ["vscode"] } },
+  { entry: "extension/src/server/client.ts", options: { ...IN_EDITOR, external: ["vscode"] } },
   {
     entry: "extension/webview/main.tsx",
     options: {

@@ -1,32 +1,32 @@
 // Puts the parts together: server, chat, panel, commands.
 
 import * as vscode from "vscode";
-import { watchApprovals } from "./approvals";
-import { type Chat, createChat } from "./chat";
-import { watchLenses } from "./codeLens";
-import { registerCommands } from "./commands";
-import { followEditors } from "./context";
+import { watchApprovals } from "./chat/approvals";
+import { type Chat, createChat } from "./chat/chat";
+import { createPanel, type Panel, VIEW } from "./chat/panel";
+import { listen } from "./chat/requests";
+import { createStatus } from "./chat/status";
+import { watchLenses } from "./commands/codeLens";
+import { inlineChatActions } from "./commands/inlineChat";
+import { change, dropped } from "./commands/plan";
+import { registerCommands } from "./commands/register";
 import type { Chunk } from "./contract.gen";
-import { createDiffs } from "./diff";
-import { inlineChatActions } from "./inlineChat";
-import { createModels, type Models } from "./models";
-import { createPanel, type Panel, VIEW } from "./panel";
-import { change, dropped } from "./planCommands";
-import type { Mode, Situation, ToPanel } from "./pure/panel";
-import { undoneOf } from "./pure/undone";
-import { listen } from "./requests";
+import { followEditors } from "./editor/context";
+import { ownSetting } from "./editor/paths";
+import { type Terminals, watchTerminals } from "./editor/terminals";
+import type { Mode, Situation, ToPanel } from "./pure/chat/panel";
+import { undoneOf } from "./pure/chat/undone";
 import { type Changes, createChanges } from "./review/changes";
+import { createDiffs } from "./review/editDiff";
 import { createReviewStatus, watchMarks } from "./review/marks";
 import { createOriginals, type Originals } from "./review/originals";
-import { failureOf } from "./rpc";
-import { isApiKey } from "./secrets";
-import { createServer, type Server } from "./server";
-import { createStatus } from "./status";
-import { type Terminals, watchTerminals } from "./terminals";
+import { createModels, type Models } from "./server/models";
+import { failureOf } from "./server/rpc";
+import { isApiKey } from "./server/secrets";
+import { createServer, type Server } from "./server/server";
 import { type ChangesTree, createChangesTree } from "./trees/changes";
 import { createPlanTree, type PlanTree } from "./trees/plan";
 import { createSessionsTree, type SessionsTree } from "./trees/sessions";
-import { ownSetting } from "./vscodeapi";
 
 export interface App {
   server: Server;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { marked, read } from "./strings";
+import { marked, read } from "./lab/strings";
 
 const WORDS = path.join(import.meta.dirname, "..", "..", "server", "daiku", "core", "words");
 const places = (text: string): string[] => [...text.matchAll(/\{\d+\}/g)].map((match) => match[0]).sort();

@@ -1,7 +1,7 @@
 // Promises that the manifest makes: keys that write no letters anywhere, settings in an order, no policy from strangers.
 
 import { describe, expect, it } from "vitest";
-import { read } from "./strings";
+import { read } from "./lab/strings";
 
 interface Key {
   command: string;

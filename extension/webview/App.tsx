@@ -1,21 +1,21 @@
 // The panel: banner, conversation, composer.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { dollars, duration, tokens } from "../src/pure/format";
-import { isScripted, modelInUse, type ServerState } from "../src/pure/panel";
-import { proofsIn } from "../src/pure/proofs";
-import { toolFace } from "../src/pure/toolFace";
-import { type ApprovalItem, type Item, type View, waiting } from "../src/pure/view";
-import { post } from "./api";
-import { Composer, type Usage } from "./Composer";
-import { endWords, Trouble } from "./Ends";
-import { useFolding } from "./folding";
+import { isScripted, modelInUse, type ServerState } from "../src/pure/chat/panel";
+import { dollars, duration, tokens } from "../src/pure/text/format";
+import { proofsIn } from "../src/pure/view/proofs";
+import { toolFace } from "../src/pure/view/toolFace";
+import { type ApprovalItem, type Item, type View, waiting } from "../src/pure/view/view";
+import { post } from "./base/api";
+import { Icon, IconButton } from "./base/parts";
+import { t } from "./base/words";
+import { Composer, type Usage } from "./composer/Composer";
 import { History } from "./History";
-import { ItemView, restoredWords } from "./Items";
-import { Icon, IconButton } from "./parts";
+import { endWords, Trouble } from "./items/Ends";
+import { useFolding } from "./items/folding";
+import { ItemView, restoredWords } from "./items/Items";
 import { attach, type PanelState, type Store } from "./store";
 import { Welcome } from "./Welcome";
-import { t } from "./words";
 
 /** So many items are shown at first, and so many more each time the person scrolls to the top. */
 const WINDOW = 80;

@@ -2,11 +2,11 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import type { Session } from "../src/contract.gen";
-import { ago } from "../src/pure/format";
-import { post } from "./api";
-import { Icon, IconButton } from "./parts";
+import { ago } from "../src/pure/text/format";
+import { post } from "./base/api";
+import { Icon, IconButton } from "./base/parts";
+import { t } from "./base/words";
 import type { PanelState } from "./store";
-import { t } from "./words";
 
 const STATUS_ICONS: Partial<Record<Session["status"], string>> = {
   running: "loading",

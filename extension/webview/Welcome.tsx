@@ -1,9 +1,9 @@
 // The first thing a person sees: what to ask for, and what is missing before it can be asked.
 
-import { isScripted, modelInUse, type Situation } from "../src/pure/panel";
-import { post } from "./api";
-import { Icon } from "./parts";
-import { t } from "./words";
+import { isScripted, modelInUse, type Situation } from "../src/pure/chat/panel";
+import { post } from "./base/api";
+import { Icon } from "./base/parts";
+import { t } from "./base/words";
 
 const examples = (): [icon: string, text: string][] => [
   ["compass", t("Explain how this project is built and where to start reading")],

@@ -1,12 +1,12 @@
 // The panel's start: listens to the extension, draws what it says.
 
 import "@vscode/codicons/dist/codicon.css";
-import "./style.css";
-import "./plan.css";
+import "./style/style.css";
+import "./style/plan.css";
 import { render } from "preact";
-import type { ToPanel } from "../src/pure/panel";
+import type { ToPanel } from "../src/pure/chat/panel";
 import { App } from "./App";
-import { post } from "./api";
+import { post } from "./base/api";
 import { Store } from "./store";
 
 const root = document.getElementById("root") ?? document.body;

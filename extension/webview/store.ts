@@ -1,9 +1,9 @@
 // The panel's state, and the one place where it changes: messages from the extension, folded once per frame.
 
 import type { Chunk, EarlierChunks, Session } from "../src/contract.gen";
-import type { Attachment, Situation, ToPanel } from "../src/pure/panel";
-import { EMPTY, foldAll, prepend, type View, withEarlier } from "../src/pure/view";
-import { setWords } from "./words";
+import type { Attachment, Situation, ToPanel } from "../src/pure/chat/panel";
+import { EMPTY, foldAll, prepend, type View, withEarlier } from "../src/pure/view/view";
+import { setWords } from "./base/words";
 
 export interface PanelState {
   ready: boolean;

@@ -1,12 +1,12 @@
 // What Daiku changed in the folder and nobody has decided on: the server's list, as it was last told.
 
 import * as vscode from "vscode";
-import type { Chat } from "../chat";
+import type { Chat } from "../chat/chat";
 import type { ChangedFile, DecideParams } from "../contract.gen";
-import { countOpen } from "../pure/hunks";
-import { raw, request } from "../rpc";
-import type { Server } from "../server";
-import { fileOf } from "../vscodeapi";
+import { fileOf } from "../editor/paths";
+import { countOpen } from "../pure/diff/hunks";
+import { raw, request } from "../server/rpc";
+import type { Server } from "../server/server";
 
 export interface Changes extends vscode.Disposable {
   /** Whichever chat changed them: files are the folder's. One stands there once for each chat that changed it. */

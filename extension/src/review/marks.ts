@@ -2,11 +2,11 @@
 
 import * as vscode from "vscode";
 import type { App } from "../app";
+import { type HunkName, hunkHere } from "../commands/review";
 import type { ChangedFile, ChangeHunk } from "../contract.gen";
 import { t } from "../l10n";
-import { countOpen, countsOf, linesNow, openHunks, stops } from "../pure/hunks";
+import { countOpen, countsOf, linesNow, openHunks, stops } from "../pure/diff/hunks";
 import { countWords } from "../trees/changes";
-import { type HunkName, hunkHere } from "./commands";
 
 type Kind = "added" | "changed" | "removed";
 const COLORS: Record<Kind, string> = {

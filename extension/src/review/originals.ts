@@ -2,9 +2,9 @@
 
 import * as vscode from "vscode";
 import type { ChangedFile, ChangeHunk } from "../contract.gen";
+import { exists, fileOf } from "../editor/paths";
 import { t } from "../l10n";
-import { linesNow } from "../pure/hunks";
-import { exists, fileOf } from "../vscodeapi";
+import { linesNow } from "../pure/diff/hunks";
 import type { Changes } from "./changes";
 
 export const ORIGINAL = "daiku-original";

@@ -3,10 +3,10 @@
 import path from "node:path";
 import * as vscode from "vscode";
 import type { ChangedFile, ChangeHunk, FileStat } from "../contract.gen";
+import { fileOf } from "../editor/paths";
 import { t } from "../l10n";
-import { countOpen, countsOf, firstWords, isOpen, linesNow } from "../pure/hunks";
+import { countOpen, countsOf, firstWords, isOpen, linesNow } from "../pure/diff/hunks";
 import type { Changes } from "../review/changes";
-import { fileOf } from "../vscodeapi";
 
 export const CHANGES_VIEW = "daiku.changes";
 

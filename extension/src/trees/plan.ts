@@ -1,12 +1,12 @@
 // The tree "Plan": the newest plan of the open chat, its steps, and what each of them must show to be done.
 
 import * as vscode from "vscode";
-import type { Chat } from "../chat";
+import type { Chat } from "../chat/chat";
 import type { Plan, Step, Task } from "../contract.gen";
 import { t } from "../l10n";
-import { plansOf } from "../pure/conversation";
-import { isDiagnostics, plainCommand, proofsOf, type Shown } from "../pure/proofs";
-import { doneOf, nextStep } from "../pure/steps";
+import { plansOf } from "../pure/chat/conversation";
+import { doneOf, nextStep } from "../pure/chat/steps";
+import { isDiagnostics, plainCommand, proofsOf, type Shown } from "../pure/view/proofs";
 
 export const PLAN_VIEW = "daiku.plan";
 

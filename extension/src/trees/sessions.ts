@@ -1,11 +1,11 @@
 // The tree "Sessions": the chats of this workspace, the newest first; a click opens one.
 
 import * as vscode from "vscode";
-import type { Chat } from "../chat";
+import type { Chat } from "../chat/chat";
 import type { Session } from "../contract.gen";
 import { t } from "../l10n";
-import { ago } from "../pure/format";
-import type { Server } from "../server";
+import { ago } from "../pure/text/format";
+import type { Server } from "../server/server";
 
 export const SESSIONS_VIEW = "daiku.sessions";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { lastRun } from "../../../extension/src/pure/conversation";
+import { lastRun } from "../../../extension/src/pure/chat/conversation";
 import { chunks, configure, daiku, decide, inWorkspace, play, until } from "./lab";
 
 describe("a server that is killed in the middle of a run", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import * as vscode from "vscode";
-import { selectionAttachment } from "../../../extension/src/context";
+import { selectionAttachment } from "../../../extension/src/editor/context";
 import { chunks, configure, daiku, inWorkspace, play, textOf, until } from "./lab";
 
 const call = (tool: string, args: object) => ({ tool, args });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import * as vscode from "vscode";
 import type { App } from "../../../extension/src/app";
-import { countOpen } from "../../../extension/src/pure/hunks";
+import { countOpen } from "../../../extension/src/pure/diff/hunks";
 import { ORIGINAL } from "../../../extension/src/review/originals";
 import type { ChangeNode } from "../../../extension/src/trees/changes";
 import { daiku, decide, inWorkspace, play, textOf, until } from "./lab";

@@ -1,0 +1,39 @@
+// Questions that wait while the panel is out of sight: said in a notification, answered in the panel.
+
+import * as vscode from "vscode";
+import { t } from "../l10n";
+import { revealed } from "../pure/text/ansi";
+import type { Chat } from "./chat";
+import type { Panel } from "./panel";
+
+export function watchApprovals(chat: Chat, panel: Panel, reveal: () => Promise<void>): vscode.Disposable {
+  const show = t("Show");
+  const elsewhere = chat.onAskedElsewhere(async (session) => {
+    const words = t("Daiku waits for your answer in another chat.");
+    if ((await vscode.window.showInformationMessage(words, show)) !== show) return;
+    await chat.open(session);
+    await reveal();
+  });
+  const told = new Set<string>();
+  // What exactly will be done stands in the panel; a notification is too small to decide by.
+  const tell = () => {
+    const fresh = chat.waiting.find((one) => !told.has(one.approvalId));
+    if (!fresh || panel.visible()) return;
+    told.add(fresh.approvalId);
+    const what = revealed(fresh.preview.split("\n")[0] ?? "").slice(0, 120);
+    const words = fresh.kind === "command" ? t("Daiku asks to run: {0}", what) : t("Daiku asks for your approval.");
+    void vscode.window.showInformationMessage(words, show).then((picked) => (picked === show ? reveal() : undefined));
+  };
+  const here = chat.onWaiting((waiting) => {
+    void vscode.commands.executeCommand("setContext", "daiku.waiting", waiting.length > 0);
+    panel.count(waiting.length);
+    tell();
+  });
+  return vscode.Disposable.from(elsewhere, here, panel.onHidden(tell));
+}
+
+/** Answers the oldest question: a key for each, so that the hands stay where they are. */
+export async function answerOldest(chat: Chat, decision: "allow_once" | "reject_once"): Promise<void> {
+  const oldest = chat.waiting[0];
+  if (oldest) await chat.approve({ runId: oldest.runId, approvalId: oldest.approvalId, decision });
+}

@@ -1,0 +1,125 @@
+// Commands about code: the server carries them out as a run of the open chat, with the words that any editor gets.
+
+import * as vscode from "vscode";
+import type { App } from "../app";
+import type { ContextItem, Range } from "../contract.gen";
+import { currentEditor } from "../editor/context";
+import { failedTest } from "../editor/testFailure";
+import { t } from "../l10n";
+import { plain } from "../server/editorQueries";
+import { execute, Told } from "../server/rpc";
+
+/** The argument of a server's command: what a code action hands over, or what we make of the open editor. */
+export interface CommandArgs {
+  text?: string;
+  instruction?: string;
+  /** The person may change the instruction before it is sent. */
+  ask?: boolean;
+  uri?: string;
+  range?: Range;
+  diagnostics?: readonly unknown[];
+  context?: readonly ContextItem[];
+  sessionId?: string;
+  model?: string;
+}
+
+type Table = Record<string, (argument?: unknown) => unknown>;
+
+export function codeCommands(parts: App): Table {
+  const table: Table = {
+    "daiku.commitMessage": (argument) => commitMessage(parts, argument),
+    "daiku.fixTerminal": () => {
+      const failure = parts.terminals.lastFailure();
+      if (failure) return carryOut(parts, "daiku.fix", { context: [failure] });
+      return void vscode.window.showInformationMessage(
+        t(
+          "No command has failed in a terminal since Daiku was started, or the terminal does not tell (shell integration).",
+        ),
+      );
+    },
+  };
+  table["daiku.fixTest"] = (argument) => {
+    const failed = failedTest(argument);
+    if (failed) return carryOut(parts, "daiku.fix", { context: [failed] });
+    return void vscode.window.showInformationMessage(t("Choose the message of a failed test in the Testing view."));
+  };
+  for (const name of ["daiku.explain", "daiku.fix", "daiku.writeTests", "daiku.document", "daiku.review"])
+    table[name] = (argument) => carryOut(parts, name, given(argument) ?? here());
+  const written: Record<string, [title: () => string, prompt: () => string]> = {
+    "daiku.plan": [() => t("Plan"), () => t("What shall be reached?")],
+    "daiku.research": [() => t("Research"), () => t("What shall be found out?")],
+    "daiku.generateCode": [() => t("Generate code"), () => t("What shall be written?")],
+    "daiku.runCommands": [() => t("Run commands"), () => t("What shall be run?")],
+  };
+  for (const [name, [title, prompt]] of Object.entries(written)) {
+    table[name] = async (argument) => {
+      const args = given(argument) ?? selected();
+      const text = args.text ?? args.instruction;
+      const options = { title: title(), prompt: prompt(), ignoreFocusOut: true, value: text ?? "" };
+      const said = text && !args.ask ? text : await vscode.window.showInputBox(options);
+      const { ask: _, text: __, ...rest } = args;
+      if (said?.trim()) await carryOut(parts, name, { ...rest, instruction: said.trim() });
+    };
+  }
+  return table;
+}
+
+/** In the open chat, so that the person sees the run; where one is under way there, in a new one. */
+async function carryOut({ chat, panel }: App, command: string, args: CommandArgs): Promise<void> {
+  await panel.reveal();
+  if (chat.working) chat.newChat();
+  await chat.command(command, args);
+}
+
+/** What a code action, a lens or another extension hands over; menus hand over a URI, which is none of it. */
+function given(argument: unknown): CommandArgs | undefined {
+  if (typeof argument === "string") return { text: argument };
+  if (typeof argument !== "object" || argument === null || argument instanceof vscode.Uri) return undefined;
+  return argument;
+}
+
+/** The selection, else the file that is open. */
+function here(): CommandArgs {
+  const editor = currentEditor();
+  if (!editor || !["file", "untitled", "vscode-notebook-cell"].includes(editor.document.uri.scheme)) return {};
+  return {
+    uri: editor.document.uri.toString(),
+    ...(editor.selection.isEmpty ? {} : { range: plain(editor.selection) }),
+  };
+}
+
+const selected = (): CommandArgs => {
+  const args = here();
+  return args.range ? args : {};
+};
+
+/** The parts of the Git extension's interface (version 1) that we use. */
+interface Repository {
+  rootUri: vscode.Uri;
+  inputBox: { value: string };
+}
+
+/** Into the box of the editor's own source control; nothing is committed. */
+async function commitMessage({ server, models }: App, argument: unknown): Promise<void> {
+  const repository = await repositoryOf(argument);
+  if (!repository) throw new Told(t("There is no Git repository in this window."));
+  const args: CommandArgs = { uri: repository.rootUri.toString(), ...(models.chosen ? { model: models.chosen } : {}) };
+  const title = t("Writing a commit message…");
+  await vscode.commands.executeCommand("workbench.view.scm");
+  const location = vscode.ProgressLocation.Notification;
+  await vscode.window.withProgress({ location, title, cancellable: true }, async (_, cancel) => {
+    const { text } = await execute<{ text: string }>(await server.client(), "daiku.commitMessage", args, { cancel });
+    repository.inputBox.value = text;
+  });
+}
+
+/** The repository whose button was pressed, else that of the open file, else the first. */
+async function repositoryOf(argument: unknown): Promise<Repository | undefined> {
+  const git = await vscode.extensions.getExtension("vscode.git")?.activate();
+  const api = git?.getAPI?.(1) as
+    | { repositories: Repository[]; getRepository(uri: vscode.Uri): Repository | null }
+    | undefined;
+  const pressed = (argument as { rootUri?: vscode.Uri } | undefined)?.rootUri;
+  const uri = pressed ?? currentEditor()?.document.uri;
+  return (uri && api?.getRepository(uri)) ?? api?.repositories[0];
+}

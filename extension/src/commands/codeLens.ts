@@ -1,0 +1,49 @@
+// Lenses over functions, off by default: explain, write tests.
+
+import * as vscode from "vscode";
+import { t } from "../l10n";
+import { plain } from "../server/editorQueries";
+
+const SETTING = "daiku.codeLens";
+const KINDS = new Set([vscode.SymbolKind.Function, vscode.SymbolKind.Method, vscode.SymbolKind.Constructor]);
+
+/** Shows lenses while the setting is on. */
+export function watchLenses(context: vscode.ExtensionContext): void {
+  let provider: vscode.Disposable | undefined;
+  const follow = () => {
+    const wanted = vscode.workspace.getConfiguration().get<boolean>(SETTING) === true;
+    if (wanted) provider ??= vscode.languages.registerCodeLensProvider([{ scheme: "file" }], { provideCodeLenses });
+    else {
+      provider?.dispose();
+      provider = undefined;
+    }
+  };
+  follow();
+  context.subscriptions.push(
+    vscode.workspace.onDidChangeConfiguration((event) => event.affectsConfiguration(SETTING) && follow()),
+    { dispose: () => provider?.dispose() },
+  );
+}
+
+async function provideCodeLenses({ uri }: vscode.TextDocument): Promise<vscode.CodeLens[]> {
+  const found = await vscode.commands.executeCommand<(vscode.DocumentSymbol | vscode.SymbolInformation)[] | undefined>(
+    "vscode.executeDocumentSymbolProvider",
+    uri,
+  );
+  return functions(found ?? []).flatMap((range) => {
+    const top = new vscode.Range(range.start, range.start);
+    const args = [{ uri: uri.toString(), range: plain(range) }];
+    return [
+      new vscode.CodeLens(top, { title: t("Explain"), command: "daiku.explain", arguments: args }),
+      new vscode.CodeLens(top, { title: t("Write tests"), command: "daiku.writeTests", arguments: args }),
+    ];
+  });
+}
+
+/** Where the functions are, nested ones included. */
+function functions(symbols: readonly (vscode.DocumentSymbol | vscode.SymbolInformation)[]): vscode.Range[] {
+  return symbols.flatMap((symbol) => [
+    ...(KINDS.has(symbol.kind) ? ["location" in symbol ? symbol.location.range : symbol.range] : []),
+    ...("children" in symbol ? functions(symbol.children) : []),
+  ]);
+}

@@ -1,0 +1,82 @@
+// What a person does with chats of the past: find, open, go on from somewhere else, export, delete.
+
+import * as vscode from "vscode";
+import type { App } from "../app";
+import { deleteSession, restoring } from "../chat/requests";
+import type { Session } from "../contract.gen";
+import { t } from "../l10n";
+import { placesOf } from "../pure/chat/conversation";
+import { request } from "../server/rpc";
+import { byKey, focusedIn, onlySelecting } from "../trees/focused";
+
+type Table = Record<string, (argument?: unknown) => unknown>;
+
+export function sessionCommands(parts: App): Table {
+  const { chat, sessions, panel } = parts;
+  const picked = (argument: unknown): string | undefined =>
+    sessionIn(argument)?.sessionId ?? sessions.view.selection[0]?.sessionId ?? chat.current;
+  return {
+    "daiku.openSession": async (argument) => {
+      const id = picked(argument);
+      if (!id || onlySelecting()) return;
+      await panel.reveal();
+      await chat.open(id);
+      await sessions.refresh();
+    },
+    "daiku.sessions.search": async () => {
+      const title = t("Search chats");
+      const words = await vscode.window.showInputBox({ title, prompt: t("Words that were said; empty shows all.") });
+      if (words === undefined) return;
+      await sessions.search(words);
+      const [first] = sessions.sessions;
+      if (first) await sessions.view.reveal(first, { select: true, focus: true });
+    },
+    "daiku.sessions.clearSearch": () => sessions.search(""),
+    "daiku.sessions.refresh": () => sessions.refresh(),
+    "daiku.deleteSession": async (argument) => {
+      const id = byKey(argument) ? (await focusedIn(sessions.view))?.sessionId : picked(argument);
+      if (id && (await deleteSession(chat, id))) await sessions.refresh();
+    },
+    "daiku.exportSession": (argument) => exportAs(parts, picked(argument), "markdown"),
+    "daiku.showTrace": (argument) => exportAs(parts, picked(argument), "trace"),
+    "daiku.fork": (argument) => fork(parts, sessionIn(argument)),
+  };
+}
+
+const sessionIn = (argument: unknown): Session | undefined =>
+  typeof argument === "object" && argument !== null && "sessionId" in argument ? (argument as Session) : undefined;
+
+/** As a document of its own: a chat to read, or a trace to look into. */
+async function exportAs({ server }: App, sessionId: string | undefined, format: "markdown" | "trace"): Promise<void> {
+  if (!sessionId) return void vscode.window.showInformationMessage(t("There is no chat to export."));
+  const { text } = await request(await server.client(), "daiku/session/export", { sessionId, format });
+  const language = format === "markdown" ? "markdown" : "jsonl";
+  const known = (await vscode.languages.getLanguages()).includes(language);
+  const document = await vscode.workspace.openTextDocument({ language: known ? language : "json", content: text });
+  await vscode.window.showTextDocument(document, { preview: false });
+}
+
+/** A new chat that begins like the old one: from its end, or from any message of the open one. */
+async function fork({ chat, panel, server }: App, session: Session | undefined): Promise<void> {
+  if (session && session.sessionId !== chat.current) {
+    await chat.fork(session.sessionId, session.lastSeq);
+    return panel.reveal();
+  }
+  const { current } = chat;
+  const places = placesOf(chat.chunks);
+  if (!current || places.length === 0)
+    return void vscode.window.showInformationMessage(t("There is no chat to go on from."));
+  const entries = [...places].reverse().map(({ atSeq, who, text }) => ({
+    label: `$(${who === "person" ? "account" : "tools"}) ${text.trim().split("\n")[0]?.slice(0, 100) ?? ""}`,
+    description: who === "person" ? t("before this, to say it otherwise") : t("after this answer"),
+    atSeq,
+  }));
+  const options = { title: t("Start again from here in a new chat"), placeHolder: t("From which message?") };
+  const place = await vscode.window.showQuickPick(entries, options);
+  if (!place) return;
+  await server.client();
+  const files = await restoring(chat.chunks, place.atSeq);
+  if (files === undefined) return;
+  await chat.fork(current, place.atSeq, files);
+  await panel.reveal();
+}

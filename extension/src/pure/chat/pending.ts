@@ -1,0 +1,22 @@
+// Which approvals of a stream still wait for the person.
+
+import type { Chunk } from "../../contract.gen";
+
+export interface Pending {
+  runId: string;
+  approvalId: string;
+  kind: string;
+  preview: string;
+}
+
+export function pending(chunks: readonly Chunk[]): Pending[] {
+  const open = new Map<string, Pending>();
+  for (const chunk of chunks) {
+    if (chunk.type === "approval_asked") {
+      const { approvalId, kind, preview } = chunk.data;
+      open.set(approvalId, { runId: chunk.run, approvalId, kind, preview });
+    } else if (chunk.type === "approval_given") open.delete(chunk.data.approvalId);
+    else if (chunk.type === "run_finished") for (const [id, one] of open) if (one.runId === chunk.run) open.delete(id);
+  }
+  return [...open.values()];
+}

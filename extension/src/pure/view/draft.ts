@@ -1,0 +1,33 @@
+// A view while chunks are folded into it: the list of items, and how it is changed.
+
+import type { Envelope, Usage } from "../../contract.gen";
+import type { Undone } from "../chat/undone";
+import type { Common, Item, RunView } from "./items";
+
+export interface Draft {
+  items: Item[];
+  lastSeq: number;
+  run: RunView | undefined;
+  usage: Usage;
+  contextTokens: number;
+  undone: Undone;
+}
+
+export function common(draft: Draft, chunk: Envelope): Common {
+  const depth = chunk.parent && chunk.parent !== chunk.run ? 1 : 0;
+  const outer = depth && chunk.parent !== draft.run?.id ? 2 : depth;
+  return { key: chunk.seq, run: chunk.run, agent: chunk.agent, depth: outer, time: chunk.time };
+}
+
+export function push(draft: Draft, item: Item): void {
+  draft.items.push(item);
+}
+
+export function findLast(draft: Draft, test: (item: Item) => boolean): number {
+  return draft.items.findLastIndex(test);
+}
+
+export function change<T extends Item>(draft: Draft, test: (item: Item) => item is T, next: (item: T) => Item): void {
+  const at = findLast(draft, test);
+  if (at >= 0) draft.items[at] = next(draft.items[at] as T);
+}

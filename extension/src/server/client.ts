@@ -1,0 +1,107 @@
+// The language client itself: loaded only when the server is started, for its library is large.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import type * as vscode from "vscode";
+import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions } from "vscode-languageclient/node";
+import type { Alive } from "../pure/server/life";
+import { answerQueries } from "./editorQueries";
+import { lendModels } from "./languageModel";
+import { Told } from "./rpc";
+import { serverSettings } from "./settings";
+
+export interface Command {
+  command: string;
+  args: string[];
+  cwd: string;
+}
+
+/** A server that runs. Asked to end and not doing so, it is killed. */
+export interface Running extends Alive<LanguageClient> {
+  pid: number | undefined;
+}
+
+export interface StartOptions {
+  log: vscode.LogOutputChannel;
+  /** It has ended by itself. */
+  crashed: () => void;
+  /** Ends a start that takes too long for those who wait. */
+  signal: AbortSignal;
+}
+
+const STOP_MS = 5000;
+/** Of what a server writes to stderr, so much is kept to say why it ended. */
+const MOST_SAID = 4000;
+
+/** Starts the server and answers with its client once it is initialized. */
+export async function startClient(
+  command: Command,
+  initialization: object,
+  { log, crashed, signal }: StartOptions,
+): Promise<Running> {
+  let said = "";
+  let child: ChildProcess | undefined;
+  const launch = async () => {
+    const born = spawn(command.command, command.args, { cwd: command.cwd, windowsHide: true });
+    child = born;
+    born.stderr.on("data", (data) => {
+      said = (said + String(data)).slice(-MOST_SAID);
+      log.info(`server says: ${String(data).trimEnd()}`);
+    });
+    await once(born, "spawn");
+    return born;
+  };
+  const client = new LanguageClient("daiku", "Daiku", launch, clientOptions(log, initialization, crashed));
+  lendModels(client);
+  answerQueries(client);
+  const giveUp = () => child?.kill("SIGKILL");
+  try {
+    signal.throwIfAborted();
+    signal.addEventListener("abort", giveUp);
+    await client.start();
+  } catch (error) {
+    child?.kill("SIGKILL");
+    await client.dispose().catch(() => undefined);
+    // What our own program says at its end is meant for the person.
+    throw said.trim() ? new Told(said.trim().split("\n").at(-1) ?? "") : error;
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+  }
+  const stop = async () => {
+    if (client.needsStop()) await client.stop(STOP_MS).catch((error: unknown) => log.warn(`stopping: ${error}`));
+    await client.dispose().catch(() => undefined);
+    if (child && child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+  };
+  return { client, pid: child?.pid, running: () => client.isRunning(), stop };
+}
+
+function clientOptions(
+  log: vscode.LogOutputChannel,
+  initialization: object,
+  crashed: () => void,
+): LanguageClientOptions {
+  return {
+    documentSelector: [{ scheme: "file" }, { scheme: "untitled" }, { scheme: "vscode-notebook-cell" }],
+    initializationOptions: initialization,
+    outputChannel: log,
+    initializationFailedHandler: (error) => {
+      log.error(`initialize: ${error instanceof Error ? error.message : String(error)}`);
+      return false;
+    },
+    errorHandler: {
+      error: () => ({ action: ErrorAction.Continue, handled: true }),
+      closed: () => {
+        crashed();
+        return { action: CloseAction.DoNotRestart, handled: true };
+      },
+    },
+    middleware: {
+      workspace: {
+        configuration: (params, token, next) =>
+          params.items.every((item) => item.section === "daiku")
+            ? params.items.map(serverSettings)
+            : next(params, token),
+      },
+    },
+  };
+}

@@ -1,0 +1,136 @@
+// The doctor: what the server and the editor know of this machine, as a page with a button for what can be mended.
+
+import { randomBytes } from "node:crypto";
+import * as vscode from "vscode";
+import type { App } from "../app";
+import { t } from "../l10n";
+import {
+  type DoctorAct,
+  type DoctorPressed,
+  type DoctorWords,
+  doctorPage,
+  doctorText,
+  type Shown,
+} from "../pure/server/doctorPage";
+import { failureOf, request } from "./rpc";
+
+const COMMANDS: Partial<Record<DoctorAct, string>> = {
+  key: "daiku.setApiKey",
+  model: "daiku.selectModel",
+  settings: "daiku.openSettings",
+  trust: "workbench.trust.manage",
+  log: "daiku.showLog",
+  restart: "daiku.restartServer",
+};
+
+let panel: vscode.WebviewPanel | undefined;
+
+/** Opens the page, or looks again where it is open. */
+export async function doctor(parts: App): Promise<void> {
+  if (!panel) {
+    const made = vscode.window.createWebviewPanel("daiku.doctor", words(0).title, vscode.ViewColumn.Active, {
+      enableScripts: true,
+      localResourceRoots: [],
+    });
+    panel = made;
+    made.onDidDispose(() => {
+      if (panel === made) panel = undefined;
+    });
+    made.webview.onDidReceiveMessage((pressed: DoctorPressed) => press(parts, pressed));
+  }
+  panel.reveal();
+  draw([...here(), waiting()]);
+  draw([...here(), ...(await examined(parts))]);
+}
+
+let shown: readonly Shown[] = [];
+
+function draw(findings: readonly Shown[]): void {
+  shown = findings;
+  if (!panel) return;
+  const bad = findings.filter(({ state }) => state === "bad").length;
+  const page = { words: words(bad), findings, language: vscode.env.language, nonce: randomBytes(16).toString("hex") };
+  panel.webview.html = doctorPage(page);
+}
+
+async function press(parts: App, pressed: DoctorPressed): Promise<void> {
+  if ("command" in pressed) {
+    // Only what the server offers, and only written down: it runs when the person says so.
+    if (!shown.some(({ command }) => command === pressed.command)) return;
+    const terminal = vscode.window.createTerminal("Daiku");
+    terminal.show();
+    terminal.sendText(pressed.command, false);
+    return;
+  }
+  if (pressed.act === "look") return doctor(parts);
+  if (pressed.act === "copy") {
+    const bad = shown.filter(({ state }) => state === "bad").length;
+    await vscode.env.clipboard.writeText(doctorText({ words: words(bad), findings: shown }));
+    vscode.window.setStatusBarMessage(t("Copied"), 3000);
+    return;
+  }
+  const command = COMMANDS[pressed.act];
+  if (!command) return;
+  await vscode.commands.executeCommand(command);
+  if (pressed.act === "restart") await doctor(parts);
+}
+
+const finding = (over: Partial<Shown> & Pick<Shown, "area" | "what">): Shown => ({
+  ...{ state: "good", mend: "", command: "" },
+  ...over,
+});
+
+const waiting = () => finding({ area: "daiku", state: "note", what: t("Asking the server…") });
+
+/** What the editor knows by itself. */
+function here(): Shown[] {
+  const editor = `VS Code ${vscode.version}, ${process.platform}-${process.arch}, ${vscode.env.language}`;
+  const folders = vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath).join(", ");
+  const workspace = finding({ area: "settings", what: t("Workspace: {0}", folders ?? t("none")) });
+  const untrusted: Partial<Shown> = vscode.workspace.isTrusted
+    ? {}
+    : {
+        state: "note",
+        mend: t("This workspace is not trusted: Daiku can chat, but runs nothing and takes no settings from it."),
+        action: "trust",
+      };
+  return [finding({ area: "daiku", what: editor }), { ...workspace, ...untrusted }];
+}
+
+async function examined({ server }: App): Promise<Shown[]> {
+  try {
+    const client = await server.client();
+    return (await request(client, "daiku/doctor", {})).findings;
+  } catch (error) {
+    const { message, hint } = failureOf(error) ?? { message: t("Stopped"), hint: "" };
+    const what = server.state.message ?? message;
+    const mend = server.state.hint ?? hint;
+    return [{ ...finding({ area: "daiku", state: "bad", what, mend }), action: "restart" }];
+  }
+}
+
+const words = (bad: number): DoctorWords => ({
+  title: t("Daiku: Doctor"),
+  summary: bad === 0 ? t("Everything that is needed is there.") : t("To be mended: {0}", bad),
+  areas: {
+    daiku: "Daiku",
+    programs: t("Programs"),
+    settings: t("Workspace and settings"),
+    sandbox: t("Sandbox"),
+    models: t("Models"),
+    mcp: t("MCP servers"),
+    tools: t("Tools"),
+  },
+  states: { good: t("Good"), note: t("Note"), bad: t("To be mended") },
+  acts: {
+    key: t("Set API key"),
+    model: t("Select model"),
+    settings: t("Settings"),
+    trust: t("Manage trust"),
+    log: t("Show log"),
+    restart: t("Restart server"),
+    look: t("Look again"),
+    copy: t("Copy for a report"),
+  },
+  terminal: t("Put into a terminal"),
+});

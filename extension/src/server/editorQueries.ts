@@ -1,0 +1,110 @@
+// What the editor knows and the server asks for: problems, definitions, references; and that it saves.
+
+import * as vscode from "vscode";
+import type { LanguageClient } from "vscode-languageclient/node";
+import type {
+  EditorDiagnostic,
+  EditorDiagnosticsParams,
+  EditorDiagnosticsResult,
+  EditorLocationsResult,
+  EditorPlaceParams,
+  Range,
+} from "../contract.gen";
+import { cellOf, editNotebook, openNotebook, readNotebook } from "../editor/notebooks";
+import { Problems } from "../editor/problems";
+import { answer } from "./rpc";
+
+const SEVERITIES: Record<vscode.DiagnosticSeverity, EditorDiagnostic["severity"]> = {
+  [vscode.DiagnosticSeverity.Error]: "error",
+  [vscode.DiagnosticSeverity.Warning]: "warning",
+  [vscode.DiagnosticSeverity.Information]: "info",
+  [vscode.DiagnosticSeverity.Hint]: "hint",
+};
+
+export function answerQueries(client: LanguageClient): vscode.Disposable[] {
+  const problems = new Problems();
+  return [
+    problems,
+    answer(client, "daiku/editor/diagnostics", (params) => asked(problems, params)),
+    answer(client, "daiku/editor/save", ({ uris }) => save(uris)),
+    answer(client, "daiku/editor/definition", (place) => locations("vscode.executeDefinitionProvider", place)),
+    answer(client, "daiku/editor/references", (place) => locations("vscode.executeReferenceProvider", place)),
+    answer(client, "daiku/editor/notebook", async ({ uri }) => readNotebook(uri)),
+    answer(client, "daiku/editor/editNotebook", editNotebook),
+  ];
+}
+
+async function asked(problems: Problems, { uri, settle }: EditorDiagnosticsParams): Promise<EditorDiagnosticsResult> {
+  if (!settle) return diagnostics(uri ?? undefined);
+  const opened = await Promise.all(settle.map(documentsOf));
+  await problems.settled(opened.flat());
+  const wanted = new Set(settle.map((one) => vscode.Uri.parse(one).toString()));
+  const all = diagnostics(undefined).diagnostics;
+  return { diagnostics: all.filter((one) => one.severity === "error" || wanted.has(one.uri)) };
+}
+
+/** Opens a text, for what is looked at nowhere has no problems; a notebook only where it is open. */
+async function documentsOf(uri: string): Promise<vscode.TextDocument[]> {
+  const notebook = openNotebook(uri);
+  if (notebook) return notebook.getCells().map((cell) => cell.document);
+  if (/\.ipynb$/i.test(uri)) return [];
+  try {
+    return [await vscode.workspace.openTextDocument(vscode.Uri.parse(uri))];
+  } catch {
+    return []; // gone, or no text
+  }
+}
+
+export function diagnostics(uri: string | undefined): EditorDiagnosticsResult {
+  const wanted = uri && vscode.Uri.parse(uri).toString();
+  const found = vscode.languages.getDiagnostics().flatMap(([file, list]) => {
+    const cell = cellOf(file);
+    const name = (cell?.notebook ?? file).toString();
+    return wanted && name !== wanted ? [] : list.map((one) => told(name, cell?.cell, one));
+  });
+  return { diagnostics: found };
+}
+
+const told = (uri: string, cell: number | undefined, one: vscode.Diagnostic): EditorDiagnostic => ({
+  uri,
+  range: plain(one.range),
+  severity: SEVERITIES[one.severity],
+  message: one.message,
+  source: one.source ?? "",
+  ...(cell === undefined ? {} : { cell }),
+});
+
+async function locations(command: string, { uri, position }: EditorPlaceParams): Promise<EditorLocationsResult> {
+  const file = vscode.Uri.parse(uri);
+  const place = new vscode.Position(position.line, position.character);
+  await vscode.workspace.openTextDocument(file);
+  const found = await vscode.commands.executeCommand<(vscode.Location | vscode.LocationLink)[] | undefined>(
+    command,
+    file,
+    place,
+  );
+  return {
+    locations: (found ?? []).map((one) =>
+      "targetUri" in one
+        ? { uri: one.targetUri.toString(), range: plain(one.targetSelectionRange ?? one.targetRange) }
+        : { uri: one.uri.toString(), range: plain(one.range) },
+    ),
+  };
+}
+
+/** Saves what an edit of ours has changed. */
+async function save(uris: readonly string[]): Promise<null> {
+  const wanted = new Set(uris.map((uri) => vscode.Uri.parse(uri).toString()));
+  const dirty = vscode.workspace.textDocuments.filter((one) => one.isDirty && wanted.has(one.uri.toString()));
+  const notebooks = uris.map(openNotebook).filter((one) => one?.isDirty);
+  await Promise.all([...dirty, ...notebooks].map((one) => one?.save()));
+  return null;
+}
+
+/** As the wire has it: the editor's own ranges become arrays in JSON. */
+export function plain({ start, end }: vscode.Range): Range {
+  return {
+    start: { line: start.line, character: start.character },
+    end: { line: end.line, character: end.character },
+  };
+}

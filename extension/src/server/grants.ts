@@ -1,0 +1,28 @@
+// What was answered with "always" in this workspace: a list, from which answers are taken back.
+
+import * as vscode from "vscode";
+import { t } from "../l10n";
+import { request } from "./rpc";
+import type { Server } from "./server";
+
+export async function showGrants(server: Server): Promise<void> {
+  const client = await server.client();
+  const { grants, workspace } = await request(client, "daiku/grants/list", {});
+  if (!grants.length) {
+    void vscode.window.showInformationMessage(t("Nothing is allowed or rejected for always in this workspace."));
+    return;
+  }
+  const picked = await vscode.window.showQuickPick(
+    grants.map(({ key, answer, what }) => ({
+      label: `$(${answer === "allow" ? "check" : "circle-slash"}) ${what}`,
+      description: answer === "allow" ? t("always allowed") : t("always rejected"),
+      key,
+    })),
+    {
+      title: t("Always allowed or rejected in {0}", workspace),
+      placeHolder: t("Choose what is to be asked about again"),
+      canPickMany: true,
+    },
+  );
+  for (const { key } of picked ?? []) await request(client, "daiku/grants/revoke", { key });
+}

@@ -1,0 +1,106 @@
+// Typed calls of the contract, and what its errors mean to a person.
+
+import type * as vscode from "vscode";
+import type { Disposable, LanguageClient, ProgressType, ResponseError } from "vscode-languageclient/node";
+import type { Chunk, ClientRequests, Failure, Requests } from "../contract.gen";
+import { t } from "../l10n";
+
+/** Only a type: the library looks at nothing of it, and is not to be loaded for it. */
+const CHUNK = {} as ProgressType<Chunk>;
+
+const CANCELLED = new Set([-32800, -32802]);
+const INTERNAL = -32603;
+/** The pipe to the server is gone: what the protocol's library calls by these codes. */
+const SEVERED = new Set([-32099, -32098, -32097, -32096, 1, 2]);
+
+/** What goes wrong, in our words for a person; the words of other errors are only for the log. */
+export class Told extends Error {
+  /** Told from other errors by this: the language client is a bundle of its own, with a class of its own. */
+  readonly told = true;
+  readonly hint: string;
+  constructor(message: string, hint = "") {
+    super(message);
+    this.hint = hint;
+  }
+}
+
+export function request<M extends keyof Requests>(
+  client: LanguageClient,
+  method: M,
+  params: Requests[M][0],
+  token?: vscode.CancellationToken,
+): Promise<Requests[M][1]> {
+  // Two calls: an absent token would be taken for a second parameter.
+  return token ? client.sendRequest(method, params, token) : client.sendRequest(method, params);
+}
+
+/** Has the server carry out a command; `chunks`: the token on which its run streams. */
+export function execute<R>(
+  client: LanguageClient,
+  command: string,
+  args: object,
+  options: { chunks?: string; cancel: vscode.CancellationToken },
+): Promise<R> {
+  const params = { command, arguments: [args], ...(options.chunks ? { partialResultToken: options.chunks } : {}) };
+  return client.sendRequest("workspace/executeCommand", params, options.cancel);
+}
+
+export function answer<M extends keyof ClientRequests>(
+  client: LanguageClient,
+  method: M,
+  handler: (params: ClientRequests[M][0], token: vscode.CancellationToken) => Promise<ClientRequests[M][1]>,
+): Disposable {
+  return client.onRequest(method, handler as (params: unknown, token: vscode.CancellationToken) => Promise<unknown>);
+}
+
+/** Hears the chunks of a request that was sent with `token`. */
+export function onChunks(client: LanguageClient, token: string, listen: (chunk: Chunk) => void): Disposable {
+  return client.onProgress(CHUNK, token, listen);
+}
+
+/** What a person is told of a failure. */
+export type Said = Pick<Failure, "message" | "hint"> & { kind: string };
+
+/** What a rejected request says; `undefined`: it was cancelled, which is no failure. */
+export function failureOf(error: unknown): Said | undefined {
+  if (isTold(error)) return { kind: "", message: error.message, hint: error.hint };
+  if (isSevered(error))
+    return {
+      kind: "server_gone",
+      message: t("The server stopped before it answered."),
+      hint: t("It is started again by itself; then ask once more."),
+    };
+  if (!isResponseError(error)) return unexpected();
+  if (CANCELLED.has(error.code)) return undefined;
+  const data: unknown = error.data;
+  if (error.code === INTERNAL) return unexpected();
+  if (isFailure(data)) return { kind: data.kind ?? "", message: data.message, hint: data.hint ?? "" };
+  if (Array.isArray(data)) return { kind: "usage", message: data.map(String).join("; "), hint: "" };
+  return { kind: "", message: error.message, hint: "" };
+}
+
+export const isTold = (error: unknown): error is Told =>
+  error instanceof Error && (error as Partial<Told>).told === true;
+
+const unexpected = (): Said => ({
+  kind: "internal",
+  message: t("Something unexpected went wrong."),
+  hint: t("The log says more. Try again; if it stays, please report it."),
+});
+
+/** The library's own words of an error, for the log. */
+export const raw = (error: unknown): string =>
+  error instanceof Error ? (error.stack ?? error.message) : String(error);
+
+/** Also what the client says by itself where it is asked while the server is down: it has no code for that. */
+const isSevered = (error: unknown): boolean =>
+  (isResponseError(error) && SEVERED.has(error.code)) ||
+  (error instanceof Error && /^Client is not running|connection (got|is) (disposed|closed)/i.test(error.message));
+
+function isResponseError(error: unknown): error is ResponseError<unknown> {
+  return error instanceof Error && typeof (error as { code?: unknown }).code === "number";
+}
+
+function isFailure(data: unknown): data is { message: string; hint?: string; kind?: string } {
+  return typeof data === "object" && data !== null && typeof (data as { message?: unknown }).message === "string";
+}

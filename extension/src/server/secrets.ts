@@ -1,0 +1,47 @@
+// API keys: in the editor's secret storage, handed to the server at its start, written nowhere else.
+
+import * as vscode from "vscode";
+import { t } from "../l10n";
+
+/** Providers that want a key, with their names for people. */
+export const KEYED = {
+  anthropic: "Anthropic",
+  openai: "OpenAI",
+  gemini: "Google Gemini",
+  compatible: "OpenAI-compatible",
+} as const;
+export type Keyed = keyof typeof KEYED;
+
+const place = (provider: Keyed): string => `daiku.apiKey.${provider}`;
+const names = Object.keys(KEYED) as Keyed[];
+
+/** All keys that are stored, by provider. */
+export async function apiKeys(secrets: vscode.SecretStorage): Promise<Record<string, string>> {
+  const found = await Promise.all(names.map(async (name) => [name, await secrets.get(place(name))] as const));
+  return Object.fromEntries(found.filter((pair): pair is [Keyed, string] => Boolean(pair[1])));
+}
+
+export const isApiKey = (key: string): boolean => names.some((name) => place(name) === key);
+
+/** Asks for a provider and its key. True when something was stored or removed. */
+export async function askForKey(secrets: vscode.SecretStorage): Promise<boolean> {
+  const stored = await apiKeys(secrets);
+  const picked = await vscode.window.showQuickPick(
+    names.map((name) => ({ label: KEYED[name], name, description: stored[name] ? `$(check) ${t("key is set")}` : "" })),
+    { title: t("Set API key"), placeHolder: t("For which provider?") },
+  );
+  if (!picked) return false;
+  const key = await vscode.window.showInputBox({
+    title: t("API key of {0}", picked.label),
+    prompt: stored[picked.name]
+      ? t("It is kept in the editor's secret storage. Leave it empty to remove the key.")
+      : t("It is kept in the editor's secret storage."),
+    password: true,
+    ignoreFocusOut: true,
+    validateInput: (value) => (/[\s\p{C}]/u.test(value.trim()) ? t("A key has no spaces or line ends.") : undefined),
+  });
+  if (key === undefined) return false;
+  if (key.trim()) await secrets.store(place(picked.name), key.trim());
+  else await secrets.delete(place(picked.name));
+  return true;
+}

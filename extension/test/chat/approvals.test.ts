@@ -1,0 +1,78 @@
+// A question that waits is seen wherever the person is: on the panel's icon, and said once where the panel is out of sight.
+
+import { beforeEach, expect, it } from "vitest";
+import { watchApprovals } from "../../src/chat/approvals";
+import type { Chat } from "../../src/chat/chat";
+import type { Panel } from "../../src/chat/panel";
+import type { Pending } from "../../src/pure/chat/pending";
+import { EventEmitter, person, reset, seen } from "../lab/editor";
+
+const one: Pending = { runId: "r1", approvalId: "a1", kind: "command", preview: "npm test\n--all" };
+
+function world(visible: boolean) {
+  const [waits, hidden, elsewhere] = [
+    new EventEmitter<readonly Pending[]>(),
+    new EventEmitter<void>(),
+    new EventEmitter<string>(),
+  ];
+  const state = { visible, waiting: [] as readonly Pending[], counts: [] as number[], shown: 0 };
+  const chat = {
+    onWaiting: waits.event,
+    onAskedElsewhere: elsewhere.event,
+    get waiting() {
+      return state.waiting;
+    },
+  } as unknown as Chat;
+  const panel = {
+    visible: () => state.visible,
+    onHidden: hidden.event,
+    count: (n: number) => state.counts.push(n),
+  } as unknown as Panel;
+  watchApprovals(chat, panel, async () => void state.shown++);
+  const wait = (...waiting: Pending[]) => {
+    state.waiting = waiting;
+    waits.fire(waiting);
+  };
+  const leave = () => {
+    state.visible = false;
+    hidden.fire();
+  };
+  return { state, wait, leave };
+}
+
+beforeEach(reset);
+
+it("is said once, with the way to it, where the panel is out of sight", async () => {
+  person.picks = () => "Show";
+  const { state, wait } = world(false);
+  wait(one);
+  wait(one);
+  await Promise.resolve();
+  expect(seen.messages).toEqual(["Daiku asks to run: npm test"]);
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  expect(state.shown).toBe(1);
+});
+
+it("is not said beside a panel that shows it, but as soon as the person leaves it", () => {
+  const { wait, leave } = world(true);
+  wait(one);
+  expect(seen.messages).toEqual([]);
+  leave();
+  leave();
+  expect(seen.messages).toHaveLength(1);
+});
+
+it("is not said after it was answered", () => {
+  const { wait, leave } = world(true);
+  wait(one);
+  wait();
+  leave();
+  expect(seen.messages).toEqual([]);
+});
+
+it("stands on the panel's icon for as long as it waits", () => {
+  const { state, wait } = world(true);
+  wait(one);
+  wait();
+  expect(state.counts).toEqual([1, 0]);
+});

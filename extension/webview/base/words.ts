@@ -1,0 +1,15 @@
+// The panel's words in the person's language; English is the key.
+
+import { fill } from "../../src/pure/text/words";
+
+let words: Record<string, string> = {};
+
+export function setWords(bundle: Record<string, string> | undefined, locale: string): void {
+  words = bundle ?? {};
+  if (typeof document !== "undefined") document.documentElement.lang = locale;
+}
+
+/** The text in the person's language, with `{0}`, `{1}`, … filled in. */
+export function t(text: string, ...values: (string | number)[]): string {
+  return fill(words[text] ?? text, values);
+}

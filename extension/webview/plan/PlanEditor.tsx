@@ -1,0 +1,134 @@
+// The steps of a plan as text to be changed: names, checks, order; saved as a whole.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Plan, StepInput } from "../../src/contract.gen";
+import { IconButton } from "../base/parts";
+import { t } from "../base/words";
+
+interface Row {
+  key: number;
+  step: StepInput;
+  /** One check a line. */
+  checks: string;
+}
+
+let serial = 0;
+const rowOf = (step: StepInput): Row => ({ key: ++serial, step, checks: (step.acceptance ?? []).join("\n") });
+
+export function PlanEditor(props: { plan: Plan; onSave: (steps: readonly StepInput[]) => void; onCancel: () => void }) {
+  const { plan, onSave, onCancel } = props;
+  const [rows, setRows] = useState(() => plan.steps.map(rowOf));
+  const list = useRef<HTMLOListElement>(null);
+  const [focus, setFocus] = useState(rows[0]?.key);
+  useEffect(() => {
+    list.current?.querySelector<HTMLElement>(`[data-row="${focus}"]`)?.focus();
+  }, [focus]);
+
+  const set = (at: number, change: Partial<Row>) =>
+    setRows(rows.map((row, n) => (n === at ? { ...row, ...change } : row)));
+  const move = (at: number, by: number) => {
+    const to = at + by;
+    const row = rows[at];
+    if (!row || to < 0 || to >= rows.length) return;
+    const rest = rows.filter((_, n) => n !== at);
+    setRows([...rest.slice(0, to), row, ...rest.slice(to)]);
+    requestAnimationFrame(() => list.current?.querySelector<HTMLElement>(`[data-row="${row.key}"]`)?.focus());
+  };
+  const add = (at: number) => {
+    const row = rowOf({ name: "" });
+    setRows([...rows.slice(0, at + 1), row, ...rows.slice(at + 1)]);
+    setFocus(row.key);
+  };
+  const remove = (at: number) => {
+    const gone = rows[at]?.step.stepId;
+    const rest = rows.filter((_, n) => n !== at);
+    // What waited for the step that is gone waits for what that one waited for.
+    const before = rows[at]?.step.dependsOn ?? [];
+    const waits = (ids: readonly string[] = []) => [
+      ...new Set(ids.flatMap((id) => (id === gone && gone ? before : [id]))),
+    ];
+    setRows(rest.map((row) => ({ ...row, step: { ...row.step, dependsOn: waits(row.step.dependsOn) } })));
+    setFocus((rest[at] ?? rest.at(-1))?.key);
+  };
+  const steps = () =>
+    rows
+      .filter(({ step }) => step.name.trim())
+      .map(({ step, checks }) => ({
+        ...step,
+        name: step.name.trim(),
+        acceptance: checks
+          .split("\n")
+          .map((check) => check.trim())
+          .filter(Boolean),
+      }));
+  const keyed = (event: KeyboardEvent, at: number) => {
+    event.stopPropagation();
+    if (event.isComposing) return;
+    if (event.key === "Escape") onCancel();
+    else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onSave(steps());
+    else if (event.altKey && event.key === "ArrowUp") move(at, -1);
+    else if (event.altKey && event.key === "ArrowDown") move(at, 1);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    // No form: a webview may submit none.
+    <section class="plan-editor" aria-label={t("Edit plan")}>
+      <ol ref={list}>
+        {rows.map((row, n) => (
+          <li key={row.key}>
+            <div class="plan-fields">
+              <input
+                type="text"
+                data-row={row.key}
+                value={row.step.name}
+                aria-label={t("Step {0}", n + 1)}
+                placeholder={t("What is to be done?")}
+                onInput={(event) => set(n, { step: { ...row.step, name: event.currentTarget.value } })}
+                onKeyDown={(event) => keyed(event, n)}
+              />
+              <textarea
+                rows={Math.max(1, row.checks.split("\n").length)}
+                value={row.checks}
+                aria-label={t("Checks of step {0}, one a line", n + 1)}
+                placeholder={t("Checks: a command, or diagnostics: path")}
+                onInput={(event) => set(n, { checks: event.currentTarget.value })}
+                onKeyDown={(event) => keyed(event, n)}
+              />
+            </div>
+            <div class="plan-moves">
+              <IconButton
+                icon="arrow-up"
+                label={t("Move step {0} up", n + 1)}
+                disabled={n === 0}
+                onClick={() => move(n, -1)}
+              />
+              <IconButton
+                icon="arrow-down"
+                label={t("Move step {0} down", n + 1)}
+                disabled={n === rows.length - 1}
+                onClick={() => move(n, 1)}
+              />
+              <IconButton icon="add" label={t("Add a step after step {0}", n + 1)} onClick={() => add(n)} />
+              <IconButton icon="trash" label={t("Remove step {0}", n + 1)} onClick={() => remove(n)} />
+            </div>
+          </li>
+        ))}
+      </ol>
+      <div class="buttons">
+        <button type="button" class="primary" onClick={() => onSave(steps())}>
+          {t("Save")}
+        </button>
+        <button type="button" class="secondary" onClick={onCancel}>
+          {t("Cancel")}
+        </button>
+        <button type="button" class="link" onClick={() => add(rows.length - 1)}>
+          {t("Add a step")}
+        </button>
+      </div>
+      <p class="keys dim">
+        <kbd>Ctrl+Enter</kbd> {t("save")} <kbd>Alt+↑↓</kbd> {t("move")} <kbd>Esc</kbd> {t("cancel")}
+      </p>
+    </section>
+  );
+}
