@@ -2,11 +2,14 @@
 
 import * as vscode from "vscode";
 import { t } from "../l10n";
-import { revealed } from "../pure/text/ansi";
+import { revealControls } from "../pure/text/ansi";
 import type { Chat } from "./chat";
 import type { Panel } from "./panel";
 
-export function watchApprovals(chat: Chat, panel: Panel, reveal: () => Promise<void>): vscode.Disposable {
+type Asking = Pick<Chat, "waiting" | "onWaiting" | "onAskedElsewhere" | "open">;
+type Shown = Pick<Panel, "visible" | "onHidden" | "count">;
+
+export function watchApprovals(chat: Asking, panel: Shown, reveal: () => Promise<void>): vscode.Disposable {
   const show = t("Show");
   const elsewhere = chat.onAskedElsewhere(async (session) => {
     const words = t("Daiku waits for your answer in another chat.");
@@ -14,13 +17,13 @@ export function watchApprovals(chat: Chat, panel: Panel, reveal: () => Promise<v
     await chat.open(session);
     await reveal();
   });
-  const told = new Set<string>();
+  const shown = new Set<string>();
   // What exactly will be done stands in the panel; a notification is too small to decide by.
   const tell = () => {
-    const fresh = chat.waiting.find((one) => !told.has(one.approvalId));
+    const fresh = chat.waiting.find((one) => !shown.has(one.approvalId));
     if (!fresh || panel.visible()) return;
-    told.add(fresh.approvalId);
-    const what = revealed(fresh.preview.split("\n")[0] ?? "").slice(0, 120);
+    shown.add(fresh.approvalId);
+    const what = revealControls(fresh.preview.split("\n")[0] ?? "").slice(0, 120);
     const words = fresh.kind === "command" ? t("Daiku asks to run: {0}", what) : t("Daiku asks for your approval.");
     void vscode.window.showInformationMessage(words, show).then((picked) => (picked === show ? reveal() : undefined));
   };
@@ -33,7 +36,10 @@ export function watchApprovals(chat: Chat, panel: Panel, reveal: () => Promise<v
 }
 
 /** Answers the oldest question: a key for each, so that the hands stay where they are. */
-export async function answerOldest(chat: Chat, decision: "allow_once" | "reject_once"): Promise<void> {
+export async function answerOldest(
+  chat: Pick<Chat, "waiting" | "approve">,
+  decision: "allow_once" | "reject_once",
+): Promise<void> {
   const oldest = chat.waiting[0];
   if (oldest) await chat.approve({ runId: oldest.runId, approvalId: oldest.approvalId, decision });
 }

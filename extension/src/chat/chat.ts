@@ -1,34 +1,25 @@
-// The conversations of this window: sends what a person says, keeps the streams, tells the panel.
+// The chat of this window: sends what a person says, answers what the server asks, opens and forks conversations.
 
-import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
-import type { LanguageClient } from "vscode-languageclient/node";
-import type { CommandArgs } from "../commands/code";
 import type {
   ApproveParams,
   Chunk,
   ContextItem,
   EditGrant,
+  Range,
   Requests,
   RestoreResult,
   RunResult,
   Session,
 } from "../contract.gen";
 import type { Mode, ToPanel } from "../pure/chat/panel";
-import { type Pending, pending } from "../pure/chat/pending";
-import { execute, failureOf, onChunks, raw, request } from "../server/rpc";
+import type { Pending } from "../pure/chat/pending";
+import { execute, raw, request } from "../server/rpc";
 import type { Server } from "../server/server";
-import { createConversations, stub } from "./conversations";
-
-/** One request that streams a run into this window. */
-interface Work {
-  session: string | undefined;
-  /** The run that the person started; known from its first chunk. */
-  run: string | undefined;
-  cancel: vscode.CancellationTokenSource;
-  /** It has a conversation of its own, beside the one that is open. */
-  aside: boolean;
-}
+import { Conversations } from "./conversations";
+import { OpenChat } from "./openChat";
+import { Runs } from "./runs";
+import { Works } from "./works";
 
 export interface Chat {
   readonly current: string | undefined;
@@ -79,309 +70,233 @@ export interface Chat {
 type Starts = "daiku/plan/run" | "daiku/code";
 type Approvals = "ask" | "edits";
 
+/** The argument of a server's command: what a code action hands over, or what we make of the open editor. */
+export interface CommandArgs {
+  text?: string;
+  instruction?: string;
+  /** The person may change the instruction before it is sent. */
+  ask?: boolean;
+  uri?: string;
+  range?: Range;
+  diagnostics?: readonly unknown[];
+  context?: readonly ContextItem[];
+  sessionId?: string;
+  model?: string;
+}
+
 export interface SendOptions {
   mode?: Mode;
   /** `edits`: are made at once, and looked through afterwards. */
   approvals?: Approvals;
   /** The edit that was asked for by pointing at its place. */
   grant?: EditGrant;
-  /** In a conversation of its own, beside the one that is open. Raises what goes wrong. */
-  aside?: boolean;
+  /** In a conversation of its own, beside the one that is open. Throws what goes wrong. */
+  ownChat?: boolean;
 }
 
 export interface ChatOptions {
-  server: Server;
+  server: Pick<Server, "client" | "running">;
   state: vscode.Memento;
-  log: vscode.LogOutputChannel;
+  log: Pick<vscode.LogOutputChannel, "warn" | "error">;
   post: (message: ToPanel) => void;
   choice: () => { mode: Mode; model: string; approvals: Approvals };
 }
 
-const ABOUT_FILES = new Set<Chunk["type"]>(["edit", "review", "restored"]);
-const SESSION = "daiku.session";
-/** A run that does not stop within this time has its request cancelled too. */
-const STOP_MS = 3000;
+export const createChat = (options: ChatOptions): Chat => new WindowChat(options);
 
-export function createChat({ server, state, log, post, choice }: ChatOptions): Chat {
-  const working = new vscode.EventEmitter<boolean>();
-  const waits = new vscode.EventEmitter<readonly Pending[]>();
-  const arrived = new vscode.EventEmitter<readonly Chunk[]>();
-  const files = new vscode.EventEmitter<void>();
-  const elsewhere = new vscode.EventEmitter<string>();
-  const works = new Set<Work>();
-  let current = state.get<string>(SESSION);
-  let outbox: Chunk[] = [];
+class WindowChat implements Chat {
+  readonly #options: ChatOptions;
+  readonly #works = new Works();
+  readonly #conversations: Conversations;
+  readonly #open: OpenChat;
+  readonly #runs: Runs;
+  readonly #askedElsewhere = new vscode.EventEmitter<string>();
 
-  const workOf = (session: string | undefined) =>
-    [...works].find((work) => work.session === session && !(work.aside && session === undefined));
-  const conversation = () => (current ? conversations.of(current) : undefined);
-  const isWorking = () => workOf(current) !== undefined;
+  constructor(options: ChatOptions) {
+    this.#options = options;
+    const { server, log, state, post } = options;
+    const works = this.#works;
+    const conversations = new Conversations({ server, log, onNew: (chunk) => this.#add(chunk) });
+    const open = new OpenChat({ state, works, conversations, post });
+    this.#conversations = conversations;
+    this.#open = open;
+    this.#runs = new Runs({ server, log, post, works, conversations, open });
+  }
 
-  const choose = (session: string | undefined) => {
-    current = session;
-    void state.update(SESSION, session);
-  };
-  const snapshot = (): ToPanel => {
-    const shown = conversation();
-    return {
-      type: "session",
-      session: shown?.session ?? (current ? stub(current) : undefined),
-      chunks: shown?.stream.chunks ?? [],
-      working: isWorking(),
-      ...(shown?.earlier ? { earlier: shown.earlier } : {}),
+  get current() {
+    return this.#open.session;
+  }
+  get working() {
+    return this.#open.work !== undefined;
+  }
+  get busy() {
+    return this.#works.any;
+  }
+  get waiting() {
+    return this.#open.waiting;
+  }
+  get chunks() {
+    return this.#open.chunks;
+  }
+  get onWorking() {
+    return this.#open.onWorking.event;
+  }
+  get onWaiting() {
+    return this.#open.onWaiting.event;
+  }
+  get onChunks() {
+    return this.#open.onChunks.event;
+  }
+  get onFiles() {
+    return this.#runs.onFiles.event;
+  }
+  get onAskedElsewhere() {
+    return this.#askedElsewhere.event;
+  }
+
+  snapshot(): ToPanel {
+    return this.#open.snapshot();
+  }
+
+  send(text: string, context: readonly ContextItem[], options: SendOptions = {}) {
+    const { ownChat = false, ...own } = options;
+    const session = ownChat ? undefined : this.current;
+    const { mode, model, approvals, grant } = { grant: undefined, ...this.#options.choice(), ...own };
+    const params = {
+      text,
+      context: [...context],
+      mode: vscode.workspace.isTrusted ? mode : ("ask" as const),
+      approvals,
+      ...(model ? { model } : {}),
+      ...(grant ? { grant } : {}),
+      ...(session ? { sessionId: session } : {}),
     };
-  };
-  const show = () => {
-    post(snapshot());
-    arrived.fire(conversation()?.stream.chunks ?? []);
-  };
-  const tellWorking = () => {
-    post({ type: "working", session: current ?? "", working: isWorking() });
-    working.fire(isWorking());
-    tellWaiting();
-  };
-  const tellWaiting = () => waits.fire(waiting());
-  const waiting = () => (isWorking() ? pending(conversation()?.stream.chunks ?? []) : []);
+    return this.#runs.start(
+      session,
+      (client, partialResultToken, cancel) => request(client, "daiku/chat", { ...params, partialResultToken }, cancel),
+      { text, ownChat },
+    );
+  }
 
-  /** Chunks that arrive in one breath go to the panel as one message. */
-  const queue = (chunk: Chunk) => {
-    if (outbox.length === 0) setImmediate(flush);
-    outbox.push(chunk);
-  };
-  const flush = () => {
-    const chunks = outbox.filter((chunk) => chunk.session === current);
-    outbox = [];
-    if (!current || chunks.length === 0) return;
-    post({ type: "chunks", session: current, chunks });
-    arrived.fire(chunks);
-  };
+  command(name: string, args: CommandArgs) {
+    const session = this.current;
+    const whole = { ...args, ...this.#common(session) };
+    return this.#runs.start(session, (client, chunks, cancel) =>
+      execute<RunResult>(client, name, whole, { chunks, cancel }),
+    );
+  }
 
-  const take = (work: Work, chunk: Chunk) => {
-    if (chunk.type === "run_started" && !chunk.parent) work.run = chunk.run;
-    if (!work.session) {
-      work.session = chunk.session;
-      if (work.aside || !current) conversations.begin(chunk.session);
-      if (!work.aside && !current) {
-        choose(chunk.session);
-        show();
-      }
-    }
-    if (ABOUT_FILES.has(chunk.type)) files.fire();
-    conversations.receive(chunk);
-  };
-  const shown = (chunk: Chunk) => {
-    if (chunk.session !== current) {
-      if (chunk.type === "approval_asked" || chunk.type === "input_asked") elsewhere.fire(chunk.session);
-      return;
-    }
-    queue(chunk);
-    if (chunk.type === "approval_asked" || chunk.type === "approval_given" || chunk.type === "run_finished")
-      tellWaiting();
-  };
-  const conversations = createConversations({ server, log, shown });
+  start<M extends Starts>(method: M, params: Requests[M][0]) {
+    const session = this.current;
+    return this.#runs.start(session, (client, partialResultToken, cancel) =>
+      request(client, method, { ...params, ...this.#common(session), partialResultToken }, cancel),
+    );
+  }
 
-  const common = (session: string | undefined) => {
-    const { model, approvals } = choice();
-    return { approvals, ...(model ? { model } : {}), ...(session ? { sessionId: session } : {}) };
-  };
+  async resume(run: string) {
+    await this.#runs.start(this.current, (client, partialResultToken, cancel) =>
+      request(client, "daiku/resume", { runId: run, partialResultToken }, cancel),
+    );
+  }
 
-  /** Runs a request that streams; answers when it has ended, `undefined` when it was cancelled or failed. */
-  const stream = async (
-    session: string | undefined,
-    start: (client: LanguageClient, token: string, cancel: vscode.CancellationToken) => Promise<RunResult>,
-    { unsent, aside = false }: { unsent?: string; aside?: boolean } = {},
-  ): Promise<RunResult | undefined> => {
-    const work: Work = { session, run: undefined, cancel: new vscode.CancellationTokenSource(), aside };
-    works.add(work);
-    tellWorking();
-    let listening: vscode.Disposable | undefined;
+  stop() {
+    return this.#runs.stop();
+  }
+
+  steer(text: string) {
+    return this.#runs.steer(text);
+  }
+
+  async approve(params: ApproveParams) {
+    await request(await this.#client(), "daiku/approve", params);
+    await this.#refreshIdle();
+  }
+
+  async answer(runId: string, inputId: string, text: string) {
+    await request(await this.#client(), "daiku/answer", { runId, inputId, text });
+    await this.#refreshIdle();
+  }
+
+  async undo(checkpointId: string) {
+    const restored = await request(await this.#client(), "daiku/checkpoint/restore", { checkpointId });
+    this.#runs.onFiles.fire();
+    await this.catchUp();
+    return restored;
+  }
+
+  async open(session: string) {
+    if (!this.#works.of(session)) await this.#conversations.fetch(session);
+    this.#open.choose(session);
+    this.#open.show();
+    this.#open.tellWorking();
+  }
+
+  async earlier() {
+    const session = this.current;
+    const part = session && (await this.#conversations.fetchEarlier(session));
+    if (!part || session !== this.current) return;
+    this.#options.post({ type: "earlier", session, ...part });
+    this.#open.tellChunks();
+  }
+
+  async fork(sessionId: string, atSeq: number, restoreFiles = false) {
+    const params = { sessionId, atSeq, restoreFiles };
+    const session = await request(await this.#client(), "daiku/session/fork", params);
+    this.#runs.onFiles.fire();
+    await this.open(session.sessionId);
+  }
+
+  async remove(sessionId: string) {
+    await request(await this.#client(), "daiku/session/delete", { sessionId });
+    this.#runs.onFiles.fire();
+    this.#conversations.forget(sessionId);
+    if (this.current !== sessionId) return;
+    this.#open.choose(undefined);
+    this.#open.show();
+  }
+
+  async list(query: string) {
+    const params = { ...(query ? { query } : {}), limit: 100 };
+    return (await request(await this.#client(), "daiku/session/list", params)).sessions;
+  }
+
+  newChat() {
+    this.#open.choose(undefined);
+    this.#open.show();
+    this.#open.tellWorking();
+  }
+
+  async reload() {
+    if (!this.current || this.working) return;
     try {
-      const client = await server.client();
-      const token = randomUUID();
-      listening = onChunks(client, token, (chunk) => take(work, chunk));
-      const result = await start(client, token, work.cancel.token);
-      await refresh(result.sessionId);
-      return result;
+      await this.#conversations.fetch(this.current);
     } catch (error) {
-      const failure = failureOf(error);
-      if (!failure) return undefined;
-      log.error(`${failure.message} ${raw(error)}`);
-      if (aside) throw error;
-      const nothingShown = work.run === undefined && unsent ? { text: unsent } : {};
-      if (work.session === current || !current) post({ type: "failed", ...failure, ...nothingShown });
-      return undefined;
-    } finally {
-      listening?.dispose();
-      works.delete(work);
-      work.cancel.dispose();
-      flush();
-      tellWorking();
+      this.#options.log.warn(`the last chat cannot be shown: ${raw(error)}`);
+      this.#open.choose(undefined);
     }
-  };
+    this.#open.show();
+  }
 
-  const refresh = async (sessionId: string) => {
-    await conversations.refresh(sessionId);
-    flush();
-  };
+  async catchUp() {
+    if (this.current) await this.#runs.refresh(this.current);
+  }
+
+  #client() {
+    return this.#options.server.client();
+  }
+
+  #common(session: string | undefined) {
+    const { model, approvals } = this.#options.choice();
+    return { approvals, ...(model ? { model } : {}), ...(session ? { sessionId: session } : {}) };
+  }
+
+  #add(chunk: Chunk): void {
+    if (chunk.session === this.current) this.#open.add(chunk);
+    else if (chunk.type === "approval_asked" || chunk.type === "input_asked") this.#askedElsewhere.fire(chunk.session);
+  }
+
   /** A run that is not under way here streams nothing: that its question was answered is fetched. */
-  const answered = async () => {
-    if (current && !workOf(current)) await refresh(current);
-  };
-  const openSession = async (sessionId: string) => {
-    if (!workOf(sessionId)) await conversations.fetch(sessionId);
-    choose(sessionId);
-    show();
-    tellWorking();
-  };
-
-  return {
-    get current() {
-      return current;
-    },
-    get working() {
-      return isWorking();
-    },
-    get waiting() {
-      return waiting();
-    },
-    get chunks() {
-      return conversation()?.stream.chunks ?? [];
-    },
-    get busy() {
-      return works.size > 0;
-    },
-    onWorking: working.event,
-    onWaiting: waits.event,
-    onChunks: arrived.event,
-    onFiles: files.event,
-    onAskedElsewhere: elsewhere.event,
-    snapshot,
-
-    send: (text, context, options = {}) => {
-      const { aside = false, ...own } = options;
-      const session = aside ? undefined : current;
-      const { mode, model, approvals, grant } = { grant: undefined, ...choice(), ...own };
-      return stream(
-        session,
-        (client, partialResultToken, cancel) =>
-          request(
-            client,
-            "daiku/chat",
-            {
-              ...{
-                text,
-                context: [...context],
-                mode: vscode.workspace.isTrusted ? mode : "ask",
-                approvals,
-                partialResultToken,
-              },
-              ...(model ? { model } : {}),
-              ...(grant ? { grant } : {}),
-              ...(session ? { sessionId: session } : {}),
-            },
-            cancel,
-          ),
-        { unsent: text, aside },
-      );
-    },
-    command: (name, args) => {
-      const session = current;
-      const whole = { ...args, ...common(session) };
-      return stream(session, (client, chunks, cancel) => execute<RunResult>(client, name, whole, { chunks, cancel }));
-    },
-    start: (method, params) => {
-      const session = current;
-      return stream(session, (client, partialResultToken, cancel) =>
-        request(client, method, { ...params, ...common(session), partialResultToken }, cancel),
-      );
-    },
-    resume: async (run) => {
-      const session = current;
-      await stream(session, (client, partialResultToken, cancel) =>
-        request(client, "daiku/resume", { runId: run, partialResultToken }, cancel),
-      );
-    },
-    stop: async () => {
-      const work = workOf(current);
-      const client = server.running();
-      if (!work) return;
-      const late = setTimeout(() => work.cancel.cancel(), STOP_MS);
-      try {
-        if (work.run && client) await request(client, "daiku/cancel", { runId: work.run });
-        else work.cancel.cancel();
-      } catch (error) {
-        log.warn(`stop: ${raw(error)}`);
-        if (works.has(work)) work.cancel.cancel();
-      } finally {
-        clearTimeout(late);
-      }
-    },
-    steer: async (text) => {
-      const run = workOf(current)?.run;
-      const client = server.running();
-      if (run && client) await request(client, "daiku/steer", { runId: run, text });
-    },
-    approve: async (params) => {
-      await request(await server.client(), "daiku/approve", params);
-      await answered();
-    },
-    answer: async (runId, inputId, text) => {
-      await request(await server.client(), "daiku/answer", { runId, inputId, text });
-      await answered();
-    },
-    undo: async (checkpointId) => {
-      const restored = await request(await server.client(), "daiku/checkpoint/restore", { checkpointId });
-      files.fire();
-      if (current) await refresh(current);
-      return restored;
-    },
-    open: openSession,
-    earlier: async () => {
-      const session = current;
-      const part = session && (await conversations.fetchEarlier(session));
-      if (!part || session !== current) return;
-      post({ type: "earlier", session, ...part });
-      arrived.fire(conversation()?.stream.chunks ?? []);
-    },
-    fork: async (sessionId, atSeq, restoreFiles = false) => {
-      const params = { sessionId, atSeq, restoreFiles };
-      const session = await request(await server.client(), "daiku/session/fork", params);
-      files.fire();
-      await openSession(session.sessionId);
-    },
-    remove: async (sessionId) => {
-      await request(await server.client(), "daiku/session/delete", { sessionId });
-      files.fire();
-      conversations.forget(sessionId);
-      if (current === sessionId) {
-        choose(undefined);
-        show();
-      }
-    },
-    list: async (query) => {
-      const { sessions } = await request(await server.client(), "daiku/session/list", {
-        ...(query ? { query } : {}),
-        limit: 100,
-      });
-      return sessions;
-    },
-    newChat: () => {
-      choose(undefined);
-      show();
-      tellWorking();
-    },
-    reload: async () => {
-      if (!current || workOf(current)) return;
-      try {
-        await conversations.fetch(current);
-      } catch (error) {
-        log.warn(`the last chat cannot be shown: ${raw(error)}`);
-        choose(undefined);
-      }
-      show();
-    },
-    catchUp: async () => {
-      if (current) await refresh(current);
-    },
-  };
+  async #refreshIdle(): Promise<void> {
+    if (!this.working) await this.catchUp();
+  }
 }

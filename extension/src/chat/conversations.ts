@@ -1,4 +1,4 @@
-// What this window holds of conversations: the end is fetched first, what streams is added, what is missing is asked for.
+// The conversations that this window holds: the end is fetched first, live chunks are added, gaps are fetched.
 
 import type * as vscode from "vscode";
 import type { Chunk, EarlierChunks, Session } from "../contract.gen";
@@ -18,36 +18,38 @@ export interface Conversation {
   earlier: EarlierChunks | undefined;
 }
 
-export interface Conversations {
-  of(session: string): Readonly<Conversation> | undefined;
-  /** A conversation of which nothing has been heard yet. */
-  begin(session: string): void;
-  /** Takes a chunk that streams; one of a conversation that this window does not hold is left out. */
-  receive(chunk: Chunk): void;
-  /** Fetches the end of a conversation, in place of what was held of it. */
-  fetch(session: string): Promise<void>;
-  /** Fetches the part before what is held; `undefined` where there is none or it is on its way. */
-  fetchEarlier(session: string): Promise<{ chunks: Chunk[]; earlier?: EarlierChunks } | undefined>;
-  /** Fetches what came since, and the title and status as they are now. */
-  refresh(session: string): Promise<void>;
-  forget(session: string): void;
-}
-
-export interface ConversationsOptions {
-  server: Server;
-  log: vscode.LogOutputChannel;
+interface Needs {
+  server: Pick<Server, "client" | "running">;
+  log: Pick<vscode.LogOutputChannel, "warn" | "error">;
   /** Called with every chunk that is new at the end of a conversation, in order. */
-  shown: (chunk: Chunk) => void;
+  onNew: (chunk: Chunk) => void;
 }
 
-export function createConversations({ server, log, shown }: ConversationsOptions): Conversations {
-  const open = new Map<string, Conversation>();
-  const fetching = new Set<Conversation>();
+export class Conversations {
+  readonly #needs: Needs;
+  readonly #held = new Map<string, Conversation>();
+  readonly #fetching = new Set<Conversation>();
 
-  const put = (session: Session, stream: Stream, earlier?: EarlierChunks) =>
-    open.set(session.sessionId, { session, stream, held: undefined, earlier });
-  const receive = (chunk: Chunk) => {
-    const known = open.get(chunk.session);
+  constructor(needs: Needs) {
+    this.#needs = needs;
+  }
+
+  of(session: string): Readonly<Conversation> | undefined {
+    return this.#held.get(session);
+  }
+
+  /** A conversation of which nothing has been heard yet. */
+  begin(session: string): void {
+    this.#put(sessionStub(session), new Stream());
+  }
+
+  forget(session: string): void {
+    this.#held.delete(session);
+  }
+
+  /** Takes a chunk that streams; one of a conversation that this window does not hold is left out. */
+  receive(chunk: Chunk): void {
+    const known = this.#held.get(chunk.session);
     if (!known) return;
     if (known.held) {
       known.held.push(chunk);
@@ -55,17 +57,60 @@ export function createConversations({ server, log, shown }: ConversationsOptions
     }
     const arrival = known.stream.offer(chunk);
     if (arrival === "gap") {
-      log.warn(`chunks are missing before ${chunk.seq} of ${chunk.session}; asking for them`);
+      this.#needs.log.warn(`chunks are missing before ${chunk.seq} of ${chunk.session}; asking for them`);
       known.held = [chunk];
-      void mend(known);
-    } else if (arrival === "new") shown(chunk);
-  };
-  const mend = async (known: Conversation) => {
+      void this.#fetchGap(known);
+    } else if (arrival === "new") this.#needs.onNew(chunk);
+  }
+
+  /** Fetches the end of a conversation, in place of what was held of it. */
+  async fetch(sessionId: string): Promise<void> {
+    const client = await this.#needs.server.client();
+    const { session, chunks, earlier } = await request(client, "daiku/session/get", { sessionId, last: WINDOW });
+    const stream = new Stream();
+    stream.fill(chunks, session.lastSeq);
+    this.#put(session, stream, earlier);
+  }
+
+  /** Fetches the part before what is held; `undefined` where there is none or it is on its way. */
+  async fetchEarlier(sessionId: string): Promise<{ chunks: Chunk[]; earlier?: EarlierChunks } | undefined> {
+    const known = this.#held.get(sessionId);
+    if (!known?.earlier || this.#fetching.has(known)) return undefined;
+    this.#fetching.add(known);
+    try {
+      const client = await this.#needs.server.client();
+      const { beforeSeq } = known.earlier;
+      const part = await request(client, "daiku/session/get", { sessionId, last: WINDOW, beforeSeq });
+      if (this.#held.get(sessionId) !== known) return undefined; // fetched anew meanwhile
+      known.earlier = part.earlier;
+      return { chunks: known.stream.prepend(part.chunks), ...(part.earlier ? { earlier: part.earlier } : {}) };
+    } finally {
+      this.#fetching.delete(known);
+    }
+  }
+
+  /** Fetches what came since, and the title and status as they are now. */
+  async refresh(sessionId: string): Promise<void> {
+    const known = this.#held.get(sessionId);
+    const client = this.#needs.server.running();
+    if (!known || !client) return;
+    const params = { sessionId, afterSeq: known.stream.lastSeq };
+    const { session, chunks } = await request(client, "daiku/session/get", params);
+    known.session = session;
+    for (const chunk of known.stream.fill(chunks, session.lastSeq)) this.#needs.onNew(chunk);
+  }
+
+  #put(session: Session, stream: Stream, earlier?: EarlierChunks): void {
+    this.#held.set(session.sessionId, { session, stream, held: undefined, earlier });
+  }
+
+  async #fetchGap(known: Conversation): Promise<void> {
+    const { server, log, onNew } = this.#needs;
     try {
       const client = await server.client();
       const { sessionId } = known.session;
       const tail = await request(client, "daiku/session/get", { sessionId, afterSeq: known.stream.lastSeq });
-      for (const chunk of known.stream.fill(tail.chunks, tail.session.lastSeq)) shown(chunk);
+      for (const chunk of known.stream.fill(tail.chunks, tail.session.lastSeq)) onNew(chunk);
     } catch (error) {
       log.error(`asking for missing chunks: ${raw(error)}`);
       const last = known.held?.at(0)?.seq ?? 0;
@@ -73,51 +118,11 @@ export function createConversations({ server, log, shown }: ConversationsOptions
     }
     const held = known.held ?? [];
     known.held = undefined;
-    for (const chunk of held) receive(chunk);
-  };
-
-  return {
-    of: (session) => open.get(session),
-    begin: (session) => void put(stub(session), new Stream()),
-    receive,
-    fetch: async (sessionId) => {
-      const client = await server.client();
-      const { session, chunks, earlier } = await request(client, "daiku/session/get", { sessionId, last: WINDOW });
-      const stream = new Stream();
-      stream.fill(chunks, session.lastSeq);
-      put(session, stream, earlier);
-    },
-    fetchEarlier: async (sessionId) => {
-      const known = open.get(sessionId);
-      if (!known?.earlier || fetching.has(known)) return undefined;
-      fetching.add(known);
-      try {
-        const client = await server.client();
-        const { beforeSeq } = known.earlier;
-        const part = await request(client, "daiku/session/get", { sessionId, last: WINDOW, beforeSeq });
-        if (open.get(sessionId) !== known) return undefined; // fetched anew meanwhile
-        known.earlier = part.earlier;
-        return { chunks: known.stream.prepend(part.chunks), ...(part.earlier ? { earlier: part.earlier } : {}) };
-      } finally {
-        fetching.delete(known);
-      }
-    },
-    refresh: async (sessionId) => {
-      const known = open.get(sessionId);
-      const client = server.running();
-      if (!known || !client) return;
-      const { session, chunks } = await request(client, "daiku/session/get", {
-        sessionId,
-        afterSeq: known.stream.lastSeq,
-      });
-      known.session = session;
-      for (const chunk of known.stream.fill(chunks, session.lastSeq)) shown(chunk);
-    },
-    forget: (session) => void open.delete(session),
-  };
+    for (const chunk of held) this.receive(chunk);
+  }
 }
 
 /** A session of which only the id is known yet. */
-export function stub(sessionId: string): Session {
+export function sessionStub(sessionId: string): Session {
   return { sessionId, title: "", createdAt: "", updatedAt: "", lastSeq: 0, status: "running" };
 }

@@ -18,56 +18,74 @@ export interface Panel extends vscode.WebviewViewProvider {
   reveal(): Promise<void>;
 }
 
-export function createPanel(extension: vscode.Uri, receive: (message: FromPanel) => void): Panel {
-  let view: vscode.WebviewView | undefined;
-  let listens = false;
-  const waiting: (() => void)[] = [];
-  const hidden = new vscode.EventEmitter<void>();
-  let questions = 0;
-  const mark = () => {
+type Receive = (message: FromPanel) => void;
+
+export const createPanel = (extension: vscode.Uri, receive: Receive): Panel => new SidePanel(extension, receive);
+
+class SidePanel implements Panel {
+  readonly #assets: vscode.Uri;
+  readonly #receive: Receive;
+  readonly #hidden = new vscode.EventEmitter<void>();
+  readonly #waitForReady: (() => void)[] = [];
+  #view: vscode.WebviewView | undefined;
+  #ready = false;
+  #questions = 0;
+
+  constructor(extension: vscode.Uri, receive: Receive) {
+    this.#assets = vscode.Uri.joinPath(extension, "dist");
+    this.#receive = receive;
+  }
+
+  get onHidden() {
+    return this.#hidden.event;
+  }
+
+  resolveWebviewView(view: vscode.WebviewView): void {
+    this.#view = view;
+    this.#ready = false;
+    view.webview.options = { enableScripts: true, enableForms: false, localResourceRoots: [this.#assets] };
+    view.webview.onDidReceiveMessage((message: FromPanel) => {
+      if (message.type === "ready") this.#ready = true;
+      this.#receive(message);
+      if (message.type === "ready") for (const go of this.#waitForReady.splice(0)) go();
+    });
+    // A hidden panel is gone; shown again, it starts anew and says that it is ready.
+    view.onDidChangeVisibility(() => {
+      if (view.visible) return;
+      this.#ready = false;
+      this.#hidden.fire();
+    });
+    view.onDidDispose(() => {
+      if (this.#view === view) this.#view = undefined;
+      this.#ready = false;
+    });
+    this.#drawBadge();
+    view.webview.html = page(view.webview, this.#assets);
+  }
+
+  post(message: ToPanel): void {
+    if (this.#ready) void this.#view?.webview.postMessage(message);
+  }
+
+  visible(): boolean {
+    return this.#view?.visible === true;
+  }
+
+  count(waiting: number): void {
+    this.#questions = waiting;
+    this.#drawBadge();
+  }
+
+  async reveal(): Promise<void> {
+    await vscode.commands.executeCommand(`${VIEW}.focus`);
+    if (!this.#ready) await new Promise<void>((go) => this.#waitForReady.push(go));
+  }
+
+  #drawBadge(): void {
+    const questions = this.#questions;
     const tooltip = questions === 1 ? t("1 question waits") : t("{0} questions wait", questions);
-    if (view) view.badge = questions ? { value: questions, tooltip } : undefined;
-  };
-  const assets = vscode.Uri.joinPath(extension, "dist");
-  return {
-    resolveWebviewView(fresh) {
-      view = fresh;
-      listens = false;
-      fresh.webview.options = { enableScripts: true, enableForms: false, localResourceRoots: [assets] };
-      fresh.webview.onDidReceiveMessage((message: FromPanel) => {
-        if (message.type === "ready") {
-          listens = true;
-          receive(message);
-          for (const go of waiting.splice(0)) go();
-        } else receive(message);
-      });
-      // A hidden panel is gone; shown again, it starts anew and says that it is ready.
-      fresh.onDidChangeVisibility(() => {
-        if (fresh.visible) return;
-        listens = false;
-        hidden.fire();
-      });
-      fresh.onDidDispose(() => {
-        if (view === fresh) view = undefined;
-        listens = false;
-      });
-      mark();
-      fresh.webview.html = page(fresh.webview, assets);
-    },
-    post: (message) => {
-      if (listens) void view?.webview.postMessage(message);
-    },
-    visible: () => view?.visible === true,
-    onHidden: hidden.event,
-    count: (now) => {
-      questions = now;
-      mark();
-    },
-    reveal: async () => {
-      await vscode.commands.executeCommand(`${VIEW}.focus`);
-      if (!listens) await new Promise<void>((go) => waiting.push(go));
-    },
-  };
+    if (this.#view) this.#view.badge = questions ? { value: questions, tooltip } : undefined;
+  }
 }
 
 /** The page may run our script and nothing else, and may fetch nothing but our style and font. */

@@ -5,7 +5,10 @@ import { t } from "../l10n";
 import type { Server } from "../server/server";
 import type { Chat } from "./chat";
 
-export function createStatus(server: Server, chat: Chat): vscode.Disposable {
+type Served = Pick<Server, "state" | "onState">;
+type Working = Pick<Chat, "waiting" | "working" | "onWorking" | "onWaiting">;
+
+export function createStatus(server: Served, chat: Working): vscode.Disposable {
   const item = vscode.window.createStatusBarItem("daiku.status", vscode.StatusBarAlignment.Right, 90);
   item.name = "Daiku";
   item.command = "daiku.menu";
@@ -21,7 +24,7 @@ export function createStatus(server: Server, chat: Chat): vscode.Disposable {
   return vscode.Disposable.from(item, server.onState(draw), chat.onWorking(draw), chat.onWaiting(draw));
 }
 
-function face(server: Server, chat: Chat): [icon: string, tooltip: string, wrong: boolean] {
+function face(server: Served, chat: Working): [icon: string, tooltip: string, wrong: boolean] {
   const { phase, message } = server.state;
   if (phase === "failed") return ["$(error)", message ?? t("Failed"), true];
   if (phase === "installing" || phase === "starting") return ["$(loading~spin)", message ?? t("Starting…"), false];

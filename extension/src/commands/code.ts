@@ -1,32 +1,28 @@
-// Commands about code: the server carries them out as a run of the open chat, with the words that any editor gets.
+// Commands about code, carried out by the server as a run of the open chat.
 
 import * as vscode from "vscode";
-import type { App } from "../app";
-import type { ContextItem, Range } from "../contract.gen";
+import type { Chat, CommandArgs } from "../chat/chat";
+import type { Panel } from "../chat/panel";
 import { currentEditor } from "../editor/context";
+import { toWireRange } from "../editor/ranges";
+import type { Terminals } from "../editor/terminals";
 import { failedTest } from "../editor/testFailure";
 import { t } from "../l10n";
-import { plain } from "../server/editorQueries";
-import { execute, Told } from "../server/rpc";
+import type { Models } from "../server/models";
+import { execute, UserFacingError } from "../server/rpc";
+import type { Server } from "../server/server";
+import type { CommandTable } from "./table";
 
-/** The argument of a server's command: what a code action hands over, or what we make of the open editor. */
-export interface CommandArgs {
-  text?: string;
-  instruction?: string;
-  /** The person may change the instruction before it is sent. */
-  ask?: boolean;
-  uri?: string;
-  range?: Range;
-  diagnostics?: readonly unknown[];
-  context?: readonly ContextItem[];
-  sessionId?: string;
-  model?: string;
+export interface CodeParts {
+  chat: Pick<Chat, "working" | "newChat" | "command">;
+  panel: Pick<Panel, "reveal">;
+  server: Pick<Server, "client">;
+  models: Pick<Models, "chosen">;
+  terminals: Terminals;
 }
 
-type Table = Record<string, (argument?: unknown) => unknown>;
-
-export function codeCommands(parts: App): Table {
-  const table: Table = {
+export function codeCommands(parts: CodeParts): CommandTable {
+  const table: CommandTable = {
     "daiku.commitMessage": (argument) => commitMessage(parts, argument),
     "daiku.fixTerminal": () => {
       const failure = parts.terminals.lastFailure();
@@ -44,7 +40,7 @@ export function codeCommands(parts: App): Table {
     return void vscode.window.showInformationMessage(t("Choose the message of a failed test in the Testing view."));
   };
   for (const name of ["daiku.explain", "daiku.fix", "daiku.writeTests", "daiku.document", "daiku.review"])
-    table[name] = (argument) => carryOut(parts, name, given(argument) ?? here());
+    table[name] = (argument) => carryOut(parts, name, argsIn(argument) ?? selectionOrFile());
   const written: Record<string, [title: () => string, prompt: () => string]> = {
     "daiku.plan": [() => t("Plan"), () => t("What shall be reached?")],
     "daiku.research": [() => t("Research"), () => t("What shall be found out?")],
@@ -53,7 +49,7 @@ export function codeCommands(parts: App): Table {
   };
   for (const [name, [title, prompt]] of Object.entries(written)) {
     table[name] = async (argument) => {
-      const args = given(argument) ?? selected();
+      const args = argsIn(argument) ?? selection();
       const text = args.text ?? args.instruction;
       const options = { title: title(), prompt: prompt(), ignoreFocusOut: true, value: text ?? "" };
       const said = text && !args.ask ? text : await vscode.window.showInputBox(options);
@@ -65,31 +61,31 @@ export function codeCommands(parts: App): Table {
 }
 
 /** In the open chat, so that the person sees the run; where one is under way there, in a new one. */
-async function carryOut({ chat, panel }: App, command: string, args: CommandArgs): Promise<void> {
+async function carryOut({ chat, panel }: CodeParts, command: string, args: CommandArgs): Promise<void> {
   await panel.reveal();
   if (chat.working) chat.newChat();
   await chat.command(command, args);
 }
 
 /** What a code action, a lens or another extension hands over; menus hand over a URI, which is none of it. */
-function given(argument: unknown): CommandArgs | undefined {
+function argsIn(argument: unknown): CommandArgs | undefined {
   if (typeof argument === "string") return { text: argument };
   if (typeof argument !== "object" || argument === null || argument instanceof vscode.Uri) return undefined;
   return argument;
 }
 
 /** The selection, else the file that is open. */
-function here(): CommandArgs {
+function selectionOrFile(): CommandArgs {
   const editor = currentEditor();
   if (!editor || !["file", "untitled", "vscode-notebook-cell"].includes(editor.document.uri.scheme)) return {};
   return {
     uri: editor.document.uri.toString(),
-    ...(editor.selection.isEmpty ? {} : { range: plain(editor.selection) }),
+    ...(editor.selection.isEmpty ? {} : { range: toWireRange(editor.selection) }),
   };
 }
 
-const selected = (): CommandArgs => {
-  const args = here();
+const selection = (): CommandArgs => {
+  const args = selectionOrFile();
   return args.range ? args : {};
 };
 
@@ -100,9 +96,9 @@ interface Repository {
 }
 
 /** Into the box of the editor's own source control; nothing is committed. */
-async function commitMessage({ server, models }: App, argument: unknown): Promise<void> {
+async function commitMessage({ server, models }: CodeParts, argument: unknown): Promise<void> {
   const repository = await repositoryOf(argument);
-  if (!repository) throw new Told(t("There is no Git repository in this window."));
+  if (!repository) throw new UserFacingError(t("There is no Git repository in this window."));
   const args: CommandArgs = { uri: repository.rootUri.toString(), ...(models.chosen ? { model: models.chosen } : {}) };
   const title = t("Writing a commit message…");
   await vscode.commands.executeCommand("workbench.view.scm");

@@ -1,8 +1,8 @@
 // Lenses over functions, off by default: explain, write tests.
 
 import * as vscode from "vscode";
+import { toWireRange } from "../editor/ranges";
 import { t } from "../l10n";
-import { plain } from "../server/editorQueries";
 
 const SETTING = "daiku.codeLens";
 const KINDS = new Set([vscode.SymbolKind.Function, vscode.SymbolKind.Method, vscode.SymbolKind.Constructor]);
@@ -32,7 +32,7 @@ async function provideCodeLenses({ uri }: vscode.TextDocument): Promise<vscode.C
   );
   return functions(found ?? []).flatMap((range) => {
     const top = new vscode.Range(range.start, range.start);
-    const args = [{ uri: uri.toString(), range: plain(range) }];
+    const args = [{ uri: uri.toString(), range: toWireRange(range) }];
     return [
       new vscode.CodeLens(top, { title: t("Explain"), command: "daiku.explain", arguments: args }),
       new vscode.CodeLens(top, { title: t("Write tests"), command: "daiku.writeTests", arguments: args }),

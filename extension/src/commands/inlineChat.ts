@@ -1,13 +1,23 @@
 // Inline chat: say at the selection what is to be done; the edits show up in place, to be accepted by key.
 
 import * as vscode from "vscode";
-import type { App } from "../app";
+import type { Chat } from "../chat/chat";
+import type { Panel } from "../chat/panel";
 import type { RunResult } from "../contract.gen";
 import { currentEditor, selectionAttachment } from "../editor/context";
+import { toWireRange } from "../editor/ranges";
 import { t } from "../l10n";
-import { revealed } from "../pure/text/ansi";
-import { plain } from "../server/editorQueries";
-import { goToFirst } from "./review";
+import { revealControls } from "../pure/text/ansi";
+import type { Changes } from "../review/changes";
+import { goToFirst } from "../review/going";
+import type { Originals } from "../review/originals";
+
+export interface InlineParts {
+  chat: Pick<Chat, "send" | "open">;
+  changes: Pick<Changes, "files" | "of" | "refresh">;
+  originals: Pick<Originals, "open">;
+  panel: Pick<Panel, "reveal">;
+}
 
 /** The instructions of this window, the newest first. */
 const said: string[] = [];
@@ -15,7 +25,7 @@ const MOST_SAID = 20;
 /** Of an answer, so much is shown in a notification. */
 const MOST_SHOWN = 400;
 
-export async function inlineChat(parts: App, argument?: unknown): Promise<void> {
+export async function inlineChat(parts: InlineParts, argument?: unknown): Promise<void> {
   const editor = currentEditor();
   if (editor?.document.uri.scheme !== "file")
     return void vscode.window.showInformationMessage(t("Open a file of this workspace first."));
@@ -34,10 +44,10 @@ export async function inlineChat(parts: App, argument?: unknown): Promise<void> 
     if (!text) return;
     where.working();
     // What is asked for in place is looked through in place, in a chat of its own; what lies anywhere else is asked about.
-    const grant = { uri: editor.document.uri.toString(), range: plain(range) };
-    const result = await parts.chat.send(text, [attachment.item], { mode: "act", grant, aside: true });
+    const grant = { uri: editor.document.uri.toString(), range: toWireRange(range) };
+    const result = await parts.chat.send(text, [attachment.item], { mode: "act", grant, ownChat: true });
     await parts.changes.refresh();
-    if (result) await afterwards(parts, editor, result);
+    if (result) await showResult(parts, editor, result);
   } finally {
     where.dispose();
   }
@@ -106,14 +116,14 @@ function highlight(editor: vscode.TextEditor, range: vscode.Range) {
 }
 
 /** To the first change that this request made, in this file if there is one; else its answer is shown. */
-async function afterwards(parts: App, editor: vscode.TextEditor, result: RunResult): Promise<void> {
+async function showResult(parts: InlineParts, editor: vscode.TextEditor, result: RunResult): Promise<void> {
   const { changes, panel, chat } = parts;
   const own = changes.files.filter(({ sessionId }) => sessionId === result.sessionId);
   const here = changes.of(editor.document.uri).find((file) => own.includes(file));
   const file = here ?? own[0];
-  if (file && result.status === "completed") return goToFirst(parts, file);
+  if (file && result.status === "completed") return goToFirst(parts.originals, file);
   const show = t("Show");
-  const words = revealed(result.text.trim()).slice(0, MOST_SHOWN) || t("Nothing was changed.");
+  const words = revealControls(result.text.trim()).slice(0, MOST_SHOWN) || t("Nothing was changed.");
   const say = result.status === "completed" ? vscode.window.showInformationMessage : vscode.window.showWarningMessage;
   // It stands there until the person has read it; nothing waits for that.
   void say(words, show).then(async (picked) => {

@@ -1,23 +1,33 @@
-// What a person does with chats of the past: find, open, go on from somewhere else, export, delete.
+// Commands for chats of the past: find, open, fork, export, delete.
 
 import * as vscode from "vscode";
-import type { App } from "../app";
-import { deleteSession, restoring } from "../chat/requests";
+import type { Chat } from "../chat/chat";
+import type { Panel } from "../chat/panel";
+import { deleteSession } from "../chat/requests";
+import { askRestoreFiles } from "../chat/undo";
 import type { Session } from "../contract.gen";
 import { t } from "../l10n";
 import { placesOf } from "../pure/chat/conversation";
 import { request } from "../server/rpc";
+import type { Server } from "../server/server";
 import { byKey, focusedIn, onlySelecting } from "../trees/focused";
+import type { SessionsTree } from "../trees/sessions";
+import type { CommandTable } from "./table";
 
-type Table = Record<string, (argument?: unknown) => unknown>;
+export interface SessionParts {
+  chat: Pick<Chat, "current" | "chunks" | "open" | "fork" | "remove">;
+  server: Pick<Server, "client">;
+  panel: Pick<Panel, "reveal">;
+  sessions: SessionsTree;
+}
 
-export function sessionCommands(parts: App): Table {
-  const { chat, sessions, panel } = parts;
-  const picked = (argument: unknown): string | undefined =>
+export function sessionCommands(parts: SessionParts): CommandTable {
+  const { chat, sessions, panel, server } = parts;
+  const idOf = (argument: unknown): string | undefined =>
     sessionIn(argument)?.sessionId ?? sessions.view.selection[0]?.sessionId ?? chat.current;
   return {
     "daiku.openSession": async (argument) => {
-      const id = picked(argument);
+      const id = idOf(argument);
       if (!id || onlySelecting()) return;
       await panel.reveal();
       await chat.open(id);
@@ -34,11 +44,11 @@ export function sessionCommands(parts: App): Table {
     "daiku.sessions.clearSearch": () => sessions.search(""),
     "daiku.sessions.refresh": () => sessions.refresh(),
     "daiku.deleteSession": async (argument) => {
-      const id = byKey(argument) ? (await focusedIn(sessions.view))?.sessionId : picked(argument);
+      const id = byKey(argument) ? (await focusedIn(sessions.view))?.sessionId : idOf(argument);
       if (id && (await deleteSession(chat, id))) await sessions.refresh();
     },
-    "daiku.exportSession": (argument) => exportAs(parts, picked(argument), "markdown"),
-    "daiku.showTrace": (argument) => exportAs(parts, picked(argument), "trace"),
+    "daiku.exportSession": (argument) => exportSession(server, idOf(argument), "markdown"),
+    "daiku.showTrace": (argument) => exportSession(server, idOf(argument), "trace"),
     "daiku.fork": (argument) => fork(parts, sessionIn(argument)),
   };
 }
@@ -47,7 +57,11 @@ const sessionIn = (argument: unknown): Session | undefined =>
   typeof argument === "object" && argument !== null && "sessionId" in argument ? (argument as Session) : undefined;
 
 /** As a document of its own: a chat to read, or a trace to look into. */
-async function exportAs({ server }: App, sessionId: string | undefined, format: "markdown" | "trace"): Promise<void> {
+async function exportSession(
+  server: SessionParts["server"],
+  sessionId: string | undefined,
+  format: "markdown" | "trace",
+): Promise<void> {
   if (!sessionId) return void vscode.window.showInformationMessage(t("There is no chat to export."));
   const { text } = await request(await server.client(), "daiku/session/export", { sessionId, format });
   const language = format === "markdown" ? "markdown" : "jsonl";
@@ -57,7 +71,7 @@ async function exportAs({ server }: App, sessionId: string | undefined, format: 
 }
 
 /** A new chat that begins like the old one: from its end, or from any message of the open one. */
-async function fork({ chat, panel, server }: App, session: Session | undefined): Promise<void> {
+async function fork({ chat, panel, server }: SessionParts, session: Session | undefined): Promise<void> {
   if (session && session.sessionId !== chat.current) {
     await chat.fork(session.sessionId, session.lastSeq);
     return panel.reveal();
@@ -75,7 +89,7 @@ async function fork({ chat, panel, server }: App, session: Session | undefined):
   const place = await vscode.window.showQuickPick(entries, options);
   if (!place) return;
   await server.client();
-  const files = await restoring(chat.chunks, place.atSeq);
+  const files = await askRestoreFiles(chat.chunks, place.atSeq);
   if (files === undefined) return;
   await chat.fork(current, place.atSeq, files);
   await panel.reveal();

@@ -5,8 +5,8 @@ import * as vscode from "vscode";
 import type { ContextItem } from "../contract.gen";
 import { t } from "../l10n";
 import type { Attachment } from "../pure/chat/panel";
-import { plain } from "../server/editorQueries";
 import { cellOf, placeOf } from "./notebooks";
+import { toWireRange } from "./ranges";
 
 const MOST_FILES = 30;
 const MOST_PROBLEMS = 100;
@@ -55,7 +55,7 @@ export function selectionAttachment(
   const item: ContextItem = {
     kind: "selection",
     uri: placeOf(document.uri),
-    range: plain(range),
+    range: toWireRange(range),
     text: document.getText(range),
   };
   const lines =

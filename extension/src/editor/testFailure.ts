@@ -2,8 +2,8 @@
 
 import * as vscode from "vscode";
 import type { ContextItem } from "../contract.gen";
-import { plain } from "../server/editorQueries";
 import { placeOf } from "./notebooks";
+import { toWireRange } from "./ranges";
 
 const MOST = 20_000;
 
@@ -17,7 +17,7 @@ export function failedTest(argument: unknown): ContextItem | undefined {
     kind: "diagnostics",
     text: told(test, message).slice(0, MOST),
     ...(uri ? { uri: placeOf(uri) } : {}),
-    ...(place ? { range: plain(place.range) } : {}),
+    ...(place ? { range: toWireRange(place.range) } : {}),
   };
 }
 

@@ -9,12 +9,12 @@ import { type FileDiff, formerText, parseDiff } from "../pure/diff/diff";
 const SCHEME = "daiku-before";
 const MOST_KEPT = 100;
 
-export interface Diffs extends vscode.TextDocumentContentProvider {
+export interface EditDiffs extends vscode.Disposable {
   /** Opens the file as it was before `diff`; `all` are the session's diffs in order, of which it is one. */
   open(name: string, diff: string, all: readonly string[]): Promise<void>;
 }
 
-export function createDiffs(context: vscode.ExtensionContext): Diffs {
+export function createEditDiffs(): EditDiffs {
   const texts = new Map<string, string>();
   let serial = 0;
   const virtual = (name: string, text: string): vscode.Uri => {
@@ -23,15 +23,18 @@ export function createDiffs(context: vscode.ExtensionContext): Diffs {
     for (const key of texts.keys()) if (texts.size > MOST_KEPT) texts.delete(key);
     return uri;
   };
-  const diffs: Diffs = {
+  const provider = vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
     provideTextDocumentContent: (uri) => texts.get(uri.query) ?? "",
+  });
+  return {
+    dispose: () => provider.dispose(),
     open: async (name, diff, all) => {
       const file = fileIn(diff, name);
       if (!file) return;
       const uri = fileOf(name);
       const there = uri !== undefined && (await exists(uri));
       const now = there ? (await vscode.workspace.openTextDocument(uri)).getText() : "";
-      const before = undoneTo(now, name, diff, all);
+      const before = textBefore(now, name, diff, all);
       const title = t("{0} (before ↔ now)", path.posix.basename(name));
       if (before !== undefined) {
         const right = there ? uri : virtual(name, "");
@@ -44,15 +47,13 @@ export function createDiffs(context: vscode.ExtensionContext): Diffs {
       await vscode.commands.executeCommand("vscode.diff", left, right, past, { preview: true });
     },
   };
-  context.subscriptions.push(vscode.workspace.registerTextDocumentContentProvider(SCHEME, diffs));
-  return diffs;
 }
 
 const fileIn = (diff: string, name: string): FileDiff | undefined =>
   parseDiff(diff).find((file) => file.newPath === name || file.oldPath === name);
 
 /** The text before `diff`, by undoing the session's edits of the file from the newest back to it. */
-function undoneTo(now: string, name: string, diff: string, all: readonly string[]): string | undefined {
+function textBefore(now: string, name: string, diff: string, all: readonly string[]): string | undefined {
   const from = all.lastIndexOf(diff);
   const back = from < 0 ? [diff] : all.slice(from).reverse();
   let text: string | undefined = now;

@@ -1,12 +1,11 @@
 // Open changes in the editor itself: a bar and a sign beside the lines, the way to decide in the hover and the lightbulb.
 
 import * as vscode from "vscode";
-import type { App } from "../app";
-import { type HunkName, hunkHere } from "../commands/review";
 import type { ChangedFile, ChangeHunk } from "../contract.gen";
 import { t } from "../l10n";
 import { countOpen, countsOf, linesNow, openHunks, stops } from "../pure/diff/hunks";
-import { countWords } from "../trees/changes";
+import { type Changes, countWords } from "./changes";
+import { type Target, targetAtCursor } from "./cursor";
 
 type Kind = "added" | "changed" | "removed";
 const COLORS: Record<Kind, string> = {
@@ -20,63 +19,73 @@ const kindOf = (hunk: ChangeHunk): Kind => {
   return added === 0 ? "removed" : removed === 0 ? "added" : "changed";
 };
 
-export type Parts = Pick<App, "changes" | "extension">;
+/** Names a hunk in the links of a hover and in the lightbulb. */
+export interface HunkName {
+  sessionId: string;
+  path: string;
+  hunkId: string;
+}
 
-export function watchMarks(parts: Parts): vscode.Disposable {
-  const { changes } = parts;
-  const types = marks(parts.extension);
-  const note = vscode.window.createTextEditorDecorationType({
-    after: { margin: "0 0 0 3em", color: new vscode.ThemeColor("editorCodeLens.foreground"), fontStyle: "italic" },
-  });
-  const back = vscode.window.createTextEditorDecorationType({
-    isWholeLine: true,
-    backgroundColor: new vscode.ThemeColor("diffEditor.insertedLineBackground"),
-  });
-  const all = [...Object.values(types), note, back];
-  const draw = (editor: vscode.TextEditor) => {
-    const marked = changes.of(editor.document.uri).flatMap((file) => openHunks(file).map((hunk) => ({ file, hunk })));
-    const hunks = marked.map(({ hunk }) => hunk);
-    for (const kind of Object.keys(types) as Kind[]) {
-      const own = marked.filter(({ hunk }) => kindOf(hunk) === kind);
-      editor.setDecorations(
-        types[kind],
-        own.map(({ file, hunk }) => mark(editor.document, file, hunk, parts)),
-      );
-    }
-    // A diff shows by itself what was added.
-    const shown = inDiff(editor) ? [] : hunks.filter((hunk) => kindOf(hunk) !== "removed");
-    editor.setDecorations(
-      back,
-      shown.map((hunk) => rangeOf(editor.document, hunk)),
-    );
+type Listed = Pick<Changes, "files" | "of" | "onChange">;
+
+/** The looks of marks in an editor. */
+interface Looks {
+  kinds: Record<Kind, vscode.TextEditorDecorationType>;
+  /** Behind the lines that were added. */
+  background: vscode.TextEditorDecorationType;
+  /** Words after the line that the cursor is in. */
+  note: vscode.TextEditorDecorationType;
+}
+
+/** Marks the open changes in every visible editor, for as long as it is not disposed of. `extension`: where our icons are. */
+export function watchMarks(changes: Listed, extension: vscode.Uri): vscode.Disposable {
+  const looks = createLooks(extension);
+  const drawCursor = () => drawAtCursor(changes, looks);
+  const drawAll = () => {
+    for (const editor of vscode.window.visibleTextEditors) drawMarks(editor, changes, looks);
+    drawCursor();
   };
-  const here = () => {
-    const target = hunkHere(parts);
-    void vscode.commands.executeCommand("setContext", "daiku.fileChanged", target !== undefined);
-    void vscode.commands.executeCommand("setContext", "daiku.hunk", target?.hunk !== undefined);
-    for (const editor of vscode.window.visibleTextEditors) {
-      const own =
-        editor === vscode.window.activeTextEditor && changes.of(editor.document.uri).length > 0
-          ? target?.hunk
-          : undefined;
-      editor.setDecorations(note, own ? [saying(editor.document, own, parts)] : []);
-    }
-  };
-  const everywhere = () => {
-    for (const editor of vscode.window.visibleTextEditors) draw(editor);
-    here();
-  };
-  const followed = [
-    changes.onChange(everywhere),
-    vscode.window.onDidChangeVisibleTextEditors(everywhere),
-    vscode.window.tabGroups.onDidChangeTabs(everywhere),
-    vscode.window.onDidChangeActiveTextEditor(here),
-    vscode.window.onDidChangeTextEditorSelection(here),
-    vscode.languages.registerCodeActionsProvider({ scheme: "file" }, lightbulb(parts), {
+  return vscode.Disposable.from(
+    ...[...Object.values(looks.kinds), looks.note, looks.background],
+    changes.onChange(drawAll),
+    vscode.window.onDidChangeVisibleTextEditors(drawAll),
+    vscode.window.tabGroups.onDidChangeTabs(drawAll),
+    vscode.window.onDidChangeActiveTextEditor(drawCursor),
+    vscode.window.onDidChangeTextEditorSelection(drawCursor),
+    vscode.languages.registerCodeActionsProvider({ scheme: "file" }, lightbulb(changes), {
       providedCodeActionKinds: [vscode.CodeActionKind.QuickFix],
     }),
-  ];
-  return vscode.Disposable.from(...all, ...followed);
+  );
+}
+
+function drawMarks(editor: vscode.TextEditor, changes: Listed, { kinds, background }: Looks): void {
+  const { document } = editor;
+  const marked = changes.of(document.uri).flatMap((file) => openHunks(file).map((hunk) => ({ file, hunk })));
+  for (const kind of Object.keys(kinds) as Kind[]) {
+    const own = marked.filter(({ hunk }) => kindOf(hunk) === kind);
+    editor.setDecorations(
+      kinds[kind],
+      own.map(({ file, hunk }) => mark(document, file, hunk, changes)),
+    );
+  }
+  // A diff shows by itself what was added.
+  const shown = inDiff(editor) ? [] : marked.filter(({ hunk }) => kindOf(hunk) !== "removed");
+  editor.setDecorations(
+    background,
+    shown.map(({ hunk }) => rangeOf(document, hunk)),
+  );
+}
+
+/** The note beside the change that the cursor is in, and what keys and menus are told of it. */
+function drawAtCursor(changes: Listed, { note }: Looks): void {
+  const target: Target | undefined = targetAtCursor(changes);
+  void vscode.commands.executeCommand("setContext", "daiku.fileChanged", target !== undefined);
+  void vscode.commands.executeCommand("setContext", "daiku.hunk", target?.hunk !== undefined);
+  for (const editor of vscode.window.visibleTextEditors) {
+    const active = editor === vscode.window.activeTextEditor && changes.of(editor.document.uri).length > 0;
+    const hunk = active ? target?.hunk : undefined;
+    editor.setDecorations(note, hunk ? [noteFor(editor.document, hunk, changes)] : []);
+  }
 }
 
 /** One of the two editors of a diff. */
@@ -89,7 +98,7 @@ const inDiff = (editor: vscode.TextEditor): boolean =>
   });
 
 /** One look for each kind: a shape of its own beside a colour of the theme. */
-function marks(extension: vscode.Uri): Record<Kind, vscode.TextEditorDecorationType> {
+function createLooks(extension: vscode.Uri): Looks {
   const sign = (kind: Kind, theme: "light" | "dark") => vscode.Uri.joinPath(extension, "media", `${kind}-${theme}.svg`);
   const make = (kind: Kind) =>
     vscode.window.createTextEditorDecorationType({
@@ -104,7 +113,14 @@ function marks(extension: vscode.Uri): Record<Kind, vscode.TextEditorDecorationT
         ? { borderWidth: "2px 0 0 0", borderStyle: "dashed" }
         : { borderWidth: "0 0 0 3px", borderStyle: "solid" }),
     });
-  return { added: make("added"), changed: make("changed"), removed: make("removed") };
+  const note = vscode.window.createTextEditorDecorationType({
+    after: { margin: "0 0 0 3em", color: new vscode.ThemeColor("editorCodeLens.foreground"), fontStyle: "italic" },
+  });
+  const background = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true,
+    backgroundColor: new vscode.ThemeColor("diffEditor.insertedLineBackground"),
+  });
+  return { kinds: { added: make("added"), changed: make("changed"), removed: make("removed") }, note, background };
 }
 
 const rangeOf = (document: vscode.TextDocument, hunk: ChangeHunk): vscode.Range => {
@@ -118,7 +134,7 @@ function mark(
   document: vscode.TextDocument,
   file: ChangedFile,
   hunk: ChangeHunk,
-  { changes }: Parts,
+  changes: Listed,
 ): vscode.DecorationOptions {
   const words = new vscode.MarkdownString("", true);
   words.isTrusted = { enabledCommands: ["daiku.acceptHunk", "daiku.rejectHunk", "daiku.openChange"] };
@@ -145,7 +161,7 @@ function nth(hunk: ChangeHunk, files: readonly ChangedFile[]): string {
 }
 
 /** At the end of the first line, while the cursor is in the change. */
-function saying(document: vscode.TextDocument, hunk: ChangeHunk, { changes }: Parts): vscode.DecorationOptions {
+function noteFor(document: vscode.TextDocument, hunk: ChangeHunk, changes: Listed): vscode.DecorationOptions {
   const { start } = rangeOf(document, hunk);
   const { removed } = countsOf(hunk);
   const gone = removed ? ` · ${removed === 1 ? t("1 line gone") : t("{0} lines gone", removed)}` : "";
@@ -154,7 +170,7 @@ function saying(document: vscode.TextDocument, hunk: ChangeHunk, { changes }: Pa
   return { range: new vscode.Range(end, end), renderOptions: { after: { contentText } } };
 }
 
-function lightbulb({ changes }: Parts): vscode.CodeActionProvider {
+function lightbulb(changes: Listed): vscode.CodeActionProvider {
   return {
     provideCodeActions: ({ uri }, range) => {
       const touching = ({ start, end }: { start: number; end: number }) =>
@@ -176,7 +192,7 @@ function lightbulb({ changes }: Parts): vscode.CodeActionProvider {
 }
 
 /** "3 changes in 2 files", as long as there are any; a click shows them. */
-export function createReviewStatus({ changes }: Pick<App, "changes">): vscode.Disposable {
+export function createReviewStatus(changes: Pick<Changes, "files" | "known" | "onChange">): vscode.Disposable {
   const item = vscode.window.createStatusBarItem("daiku.review", vscode.StatusBarAlignment.Left, 10);
   item.name = t("Changes by Daiku");
   item.command = "daiku.changes.focus";

@@ -24,7 +24,7 @@ export function fileBehind(uri: vscode.Uri): vscode.Uri | undefined {
   return fileOf(new URLSearchParams(uri.query).get("path") ?? "");
 }
 
-export function createOriginals(changes: Changes): Originals {
+export function createOriginals(changes: Pick<Changes, "files" | "original" | "onChange">): Originals {
   const fresh = new vscode.EventEmitter<vscode.Uri>();
   const uriOf = ({ sessionId: session, path }: ChangedFile, side = ""): vscode.Uri =>
     vscode.Uri.from({

@@ -5,16 +5,11 @@ import { once } from "node:events";
 import type * as vscode from "vscode";
 import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions } from "vscode-languageclient/node";
 import type { Alive } from "../pure/server/life";
+import type { Command } from "./command";
 import { answerQueries } from "./editorQueries";
 import { lendModels } from "./languageModel";
-import { Told } from "./rpc";
+import { UserFacingError } from "./rpc";
 import { serverSettings } from "./settings";
-
-export interface Command {
-  command: string;
-  args: string[];
-  cwd: string;
-}
 
 /** A server that runs. Asked to end and not doing so, it is killed. */
 export interface Running extends Alive<LanguageClient> {
@@ -31,7 +26,7 @@ export interface StartOptions {
 
 const STOP_MS = 5000;
 /** Of what a server writes to stderr, so much is kept to say why it ended. */
-const MOST_SAID = 4000;
+const MOST_OUTPUT = 4000;
 
 /** Starts the server and answers with its client once it is initialized. */
 export async function startClient(
@@ -39,17 +34,17 @@ export async function startClient(
   initialization: object,
   { log, crashed, signal }: StartOptions,
 ): Promise<Running> {
-  let said = "";
+  let output = "";
   let child: ChildProcess | undefined;
   const launch = async () => {
-    const born = spawn(command.command, command.args, { cwd: command.cwd, windowsHide: true });
-    child = born;
-    born.stderr.on("data", (data) => {
-      said = (said + String(data)).slice(-MOST_SAID);
+    const started = spawn(command.command, command.args, { cwd: command.cwd, windowsHide: true });
+    child = started;
+    started.stderr.on("data", (data) => {
+      output = (output + String(data)).slice(-MOST_OUTPUT);
       log.info(`server says: ${String(data).trimEnd()}`);
     });
-    await once(born, "spawn");
-    return born;
+    await once(started, "spawn");
+    return started;
   };
   const client = new LanguageClient("daiku", "Daiku", launch, clientOptions(log, initialization, crashed));
   lendModels(client);
@@ -63,7 +58,7 @@ export async function startClient(
     child?.kill("SIGKILL");
     await client.dispose().catch(() => undefined);
     // What our own program says at its end is meant for the person.
-    throw said.trim() ? new Told(said.trim().split("\n").at(-1) ?? "") : error;
+    throw output.trim() ? new UserFacingError(output.trim().split("\n").at(-1) ?? "") : error;
   } finally {
     signal.removeEventListener("abort", giveUp);
   }

@@ -2,7 +2,6 @@
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
-import type { App } from "../app";
 import { t } from "../l10n";
 import {
   type DoctorAct,
@@ -13,6 +12,9 @@ import {
   type Shown,
 } from "../pure/server/doctorPage";
 import { failureOf, request } from "./rpc";
+import type { Server } from "./server";
+
+type Asked = Pick<Server, "client" | "state">;
 
 const COMMANDS: Partial<Record<DoctorAct, string>> = {
   key: "daiku.setApiKey",
@@ -26,7 +28,7 @@ const COMMANDS: Partial<Record<DoctorAct, string>> = {
 let panel: vscode.WebviewPanel | undefined;
 
 /** Opens the page, or looks again where it is open. */
-export async function doctor(parts: App): Promise<void> {
+export async function showDoctor(server: Asked): Promise<void> {
   if (!panel) {
     const made = vscode.window.createWebviewPanel("daiku.doctor", words(0).title, vscode.ViewColumn.Active, {
       enableScripts: true,
@@ -36,11 +38,11 @@ export async function doctor(parts: App): Promise<void> {
     made.onDidDispose(() => {
       if (panel === made) panel = undefined;
     });
-    made.webview.onDidReceiveMessage((pressed: DoctorPressed) => press(parts, pressed));
+    made.webview.onDidReceiveMessage((pressed: DoctorPressed) => press(server, pressed));
   }
   panel.reveal();
-  draw([...here(), waiting()]);
-  draw([...here(), ...(await examined(parts))]);
+  draw([...editorFindings(), finding({ area: "daiku", state: "note", what: t("Asking the server…") })]);
+  draw([...editorFindings(), ...(await ask(server))]);
 }
 
 let shown: readonly Shown[] = [];
@@ -53,7 +55,7 @@ function draw(findings: readonly Shown[]): void {
   panel.webview.html = doctorPage(page);
 }
 
-async function press(parts: App, pressed: DoctorPressed): Promise<void> {
+async function press(server: Asked, pressed: DoctorPressed): Promise<void> {
   if ("command" in pressed) {
     // Only what the server offers, and only written down: it runs when the person says so.
     if (!shown.some(({ command }) => command === pressed.command)) return;
@@ -62,7 +64,7 @@ async function press(parts: App, pressed: DoctorPressed): Promise<void> {
     terminal.sendText(pressed.command, false);
     return;
   }
-  if (pressed.act === "look") return doctor(parts);
+  if (pressed.act === "look") return showDoctor(server);
   if (pressed.act === "copy") {
     const bad = shown.filter(({ state }) => state === "bad").length;
     await vscode.env.clipboard.writeText(doctorText({ words: words(bad), findings: shown }));
@@ -72,7 +74,7 @@ async function press(parts: App, pressed: DoctorPressed): Promise<void> {
   const command = COMMANDS[pressed.act];
   if (!command) return;
   await vscode.commands.executeCommand(command);
-  if (pressed.act === "restart") await doctor(parts);
+  if (pressed.act === "restart") await showDoctor(server);
 }
 
 const finding = (over: Partial<Shown> & Pick<Shown, "area" | "what">): Shown => ({
@@ -80,10 +82,8 @@ const finding = (over: Partial<Shown> & Pick<Shown, "area" | "what">): Shown => 
   ...over,
 });
 
-const waiting = () => finding({ area: "daiku", state: "note", what: t("Asking the server…") });
-
 /** What the editor knows by itself. */
-function here(): Shown[] {
+function editorFindings(): Shown[] {
   const editor = `VS Code ${vscode.version}, ${process.platform}-${process.arch}, ${vscode.env.language}`;
   const folders = vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath).join(", ");
   const workspace = finding({ area: "settings", what: t("Workspace: {0}", folders ?? t("none")) });
@@ -97,7 +97,7 @@ function here(): Shown[] {
   return [finding({ area: "daiku", what: editor }), { ...workspace, ...untrusted }];
 }
 
-async function examined({ server }: App): Promise<Shown[]> {
+async function ask(server: Asked): Promise<Shown[]> {
   try {
     const client = await server.client();
     return (await request(client, "daiku/doctor", {})).findings;

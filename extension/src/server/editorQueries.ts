@@ -8,10 +8,10 @@ import type {
   EditorDiagnosticsResult,
   EditorLocationsResult,
   EditorPlaceParams,
-  Range,
 } from "../contract.gen";
 import { cellOf, editNotebook, openNotebook, readNotebook } from "../editor/notebooks";
 import { Problems } from "../editor/problems";
+import { toWireRange } from "../editor/ranges";
 import { answer } from "./rpc";
 
 const SEVERITIES: Record<vscode.DiagnosticSeverity, EditorDiagnostic["severity"]> = {
@@ -25,7 +25,7 @@ export function answerQueries(client: LanguageClient): vscode.Disposable[] {
   const problems = new Problems();
   return [
     problems,
-    answer(client, "daiku/editor/diagnostics", (params) => asked(problems, params)),
+    answer(client, "daiku/editor/diagnostics", (params) => settledDiagnostics(problems, params)),
     answer(client, "daiku/editor/save", ({ uris }) => save(uris)),
     answer(client, "daiku/editor/definition", (place) => locations("vscode.executeDefinitionProvider", place)),
     answer(client, "daiku/editor/references", (place) => locations("vscode.executeReferenceProvider", place)),
@@ -34,7 +34,10 @@ export function answerQueries(client: LanguageClient): vscode.Disposable[] {
   ];
 }
 
-async function asked(problems: Problems, { uri, settle }: EditorDiagnosticsParams): Promise<EditorDiagnosticsResult> {
+async function settledDiagnostics(
+  problems: Problems,
+  { uri, settle }: EditorDiagnosticsParams,
+): Promise<EditorDiagnosticsResult> {
   if (!settle) return diagnostics(uri ?? undefined);
   const opened = await Promise.all(settle.map(documentsOf));
   await problems.settled(opened.flat());
@@ -55,19 +58,19 @@ async function documentsOf(uri: string): Promise<vscode.TextDocument[]> {
   }
 }
 
-export function diagnostics(uri: string | undefined): EditorDiagnosticsResult {
+function diagnostics(uri: string | undefined): EditorDiagnosticsResult {
   const wanted = uri && vscode.Uri.parse(uri).toString();
   const found = vscode.languages.getDiagnostics().flatMap(([file, list]) => {
     const cell = cellOf(file);
     const name = (cell?.notebook ?? file).toString();
-    return wanted && name !== wanted ? [] : list.map((one) => told(name, cell?.cell, one));
+    return wanted && name !== wanted ? [] : list.map((one) => toWire(name, cell?.cell, one));
   });
   return { diagnostics: found };
 }
 
-const told = (uri: string, cell: number | undefined, one: vscode.Diagnostic): EditorDiagnostic => ({
+const toWire = (uri: string, cell: number | undefined, one: vscode.Diagnostic): EditorDiagnostic => ({
   uri,
-  range: plain(one.range),
+  range: toWireRange(one.range),
   severity: SEVERITIES[one.severity],
   message: one.message,
   source: one.source ?? "",
@@ -86,8 +89,8 @@ async function locations(command: string, { uri, position }: EditorPlaceParams):
   return {
     locations: (found ?? []).map((one) =>
       "targetUri" in one
-        ? { uri: one.targetUri.toString(), range: plain(one.targetSelectionRange ?? one.targetRange) }
-        : { uri: one.uri.toString(), range: plain(one.range) },
+        ? { uri: one.targetUri.toString(), range: toWireRange(one.targetSelectionRange ?? one.targetRange) }
+        : { uri: one.uri.toString(), range: toWireRange(one.range) },
     ),
   };
 }
@@ -99,12 +102,4 @@ async function save(uris: readonly string[]): Promise<null> {
   const notebooks = uris.map(openNotebook).filter((one) => one?.isDirty);
   await Promise.all([...dirty, ...notebooks].map((one) => one?.save()));
   return null;
-}
-
-/** As the wire has it: the editor's own ranges become arrays in JSON. */
-export function plain({ start, end }: vscode.Range): Range {
-  return {
-    start: { line: start.line, character: start.character },
-    end: { line: end.line, character: end.character },
-  };
 }

@@ -7,10 +7,10 @@ import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { t } from "../l10n";
-import { Told } from "./rpc";
+import { UserFacingError } from "./rpc";
 
 /** Why there is no environment for the server, and what the person can do about it. */
-export class SetupError extends Told {}
+export class SetupError extends UserFacingError {}
 
 export interface Setup {
   /** The folder of the package with the wheel and requirements.txt. */

@@ -5,7 +5,7 @@ import { t } from "../l10n";
 import { request } from "./rpc";
 import type { Server } from "./server";
 
-export async function showGrants(server: Server): Promise<void> {
+export async function showGrants(server: Pick<Server, "client">): Promise<void> {
   const client = await server.client();
   const { grants, workspace } = await request(client, "daiku/grants/list", {});
   if (!grants.length) {

@@ -1,4 +1,4 @@
-// Typed calls of the contract, and what its errors mean to a person.
+// Typed requests of the contract, and what their errors mean to a person.
 
 import type * as vscode from "vscode";
 import type { Disposable, LanguageClient, ProgressType, ResponseError } from "vscode-languageclient/node";
@@ -14,9 +14,9 @@ const INTERNAL = -32603;
 const SEVERED = new Set([-32099, -32098, -32097, -32096, 1, 2]);
 
 /** What goes wrong, in our words for a person; the words of other errors are only for the log. */
-export class Told extends Error {
-  /** Told from other errors by this: the language client is a bundle of its own, with a class of its own. */
-  readonly told = true;
+export class UserFacingError extends Error {
+  /** Known by this, not by its class: the language client is a bundle of its own, with a class of its own. */
+  readonly userFacing = true;
   readonly hint: string;
   constructor(message: string, hint = "") {
     super(message);
@@ -59,11 +59,11 @@ export function onChunks(client: LanguageClient, token: string, listen: (chunk: 
 }
 
 /** What a person is told of a failure. */
-export type Said = Pick<Failure, "message" | "hint"> & { kind: string };
+export type FailureWords = Pick<Failure, "message" | "hint"> & { kind: string };
 
 /** What a rejected request says; `undefined`: it was cancelled, which is no failure. */
-export function failureOf(error: unknown): Said | undefined {
-  if (isTold(error)) return { kind: "", message: error.message, hint: error.hint };
+export function failureOf(error: unknown): FailureWords | undefined {
+  if (isUserFacing(error)) return { kind: "", message: error.message, hint: error.hint };
   if (isSevered(error))
     return {
       kind: "server_gone",
@@ -79,10 +79,10 @@ export function failureOf(error: unknown): Said | undefined {
   return { kind: "", message: error.message, hint: "" };
 }
 
-export const isTold = (error: unknown): error is Told =>
-  error instanceof Error && (error as Partial<Told>).told === true;
+export const isUserFacing = (error: unknown): error is UserFacingError =>
+  error instanceof Error && (error as Partial<UserFacingError>).userFacing === true;
 
-const unexpected = (): Said => ({
+const unexpected = (): FailureWords => ({
   kind: "internal",
   message: t("Something unexpected went wrong."),
   hint: t("The log says more. Try again; if it stays, please report it."),

@@ -6,9 +6,9 @@ import type { ChangedFile, ChangeHunk, FileStat } from "../contract.gen";
 import { fileOf } from "../editor/paths";
 import { t } from "../l10n";
 import { countOpen, countsOf, firstWords, isOpen, linesNow } from "../pure/diff/hunks";
-import type { Changes } from "../review/changes";
+import { type Changes, countWords } from "../review/changes";
 
-export const CHANGES_VIEW = "daiku.changes";
+const CHANGES_VIEW = "daiku.changes";
 
 export type ChangeNode = { kind: "file"; file: ChangedFile } | { kind: "hunk"; file: ChangedFile; hunk: ChangeHunk };
 
@@ -23,7 +23,7 @@ const kindWords = (): Record<FileStat["kind"], string> => ({
   rename: t("renamed"),
 });
 
-export function createChangesTree(changes: Changes): ChangesTree {
+export function createChangesTree(changes: Pick<Changes, "files" | "known" | "onChange">): ChangesTree {
   const changed = new vscode.EventEmitter<undefined>();
   const provider: vscode.TreeDataProvider<ChangeNode> = {
     onDidChangeTreeData: changed.event,
@@ -48,12 +48,6 @@ export function createChangesTree(changes: Changes): ChangesTree {
   const followed = changes.onChange(draw);
   draw();
   return { view, dispose: () => vscode.Disposable.from(view, changed, followed).dispose() };
-}
-
-/** "3 changes in 2 files" */
-export function countWords({ changes, files }: { changes: number; files: number }): string {
-  if (changes === 1) return t("1 change in 1 file");
-  return files === 1 ? t("{0} changes in 1 file", changes) : t("{0} changes in {1} files", changes, files);
 }
 
 function fileItem(file: ChangedFile): vscode.TreeItem {

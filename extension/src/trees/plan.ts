@@ -8,7 +8,7 @@ import { plansOf } from "../pure/chat/conversation";
 import { doneOf, nextStep } from "../pure/chat/steps";
 import { isDiagnostics, plainCommand, proofsOf, type Shown } from "../pure/view/proofs";
 
-export const PLAN_VIEW = "daiku.plan";
+const PLAN_VIEW = "daiku.plan";
 
 export type PlanNode =
   | { kind: "step"; plan: Plan; step: Step; n: number }
@@ -20,7 +20,7 @@ export interface PlanTree extends vscode.Disposable {
   readonly view: vscode.TreeView<PlanNode>;
 }
 
-export const statusWords = (): Record<Step["status"], string> => ({
+const statusWords = (): Record<Step["status"], string> => ({
   pending: t("pending"),
   in_progress: t("in progress"),
   completed: t("done"),
@@ -44,66 +44,87 @@ const icon = ([id, color]: [string, string?]) =>
   new vscode.ThemeIcon(id, color ? new vscode.ThemeColor(color) : undefined);
 const context = (key: string, value: unknown) => void vscode.commands.executeCommand("setContext", key, value);
 
-/** `move`: a step was dragged to the place of another one, or to the end. */
-export function createPlanTree(
-  chat: Chat,
-  move: (plan: Plan, step: Step, before: Step | undefined) => unknown,
-): PlanTree {
-  const changed = new vscode.EventEmitter<undefined>();
-  const mime = "application/vnd.code.tree.daiku.plan";
-  let plan: Plan | undefined;
-  let proofs: ReadonlyMap<string, Shown> = new Map();
+type Move = (plan: Plan, step: Step, before: Step | undefined) => unknown;
+type Followed = Pick<Chat, "chunks" | "onChunks">;
 
-  const provider: vscode.TreeDataProvider<PlanNode> = {
-    onDidChangeTreeData: changed.event,
-    getTreeItem: (node) => item(node, proofs),
-    getChildren: (node) => {
-      if (!plan) return [];
-      if (!node) return plan.steps.map((step, n) => ({ kind: "step", plan: plan as Plan, step, n: n + 1 }));
-      return node.kind === "step" ? partsOf(node.step) : [];
-    },
-    getParent: (node) => (node.kind === "step" ? undefined : stepNode(node.step)),
-  };
-  const stepNode = (step: Step): PlanNode | undefined =>
-    plan && { kind: "step", plan, step, n: plan.steps.indexOf(step) + 1 };
-  const dragAndDropController: vscode.TreeDragAndDropController<PlanNode> = {
-    dragMimeTypes: [mime],
-    dropMimeTypes: [mime],
-    handleDrag: ([node], data) => {
-      if (node?.kind === "step") data.set(mime, new vscode.DataTransferItem(node.step.stepId));
-    },
-    handleDrop: (target, data) => {
-      const dragged = plan?.steps.find(({ stepId }) => stepId === data.get(mime)?.value);
-      if (plan && dragged && dragged !== target?.step) move(plan, dragged, target?.step);
-    },
-  };
-  const view = vscode.window.createTreeView(PLAN_VIEW, {
-    treeDataProvider: provider,
-    dragAndDropController,
-    showCollapseAll: true,
-  });
-  const draw = () => {
-    plan = plansOf(chat.chunks).at(-1);
-    proofs = plan ? proofsOf(chat.chunks) : new Map();
-    view.description = plan ? `${doneOf(plan)}/${plan.steps.length} · ${planWords()[plan.status]}` : "";
-    view.message = plan ? plan.name || plan.goal : "";
+/** `move`: a step was dragged to the place of another one, or to the end. */
+export const createPlanTree = (chat: Followed, move: Move): PlanTree => new ChatPlanTree(chat, move);
+
+const MIME = "application/vnd.code.tree.daiku.plan";
+
+class ChatPlanTree implements PlanTree, vscode.TreeDataProvider<PlanNode>, vscode.TreeDragAndDropController<PlanNode> {
+  readonly dragMimeTypes = [MIME];
+  readonly dropMimeTypes = [MIME];
+  readonly view: vscode.TreeView<PlanNode>;
+  readonly #changed = new vscode.EventEmitter<undefined>();
+  readonly #chat: Followed;
+  readonly #move: Move;
+  readonly #following: vscode.Disposable;
+  #plan: Plan | undefined;
+  #proofs: ReadonlyMap<string, Shown> = new Map();
+
+  constructor(chat: Followed, move: Move) {
+    this.#chat = chat;
+    this.#move = move;
+    this.view = vscode.window.createTreeView(PLAN_VIEW, {
+      ...{ treeDataProvider: this, dragAndDropController: this, showCollapseAll: true },
+    });
+    this.#following = chat.onChunks((chunks) => {
+      const all = chunks[0]?.seq === chat.chunks[0]?.seq;
+      const shows = chunks.some(({ type }) => type === "plan" || type === "edit" || type === "tool_response");
+      if (all || shows) this.#draw();
+    });
+    this.#draw();
+  }
+
+  get plan() {
+    return this.#plan;
+  }
+  get onDidChangeTreeData() {
+    return this.#changed.event;
+  }
+
+  getTreeItem(node: PlanNode) {
+    return item(node, this.#proofs);
+  }
+
+  getChildren(node?: PlanNode): PlanNode[] {
+    const plan = this.#plan;
+    if (!plan) return [];
+    if (!node) return plan.steps.map((step, n) => ({ kind: "step", plan, step, n: n + 1 }));
+    return node.kind === "step" ? partsOf(node.step) : [];
+  }
+
+  getParent(node: PlanNode): PlanNode | undefined {
+    const plan = this.#plan;
+    if (!plan || node.kind === "step") return undefined;
+    return { kind: "step", plan, step: node.step, n: plan.steps.indexOf(node.step) + 1 };
+  }
+
+  handleDrag([node]: readonly PlanNode[], data: vscode.DataTransfer): void {
+    if (node?.kind === "step") data.set(MIME, new vscode.DataTransferItem(node.step.stepId));
+  }
+
+  handleDrop(target: PlanNode | undefined, data: vscode.DataTransfer): void {
+    const plan = this.#plan;
+    const step = plan?.steps.find(({ stepId }) => stepId === data.get(MIME)?.value);
+    if (plan && step && step !== target?.step) this.#move(plan, step, target?.step);
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(this.view, this.#following, this.#changed).dispose();
+  }
+
+  #draw(): void {
+    const plan = plansOf(this.#chat.chunks).at(-1);
+    this.#plan = plan;
+    this.#proofs = plan ? proofsOf(this.#chat.chunks) : new Map();
+    this.view.description = plan ? `${doneOf(plan)}/${plan.steps.length} · ${planWords()[plan.status]}` : "";
+    this.view.message = plan ? plan.name || plan.goal : "";
     context("daiku.plan", plan?.status ?? false);
     context("daiku.planNext", plan !== undefined && nextStep(plan) !== undefined);
-    changed.fire(undefined);
-  };
-  const follow = chat.onChunks((chunks) => {
-    const all = chunks[0]?.seq === chat.chunks[0]?.seq;
-    const shows = chunks.some(({ type }) => type === "plan" || type === "edit" || type === "tool_response");
-    if (all || shows) draw();
-  });
-  draw();
-  return {
-    get plan() {
-      return plan;
-    },
-    view,
-    dispose: () => vscode.Disposable.from(view, follow, changed).dispose(),
-  };
+    this.#changed.fire(undefined);
+  }
 }
 
 const partsOf = (step: Step): PlanNode[] => [

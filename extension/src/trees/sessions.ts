@@ -7,7 +7,7 @@ import { t } from "../l10n";
 import { ago } from "../pure/text/format";
 import type { Server } from "../server/server";
 
-export const SESSIONS_VIEW = "daiku.sessions";
+const SESSIONS_VIEW = "daiku.sessions";
 
 const ICONS: Record<Session["status"], [icon: string, color?: string]> = {
   idle: ["comment"],
@@ -37,7 +37,10 @@ export interface SessionsTree extends vscode.Disposable {
   refresh(): Promise<void>;
 }
 
-export function createSessionsTree(chat: Chat, server: Server): SessionsTree {
+type Listed = Pick<Chat, "current" | "list" | "onWorking" | "onChunks">;
+type Served = Pick<Server, "running" | "onState">;
+
+export function createSessionsTree(chat: Listed, server: Served): SessionsTree {
   const changed = new vscode.EventEmitter<undefined>();
   let sessions: readonly Session[] = [];
   let query = "";

@@ -3,11 +3,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type * as vscode from "vscode";
 import { type Chat, createChat } from "../../src/chat/chat";
-import { listen } from "../../src/chat/requests";
+import { handleRequests } from "../../src/chat/requests";
 import type { Chunk, RunResult, Session } from "../../src/contract.gen";
 import type { FromPanel, ToPanel } from "../../src/pure/chat/panel";
-import type { Diffs } from "../../src/review/editDiff";
-import { Told } from "../../src/server/rpc";
+import { UserFacingError } from "../../src/server/rpc";
 import { session as chunksOf } from "../lab/chunks";
 import { memento, person, reset, seen, workspace } from "../lab/editor";
 import { type Answers, serverOf } from "../lab/server";
@@ -37,8 +36,8 @@ function world(answers: Answers = {}, approvals: "ask" | "edits" = "ask") {
     ...{ server, state, log, post: (message) => posted.push(message) },
     choice: () => ({ mode: "act", model: "lab/one", approvals }),
   });
-  const panel = listen({
-    ...{ chat, server, log, diffs: {} as Diffs, setMode: () => undefined },
+  const panel = handleRequests({
+    ...{ chat, server, log, openDiff: async () => undefined, setMode: () => undefined },
     post: (message) => posted.push(message),
     situation: () => ({ server: server.state, trusted: true, model: "", mode: "act", folder: true }),
   });
@@ -73,7 +72,7 @@ describe("a request to the server", () => {
     for (const approvals of ["ask", "edits"] as const) {
       const { chat, server } = world({ "daiku/chat": () => ended("s1") }, approvals);
       await chat.send("Do it", []);
-      await chat.send("Do it", [], { aside: true });
+      await chat.send("Do it", [], { ownChat: true });
       expect(
         server.asked.filter(({ method }) => method === "daiku/chat").map(({ params }) => params.approvals),
       ).toEqual([approvals, approvals]);
@@ -107,7 +106,7 @@ describe("what a server streams", () => {
     const { chat, server, posted } = world({ "daiku/chat": answer });
     const elsewhere: string[] = [];
     chat.onAskedElsewhere((session) => elsewhere.push(session));
-    const running = chat.send("Aside", [], { aside: true });
+    const running = chat.send("Aside", [], { ownChat: true });
     await breath();
     expect(chat.working).toBe(false);
     const one = chunksOf("s9");
@@ -130,7 +129,7 @@ describe("what arrives while the person turns to another chat", () => {
     const first = chat.send("One", []);
     await breath();
     server.stream(one("run_started", {}));
-    const second = chat.send("Two", [], { aside: true });
+    const second = chat.send("Two", [], { ownChat: true });
     await breath();
     server.stream(two("run_started", {}));
     await breath();
@@ -329,8 +328,8 @@ describe("what goes wrong between the editor and the server", () => {
   });
 
   it("is told in the words that were meant for the person, also where another bundle chose them", async () => {
-    const foreign = Object.assign(new Error("There is no Python."), { told: true, hint: "Install one." });
-    for (const error of [new Told("There is no Python.", "Install one."), foreign]) {
+    const foreign = Object.assign(new Error("There is no Python."), { userFacing: true, hint: "Install one." });
+    for (const error of [new UserFacingError("There is no Python.", "Install one."), foreign]) {
       const { panel, posted } = world({
         "daiku/session/list": () => {
           throw error;

@@ -1,8 +1,8 @@
 // The request at the selection: sent to the last letter, in a chat of its own, and its answer is seen.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import type { App } from "../../src/app";
-import { inlineChat } from "../../src/commands/inlineChat";
+
+import { type InlineParts, inlineChat } from "../../src/commands/inlineChat";
 import type { ChangedFile, RunResult } from "../../src/contract.gen";
 import { box, commands, editorOf, person, reset, seen, window } from "../lab/editor";
 
@@ -43,12 +43,12 @@ function world(result: Partial<RunResult> = {}, files: ChangedFile[] = []) {
     },
     originals: { open: async ({ path }: ChangedFile) => wentTo.push(path) },
     panel: { reveal: async () => undefined },
-  } as unknown as App;
+  } as unknown as InlineParts;
   window.activeTextEditor = editorOf("price.py", "price = 1\n");
   return { parts, sent, opened, wentTo };
 }
 
-async function say(parts: App, text: string): Promise<void> {
+async function say(parts: InlineParts, text: string): Promise<void> {
   const done = inlineChat(parts);
   await breath();
   box?.type(text);
@@ -110,7 +110,7 @@ describe("a request at the selection", () => {
     await say(parts, "Do it");
     const range = { start: { line: 0, character: 0 }, end: { line: 0, character: 9 } };
     const grant = { uri: "file:///project/price.py", range };
-    expect(sent[0]?.options).toEqual({ aside: true, mode: "act", grant });
+    expect(sent[0]?.options).toEqual({ ownChat: true, mode: "act", grant });
     expect(sent[0]?.options).not.toHaveProperty("approvals");
   });
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Alive, createLife, type LifeEvent } from "../../src/pure/server/life";
+import { type Alive, Life, type LifeEvent } from "../../src/pure/server/life";
 
 interface Fake extends Alive<string> {
   crash(): void;
@@ -10,7 +10,7 @@ function world() {
   const told: LifeEvent[] = [];
   const asked: { arrive(): Fake; fail(why: string): void; signal: AbortSignal }[] = [];
   const stopped: string[] = [];
-  const life = createLife<string, Fake>({
+  const life = new Life<string, Fake>({
     tell: (event) => told.push(event),
     launch: (crashed, signal) =>
       new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { counts, formerText, parseDiff } from "../../src/pure/diff/diff";
-import { nested, withKeys } from "../../src/pure/server/settings";
-import { plainText, revealed } from "../../src/pure/text/ansi";
+import { toSettingsTree, withKeys } from "../../src/pure/server/settings";
+import { plainText, revealControls } from "../../src/pure/text/ansi";
 import { advance, type Blocks, hasDefinitions, NO_BLOCKS } from "../../src/pure/text/blocks";
 import { dollars, duration, tokens } from "../../src/pure/text/format";
 import { toolFace } from "../../src/pure/view/toolFace";
@@ -57,10 +57,10 @@ describe("terminal text", () => {
   });
 
   it("to be allowed shows what is hidden in it", () => {
-    expect(revealed("ls\u001b[2K\rrm -rf /")).toBe("ls␛[2K␍rm -rf /");
-    expect(revealed("a\u202eb\u200bc")).toBe("a‹U+202E›b‹U+200B›c");
-    expect(revealed("a\u0000b\u007f")).toBe("a␀b␡");
-    expect(revealed("plain\ntext\t大工")).toBe("plain\ntext\t大工");
+    expect(revealControls("ls\u001b[2K\rrm -rf /")).toBe("ls␛[2K␍rm -rf /");
+    expect(revealControls("a\u202eb\u200bc")).toBe("a‹U+202E›b‹U+200B›c");
+    expect(revealControls("a\u0000b\u007f")).toBe("a␀b␡");
+    expect(revealControls("plain\ntext\t大工")).toBe("plain\ntext\t大工");
   });
 });
 
@@ -142,7 +142,7 @@ describe("settings", () => {
       "server.command": ["x"],
       "llm.model": undefined,
     };
-    expect(nested(flat)).toEqual({
+    expect(toSettingsTree(flat)).toEqual({
       llm: { provider: "openai", openai: { base_url: "http://x" } },
       approvals: { commands_allow: ["ls"] },
       limits: { max_cost: 1 },
@@ -150,7 +150,7 @@ describe("settings", () => {
   });
 
   it("get the keys beside what is there", () => {
-    const settings = nested({ "llm.openai.baseUrl": "http://x" });
+    const settings = toSettingsTree({ "llm.openai.baseUrl": "http://x" });
     expect(withKeys(settings, { openai: "k", gemini: "" })).toEqual({
       llm: { openai: { base_url: "http://x", api_key: "k" } },
     });

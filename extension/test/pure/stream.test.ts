@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pending } from "../../src/pure/chat/pending";
+import { pendingApprovals } from "../../src/pure/chat/pending";
 import { Stream } from "../../src/pure/chat/stream";
 import { EMPTY, foldAll } from "../../src/pure/view/view";
 import { session } from "../lab/chunks";
@@ -57,15 +57,15 @@ describe("a stream", () => {
   });
 });
 
-it("approvals are pending until they are answered or their run ends", () => {
+it("approvals are pendingApprovals until they are answered or their run ends", () => {
   const say = session();
   const asked = [
     say("run_started", {}),
     say("approval_asked", { approvalId: "a1" }),
     say("approval_asked", { approvalId: "a2" }),
   ];
-  expect(pending(asked).map((one) => one.approvalId)).toEqual(["a1", "a2"]);
+  expect(pendingApprovals(asked).map((one) => one.approvalId)).toEqual(["a1", "a2"]);
   const answered = [...asked, say("approval_given", { approvalId: "a1" })];
-  expect(pending(answered)).toMatchObject([{ approvalId: "a2", runId: "r1" }]);
-  expect(pending([...answered, say("run_finished", {})])).toEqual([]);
+  expect(pendingApprovals(answered)).toMatchObject([{ approvalId: "a2", runId: "r1" }]);
+  expect(pendingApprovals([...answered, say("run_finished", {})])).toEqual([]);
 });

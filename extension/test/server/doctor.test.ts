@@ -1,10 +1,9 @@
 // The doctor's page: everything that was found is said, with a button for what can be mended, and nothing gets out.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import type { App } from "../../src/app";
 import type { DoctorFinding } from "../../src/contract.gen";
 import { doctorPage, doctorText } from "../../src/pure/server/doctorPage";
-import { doctor } from "../../src/server/doctor";
+import { showDoctor } from "../../src/server/doctor";
 import { reset, seen, webviews, workspace } from "../lab/editor";
 import { serverOf } from "../lab/server";
 
@@ -18,15 +17,14 @@ const settled = () => new Promise((resolve) => setTimeout(resolve, 5));
 async function world(answer: () => unknown, phase: "ready" | "failed" = "ready") {
   const server = serverOf({ "daiku/doctor": answer });
   if (phase === "failed") server.client = () => Promise.reject(new Error("spawn ENOENT"));
-  const parts = { server } as unknown as App;
-  await doctor(parts);
+  await showDoctor(server);
   const page = webviews.at(-1);
   if (!page) throw new Error("no page was opened");
   const press = async (message: object) => {
     page.press(message);
     await settled();
   };
-  return { page, press, server, parts };
+  return { page, press, server };
 }
 
 beforeEach(() => {

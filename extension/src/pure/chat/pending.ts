@@ -9,7 +9,8 @@ export interface Pending {
   preview: string;
 }
 
-export function pending(chunks: readonly Chunk[]): Pending[] {
+/** The approvals that were asked for and neither answered nor outlived by their run, oldest first. */
+export function pendingApprovals(chunks: readonly Chunk[]): Pending[] {
   const open = new Map<string, Pending>();
   for (const chunk of chunks) {
     if (chunk.type === "approval_asked") {

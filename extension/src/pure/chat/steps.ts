@@ -42,3 +42,10 @@ export function nextStep(plan: Plan): Step | undefined {
 }
 
 export const doneOf = (plan: Plan): number => plan.steps.filter(({ status }) => status === "completed").length;
+
+/** A step dragged to the place of another one, or to the end. */
+export function withDragged(plan: Plan, stepId: string, before: string | undefined): StepInput[] {
+  const from = plan.steps.findIndex((step) => step.stepId === stepId);
+  const to = before === undefined ? plan.steps.length : plan.steps.findIndex((step) => step.stepId === before);
+  return withMoved(plan, stepId, to - from - (to > from ? 1 : 0));
+}

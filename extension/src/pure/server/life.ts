@@ -24,45 +24,78 @@ export type LifeEvent =
   | { kind: "given-up" }
   | { kind: "failed"; error: unknown };
 
-export interface Life<C, A extends Alive<C>> {
-  /**
-   * The client of the server that runs; starts one where none does. Who asks while one is being started or
-   * restarted gets what comes of that: to try again what has just failed would only fail once more.
-   */
-  client(): Promise<C>;
-  readonly alive: A | undefined;
-  /** Calls during a restart lead to one more, not to many; all of them are answered after the last. */
-  restart(why: string): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** Pauses before a crashed server is started again; after the last one a person has to ask for it. */
 const PAUSES_MS = [0, 500, 2000, 5000, 10_000];
 /** A server that lived so long starts the count of crashes anew. */
 const HEALTHY_MS = 60_000;
 
-export function createLife<C, A extends Alive<C>>({ launch, tell, now = Date.now }: LifeOptions<C, A>): Life<C, A> {
-  let alive: A | undefined;
-  let starting: Promise<C> | undefined;
-  let attempt = new AbortController();
-  let restarting: Promise<C> | undefined;
-  let queued: string | undefined;
-  let pausing: ReturnType<typeof setTimeout> | undefined;
-  let crashes = 0;
-  let over = false;
+export class Life<C, A extends Alive<C>> {
+  readonly #options: Required<LifeOptions<C, A>>;
+  #alive: A | undefined;
+  #starting: Promise<C> | undefined;
+  #attempt = new AbortController();
+  #restarting: Promise<C> | undefined;
+  #queued: string | undefined;
+  #pausing: ReturnType<typeof setTimeout> | undefined;
+  #crashes = 0;
+  #over = false;
 
-  const begin = async (signal: AbortSignal): Promise<C> => {
+  constructor(options: LifeOptions<C, A>) {
+    this.#options = { now: Date.now, ...options };
+  }
+
+  get alive(): A | undefined {
+    return this.#alive?.running() ? this.#alive : undefined;
+  }
+
+  /**
+   * The client of the server that runs; starts one where none does. Who asks while one is being started or
+   * restarted gets what comes of that: to try again what has just failed would only fail once more.
+   */
+  async client(): Promise<C> {
+    if (this.#restarting) return this.#restarting;
+    try {
+      return await this.#start();
+    } catch (error) {
+      // Given up for a restart: what comes of that is the answer.
+      if (this.#restarting) return this.#restarting;
+      throw error;
+    }
+  }
+
+  /** Calls during a restart lead to one more, not to many; all of them are answered after the last. */
+  async restart(why: string): Promise<void> {
+    if (this.#over) return;
+    if (this.#restarting) this.#queued = why;
+    this.#restarting ??= this.#restart(why).finally(() => {
+      this.#restarting = undefined;
+    });
+    await this.#restarting;
+  }
+
+  async stop(): Promise<void> {
+    this.#over = true;
+    await this.#end();
+  }
+
+  #start(): Promise<C> {
+    clearTimeout(this.#pausing);
+    if (this.#over) return Promise.reject(new Error("the server was stopped"));
+    if (this.#alive?.running()) return Promise.resolve(this.#alive.client);
+    if (!this.#starting) this.#attempt = new AbortController();
+    this.#starting ??= this.#begin(this.#attempt.signal).finally(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting;
+  }
+
+  async #begin(signal: AbortSignal): Promise<C> {
+    const { launch, tell, now } = this.#options;
     let made: A | undefined;
-    let born = 0;
+    let since = 0;
     const crashed = () => {
       // One that ends before it was ready fails below; one that was replaced concerns nobody.
-      if (over || !made || alive !== made) return;
-      alive = undefined;
-      if (now() - born > HEALTHY_MS) crashes = 0;
-      const pause = PAUSES_MS[crashes++];
-      if (pause === undefined) return tell({ kind: "given-up" });
-      tell({ kind: "crashed", pause });
-      pausing = setTimeout(() => void start().catch(() => undefined), pause);
+      if (!this.#over && made && this.#alive === made) this.#crash(now() - since);
     };
     try {
       made = await launch(crashed, signal);
@@ -74,73 +107,48 @@ export function createLife<C, A extends Alive<C>>({ launch, tell, now = Date.now
       await made.stop();
       throw new Error("the start was given up");
     }
-    alive = made;
-    born = now();
+    this.#alive = made;
+    since = now();
     tell({ kind: "ready" });
     return made.client;
-  };
+  }
 
-  const start = (): Promise<C> => {
-    clearTimeout(pausing);
-    if (over) return Promise.reject(new Error("the server was stopped"));
-    if (alive?.running()) return Promise.resolve(alive.client);
-    attempt = starting ? attempt : new AbortController();
-    starting ??= begin(attempt.signal).finally(() => {
-      starting = undefined;
-    });
-    return starting;
-  };
+  /** Starts it again after a pause, unless it has crashed too often. */
+  #crash(age: number): void {
+    const { tell } = this.#options;
+    this.#alive = undefined;
+    if (age > HEALTHY_MS) this.#crashes = 0;
+    const pause = PAUSES_MS[this.#crashes++];
+    if (pause === undefined) {
+      tell({ kind: "given-up" });
+      return;
+    }
+    tell({ kind: "crashed", pause });
+    this.#pausing = setTimeout(() => void this.#start().catch(() => undefined), pause);
+  }
 
-  const end = async () => {
-    clearTimeout(pausing);
-    attempt.abort();
-    await starting?.catch(() => undefined);
-    const former = alive;
-    alive = undefined;
+  async #end(): Promise<void> {
+    clearTimeout(this.#pausing);
+    this.#attempt.abort();
+    await this.#starting?.catch(() => undefined);
+    const former = this.#alive;
+    this.#alive = undefined;
     await former?.stop();
-  };
+  }
 
-  const again = async (why: string): Promise<C> => {
-    for (let reason = why; ; reason = queued) {
-      queued = undefined;
-      tell({ kind: "restart", why: reason });
-      crashes = 0;
-      await end();
-      const result = await start().then(
+  async #restart(why: string): Promise<C> {
+    for (let reason = why; ; reason = this.#queued) {
+      this.#queued = undefined;
+      this.#options.tell({ kind: "restart", why: reason });
+      this.#crashes = 0;
+      await this.#end();
+      const result = await this.#start().then(
         (client) => ({ client }),
         (error: unknown) => ({ error }),
       );
-      if (queued !== undefined && !over) continue;
+      if (this.#queued !== undefined && !this.#over) continue;
       if ("error" in result) throw result.error;
       return result.client;
     }
-  };
-
-  return {
-    client: async () => {
-      if (restarting) return restarting;
-      try {
-        return await start();
-      } catch (error) {
-        // Given up for a restart: what comes of that is the answer.
-        if (restarting) return restarting;
-        throw error;
-      }
-    },
-    get alive() {
-      return alive?.running() ? alive : undefined;
-    },
-    restart: async (why) => {
-      if (over) return;
-      if (restarting) queued = why;
-      restarting ??= again(why).finally(() => {
-        restarting = undefined;
-      });
-      await restarting;
-    },
-    stop: async () => {
-      over = true;
-      await end();
-    },
-  };
+  }
 }

@@ -3,13 +3,13 @@
 import type { JsonObject } from "../../contract.gen";
 
 /** `commandsAllow` → `commands_allow` */
-export const snake = (name: string): string => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
+const snake = (name: string): string => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
 
 /** Settings of the extension alone. */
-export const OWN = new Set(["server", "panel", "codeLens", "review"]);
+const OWN = new Set(["server", "panel", "codeLens", "review"]);
 
 /** `{"llm.openai.baseUrl": "x"}` → `{llm: {openai: {base_url: "x"}}}`; `undefined` is left out. */
-export function nested(flat: Readonly<Record<string, unknown>>): JsonObject {
+export function toSettingsTree(flat: Readonly<Record<string, unknown>>): JsonObject {
   const tree: JsonObject = {};
   for (const [key, value] of Object.entries(flat)) {
     const [first, ...rest] = key.split(".");

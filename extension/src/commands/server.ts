@@ -1,0 +1,57 @@
+// Commands for Daiku itself: keys, log, restart, settings, doctor, grants, the menu of the status bar.
+
+import * as vscode from "vscode";
+import { VIEW } from "../chat/panel";
+import { t } from "../l10n";
+import { showDoctor } from "../server/doctor";
+import { showGrants } from "../server/grants";
+import { askForKey } from "../server/secrets";
+import type { Server } from "../server/server";
+import type { CommandTable } from "./table";
+
+export interface ServerParts {
+  server: Pick<Server, "client" | "state" | "restart">;
+  log: Pick<vscode.LogOutputChannel, "show" | "error">;
+  secrets: vscode.SecretStorage;
+}
+
+export function serverCommands({ server, log, secrets }: ServerParts): CommandTable {
+  return {
+    "daiku.setApiKey": async () => {
+      if (await askForKey(secrets)) vscode.window.setStatusBarMessage(t("The key is stored."), 4000);
+    },
+    "daiku.showLog": () => log.show(),
+    "daiku.restartServer": () => server.restart("asked for"),
+    "daiku.openSettings": () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:daiku.daiku"),
+    "daiku.doctor": () => showDoctor(server),
+    "daiku.grants": () => showGrants(server),
+    // No server has these methods yet; a command that does nothing would say less.
+    "daiku.playbook": () => tell(t("Daiku keeps no playbook yet.")),
+    "daiku.workItems": () => tell(t("Daiku takes no work items from a tracker yet.")),
+    "daiku.menu": () => showMenu(server),
+    [`${VIEW}.open`]: () => vscode.commands.executeCommand("daiku.openChat"),
+  };
+}
+
+const tell = (words: string) => void vscode.window.showInformationMessage(words);
+
+async function showMenu(server: Pick<Server, "state">): Promise<void> {
+  const entries: [icon: string, label: string, command: string][] = [
+    ["comment-discussion", t("Open chat"), "daiku.openChat"],
+    ["add", t("New chat"), "daiku.newChat"],
+    ["history", t("Chat history"), "daiku.history"],
+    ["sparkle", t("Select model"), "daiku.selectModel"],
+    ["key", t("Set API key"), "daiku.setApiKey"],
+    ["settings-gear", t("Settings"), "daiku.openSettings"],
+    ["output", t("Show log"), "daiku.showLog"],
+    ["shield", t("What is always allowed"), "daiku.grants"],
+    ["pulse", t("Doctor: what is wrong?"), "daiku.doctor"],
+    ["debug-restart", t("Restart server"), "daiku.restartServer"],
+  ];
+  const placeHolder = server.state.message ?? "";
+  const picked = await vscode.window.showQuickPick(
+    entries.map(([icon, label, command]) => ({ label: `$(${icon}) ${label}`, command })),
+    { title: "Daiku", placeHolder },
+  );
+  if (picked) await vscode.commands.executeCommand(picked.command);
+}
