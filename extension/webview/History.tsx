@@ -22,7 +22,7 @@ export function History({ history, onClose }: { history: PanelState["history"]; 
     post({ type: "sessions", query: "" });
     box.current?.focus();
   }, []);
-  const keyed = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     if (event.isComposing) return;
     if (event.key === "Escape") onClose();
     else if (event.key === "ArrowDown") document.querySelector<HTMLElement>(".history .session-open")?.focus();
@@ -39,7 +39,7 @@ export function History({ history, onClose }: { history: PanelState["history"]; 
             type="text"
             placeholder={t("Search chats")}
             aria-label={t("Search chats")}
-            onKeyDown={keyed}
+            onKeyDown={onKeyDown}
             onInput={(event) => post({ type: "sessions", query: event.currentTarget.value })}
           />
         </div>
@@ -58,7 +58,7 @@ export function History({ history, onClose }: { history: PanelState["history"]; 
 }
 
 function Row({ session, current }: { session: Session; current: boolean }) {
-  const keyed = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     const row = (event.currentTarget as HTMLElement).closest("li");
     const next = { ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling }[event.key];
     if (event.key === "Delete") post({ type: "deleteSession", session: session.sessionId });
@@ -73,7 +73,7 @@ function Row({ session, current }: { session: Session; current: boolean }) {
         type="button"
         class="session-open"
         aria-current={current}
-        onKeyDown={keyed}
+        onKeyDown={onKeyDown}
         onClick={() => post({ type: "openSession", session: session.sessionId })}
       >
         <span class="session-title">

@@ -44,28 +44,15 @@ export const START: PanelState = {
 let serial = 0;
 
 /** The state after a message; chunks are folded by `Store`. */
-export function receive(state: PanelState, message: Exclude<ToPanel, { type: "chunks" }>): PanelState {
+function receive(state: PanelState, message: Exclude<ToPanel, { type: "chunks" }>): PanelState {
   switch (message.type) {
     case "hello":
       setWords(message.words, message.locale);
       return { ...state, ready: true, situation: message.situation };
     case "situation":
       return { ...state, situation: message.situation };
-    case "session": {
-      const { session, chunks, working } = message;
-      const same = session?.sessionId !== undefined && session.sessionId === state.session?.sessionId;
-      const history = same ? state.history : { ...state.history, open: false };
-      return {
-        ...state,
-        session,
-        view: withEarlier(foldAll(EMPTY, chunks), message.earlier),
-        earlier: message.earlier,
-        working,
-        history,
-        echo: undefined,
-        failure: undefined,
-      };
-    }
+    case "session":
+      return showSession(state, message);
     case "earlier": {
       if (message.session !== state.session?.sessionId) return state;
       return { ...state, view: prepend(state.view, message.chunks), earlier: message.earlier };
@@ -94,6 +81,15 @@ export function receive(state: PanelState, message: Exclude<ToPanel, { type: "ch
     default:
       return ((unknown: never) => unknown)(message) ?? state;
   }
+}
+
+/** Another conversation, or the same one anew. */
+function showSession(state: PanelState, message: Extract<ToPanel, { type: "session" }>): PanelState {
+  const { session, chunks, working, earlier } = message;
+  const same = session?.sessionId !== undefined && session.sessionId === state.session?.sessionId;
+  const history = same ? state.history : { ...state.history, open: false };
+  const view = withEarlier(foldAll(EMPTY, chunks), earlier);
+  return { ...state, session, view, earlier, working, history, echo: undefined, failure: undefined };
 }
 
 export function attach(state: PanelState, added: readonly Attachment[]): PanelState {

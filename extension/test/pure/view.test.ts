@@ -1,17 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Chunk } from "../../src/contract.gen";
-import {
-  cutMiddle,
-  EMPTY,
-  fold,
-  foldAll,
-  type Item,
-  type TextItem,
-  type View,
-  waiting,
-} from "../../src/pure/view/view";
+import type { Item, TextItem } from "../../src/pure/view/items";
+import { cutMiddle } from "../../src/pure/view/sums";
+import { EMPTY, foldAll, type View, waiting } from "../../src/pure/view/view";
+
 import { PLAN, session, TYPES } from "../lab/chunks";
 
+const fold = (view: View, chunk: Chunk): View => foldAll(view, [chunk]);
 const kinds = (view: View) => view.items.map((item) => item.kind);
 const item = <K extends Item["kind"]>(view: View, kind: K) =>
   view.items.find((one): one is Extract<Item, { kind: K }> => one.kind === kind);

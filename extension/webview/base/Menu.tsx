@@ -1,22 +1,24 @@
 // A small menu that opens above its button: arrows, Home, End, Enter, Escape; closes when the focus leaves.
 
+import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./parts";
 
-export interface Option {
+interface Option {
   id: string;
   icon: string;
   name: string;
   detail: string;
 }
 
-export function Menu(props: {
+interface Props {
   label: string;
   options: readonly Option[];
   value: string;
   onChoose: (id: string) => void;
-}) {
-  const { label, options, value, onChoose } = props;
+}
+
+export function Menu({ label, options, value, onChoose }: Props) {
   const [open, setOpen] = useState(false);
   const list = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -28,11 +30,35 @@ export function Menu(props: {
     setOpen(false);
     button.current?.focus();
   };
-  const choose = (id: string) => {
-    onChoose(id);
-    close();
+  const closeOutside = (event: FocusEvent) => {
+    if (!(event.relatedTarget instanceof Node) || !list.current?.parentElement?.contains(event.relatedTarget))
+      setOpen(false);
   };
-  const keyed = (event: KeyboardEvent) => {
+  const title = `${label}: ${current?.name}`;
+  return (
+    <div class="menu" onFocusOut={closeOutside}>
+      <button
+        ref={button}
+        type="button"
+        class="pick"
+        title={title}
+        aria-label={title}
+        aria-haspopup="menu"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+      >
+        <Icon name={current?.icon ?? "circle"} />
+        <span>{current?.name}</span>
+        <Icon name="chevron-down" />
+      </button>
+      {open && <Options {...{ label, options, value, list, close }} onChoose={(id) => [onChoose(id), close()]} />}
+    </div>
+  );
+}
+
+function Options(props: Props & { list: RefObject<HTMLDivElement | null>; close: () => void }) {
+  const { label, options, value, list, close, onChoose } = props;
+  const onKeyDown = (event: KeyboardEvent) => {
     const items = [...(list.current?.querySelectorAll<HTMLElement>('[role="menuitemradio"]') ?? [])];
     const at = items.indexOf(document.activeElement as HTMLElement);
     const to = { ArrowDown: at + 1, ArrowUp: at - 1 + items.length, Home: 0, End: items.length - 1 }[event.key];
@@ -42,47 +68,25 @@ export function Menu(props: {
     event.preventDefault();
     event.stopPropagation();
   };
-  const left = (event: FocusEvent) => {
-    if (!(event.relatedTarget instanceof Node) || !list.current?.parentElement?.contains(event.relatedTarget))
-      setOpen(false);
-  };
   return (
-    <div class="menu" onFocusOut={left}>
-      <button
-        ref={button}
-        type="button"
-        class="pick"
-        title={`${label}: ${current?.name}`}
-        aria-label={`${label}: ${current?.name}`}
-        aria-haspopup="menu"
-        aria-expanded={open}
-        onClick={() => setOpen(!open)}
-      >
-        <Icon name={current?.icon ?? "circle"} />
-        <span>{current?.name}</span>
-        <Icon name="chevron-down" />
-      </button>
-      {open && (
-        <div ref={list} class="popup" role="menu" aria-label={label} onKeyDown={keyed}>
-          {options.map((option) => (
-            <button
-              key={option.id}
-              type="button"
-              class="option"
-              role="menuitemradio"
-              aria-checked={option.id === value}
-              onClick={() => choose(option.id)}
-            >
-              <Icon name={option.icon} />
-              <span class="two-lines">
-                <span class="name">{option.name}</span>
-                <span class="folder">{option.detail}</span>
-              </span>
-              {option.id === value && <Icon name="check" />}
-            </button>
-          ))}
-        </div>
-      )}
+    <div ref={list} class="popup" role="menu" aria-label={label} onKeyDown={onKeyDown}>
+      {options.map((option) => (
+        <button
+          key={option.id}
+          type="button"
+          class="option"
+          role="menuitemradio"
+          aria-checked={option.id === value}
+          onClick={() => onChoose(option.id)}
+        >
+          <Icon name={option.icon} />
+          <span class="two-lines">
+            <span class="name">{option.name}</span>
+            <span class="folder">{option.detail}</span>
+          </span>
+          {option.id === value && <Icon name="check" />}
+        </button>
+      ))}
     </div>
   );
 }

@@ -1,7 +1,6 @@
 // Small parts that everything else is made of.
 
 import type { ComponentChildren } from "preact";
-import { acknowledge } from "../text/Markdown";
 import { post } from "./api";
 import { t } from "./words";
 
@@ -32,6 +31,13 @@ export function IconButton({ icon, label, onClick, disabled = false, class: extr
       <Icon name={icon} />
     </button>
   );
+}
+
+/** Shows for a moment on a button that its text is copied. */
+export function acknowledge(button: Element): void {
+  const icon = button.querySelector(".codicon");
+  icon?.classList.replace("codicon-copy", "codicon-check");
+  setTimeout(() => icon?.classList.replace("codicon-check", "codicon-copy"), 1200);
 }
 
 export function CopyButton({ text, label = t("Copy") }: { text: string; label?: string }) {

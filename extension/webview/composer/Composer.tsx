@@ -1,31 +1,21 @@
 // Where a person writes: grows with the text, safe for input methods, `@` points at things, steers a run under way.
 
+import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Attachment, isScripted, type Mode, modelInUse, type Situation } from "../../src/pure/chat/panel";
+import type { Attachment, Situation } from "../../src/pure/chat/panel";
 import { keep, kept, post } from "../base/api";
-import { Menu } from "../base/Menu";
 import { Icon, IconButton } from "../base/parts";
 import { t } from "../base/words";
-
-let composer: HTMLTextAreaElement | null = null;
-
-/** The person is in the middle of writing. */
-export const composing = (): boolean =>
-  composer !== null && document.activeElement === composer && composer.value !== "";
-
-const MODES: readonly Mode[] = ["act", "plan", "ask"];
-const MODE_ICONS: Record<Mode, string> = { act: "tools", plan: "checklist", ask: "comment-discussion" };
-const modeWords = (): Record<Mode, [name: string, what: string]> => ({
-  act: [t("Act"), t("Edits files and runs commands, and asks first")],
-  plan: [t("Plan"), t("Looks around and proposes a plan; changes nothing")],
-  ask: [t("Ask"), t("Answers questions; changes nothing")],
-});
+import { setComposer } from "../base/writing";
+import { Bar } from "./Bar";
+import { remember, useRecall } from "./recall";
+import { type Candidates, type Mention, Suggestions, useMention } from "./Suggestions";
 
 interface Props {
   situation: Situation;
   working: boolean;
   attachments: readonly Attachment[];
-  candidates: { query: string; list: readonly Attachment[] };
+  candidates: Candidates;
   prefill: { text: string; n: number } | undefined;
   focus: number;
   usage: Usage | undefined;
@@ -36,32 +26,102 @@ interface Props {
   onSent: (text: string) => void;
 }
 
-const MOST_REMEMBERED = 50;
-
-const remembered = (text: string, former: readonly string[]): string[] =>
-  [text, ...former.filter((one) => one !== text)].slice(0, MOST_REMEMBERED);
-
-/** What was said here, then what was said in other chats. */
-const formerly = (here: readonly string[]): readonly string[] => [...new Set([...here, ...(kept().said ?? [])])];
-
 export interface Usage {
   short: string;
   long: string;
 }
 
 export function Composer(props: Props) {
-  const { situation, working, attachments, candidates, prefill, focus, onAttach } = props;
+  const { situation, working, attachments, candidates, onAttach } = props;
+  const { box, text, setText } = useBox(props);
+  const { recall, reset } = useRecall(props.said, text, setText);
+  const mention = useMention(candidates, (attachment, from, to) => {
+    setText(text.slice(0, from) + text.slice(to));
+    onAttach(attachment);
+    box.current?.focus();
+  });
+  const send = () => {
+    const message = text.trim();
+    if (!message) return;
+    if (working) post({ type: "steer", text: message });
+    else post({ type: "send", text: message, context: attachments.map((a) => a.item) });
+    setText("");
+    reset();
+    remember(message);
+    props.onSent(message);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    // An input method uses Enter, Escape and the arrows for itself (229: browsers that do not say `isComposing`).
+    if (event.isComposing || event.keyCode === 229) return;
+    if (mention.takesKeys) return mention.onKey(event.key) ? event.preventDefault() : undefined;
+    if (event.key === "Escape" && working) return post({ type: "stop" });
+    const way = { ArrowUp: 1, ArrowDown: -1 } as const;
+    if ((event.key === "ArrowUp" || event.key === "ArrowDown") && !event.shiftKey && recall(way[event.key]))
+      return event.preventDefault();
+    if (event.key !== "Enter" || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    send();
+  };
+  const onInput = (value: string, caret: number) => {
+    setText(value);
+    reset();
+    mention.seek(value, caret);
+  };
+  const point = () => insertMention(box.current, text, setText, mention.seek);
+  return (
+    <div class="composer">
+      {mention.open && <Suggestions {...mention} onTake={mention.take} />}
+      <div class="composer-box">
+        <Chips attachments={attachments} onDetach={props.onDetach} />
+        <TextBox {...{ box, text, working, mention, onInput, onKeyDown }} />
+        <Bar situation={situation} working={working} written={text.trim() !== ""} onPoint={point} onSend={send} />
+      </div>
+      {props.usage && <UsageLine {...props.usage} />}
+    </div>
+  );
+}
+
+const UsageLine = ({ short, long }: Usage) => (
+  <div class="usage" title={long}>
+    {short}
+  </div>
+);
+
+interface TextBoxProps {
+  box: RefObject<HTMLTextAreaElement | null>;
+  text: string;
+  working: boolean;
+  mention: Mention;
+  onInput: (value: string, caret: number) => void;
+  onKeyDown: (event: KeyboardEvent) => void;
+}
+
+function TextBox({ box, text, working, mention, onInput, onKeyDown }: TextBoxProps) {
+  return (
+    <textarea
+      ref={box}
+      class="composer-text"
+      rows={1}
+      value={text}
+      placeholder={working ? t("Add to the work under way…") : t("Ask or tell Daiku (@ for context)")}
+      aria-label={t("Message to Daiku")}
+      aria-autocomplete="list"
+      aria-controls={mention.open ? "suggestions" : undefined}
+      aria-activedescendant={mention.takesKeys ? `suggestion-${mention.at}` : undefined}
+      onInput={({ currentTarget }) => onInput(currentTarget.value, currentTarget.selectionStart)}
+      onKeyDown={onKeyDown}
+      onBlur={() => setTimeout(() => document.activeElement !== box.current && mention.close(), 150)}
+    />
+  );
+}
+
+/** The box and its text, which outlives the panel while it is hidden. */
+function useBox({ prefill, focus }: Props) {
   const box = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState(kept().draft);
-  const [mention, setMention] = useState<{ from: number; query: string }>();
-  const [at, setAt] = useState(0);
-  const [back, setBack] = useState(-1);
-
   useEffect(() => {
-    composer = box.current;
-    return () => {
-      composer = null;
-    };
+    setComposer(box.current);
+    return () => setComposer(null);
   }, []);
   useEffect(() => keep({ ...kept(), draft: text }), [text]);
   useEffect(() => {
@@ -78,208 +138,42 @@ export function Composer(props: Props) {
     area.style.height = "auto";
     area.style.height = `${area.scrollHeight}px`;
   }, [text]);
-
-  const list = mention && candidates.query === mention.query ? candidates.list : [];
-  const seek = (value: string, caret: number) => {
-    const found = /(?:^|\s)@(\S*)$/.exec(value.slice(0, caret));
-    if (!found) return setMention(undefined);
-    const query = found[1] ?? "";
-    setMention({ from: caret - query.length - 1, query });
-    setAt(0);
-    post({ type: "candidates", query });
-  };
-  const take = (attachment: Attachment) => {
-    if (mention) {
-      const end = mention.from + mention.query.length + 1;
-      setText(text.slice(0, mention.from) + text.slice(end));
-    }
-    setMention(undefined);
-    onAttach(attachment);
-    box.current?.focus();
-  };
-  const send = () => {
-    const said = text.trim();
-    if (!said) return;
-    if (working) post({ type: "steer", text: said });
-    else post({ type: "send", text: said, context: attachments.map((a) => a.item) });
-    setText("");
-    setBack(-1);
-    keep({ draft: "", said: remembered(said, kept().said ?? []) });
-    props.onSent(said);
-  };
-  /** Through what was sent before: only from an empty box, or from what was brought back and not changed since. */
-  const recall = (by: 1 | -1): boolean => {
-    const former = formerly(props.said);
-    const untouched = back < 0 ? text === "" : text === former[back];
-    const next = back + by;
-    if (!untouched || next < -1 || next >= former.length) return false;
-    setBack(next);
-    setText(former[next] ?? "");
-    return true;
-  };
-  const keyed = (event: KeyboardEvent) => {
-    // An input method uses Enter, Escape and the arrows for itself (229: browsers that do not say `isComposing`).
-    if (event.isComposing || event.keyCode === 229) return;
-    if (mention && list.length > 0) {
-      const step = { ArrowDown: 1, ArrowUp: list.length - 1 }[event.key];
-      const chosen = list[at];
-      if (step !== undefined) setAt((at + step) % list.length);
-      else if ((event.key === "Enter" || event.key === "Tab") && chosen) take(chosen);
-      else if (event.key === "Escape") setMention(undefined);
-      else return;
-      return event.preventDefault();
-    }
-    if (event.key === "Escape" && working) return post({ type: "stop" });
-    const way = { ArrowUp: 1, ArrowDown: -1 } as const;
-    if ((event.key === "ArrowUp" || event.key === "ArrowDown") && !event.shiftKey && recall(way[event.key]))
-      return event.preventDefault();
-    if (event.key !== "Enter" || event.shiftKey || event.altKey) return;
-    event.preventDefault();
-    send();
-  };
-  const point = () => {
-    const area = box.current;
-    if (!area) return;
-    const caret = area.selectionStart;
-    const gap = caret > 0 && !/\s$/.test(text.slice(0, caret)) ? " @" : "@";
-    const value = text.slice(0, caret) + gap + text.slice(caret);
-    setText(value);
-    area.focus();
-    requestAnimationFrame(() => {
-      area.setSelectionRange(caret + gap.length, caret + gap.length);
-      seek(value, caret + gap.length);
-    });
-  };
-  const placeholder = working ? t("Add to the work under way…") : t("Ask or tell Daiku (@ for context)");
-  return (
-    <div class="composer">
-      {mention && <Suggestions list={list} at={at} waiting={candidates.query !== mention.query} onTake={take} />}
-      <div class="composer-box">
-        {attachments.length > 0 && (
-          <div class="chips">
-            {attachments.map((attachment) => (
-              <span class="chip" key={JSON.stringify(attachment.item)} title={attachment.detail}>
-                <Icon name={attachment.icon} />
-                <span>{attachment.label}</span>
-                <IconButton
-                  icon="close"
-                  label={t("Remove {0}", attachment.label)}
-                  onClick={() => props.onDetach(attachment)}
-                />
-              </span>
-            ))}
-          </div>
-        )}
-        <textarea
-          ref={box}
-          class="composer-text"
-          rows={1}
-          value={text}
-          placeholder={placeholder}
-          aria-label={t("Message to Daiku")}
-          aria-autocomplete="list"
-          aria-controls={mention ? "suggestions" : undefined}
-          aria-activedescendant={mention && list.length ? `suggestion-${at}` : undefined}
-          onInput={(event) => {
-            setText(event.currentTarget.value);
-            setBack(-1);
-            seek(event.currentTarget.value, event.currentTarget.selectionStart);
-          }}
-          onKeyDown={keyed}
-          onBlur={() => setTimeout(() => document.activeElement !== box.current && setMention(undefined), 150)}
-        />
-        <div class="composer-bar">
-          <IconButton icon="mention" label={t("Add context")} onClick={point} />
-          <ModeMenu mode={situation.mode} />
-          <ModelButton situation={situation} />
-          <span class="grow" />
-          {working && (
-            <IconButton icon="debug-stop" class="stop" label={t("Stop (Esc)")} onClick={() => post({ type: "stop" })} />
-          )}
-          {(!working || text.trim()) && (
-            <IconButton
-              icon="arrow-up"
-              class="send"
-              label={working ? t("Send to the work under way (Enter)") : t("Send (Enter)")}
-              disabled={!text.trim()}
-              onClick={send}
-            />
-          )}
-        </div>
-      </div>
-      {props.usage && (
-        <div class="usage" title={props.usage.long}>
-          {props.usage.short}
-        </div>
-      )}
-    </div>
-  );
+  return { box, text, setText };
 }
 
-function Suggestions(props: {
-  list: readonly Attachment[];
-  at: number;
-  waiting: boolean;
-  onTake: (a: Attachment) => void;
-}) {
-  const { list, at, waiting, onTake } = props;
-  useEffect(() => document.getElementById(`suggestion-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
+type Seek = (value: string, caret: number) => void;
+
+/** Writes an `@` at the caret, as if the person had typed it. */
+function insertMention(
+  area: HTMLTextAreaElement | null,
+  text: string,
+  setText: (text: string) => void,
+  seek: Seek,
+): void {
+  if (!area) return;
+  const caret = area.selectionStart;
+  const gap = caret > 0 && !/\s$/.test(text.slice(0, caret)) ? " @" : "@";
+  const value = text.slice(0, caret) + gap + text.slice(caret);
+  setText(value);
+  area.focus();
+  requestAnimationFrame(() => {
+    area.setSelectionRange(caret + gap.length, caret + gap.length);
+    seek(value, caret + gap.length);
+  });
+}
+
+/** What the person points at, each with a button that takes it away. */
+function Chips({ attachments, onDetach }: Pick<Props, "attachments" | "onDetach">) {
+  if (attachments.length === 0) return null;
   return (
-    <div id="suggestions" class="popup suggestions" role="listbox" aria-label={t("Add context")}>
-      {list.map((candidate, i) => (
-        <div
-          id={`suggestion-${i}`}
-          key={JSON.stringify(candidate.item)}
-          class={`option${i === at ? " active" : ""}`}
-          role="option"
-          tabIndex={-1}
-          aria-selected={i === at}
-          onMouseDown={(event) => {
-            event.preventDefault();
-            onTake(candidate);
-          }}
-        >
-          <Icon name={candidate.icon} />
-          <span class="name">{candidate.label}</span>
-          {candidate.detail && <span class="folder">{candidate.detail}</span>}
-        </div>
+    <div class="chips">
+      {attachments.map((attachment) => (
+        <span class="chip" key={JSON.stringify(attachment.item)} title={attachment.detail}>
+          <Icon name={attachment.icon} />
+          <span>{attachment.label}</span>
+          <IconButton icon="close" label={t("Remove {0}", attachment.label)} onClick={() => onDetach(attachment)} />
+        </span>
       ))}
-      {list.length === 0 && <div class="option none">{waiting ? t("Searching…") : t("Nothing found")}</div>}
     </div>
-  );
-}
-
-function ModeMenu({ mode }: { mode: Mode }) {
-  const words = modeWords();
-  const options = MODES.map((id) => ({ id, icon: MODE_ICONS[id], name: words[id][0], detail: words[id][1] }));
-  return (
-    <Menu
-      label={t("Mode")}
-      options={options}
-      value={mode}
-      onChoose={(id) => post({ type: "setMode", mode: id as Mode })}
-    />
-  );
-}
-
-function ModelButton({ situation }: { situation: Situation }) {
-  const id = modelInUse(situation);
-  const name = id.slice(id.indexOf("/") + 1);
-  const scripted = isScripted(id);
-  const label = name ? t("Model: {0}", id) : t("Select model");
-  return (
-    <button
-      type="button"
-      class="pick model"
-      title={label}
-      aria-label={label}
-      onClick={() => post({ type: "command", command: "daiku.selectModel" })}
-    >
-      {scripted && <Icon name="play-circle" />}
-      <span class="ellipsis">
-        {scripted ? t("Script: {0}", name.split("/").at(-1) ?? name) : name || (situation.models ? t("No model") : "…")}
-      </span>
-      <Icon name="chevron-down" />
-    </button>
   );
 }

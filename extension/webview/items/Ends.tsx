@@ -2,7 +2,7 @@
 
 import { isScripted } from "../../src/pure/chat/panel";
 import { dollars, duration, tokens } from "../../src/pure/text/format";
-import type { EndItem } from "../../src/pure/view/view";
+import type { EndItem } from "../../src/pure/view/items";
 import { post } from "../base/api";
 import { Icon } from "../base/parts";
 import { t } from "../base/words";

@@ -4,7 +4,7 @@ import type { HandoffItem } from "../../src/pure/view/items";
 import { Icon } from "../base/parts";
 import { t } from "../base/words";
 import { Markdown } from "../text/Markdown";
-import type { Around } from "./Items";
+import type { Around } from "./around";
 import { ReportCard } from "./Report";
 
 const agents = (): Record<string, string> => ({

@@ -4,8 +4,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Edited, FileStat } from "../../src/contract.gen";
 import { plainText } from "../../src/pure/text/ansi";
 import { duration } from "../../src/pure/text/format";
+import type { ToolItem } from "../../src/pure/view/items";
 import { toolFace } from "../../src/pure/view/toolFace";
-import type { ToolItem } from "../../src/pure/view/view";
 import { post } from "../base/api";
 import { CopyButton, Icon, IconButton, PathLink, Stats } from "../base/parts";
 import { t } from "../base/words";
@@ -39,20 +39,7 @@ export function Tool({ item, undone }: { item: ToolItem; undone: ReadonlySet<str
           )}
         </button>
         {single && <FileLine edit={single} file={single.files[0] as FileStat} first undone={undone} />}
-        <span class="tool-side">
-          {item.untrusted && (
-            <span class="badge" title={t("This text comes from outside. It cannot grant anything.")}>
-              {t("outside")}
-            </span>
-          )}
-          {item.status === "failed" && item.exitCode !== undefined && (
-            <span class="badge wrong">{t("exit code {0}", item.exitCode)}</span>
-          )}
-          {item.durationMs >= 1000 && <span class="dim">{duration(item.durationMs)}</span>}
-          <button type="button" class="icon" tabIndex={-1} aria-hidden="true" onClick={() => setChoice(!open)}>
-            <Icon name={open ? "chevron-up" : "chevron-down"} />
-          </button>
-        </span>
+        <Side item={item} open={open} onToggle={() => setChoice(!open)} />
       </div>
       {!single && item.edits.map((one) => <Edits key={one.checkpointId} edit={one} undone={undone} />)}
       {open && single?.diff && (
@@ -70,6 +57,26 @@ export function Tool({ item, undone }: { item: ToolItem; undone: ReadonlySet<str
       )}
       {note && <div class="tool-error">{note}</div>}
     </div>
+  );
+}
+
+/** At the end of the line: where the text comes from, how it ended, how long it took. */
+function Side({ item, open, onToggle }: { item: ToolItem; open: boolean; onToggle: () => void }) {
+  return (
+    <span class="tool-side">
+      {item.untrusted && (
+        <span class="badge" title={t("This text comes from outside. It cannot grant anything.")}>
+          {t("outside")}
+        </span>
+      )}
+      {item.status === "failed" && item.exitCode !== undefined && (
+        <span class="badge wrong">{t("exit code {0}", item.exitCode)}</span>
+      )}
+      {item.durationMs >= 1000 && <span class="dim">{duration(item.durationMs)}</span>}
+      <button type="button" class="icon" tabIndex={-1} aria-hidden="true" onClick={onToggle}>
+        <Icon name={open ? "chevron-up" : "chevron-down"} />
+      </button>
+    </span>
   );
 }
 

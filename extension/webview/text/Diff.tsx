@@ -1,7 +1,7 @@
 // A unified diff, one table a file, long ones cut until the person asks for the rest.
 
 import { useMemo, useState } from "preact/hooks";
-import { counts, type DiffLine, type FileDiff, parseDiff } from "../../src/pure/diff/diff";
+import { counts, type DiffLine, type FileDiff, type Hunk, parseDiff } from "../../src/pure/diff/diff";
 import { revealControls } from "../../src/pure/text/ansi";
 import { PathLink, Stats } from "../base/parts";
 import { t } from "../base/words";
@@ -78,28 +78,7 @@ function FileTable({ file, exact, named, first, of, choosing }: TableProps) {
             {file.hunks.map((hunk, n) => {
               const lines = hunk.lines.slice(0, left);
               left -= lines.length;
-              return (
-                <>
-                  {choosing ? (
-                    <ChoiceRow n={first + n} of={of} heading={hunk.heading} choosing={choosing} />
-                  ) : (
-                    n > 0 &&
-                    lines.length > 0 && (
-                      <tr class="hunk">
-                        <td colSpan={3}>{hunk.heading || "⋯"}</td>
-                      </tr>
-                    )
-                  )}
-                  {lines.map((line) => (
-                    <Line
-                      key={`${line.kind}${line.old}:${line.new}`}
-                      line={line}
-                      exact={exact}
-                      off={choosing?.left.has(first + n) === true}
-                    />
-                  ))}
-                </>
-              );
+              return <HunkRows key={n} {...{ hunk, lines, exact, of, choosing }} n={first + n} top={n === 0} />;
             })}
           </tbody>
         </table>
@@ -110,6 +89,40 @@ function FileTable({ file, exact, named, first, of, choosing }: TableProps) {
         </button>
       )}
     </div>
+  );
+}
+
+interface HunkProps {
+  hunk: Hunk;
+  /** Those of its lines that are shown. */
+  lines: readonly DiffLine[];
+  exact: boolean;
+  /** Its number in all files, and how many there are. */
+  n: number;
+  of: number;
+  /** It is the first of its file. */
+  top: boolean;
+  choosing: Choosing | undefined;
+}
+
+function HunkRows({ hunk, lines, exact, n, of, top, choosing }: HunkProps) {
+  return (
+    <>
+      {choosing && <ChoiceRow n={n} of={of} heading={hunk.heading} choosing={choosing} />}
+      {!choosing && !top && lines.length > 0 && (
+        <tr class="hunk">
+          <td colSpan={3}>{hunk.heading || "⋯"}</td>
+        </tr>
+      )}
+      {lines.map((line) => (
+        <Line
+          key={`${line.kind}${line.old}:${line.new}`}
+          line={line}
+          exact={exact}
+          off={choosing?.left.has(n) === true}
+        />
+      ))}
+    </>
   );
 }
 

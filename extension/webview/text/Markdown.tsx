@@ -4,6 +4,7 @@ import { memo } from "preact/compat";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { advance, type Blocks, hasDefinitions, NO_BLOCKS } from "../../src/pure/text/blocks";
 import { post } from "../base/api";
+import { acknowledge } from "../base/parts";
 import { render } from "./sanitize";
 
 const Block = memo(({ source, live }: { source: string; live: boolean }) => {
@@ -48,10 +49,4 @@ function clicked(event: MouseEvent): void {
   const line = Number(link.getAttribute("data-line"));
   if (path) post({ type: "openFile", path, ...(line > 0 ? { line } : {}) });
   else post({ type: "openLink", href: link.getAttribute("href") ?? "" });
-}
-
-export function acknowledge(button: Element): void {
-  const icon = button.querySelector(".codicon");
-  icon?.classList.replace("codicon-copy", "codicon-check");
-  setTimeout(() => icon?.classList.replace("codicon-check", "codicon-copy"), 1200);
 }

@@ -6,14 +6,15 @@ import { change, type Draft, findLast } from "./draft";
 import type { EndItem, HandoffItem, Item, TextItem } from "./items";
 
 /** A nested run begins with what it was given: its words, and for which step it works. */
-export function begun(draft: Draft, run: string, { brief, told }: RunStarted): void {
+export function describeNested(draft: Draft, run: string, { brief, told }: RunStarted): void {
   const n = brief?.plan?.steps.findIndex(({ stepId }) => stepId === brief.stepId) ?? -1;
   const step = n < 0 ? undefined : { n: n + 1, name: brief?.plan?.steps[n]?.name ?? "" };
   const child = (item: Item): item is HandoffItem => item.kind === "handoff" && item.child === run;
   change(draft, child, (item) => ({ ...item, ...(told ? { request: told } : {}), ...(step ? { step } : {}) }));
 }
 
-export function handedBack(draft: Draft, { to, run, result, problem, handover }: HandoffEnd): void {
+/** A nested run has handed back its result. */
+export function closeHandoff(draft: Draft, { to, run, result, problem, handover }: HandoffEnd): void {
   const opened = (item: Item): item is HandoffItem =>
     item.kind === "handoff" && item.to === to && item.child === run && item.result === undefined;
   change(draft, opened, (item) => ({
@@ -35,7 +36,7 @@ export function teamWords(draft: Draft, { agent, run }: Envelope, text: string, 
 }
 
 /** What a run that the person started has changed: where undoing it all begins, and how many files. */
-export function changedBy(draft: Draft): EndItem["changed"] {
+export function changesOf(draft: Draft): EndItem["changed"] {
   const start = findLast(draft, (item) => item.kind === "user" && !item.steering);
   const edits = draft.items
     .slice(start + 1)

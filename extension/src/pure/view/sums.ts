@@ -13,7 +13,7 @@ export function cutMiddle(text: string, most = MOST_OUTPUT): string {
 }
 
 /** The sum of two usages; the cost stays unknown only when both are. */
-export function plus(a: Usage, b: Usage): Usage {
+export function addUsage(a: Usage, b: Usage): Usage {
   const costs = [a.cost, b.cost].filter((cost) => cost !== undefined);
   return {
     model: b.model || a.model,

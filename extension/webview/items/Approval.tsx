@@ -1,13 +1,13 @@
-// What waits for the person: may I, and what do you mean?
+// An approval: what is asked for, the keys and buttons that allow or reject it, and what was answered.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ApprovalGiven } from "../../src/contract.gen";
+import type { ApprovalItem } from "../../src/pure/view/items";
 import { toolFace } from "../../src/pure/view/toolFace";
-import type { ApprovalItem, QuestionItem } from "../../src/pure/view/view";
 import { post } from "../base/api";
 import { Icon, IconButton } from "../base/parts";
 import { t } from "../base/words";
-import { composing } from "../composer/Composer";
+import { isWriting } from "../base/writing";
 import { type Choosing, Diff, hunkCount, Plain } from "../text/Diff";
 
 /** A key press that was meant for something else must not answer a question that has just appeared. */
@@ -33,66 +33,89 @@ const ICONS: Record<ApprovalItem["ask"]["kind"], string> = {
 export function Approval({ item, focus }: { item: ApprovalItem; focus: number }) {
   const card = useRef<HTMLElement>(null);
   const since = useRef(performance.now());
-  const [telling, setTelling] = useState(false);
-  const [left, setLeft] = useState<ReadonlySet<number>>(new Set());
-  // Where the server cannot take the preview apart, or counts what has no lines (a file only renamed), it is
-  // all or nothing: numbers that differ would choose other hunks than those shown.
-  const count = useMemo(() => (hunkCount(item.ask.preview) === item.ask.hunks ? item.ask.hunks : 0), [item.ask]);
-  const chosen = count - left.size;
+  const hunks = useChosenHunks(item.ask);
   const pending = item.decision === undefined;
   useEffect(() => {
-    if (pending && !composing()) card.current?.focus({ preventScroll: true });
+    if (pending && !isWriting()) card.current?.focus({ preventScroll: true });
   }, [pending]);
   useEffect(() => {
     if (focus && pending) card.current?.focus();
   }, [focus]);
-  if (!pending) return <Answered item={item} />;
-  const decide = (decision: ApprovalGiven["decision"], feedback?: string) => {
+  if (!pending) return <AnsweredLine item={item} />;
+  const decide: Decide = (decision, feedback) => {
     if (performance.now() - since.current < GRACE_MS) return;
-    post({
-      type: "approve",
-      run: item.run,
-      approvalId: item.ask.approvalId,
-      decision,
-      ...(feedback ? { feedback } : {}),
-      ...(decision === "allow_once" && left.size ? { hunks: range(count).filter((n) => !left.has(n)) } : {}),
-    });
+    const chosen = decision === "allow_once" && hunks.left.size ? { hunks: hunks.numbers } : {};
+    const { approvalId } = item.ask;
+    post({ type: "approve", run: item.run, approvalId, decision, ...(feedback ? { feedback } : {}), ...chosen });
   };
-  const toggle = (hunk: number) => {
-    const next = new Set(left);
-    if (!next.delete(hunk)) next.add(hunk);
-    setLeft(next);
-  };
-  const keyed = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     if (event.target !== card.current || event.isComposing) return;
-    if (event.key === "Enter" && (chosen > 0 || count === 0)) decide("allow_once");
+    if (event.key === "Enter" && !hunks.none) decide("allow_once");
     else if (event.key === "Escape") decide("reject_once");
     else return;
     event.preventDefault();
   };
-  const { kind, why, remember } = item.ask;
+  const { kind, why } = item.ask;
   const title = titles()[kind];
   return (
-    <section ref={card} class="card approval" tabindex={-1} aria-label={title} onKeyDown={keyed}>
+    <section ref={card} class="card approval" tabindex={-1} aria-label={title} onKeyDown={onKeyDown}>
       <header>
         <Icon name={ICONS[kind]} />
         <strong>{title}</strong>
       </header>
       {why && <p class="why">{why}</p>}
-      <Preview item={item} choosing={count > 1 ? { left, toggle } : undefined} />
+      <Preview item={item} choosing={hunks.count > 1 ? hunks : undefined} />
+      <Decision item={item} hunks={hunks} decide={decide} />
+    </section>
+  );
+}
+
+type Decide = (decision: ApprovalGiven["decision"], feedback?: string) => void;
+
+interface ChosenHunks extends Choosing {
+  /** How many there are to choose from; 0: all or nothing. */
+  count: number;
+  /** Those that are wanted, counted from 0. */
+  numbers: number[];
+  /** All of them are left out. */
+  none: boolean;
+}
+
+/** Which hunks of an edit the person wants. */
+function useChosenHunks({ preview, hunks }: ApprovalItem["ask"]): ChosenHunks {
+  const [left, setLeft] = useState<ReadonlySet<number>>(new Set());
+  // Where the server cannot take the preview apart, or counts what has no lines (a file only renamed), it is
+  // all or nothing: numbers that differ would choose other hunks than those shown.
+  const count = useMemo(() => (hunkCount(preview) === hunks ? hunks : 0), [preview, hunks]);
+  const numbers = Array.from({ length: count }, (_, n) => n).filter((n) => !left.has(n));
+  const toggle = (hunk: number) => {
+    const next = new Set(left);
+    if (!next.delete(hunk)) next.add(hunk);
+    setLeft(next);
+  };
+  return { left, toggle, count, numbers, none: count > 0 && numbers.length === 0 };
+}
+
+/** The buttons, and what the keys and "always" mean. */
+function Decision({ item, hunks, decide }: { item: ApprovalItem; hunks: ChosenHunks; decide: Decide }) {
+  const [telling, setTelling] = useState(false);
+  const { kind, remember } = item.ask;
+  const { left, count, numbers } = hunks;
+  const always = remember && left.size === 0;
+  return (
+    <>
       {telling ? (
         <Feedback onSend={(text) => decide("reject_once", text)} onCancel={() => setTelling(false)} />
       ) : (
         <div class="buttons">
-          <button
-            type="button"
-            class="primary"
-            disabled={count > 0 && chosen === 0}
-            onClick={() => decide("allow_once")}
-          >
-            {left.size ? t("Allow {0} of {1}", chosen, count) : kind === "plan" ? t("Approve") : t("Allow once")}
+          <button type="button" class="primary" disabled={hunks.none} onClick={() => decide("allow_once")}>
+            {left.size
+              ? t("Allow {0} of {1}", numbers.length, count)
+              : kind === "plan"
+                ? t("Approve")
+                : t("Allow once")}
           </button>
-          {remember && left.size === 0 && (
+          {always && (
             <button
               type="button"
               class="secondary"
@@ -110,7 +133,7 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
         </div>
       )}
       <footer>
-        {remember && left.size === 0 && (
+        {always && (
           <span id={`always-${item.key}`}>
             {t("Always: {0} (kept for this workspace; the command “What Is Always Allowed” takes it back)", remember)}
           </span>
@@ -119,11 +142,9 @@ export function Approval({ item, focus }: { item: ApprovalItem; focus: number })
           <kbd>Enter</kbd> {kind === "plan" ? t("approve") : t("allow once")} <kbd>Esc</kbd> {t("reject")}
         </span>
       </footer>
-    </section>
+    </>
   );
 }
-
-const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
 function Preview({ item, choosing }: { item: ApprovalItem; choosing: Choosing | undefined }) {
   const { kind, preview, tool, args } = item.ask;
@@ -133,7 +154,7 @@ function Preview({ item, choosing }: { item: ApprovalItem; choosing: Choosing | 
   return <Plain text={kind === "command" ? `$ ${text}` : text} exact />;
 }
 
-function Answered({ item }: { item: ApprovalItem }) {
+function AnsweredLine({ item }: { item: ApprovalItem }) {
   const face = toolFace(item.ask.tool, item.ask.args);
   const words: Record<NonNullable<ApprovalItem["decision"]>, string> = {
     allow_once: t("Allowed"),
@@ -165,7 +186,7 @@ function Feedback({ onSend, onCancel }: { onSend: (text: string) => void; onCanc
   const [text, setText] = useState("");
   const box = useRef<HTMLTextAreaElement>(null);
   useEffect(() => box.current?.focus(), []);
-  const keyed = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     event.stopPropagation();
     if (event.isComposing) return;
     if (event.key === "Escape") onCancel();
@@ -183,7 +204,7 @@ function Feedback({ onSend, onCancel }: { onSend: (text: string) => void; onCanc
         placeholder={label}
         aria-label={label}
         onInput={(e) => setText(e.currentTarget.value)}
-        onKeyDown={keyed}
+        onKeyDown={onKeyDown}
       />
       <div class="buttons">
         <button type="button" class="primary" onClick={() => onSend(text.trim())}>
@@ -194,59 +215,5 @@ function Feedback({ onSend, onCancel }: { onSend: (text: string) => void; onCanc
         </button>
       </div>
     </div>
-  );
-}
-
-export function Question({ item, focus }: { item: QuestionItem; focus: number }) {
-  const [text, setText] = useState("");
-  const box = useRef<HTMLTextAreaElement>(null);
-  const open = item.answer === undefined && !item.expired;
-  useEffect(() => {
-    if (open && !composing()) box.current?.focus({ preventScroll: true });
-  }, [open]);
-  useEffect(() => {
-    if (focus && open) box.current?.focus();
-  }, [focus]);
-  const send = (answer: string) => {
-    if (answer.trim()) post({ type: "answer", run: item.run, inputId: item.ask.inputId, text: answer.trim() });
-  };
-  const keyed = (event: KeyboardEvent) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    send(text);
-  };
-  return (
-    <section class={`card question${open ? "" : " answered"}`} aria-label={t("Question")}>
-      <header>
-        <Icon name="question" />
-        <strong>{item.ask.question}</strong>
-      </header>
-      {open && (
-        <>
-          <div class="choices">
-            {item.ask.choices.map((choice) => (
-              <button type="button" class="secondary" key={choice} onClick={() => send(choice)}>
-                {choice}
-              </button>
-            ))}
-          </div>
-          <div class="answer">
-            <textarea
-              ref={box}
-              rows={1}
-              value={text}
-              placeholder={t("Your answer")}
-              aria-label={t("Your answer")}
-              onInput={(e) => setText(e.currentTarget.value)}
-              onKeyDown={keyed}
-            />
-            <button type="button" class="primary" disabled={!text.trim()} onClick={() => send(text)}>
-              {t("Answer")}
-            </button>
-          </div>
-        </>
-      )}
-      {!open && <p class="given">{item.answer ?? t("Not answered")}</p>}
-    </section>
   );
 }

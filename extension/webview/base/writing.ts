@@ -1,0 +1,11 @@
+// Whether the person is in the middle of writing: then nothing takes the focus away.
+
+let composer: HTMLTextAreaElement | null = null;
+
+/** The box of the composer that is drawn now. */
+export function setComposer(box: HTMLTextAreaElement | null): void {
+  composer = box;
+}
+
+export const isWriting = (): boolean =>
+  composer !== null && document.activeElement === composer && composer.value !== "";
