@@ -8,7 +8,7 @@ export default defineConfig({
   cacheDir: workFolder("vitest"),
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   // Fast tests of what talks to the editor: a small one of ours stands in for it.
-  resolve: { alias: { vscode: at("extension", "test", "lab", "editor.ts") } },
+  resolve: { alias: { vscode: at("extension", "test", "editor", "vscode.ts") } },
   test: {
     // Each file has a context of its own, and not a process with a page that is loaded anew: half the time.
     pool: "vmThreads",

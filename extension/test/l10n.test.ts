@@ -1,3 +1,5 @@
+// Words: all in both languages, marked where they are written, and named as the palette names them.
+
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";

@@ -1,8 +1,7 @@
 // The panel's start: listens to the extension, draws what it says.
 
 import "@vscode/codicons/dist/codicon.css";
-import "./style/style.css";
-import "./style/plan.css";
+import "./style/panel.css";
 import { render } from "preact";
 import type { ToPanel } from "../src/pure/chat/panel";
 import { App } from "./App";

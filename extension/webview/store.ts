@@ -25,7 +25,7 @@ export interface PanelState {
   focus: { what: "composer" | "history" | "approval"; n: number } | undefined;
 }
 
-export const START: PanelState = {
+const START: PanelState = {
   ready: false,
   situation: { server: { phase: "off" }, trusted: true, model: "", mode: "act", folder: true },
   session: undefined,

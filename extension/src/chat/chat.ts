@@ -84,7 +84,7 @@ export interface CommandArgs {
   model?: string;
 }
 
-export interface SendOptions {
+interface SendOptions {
   mode?: Mode;
   /** `edits`: are made at once, and looked through afterwards. */
   approvals?: Approvals;
@@ -94,7 +94,7 @@ export interface SendOptions {
   ownChat?: boolean;
 }
 
-export interface ChatOptions {
+interface ChatOptions {
   server: Pick<Server, "client" | "running">;
   state: vscode.Memento;
   log: Pick<vscode.LogOutputChannel, "warn" | "error">;

@@ -11,7 +11,7 @@ import type { Server } from "../server/server";
 import type { Chat } from "./chat";
 import { askRestoreFiles, undo } from "./undo";
 
-export interface RequestParts {
+interface RequestParts {
   chat: Chat;
   server: Pick<Server, "client" | "running">;
   log: Pick<vscode.LogOutputChannel, "error">;

@@ -8,7 +8,7 @@ import { undoneOf } from "../pure/chat/undone";
 import { revealControls } from "../pure/text/ansi";
 import type { Chat } from "./chat";
 
-export type Undoing = Pick<Chat, "chunks" | "undo">;
+type Undoing = Pick<Chat, "chunks" | "undo">;
 
 /** Asks first where changes would go that the person has accepted. */
 export async function undo(chat: Undoing, checkpointId: string | undefined): Promise<void> {

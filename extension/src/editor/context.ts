@@ -80,7 +80,7 @@ export function attachmentOf(item: ContextItem): Attachment {
   return { item, label: `${name ?? kind}${lines}`, icon: ICONS[kind] ?? "note" };
 }
 
-export function problemsAttachment(): Attachment | undefined {
+function problemsAttachment(): Attachment | undefined {
   const all = vscode.languages.getDiagnostics();
   const lines = all.flatMap(([file, found]) =>
     found.map(

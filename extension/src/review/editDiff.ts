@@ -9,7 +9,7 @@ import { type FileDiff, formerText, parseDiff } from "../pure/diff/diff";
 const SCHEME = "daiku-before";
 const MOST_KEPT = 100;
 
-export interface EditDiffs extends vscode.Disposable {
+interface EditDiffs extends vscode.Disposable {
   /** Opens the file as it was before `diff`; `all` are the session's diffs in order, of which it is one. */
   open(name: string, diff: string, all: readonly string[]): Promise<void>;
 }

@@ -16,7 +16,7 @@ export interface Running extends Alive<LanguageClient> {
   pid: number | undefined;
 }
 
-export interface StartOptions {
+interface StartOptions {
   log: vscode.LogOutputChannel;
   /** It has ended by itself. */
   crashed: () => void;

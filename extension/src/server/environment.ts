@@ -12,7 +12,7 @@ import { UserFacingError } from "./rpc";
 /** Why there is no environment for the server, and what the person can do about it. */
 export class SetupError extends UserFacingError {}
 
-export interface Setup {
+interface Setup {
   /** The folder of the package with the wheel and requirements.txt. */
   bundle: string;
   /** The extension's global storage. */
@@ -32,7 +32,7 @@ const READY = ".daiku-ready";
 /** A set-up that another window began longer ago than this has died. */
 const STALE_MS = 15 * 60_000;
 
-export const pythonIn = (folder: string): string =>
+const pythonIn = (folder: string): string =>
   WINDOWS ? path.join(folder, "Scripts", "python.exe") : path.join(folder, "bin", "python");
 
 /** The Python of a complete environment for this package; made when there is none. Raises SetupError. */
@@ -137,7 +137,7 @@ async function findPython(setup: Setup): Promise<string> {
 }
 
 /** A program on PATH, by its real place, never one that lies in a workspace. */
-export function find(name: string, workspace: readonly string[]): string | undefined {
+function find(name: string, workspace: readonly string[]): string | undefined {
   const within = (file: string) => workspace.some((folder) => !path.relative(real(folder), file).startsWith(".."));
   for (const folder of (process.env.PATH ?? "").split(path.delimiter)) {
     if (!path.isAbsolute(folder)) continue;

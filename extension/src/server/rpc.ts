@@ -59,7 +59,7 @@ export function onChunks(client: LanguageClient, token: string, listen: (chunk: 
 }
 
 /** What a person is told of a failure. */
-export type FailureWords = Pick<Failure, "message" | "hint"> & { kind: string };
+type FailureWords = Pick<Failure, "message" | "hint"> & { kind: string };
 
 /** What a rejected request says; `undefined`: it was cancelled, which is no failure. */
 export function failureOf(error: unknown): FailureWords | undefined {

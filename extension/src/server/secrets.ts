@@ -4,13 +4,13 @@ import * as vscode from "vscode";
 import { t } from "../l10n";
 
 /** Providers that want a key, with their names for people. */
-export const KEYED = {
+const KEYED = {
   anthropic: "Anthropic",
   openai: "OpenAI",
   gemini: "Google Gemini",
   compatible: "OpenAI-compatible",
 } as const;
-export type Keyed = keyof typeof KEYED;
+type Keyed = keyof typeof KEYED;
 
 const place = (provider: Keyed): string => `daiku.apiKey.${provider}`;
 const names = Object.keys(KEYED) as Keyed[];

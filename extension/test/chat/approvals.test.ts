@@ -5,7 +5,7 @@ import { watchApprovals } from "../../src/chat/approvals";
 import type { Chat } from "../../src/chat/chat";
 import type { Panel } from "../../src/chat/panel";
 import type { Pending } from "../../src/pure/chat/pending";
-import { EventEmitter, person, reset, seen } from "../lab/editor";
+import { EventEmitter, person, reset, seen } from "../editor/editor";
 
 const one: Pending = { runId: "r1", approvalId: "a1", kind: "command", preview: "npm test\n--all" };
 

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 
 import { type InlineParts, inlineChat } from "../../src/commands/inlineChat";
 import type { ChangedFile, RunResult } from "../../src/contract.gen";
-import { box, commands, editorOf, person, reset, seen, window } from "../lab/editor";
+import { box, commands, editorOf, person, reset, seen, window } from "../editor/editor";
 
 const breath = () => new Promise((resolve) => setTimeout(resolve, 0));
 const fileOf = (sessionId: string, path: string): ChangedFile => ({

@@ -5,7 +5,6 @@ import path from "node:path";
 
 export const EXTENSION = path.resolve(import.meta.dirname, "..", "..");
 const CALL = /\b(?:t|say)\(\s*("(?:[^"\\\n]|\\.)*")/g;
-const ANY_CALL = /(?<![\w.])(?:t|say)\(\s*(?!\s*text[:,)])/g;
 
 function sources(folder: string): string[] {
   return readdirSync(path.join(EXTENSION, folder), { recursive: true, encoding: "utf8" })
@@ -20,10 +19,6 @@ export function marked(): string[] {
   );
   return [...new Set(texts)].sort();
 }
-
-/** How many calls there are, those that do not begin with a plain text included. */
-export const calls = (): number =>
-  [...sources("src"), ...sources("webview")].reduce((sum, source) => sum + [...source.matchAll(ANY_CALL)].length, 0);
 
 export const read = (name: string): Record<string, string> =>
   JSON.parse(readFileSync(path.join(EXTENSION, name), "utf8")) as Record<string, string>;

@@ -1,3 +1,5 @@
+// The life of a server: started once however many ask, restarted, started again after a crash, ended.
+
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Alive, Life, type LifeEvent } from "../../src/pure/server/life";
 

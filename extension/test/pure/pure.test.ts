@@ -1,3 +1,5 @@
+// Markdown in blocks, terminal text, unified diffs, settings, numbers and the faces of tools.
+
 import { describe, expect, it } from "vitest";
 import { counts, formerText, parseDiff } from "../../src/pure/diff/diff";
 import { toSettingsTree, withKeys } from "../../src/pure/server/settings";

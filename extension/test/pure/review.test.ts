@@ -1,3 +1,5 @@
+// Hunks, the steps of a plan, proofs, and what of a conversation was edited or undone.
+
 import { describe, expect, it } from "vitest";
 import type { ChangedFile, ChangeHunk, Plan } from "../../src/contract.gen";
 import { lastEdits, placesOf, plansOf } from "../../src/pure/chat/conversation";

@@ -1,3 +1,5 @@
+// The chunks of a session in order: gaps, repetitions, what a later one makes needless.
+
 import { describe, expect, it } from "vitest";
 import { pendingApprovals } from "../../src/pure/chat/pending";
 import { Stream } from "../../src/pure/chat/stream";

@@ -1,3 +1,5 @@
+// The fold of chunks into the items of the panel, type by type.
+
 import { describe, expect, it } from "vitest";
 import type { Chunk } from "../../src/contract.gen";
 import type { Item, TextItem } from "../../src/pure/view/items";

@@ -1,3 +1,5 @@
+// A conversation that is fetched by its end is the same once its older parts have come.
+
 import { describe, expect, it } from "vitest";
 import type { Chunk, EarlierChunks } from "../../src/contract.gen";
 import { Stream } from "../../src/pure/chat/stream";

@@ -6,7 +6,7 @@ import type { Chat } from "../../src/chat/chat";
 import type { ChangedFile } from "../../src/contract.gen";
 import { countOpen, stops } from "../../src/pure/diff/hunks";
 import { createChanges } from "../../src/review/changes";
-import { EventEmitter, reset, seen, Uri } from "../lab/editor";
+import { EventEmitter, reset, seen, Uri } from "../editor/editor";
 import { serverOf } from "../lab/server";
 
 const log = { warn() {} } as unknown as vscode.LogOutputChannel;

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { DoctorFinding } from "../../src/contract.gen";
 import { doctorPage, doctorText } from "../../src/pure/server/doctorPage";
 import { showDoctor } from "../../src/server/doctor";
-import { reset, seen, webviews, workspace } from "../lab/editor";
+import { reset, seen, webviews, workspace } from "../editor/editor";
 import { serverOf } from "../lab/server";
 
 const finding = (over: Partial<DoctorFinding>): DoctorFinding => ({

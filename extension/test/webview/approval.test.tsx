@@ -1,4 +1,6 @@
 // @vitest-environment jsdom
+// An approval in the panel: what its keys and buttons answer, and which hunks are wanted.
+
 import { describe, expect, it } from "vitest";
 import { session as chunksOf } from "../lab/chunks";
 import { button, click, drawPanel, find, pass, posted, press, show, type } from "../lab/panel";

@@ -1,4 +1,6 @@
 // @vitest-environment jsdom
+// The composer: sending, recalling, pointing with `@`, input methods, steering.
+
 import { describe, expect, it } from "vitest";
 import { session as chunksOf } from "../lab/chunks";
 import { button, click, drawPanel, find, pass, posted, press, root, show, tell, type } from "../lab/panel";

@@ -1,4 +1,6 @@
 // @vitest-environment jsdom
+// How calls, runs and answers end, as the panel shows it.
+
 import { act } from "preact/test-utils";
 import { describe, expect, it } from "vitest";
 import type { Chunk } from "../../src/contract.gen";

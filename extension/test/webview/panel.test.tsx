@@ -1,4 +1,6 @@
 // @vitest-environment jsdom
+// The panel: streaming, notices, questions, history, focus.
+
 import { act } from "preact/test-utils";
 import { describe, expect, it } from "vitest";
 import type { ToPanel } from "../../src/pure/chat/panel";

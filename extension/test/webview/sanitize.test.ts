@@ -1,4 +1,6 @@
 // @vitest-environment jsdom
+// Markdown from strangers: nothing is fetched or run, and links lead only where they say.
+
 import { describe, expect, it } from "vitest";
 import { render } from "../../webview/text/sanitize";
 

@@ -1,4 +1,6 @@
 // @vitest-environment jsdom
+// Plans, nested runs and reports in the panel.
+
 import { describe, expect, it } from "vitest";
 import type { Plan } from "../../src/contract.gen";
 import { session as chunksOf, PLAN } from "../lab/chunks";

@@ -11,7 +11,7 @@ interface HostApi<State> {
 declare function acquireVsCodeApi<State>(): HostApi<State>;
 
 /** What outlives the panel while it is hidden: a message that was not sent yet. */
-export interface Kept {
+interface Kept {
   draft: string;
   /** What was sent, the newest first. */
   said?: readonly string[];

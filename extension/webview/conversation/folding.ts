@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { HandoffItem, Item } from "../../src/pure/view/items";
 import { onReveal } from "../base/reveal";
 
-export interface Folding {
+interface Folding {
   isOpen: (child: string) => boolean;
   toggle: (child: string) => void;
   /** The items that are to be seen. */

@@ -11,7 +11,7 @@ const NEAR = 60;
 /** Nearer than this to the beginning older items are drawn or fetched, in pixels. */
 const TOP = 200;
 
-export interface Scrolling {
+interface Scrolling {
   list: RefObject<HTMLDivElement | null>;
   /** The first item that is drawn. */
   from: number;

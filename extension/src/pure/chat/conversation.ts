@@ -64,7 +64,7 @@ export const diffsOf = (chunks: readonly Chunk[]): readonly string[] =>
   chunks.flatMap((chunk) => (chunk.type === "edit" && chunk.data.diff ? [chunk.data.diff] : []));
 
 /** A message that a conversation can be gone on with from. */
-export interface Place {
+interface Place {
   /** A new conversation holds what came up to here. */
   atSeq: number;
   who: "person" | "daiku";

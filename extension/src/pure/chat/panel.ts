@@ -22,7 +22,7 @@ export interface Attachment {
   icon: string;
 }
 
-export type ServerPhase = "off" | "installing" | "starting" | "ready" | "failed";
+type ServerPhase = "off" | "installing" | "starting" | "ready" | "failed";
 
 export interface ServerState {
   phase: ServerPhase;
@@ -124,4 +124,4 @@ export const PANEL_COMMANDS = [
   "daiku.openChanges",
   "workbench.trust.manage",
 ] as const;
-export type PanelCommand = (typeof PANEL_COMMANDS)[number];
+type PanelCommand = (typeof PANEL_COMMANDS)[number];

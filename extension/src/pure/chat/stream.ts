@@ -2,7 +2,7 @@
 
 import type { Chunk } from "../../contract.gen";
 
-export type Arrival = "new" | "known" | "gap";
+type Arrival = "new" | "known" | "gap";
 
 /** Chunks of one session in order of `seq`, kept so that a panel that is shown again can be filled. */
 export class Stream {

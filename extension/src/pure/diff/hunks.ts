@@ -3,13 +3,13 @@
 import type { ChangedFile, ChangeHunk } from "../../contract.gen";
 
 /** Lines from 0; `end` is the line after the last one. A side without lines is empty where they would be. */
-export interface Lines {
+interface Lines {
   start: number;
   end: number;
 }
 
 export const linesNow = (hunk: ChangeHunk): Lines => lines(hunk.newStart, hunk.newLines);
-export const linesBefore = (hunk: ChangeHunk): Lines => lines(hunk.oldStart, hunk.oldLines);
+const linesBefore = (hunk: ChangeHunk): Lines => lines(hunk.oldStart, hunk.oldLines);
 
 /** A side without lines names the line before it, from 1: from 0 that is the line after. */
 const lines = (start: number, count: number): Lines =>

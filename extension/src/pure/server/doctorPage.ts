@@ -20,7 +20,7 @@ export interface DoctorWords {
   terminal: string;
 }
 
-export interface DoctorPage {
+interface DoctorPage {
   words: DoctorWords;
   findings: readonly Shown[];
   language: string;
@@ -30,7 +30,7 @@ export interface DoctorPage {
 const AREAS: readonly DoctorFinding["area"][] = ["daiku", "settings", "models", "programs", "sandbox", "mcp", "tools"];
 const SIGNS: Record<DoctorFinding["state"], string> = { good: "✓", note: "!", bad: "✗" };
 
-export const escaped = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
 /** The whole page. It may run its own script and nothing else, and fetches nothing. */
 export function doctorPage({ words, findings, language, nonce }: DoctorPage): string {
@@ -38,17 +38,17 @@ export function doctorPage({ words, findings, language, nonce }: DoctorPage): st
   const bad = findings.some(({ state }) => state === "bad");
   const sections = AREAS.map((area) => section(area, findings, words)).join("");
   return `<!DOCTYPE html>
-<html lang="${escaped(language)}">
+<html lang="${escapeHtml(language)}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
-<title>${escaped(words.title)}</title>
+<title>${escapeHtml(words.title)}</title>
 <style nonce="${nonce}">${STYLE}</style>
 </head>
 <body>
 <main>
-<h1>${escaped(words.title)}</h1>
-<p class="summary ${bad ? "bad" : "good"}" role="status">${escaped(words.summary)}</p>
+<h1>${escapeHtml(words.title)}</h1>
+<p class="summary ${bad ? "bad" : "good"}" role="status">${escapeHtml(words.summary)}</p>
 <p class="buttons">${button("look", words, true)}${button("copy", words)}${button("log", words)}</p>
 ${sections}
 </main>
@@ -60,27 +60,27 @@ ${sections}
 function section(area: DoctorFinding["area"], findings: readonly Shown[], words: DoctorWords): string {
   const own = findings.filter((finding) => finding.area === area);
   if (own.length === 0) return "";
-  return `<section><h2>${escaped(words.areas[area])}</h2><ul>${own.map((one) => row(one, words)).join("")}</ul></section>`;
+  return `<section><h2>${escapeHtml(words.areas[area])}</h2><ul>${own.map((one) => row(one, words)).join("")}</ul></section>`;
 }
 
 function row({ state, what, mend, action, command }: Shown, words: DoctorWords): string {
   const buttons = [
     action ? button(action, words) : "",
     command
-      ? `<button data-command="${escaped(command)}" title="${escaped(command)}">${escaped(words.terminal)}</button>`
+      ? `<button data-command="${escapeHtml(command)}" title="${escapeHtml(command)}">${escapeHtml(words.terminal)}</button>`
       : "",
   ].join("");
   return `<li class="${state}">
 <span class="sign" aria-hidden="true">${SIGNS[state]}</span>
-<div><p><span class="hidden">${escaped(words.states[state])}: </span>${escaped(what)}</p>
-${mend ? `<p class="mend">${escaped(mend)}</p>` : ""}
-${command ? `<p><code>${escaped(command)}</code></p>` : ""}
+<div><p><span class="hidden">${escapeHtml(words.states[state])}: </span>${escapeHtml(what)}</p>
+${mend ? `<p class="mend">${escapeHtml(mend)}</p>` : ""}
+${command ? `<p><code>${escapeHtml(command)}</code></p>` : ""}
 ${buttons ? `<p class="buttons">${buttons}</p>` : ""}</div>
 </li>`;
 }
 
 const button = (act: DoctorAct, words: DoctorWords, first = false): string =>
-  `<button data-act="${act}"${first ? ' class="first"' : ""}>${escaped(words.acts[act])}</button>`;
+  `<button data-act="${act}"${first ? ' class="first"' : ""}>${escapeHtml(words.acts[act])}</button>`;
 
 /** The same as plain text, for a report. */
 export const doctorText = ({ words, findings }: Pick<DoctorPage, "words" | "findings">): string =>

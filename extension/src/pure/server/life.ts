@@ -6,7 +6,7 @@ export interface Alive<C> {
   stop(): Promise<void>;
 }
 
-export interface LifeOptions<C, A extends Alive<C>> {
+interface LifeOptions<C, A extends Alive<C>> {
   /** Starts a server. `crashed` is called when it ends by itself; `signal` ends an attempt that nobody waits for any more. */
   launch(crashed: () => void, signal: AbortSignal): Promise<A>;
   /** Something has begun, or has come about. */

@@ -89,12 +89,12 @@ export interface QuestionItem extends Common {
   expired: boolean;
 }
 
-export interface EditItem extends Common {
+interface EditItem extends Common {
   kind: "edit";
   edit: Edited;
 }
 
-export interface PlanItem extends Common {
+interface PlanItem extends Common {
   kind: "plan";
   plan: Plan;
 }
@@ -122,30 +122,30 @@ export interface NoticeItem extends Common {
   attempt?: number;
 }
 
-export interface ErrorItem extends Common {
+interface ErrorItem extends Common {
   kind: "error";
   error: ErrorHappened;
 }
 
-export interface CompactedItem extends Common {
+interface CompactedItem extends Common {
   kind: "compacted";
   summary: string;
   before: number;
   after: number;
 }
 
-export interface BulletItem extends Common {
+interface BulletItem extends Common {
   kind: "bullet";
   bullet: BulletChanged;
 }
 
 /** What the person decided on changes of one file. */
-export interface ReviewItem extends Common {
+interface ReviewItem extends Common {
   kind: "review";
   review: Reviewed;
 }
 
-export interface RestoredItem extends Common {
+interface RestoredItem extends Common {
   kind: "restored";
   restored: Restored;
   /** What had been undone or rejected was brought back: the files hold Daiku's changes again. */

@@ -3,7 +3,7 @@
 import type { JsonObject } from "../../contract.gen";
 import { say } from "../text/words";
 
-export interface ToolFace {
+interface ToolFace {
   /** A codicon. */
   icon: string;
   /** To be translated. */
