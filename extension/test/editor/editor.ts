@@ -9,6 +9,7 @@ import { resetWorkspace, workspace } from "./workspace";
 
 export { person, seen } from "./person";
 export { EventEmitter, Uri } from "./values";
+export { openView } from "./view";
 export { box, logged, trees, views, webviews, window } from "./window";
 export { commands, configure, files, registered, workspace, workspaceEvents } from "./workspace";
 

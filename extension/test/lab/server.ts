@@ -8,7 +8,7 @@ import { EventEmitter } from "../editor/editor";
 
 export type Answers = Record<string, (params: never) => unknown>;
 
-interface FakeServer extends Server {
+export interface FakeServer extends Server {
   /** What was asked of it, in order. */
   readonly asked: { method: string; params: Record<string, unknown> }[];
   /** Lets it come up or go down. */
@@ -43,11 +43,16 @@ export function serverOf(answers: Answers): FakeServer {
       return { dispose: () => listeners.delete(token) };
     },
   } as unknown as LanguageClient;
+  const become = (phase: ServerState["phase"]) => {
+    state = { phase };
+    changed.fire(state);
+  };
   return {
     asked,
     starts,
     client: async () => {
       starts.count += 1;
+      if (state.phase === "off") become("ready");
       return client;
     },
     methods: () => asked.map(({ method }) => method),
@@ -59,10 +64,7 @@ export function serverOf(answers: Answers): FakeServer {
     onState: changed.event,
     restart: async (why) => void starts.restarts.push(why),
     stop: async () => undefined,
-    become: (phase) => {
-      state = { phase };
-      changed.fire(state);
-    },
+    become,
     streamInto: (request, ...chunks) => {
       for (const chunk of chunks) takers[request]?.(chunk);
     },
