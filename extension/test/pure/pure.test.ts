@@ -1,5 +1,7 @@
 // Markdown in blocks, terminal text, unified diffs, settings, numbers and the faces of tools.
 
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { counts, formerText, parseDiff } from "../../src/pure/diff/diff";
 import { toSettingsTree, withKeys } from "../../src/pure/server/settings";
@@ -7,6 +9,11 @@ import { plainText, revealControls } from "../../src/pure/text/ansi";
 import { advance, type Blocks, hasDefinitions, NO_BLOCKS } from "../../src/pure/text/blocks";
 import { dollars, duration, tokens } from "../../src/pure/text/format";
 import { toolFace } from "../../src/pure/view/toolFace";
+import { TOOL_FACES } from "../../src/pure/view/toolFaces";
+
+const SERVER = path.join(import.meta.dirname, "..", "..", "..", "server", "daiku", "tools");
+/** A tool where the server makes it: its name is the first argument, others follow. */
+const TOOL = /\w\(\s*"([a-z_]+\/[a-z_]+)",/g;
 
 describe("markdown in blocks", () => {
   const TEXT =
@@ -189,13 +196,31 @@ describe("numbers", () => {
 describe("a tool's face", () => {
   it("says what is done to what", () => {
     expect(toolFace("files/read", { path: "a/b.py", start_line: 3, end_line: 9 })).toMatchObject({
-      title: "Read",
-      subject: "a/b.py:3–9",
-      path: "a/b.py",
-      line: 3,
+      ...{ title: "Read", subject: "a/b.py:3–9" },
     });
     expect(toolFace("shell/run", { command: "npm test" }).subject).toBe("npm test");
     expect(toolFace("files/patch", { patch: "--- a/x\n+++ b/x\n@@\n*** Update File: y\n" }).subject).toBe("x, y");
+  });
+
+  it.each([
+    ["files/list", {}, "."],
+    ["files/list", { glob: "*.py" }, "*.py"],
+    ["files/move", { path: "a", to: "b" }, "a → b"],
+    ["search/text", { pattern: "x" }, "x"],
+    ["search/text", { pattern: "x", path: "src" }, "x · src"],
+    ["git/diff", { ref: "main" }, "main"],
+    ["web/research", { queries: ["one", "two"] }, "one, two"],
+    ["agent/parallel", { requests: [{ agent: "coder" }, { agent: "runner" }] }, "coder, runner"],
+    ["git/status", { path: "a" }, ""],
+    ["shell/run", { command: "echo {path} $& [x]", path: "no" }, "echo {path} $& [x]"],
+  ])("of %s with %j says %s", (tool, args, subject) => expect(toolFace(tool, args).subject).toBe(subject));
+
+  it("is there for every tool that the server has, and for no other", () => {
+    const sources = readdirSync(SERVER, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".py"));
+    const names = sources.flatMap((name) =>
+      [...readFileSync(path.join(SERVER, name), "utf8").matchAll(TOOL)].map((match) => match[1] ?? ""),
+    );
+    expect(Object.keys(TOOL_FACES).sort()).toEqual([...new Set(names)].sort());
   });
 
   it("of a stranger is its name and a telling argument", () => {
