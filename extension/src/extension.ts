@@ -1,4 +1,4 @@
-// The extension's beginning and end.
+// The extension's entry: activation and deactivation.
 
 import type * as vscode from "vscode";
 import { type App, createApp } from "./app";

@@ -1,4 +1,4 @@
-// The extension's words in the language of the editor; English is the key.
+// Translates the extension's texts into the language of the editor; English is the key.
 
 import * as vscode from "vscode";
 

@@ -31,7 +31,10 @@ function world(answers: Answers = {}, phase: "off" | "ready" = "off") {
   const server = serverOf({
     "daiku/models": () => ({ models: [], providers: [], selected: "lab/one" }),
     "daiku/session/list": () => ({ sessions: [] }),
-    "daiku/session/get": ({ sessionId }: { sessionId: string }) => ({ session: sessionOf(sessionId), chunks: kept }),
+    "daiku/session/get": ({ sessionId }: { sessionId: string }) => ({
+      session: sessionOf(sessionId),
+      chunks: kept,
+    }),
     "daiku/changes/list": () => ({ files: [] }),
     "daiku/chat": () => ended("s1"),
     ...answers,

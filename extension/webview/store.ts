@@ -1,4 +1,4 @@
-// The panel's state, and the one place where it changes: messages from the extension, folded once per frame.
+// The panel's state, and how messages from the extension change it, once per frame.
 
 import type { Chunk, EarlierChunks, Session } from "../src/contract.gen";
 import type { Attachment, Situation, ToPanel } from "../src/pure/chat/panel";

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { t } from "../l10n";
-import { revealControls } from "../pure/text/ansi";
+import { showControls } from "../pure/text/ansi";
 import type { Chat } from "./chat";
 import type { Panel } from "./panel";
 
@@ -23,7 +23,7 @@ export function watchApprovals(chat: Asking, panel: Shown, reveal: () => Promise
     const fresh = chat.waiting.find((one) => !shown.has(one.approvalId));
     if (!fresh || panel.visible()) return;
     shown.add(fresh.approvalId);
-    const what = revealControls(fresh.preview.split("\n")[0] ?? "").slice(0, 120);
+    const what = showControls(fresh.preview.split("\n")[0] ?? "").slice(0, 120);
     const words = fresh.kind === "command" ? t("Daiku asks to run: {0}", what) : t("Daiku asks for your approval.");
     void vscode.window.showInformationMessage(words, show).then((picked) => (picked === show ? reveal() : undefined));
   };

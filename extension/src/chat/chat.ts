@@ -14,12 +14,12 @@ import type {
 } from "../contract.gen";
 import type { Mode, ToPanel } from "../pure/chat/panel";
 import type { Pending } from "../pure/chat/pending";
-import { execute, raw, request } from "../server/rpc";
+import { errorText, execute, request } from "../server/rpc";
 import type { Server } from "../server/server";
+import { ActiveRuns } from "./activeRuns";
 import { Conversations } from "./conversations";
 import { OpenChat } from "./openChat";
 import { Runs } from "./runs";
-import { Works } from "./works";
 
 export interface Chat {
   readonly current: string | undefined;
@@ -43,8 +43,8 @@ export interface Chat {
   send(text: string, context: readonly ContextItem[], options?: SendOptions): Promise<RunResult | undefined>;
   /** Has the server carry out one of its commands as a run of the open conversation. */
   command(name: string, args: CommandArgs): Promise<RunResult | undefined>;
-  /** Starts any other run in the open conversation. */
-  start<M extends Starts>(method: M, params: Requests[M][0]): Promise<RunResult | undefined>;
+  /** RunMethod any other run in the open conversation. */
+  start<M extends RunMethod>(method: M, params: Requests[M][0]): Promise<RunResult | undefined>;
   resume(run: string): Promise<void>;
   stop(): Promise<void>;
   steer(text: string): Promise<void>;
@@ -67,7 +67,7 @@ export interface Chat {
 }
 
 /** Requests that start a run besides a chat. */
-type Starts = "daiku/plan/run" | "daiku/code";
+type RunMethod = "daiku/plan/run" | "daiku/code";
 type Approvals = "ask" | "edits";
 
 /** The argument of a server's command: what a code action hands over, or what we make of the open editor. */
@@ -106,7 +106,7 @@ export const createChat = (options: ChatOptions): Chat => new WindowChat(options
 
 class WindowChat implements Chat {
   readonly #options: ChatOptions;
-  readonly #works = new Works();
+  readonly #activeRuns = new ActiveRuns();
   readonly #conversations: Conversations;
   readonly #open: OpenChat;
   readonly #runs: Runs;
@@ -115,22 +115,22 @@ class WindowChat implements Chat {
   constructor(options: ChatOptions) {
     this.#options = options;
     const { server, log, state, post } = options;
-    const works = this.#works;
+    const activeRuns = this.#activeRuns;
     const conversations = new Conversations({ server, log, onNew: (chunk) => this.#add(chunk) });
-    const open = new OpenChat({ state, works, conversations, post });
+    const open = new OpenChat({ state, activeRuns, conversations, post });
     this.#conversations = conversations;
     this.#open = open;
-    this.#runs = new Runs({ server, log, post, works, conversations, open });
+    this.#runs = new Runs({ server, log, post, activeRuns, conversations, open });
   }
 
   get current() {
     return this.#open.session;
   }
   get working() {
-    return this.#open.work !== undefined;
+    return this.#open.activeRun !== undefined;
   }
   get busy() {
-    return this.#works.any;
+    return this.#activeRuns.any;
   }
   get waiting() {
     return this.#open.waiting;
@@ -186,7 +186,7 @@ class WindowChat implements Chat {
     );
   }
 
-  start<M extends Starts>(method: M, params: Requests[M][0]) {
+  start<M extends RunMethod>(method: M, params: Requests[M][0]) {
     const session = this.current;
     return this.#runs.start(session, (client, partialResultToken, cancel) =>
       request(client, method, { ...params, ...this.#common(session), partialResultToken }, cancel),
@@ -225,7 +225,7 @@ class WindowChat implements Chat {
   }
 
   async open(session: string) {
-    if (!this.#works.of(session)) await this.#conversations.fetch(session);
+    if (!this.#activeRuns.of(session)) await this.#conversations.fetch(session);
     this.#open.choose(session);
     this.#open.show();
     this.#open.tellWorking();
@@ -271,7 +271,7 @@ class WindowChat implements Chat {
     try {
       await this.#conversations.fetch(this.current);
     } catch (error) {
-      this.#options.log.warn(`the last chat cannot be shown: ${raw(error)}`);
+      this.#options.log.warn(`the last chat cannot be shown: ${errorText(error)}`);
       this.#open.choose(undefined);
     }
     this.#open.show();

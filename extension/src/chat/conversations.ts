@@ -3,7 +3,7 @@
 import type * as vscode from "vscode";
 import type { Chunk, EarlierChunks, Session } from "../contract.gen";
 import { Stream } from "../pure/chat/stream";
-import { raw, request } from "../server/rpc";
+import { errorText, request } from "../server/rpc";
 import type { Server } from "../server/server";
 
 /** Chunks of a conversation that are fetched at a time, the last ones first. */
@@ -112,7 +112,7 @@ export class Conversations {
       const tail = await request(client, "daiku/session/get", { sessionId, afterSeq: known.stream.lastSeq });
       for (const chunk of known.stream.fill(tail.chunks, tail.session.lastSeq)) onNew(chunk);
     } catch (error) {
-      log.error(`asking for missing chunks: ${raw(error)}`);
+      log.error(`asking for missing chunks: ${errorText(error)}`);
       const last = known.held?.at(0)?.seq ?? 0;
       known.stream.fill([], last - 1);
     }

@@ -4,15 +4,15 @@ import * as vscode from "vscode";
 import type { Chunk } from "../contract.gen";
 import type { ToPanel } from "../pure/chat/panel";
 import { type Pending, pendingApprovals } from "../pure/chat/pending";
+import type { ActiveRun, ActiveRuns } from "./activeRuns";
 import { type Conversation, type Conversations, sessionStub } from "./conversations";
-import type { Work, Works } from "./works";
 
 const SESSION = "daiku.session";
 const CHANGES_WAITING = new Set<Chunk["type"]>(["approval_asked", "approval_given", "run_finished"]);
 
 interface Needs {
   state: vscode.Memento;
-  works: Works;
+  activeRuns: ActiveRuns;
   conversations: Conversations;
   post: (message: ToPanel) => void;
 }
@@ -34,8 +34,8 @@ export class OpenChat {
     return this.#session;
   }
 
-  get work(): Work | undefined {
-    return this.#needs.works.of(this.#session);
+  get activeRun(): ActiveRun | undefined {
+    return this.#needs.activeRuns.of(this.#session);
   }
 
   get chunks(): readonly Chunk[] {
@@ -44,7 +44,7 @@ export class OpenChat {
 
   /** A question of a run that is not under way here is not waited for. */
   get waiting(): readonly Pending[] {
-    return this.work ? pendingApprovals(this.chunks) : [];
+    return this.activeRun ? pendingApprovals(this.chunks) : [];
   }
 
   /** Remembers it for the next start of the editor, too. */
@@ -60,7 +60,7 @@ export class OpenChat {
       type: "session",
       session: shown?.session ?? (this.#session ? sessionStub(this.#session) : undefined),
       chunks: this.chunks,
-      working: this.work !== undefined,
+      working: this.activeRun !== undefined,
       ...(shown?.earlier ? { earlier: shown.earlier } : {}),
     };
   }
@@ -76,7 +76,7 @@ export class OpenChat {
   }
 
   tellWorking(): void {
-    const working = this.work !== undefined;
+    const working = this.activeRun !== undefined;
     this.#needs.post({ type: "working", session: this.#session ?? "", working });
     this.onWorking.fire(working);
     this.onWaiting.fire(this.waiting);

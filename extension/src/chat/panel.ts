@@ -1,4 +1,4 @@
-// The side panel: a webview that holds no state of its own which the server or this window could not give it again.
+// The side panel: its web page, what it is sent, its badge, and whether it is in sight.
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";

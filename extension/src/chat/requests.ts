@@ -1,12 +1,12 @@
-// What the panel asks for, one entry a message.
+// Handles what the panel asks for, one entry a message.
 
 import * as vscode from "vscode";
-import { attachmentOf, candidates, currentEditor } from "../editor/context";
+import { attachmentOf, currentEditor, findCandidates } from "../editor/context";
 import { openFile, openLink } from "../editor/open";
 import { t } from "../l10n";
 import { diffsOf, startOf } from "../pure/chat/conversation";
 import { type FromPanel, type Mode, PANEL_COMMANDS, type Situation, type ToPanel } from "../pure/chat/panel";
-import { failureOf, raw, request } from "../server/rpc";
+import { errorText, failureOf, request } from "../server/rpc";
 import type { Server } from "../server/server";
 import type { Chat } from "./chat";
 import { askRestoreFiles, undo } from "./undo";
@@ -32,7 +32,7 @@ export function handleRequests(parts: RequestParts): (message: FromPanel) => voi
     handle(parts, message).catch((error: unknown) => {
       const failure = failureOf(error);
       if (!failure) return;
-      parts.log.error(`${message.type}: ${raw(error)}`);
+      parts.log.error(`${message.type}: ${errorText(error)}`);
       parts.post({ type: "failed", ...failure });
     });
   };
@@ -85,7 +85,8 @@ const HANDLERS: Handlers = {
     if (await deleteSession(chat, session)) await tellSessions(chat, post, "");
   },
   forkSession: ({ chat }, { session, atSeq }) => chat.fork(session, atSeq),
-  candidates: async ({ post }, { query }) => post({ type: "candidates", query, candidates: await candidates(query) }),
+  candidates: async ({ post }, { query }) =>
+    post({ type: "candidates", query, candidates: await findCandidates(query) }),
   command: async (_, { command }) => {
     if (PANEL_COMMANDS.includes(command)) await vscode.commands.executeCommand(command);
   },

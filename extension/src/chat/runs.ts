@@ -5,11 +5,11 @@ import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import type { Chunk, RunResult } from "../contract.gen";
 import type { ToPanel } from "../pure/chat/panel";
-import { failureOf, onChunks, raw, request } from "../server/rpc";
+import { errorText, failureOf, onChunks, request } from "../server/rpc";
 import type { Server } from "../server/server";
+import type { ActiveRun, ActiveRuns } from "./activeRuns";
 import type { Conversations } from "./conversations";
 import type { OpenChat } from "./openChat";
-import type { Work, Works } from "./works";
 
 /** A run that does not stop within this time has its request cancelled too. */
 const STOP_MS = 3000;
@@ -29,7 +29,7 @@ interface Needs {
   server: Pick<Server, "client" | "running">;
   log: Pick<vscode.LogOutputChannel, "warn" | "error">;
   post: (message: ToPanel) => void;
-  works: Works;
+  activeRuns: ActiveRuns;
   conversations: Conversations;
   open: OpenChat;
 }
@@ -45,23 +45,23 @@ export class Runs {
 
   /** Answers when the run has ended; `undefined` when it was cancelled or has failed. */
   async start(session: string | undefined, send: Send, options: StartOptions = {}): Promise<RunResult | undefined> {
-    const { server, works, open } = this.#needs;
-    const work = works.begin(session, options.ownChat ?? false);
+    const { server, activeRuns, open } = this.#needs;
+    const run = activeRuns.begin(session, options.ownChat ?? false);
     open.tellWorking();
     let listening: vscode.Disposable | undefined;
     try {
       const client = await server.client();
       const token = randomUUID();
-      listening = onChunks(client, token, (chunk) => this.#receive(work, chunk));
-      const result = await send(client, token, work.cancel.token);
+      listening = onChunks(client, token, (chunk) => this.#receive(run, chunk));
+      const result = await send(client, token, run.cancel.token);
       await this.refresh(result.sessionId);
       return result;
     } catch (error) {
-      this.#fail(error, work, options.text);
+      this.#fail(error, run, options.text);
       return undefined;
     } finally {
       listening?.dispose();
-      works.end(work);
+      activeRuns.end(run);
       open.flush();
       open.tellWorking();
     }
@@ -75,17 +75,17 @@ export class Runs {
 
   /** Stops the run of the open conversation. */
   async stop(): Promise<void> {
-    const { server, works, open, log } = this.#needs;
-    const { work } = open;
+    const { server, activeRuns, open, log } = this.#needs;
+    const run = open.activeRun;
     const client = server.running();
-    if (!work) return;
-    const late = setTimeout(() => work.cancel.cancel(), STOP_MS);
+    if (!run) return;
+    const late = setTimeout(() => run.cancel.cancel(), STOP_MS);
     try {
-      if (work.run && client) await request(client, "daiku/cancel", { runId: work.run });
-      else work.cancel.cancel();
+      if (run.runId && client) await request(client, "daiku/cancel", { runId: run.runId });
+      else run.cancel.cancel();
     } catch (error) {
-      log.warn(`stop: ${raw(error)}`);
-      if (works.has(work)) work.cancel.cancel();
+      log.warn(`stop: ${errorText(error)}`);
+      if (activeRuns.has(run)) run.cancel.cancel();
     } finally {
       clearTimeout(late);
     }
@@ -93,18 +93,18 @@ export class Runs {
 
   /** Says something to the run of the open conversation while it works. */
   async steer(text: string): Promise<void> {
-    const run = this.#needs.open.work?.run;
+    const runId = this.#needs.open.activeRun?.runId;
     const client = this.#needs.server.running();
-    if (run && client) await request(client, "daiku/steer", { runId: run, text });
+    if (runId && client) await request(client, "daiku/steer", { runId, text });
   }
 
-  #receive(work: Work, chunk: Chunk): void {
+  #receive(run: ActiveRun, chunk: Chunk): void {
     const { conversations, open } = this.#needs;
-    if (chunk.type === "run_started" && !chunk.parent) work.run = chunk.run;
-    if (!work.session) {
-      work.session = chunk.session;
-      if (work.ownChat || !open.session) conversations.begin(chunk.session);
-      if (!work.ownChat && !open.session) {
+    if (chunk.type === "run_started" && !chunk.parent) run.runId = chunk.run;
+    if (!run.session) {
+      run.session = chunk.session;
+      if (run.ownChat || !open.session) conversations.begin(chunk.session);
+      if (!run.ownChat && !open.session) {
         open.choose(chunk.session);
         open.show();
       }
@@ -113,13 +113,13 @@ export class Runs {
     conversations.receive(chunk);
   }
 
-  #fail(error: unknown, work: Work, text: string | undefined): void {
+  #fail(error: unknown, run: ActiveRun, text: string | undefined): void {
     const { log, open, post } = this.#needs;
     const failure = failureOf(error);
     if (!failure) return;
-    log.error(`${failure.message} ${raw(error)}`);
-    if (work.ownChat) throw error;
-    const unsent = work.run === undefined && text ? { text } : {};
-    if (work.session === open.session || !open.session) post({ type: "failed", ...failure, ...unsent });
+    log.error(`${failure.message} ${errorText(error)}`);
+    if (run.ownChat) throw error;
+    const unsent = run.runId === undefined && text ? { text } : {};
+    if (run.session === open.session || !open.session) post({ type: "failed", ...failure, ...unsent });
   }
 }

@@ -4,8 +4,8 @@ import * as vscode from "vscode";
 import type { Chunk, Irrevocable } from "../contract.gen";
 import { t } from "../l10n";
 import { acceptedSince, bringsBack } from "../pure/chat/conversation";
-import { undoneOf } from "../pure/chat/undone";
-import { revealControls } from "../pure/text/ansi";
+import { undoStateOf } from "../pure/chat/undoState";
+import { showControls } from "../pure/text/ansi";
 import type { Chat } from "./chat";
 
 type Undoing = Pick<Chat, "chunks" | "undo">;
@@ -57,7 +57,7 @@ async function tellWhatStays(words: string, cannotUndo: readonly Irrevocable[]):
   await vscode.window.showQuickPick(rows, { title: t("What could not be undone") });
 }
 
-const firstLine = (command: string): string => revealControls(command).split("\n")[0] ?? "";
+const firstLine = (command: string): string => showControls(command).split("\n")[0] ?? "";
 
 /** Where files were changed after a place: shall they be as they were then? `undefined`: the person picked nothing. */
 export async function askRestoreFiles(chunks: readonly Chunk[], atSeq: number): Promise<boolean | undefined> {
@@ -75,7 +75,7 @@ const CHANGES_UNDO: ReadonlySet<Chunk["type"]> = new Set(["edit", "review", "res
 export function watchUndo(chat: Pick<Chat, "chunks" | "onChunks">): vscode.Disposable {
   const tell = () => {
     const { chunks } = chat;
-    const { standing, redo } = undoneOf(chunks);
+    const { standing, redo } = undoStateOf(chunks);
     void vscode.commands.executeCommand("setContext", "daiku.canUndo", standing !== undefined);
     void vscode.commands.executeCommand("setContext", "daiku.canRedo", redo !== undefined);
     void vscode.commands.executeCommand("setContext", "daiku.chatOpen", chunks.length > 0);

@@ -6,7 +6,7 @@ import type { Panel } from "../chat/panel";
 import { currentEditor } from "../editor/context";
 import { toWireRange } from "../editor/ranges";
 import type { Terminals } from "../editor/terminals";
-import { failedTest } from "../editor/testFailure";
+import { testFailureIn } from "../editor/testFailure";
 import { t } from "../l10n";
 import type { Models } from "../server/models";
 import { execute, UserFacingError } from "../server/rpc";
@@ -35,7 +35,7 @@ export function codeCommands(parts: CodeParts): CommandTable {
     },
   };
   table["daiku.fixTest"] = (argument) => {
-    const failed = failedTest(argument);
+    const failed = testFailureIn(argument);
     if (failed) return carryOut(parts, "daiku.fix", { context: [failed] });
     return void vscode.window.showInformationMessage(t("Choose the message of a failed test in the Testing view."));
   };

@@ -7,9 +7,9 @@ import type { RunResult } from "../contract.gen";
 import { currentEditor, selectionAttachment } from "../editor/context";
 import { toWireRange } from "../editor/ranges";
 import { t } from "../l10n";
-import { revealControls } from "../pure/text/ansi";
+import { showControls } from "../pure/text/ansi";
 import type { Changes } from "../review/changes";
-import { goToFirst } from "../review/going";
+import { goToFirst } from "../review/navigate";
 import type { Originals } from "../review/originals";
 
 export interface InlineParts {
@@ -123,7 +123,7 @@ async function showResult(parts: InlineParts, editor: vscode.TextEditor, result:
   const file = here ?? own[0];
   if (file && result.status === "completed") return goToFirst(parts.originals, file);
   const show = t("Show");
-  const words = revealControls(result.text.trim()).slice(0, MOST_SHOWN) || t("Nothing was changed.");
+  const words = showControls(result.text.trim()).slice(0, MOST_SHOWN) || t("Nothing was changed.");
   const say = result.status === "completed" ? vscode.window.showInformationMessage : vscode.window.showWarningMessage;
   // It stands there until the person has read it; nothing waits for that.
   void say(words, show).then(async (picked) => {

@@ -9,7 +9,7 @@ import { t } from "../l10n";
 import { nextStep, withMoved, withNewStep, withoutStep, withStep } from "../pure/chat/steps";
 import { request } from "../server/rpc";
 import type { Server } from "../server/server";
-import { byKey, focusedIn } from "../trees/focused";
+import { isFromKey, selectFocused } from "../trees/focus";
 import type { PlanNode, PlanTree } from "../trees/plan";
 import type { CommandTable } from "./table";
 
@@ -72,7 +72,7 @@ const CHECK = () => t("A command that must succeed, or: diagnostics: path");
 
 /** What a menu hands over, else what has the focus in the tree or is selected there. */
 const nodeOf = async ({ view }: PlanTree, argument: unknown): Promise<PlanNode | undefined> =>
-  nodeIn(argument) ?? (byKey(argument) ? await focusedIn(view) : view.selection[0]);
+  nodeIn(argument) ?? (isFromKey(argument) ? await selectFocused(view) : view.selection[0]);
 
 const nodeIn = (argument: unknown): PlanNode | undefined =>
   typeof argument === "object" && argument !== null && "kind" in argument && "step" in argument

@@ -9,11 +9,11 @@ import { lastTakenBack } from "../pure/chat/conversation";
 import { countOpen, linesNow } from "../pure/diff/hunks";
 import { type Changes, countWords } from "../review/changes";
 import { type Target, targetAtCursor } from "../review/cursor";
-import { goToNext } from "../review/going";
 import type { HunkName } from "../review/marks";
+import { goToNext } from "../review/navigate";
 import { fileBehind, type Originals } from "../review/originals";
 import type { ChangeNode, ChangesTree } from "../trees/changes";
-import { focusedIn, onlySelecting } from "../trees/focused";
+import { isOnlySelecting, selectFocused } from "../trees/focus";
 import type { CommandTable } from "./table";
 
 export interface ReviewParts {
@@ -29,7 +29,7 @@ export function reviewCommands(parts: ReviewParts): CommandTable {
   const { changes, originals, chat } = parts;
   return {
     "daiku.openChange": (argument) => {
-      const target = onlySelecting() ? undefined : targetOf(parts, argument);
+      const target = isOnlySelecting() ? undefined : targetOf(parts, argument);
       return target && originals.open(target.file, target.hunk);
     },
     "daiku.openChanges": () => (changes.files.length ? originals.openAll() : sayNothingLeft()),
@@ -95,7 +95,7 @@ async function decideHunk(parts: ReviewParts, decision: Decision, argument: unkn
 
 /** What has the focus in the tree, a file or one of its hunks. */
 async function decideFocused(parts: ReviewParts, decision: Decision): Promise<void> {
-  await focusedIn(parts.changesTree.view);
+  await selectFocused(parts.changesTree.view);
   const target = targetInTree(parts);
   if (target) await decide(parts, decision, target.file, target.hunk && [target.hunk.hunkId]);
   else sayNothingLeft();

@@ -7,10 +7,10 @@ import { deleteSession } from "../chat/requests";
 import { askRestoreFiles } from "../chat/undo";
 import type { Session } from "../contract.gen";
 import { t } from "../l10n";
-import { placesOf } from "../pure/chat/conversation";
+import { forkPointsOf } from "../pure/chat/conversation";
 import { request } from "../server/rpc";
 import type { Server } from "../server/server";
-import { byKey, focusedIn, onlySelecting } from "../trees/focused";
+import { isFromKey, isOnlySelecting, selectFocused } from "../trees/focus";
 import type { SessionsTree } from "../trees/sessions";
 import type { CommandTable } from "./table";
 
@@ -28,7 +28,7 @@ export function sessionCommands(parts: SessionParts): CommandTable {
   return {
     "daiku.openSession": async (argument) => {
       const id = idOf(argument);
-      if (!id || onlySelecting()) return;
+      if (!id || isOnlySelecting()) return;
       await panel.reveal();
       await chat.open(id);
       await sessions.refresh();
@@ -44,7 +44,7 @@ export function sessionCommands(parts: SessionParts): CommandTable {
     "daiku.sessions.clearSearch": () => sessions.search(""),
     "daiku.sessions.refresh": () => sessions.refresh(),
     "daiku.deleteSession": async (argument) => {
-      const id = byKey(argument) ? (await focusedIn(sessions.view))?.sessionId : idOf(argument);
+      const id = isFromKey(argument) ? (await selectFocused(sessions.view))?.sessionId : idOf(argument);
       if (id && (await deleteSession(chat, id))) await sessions.refresh();
     },
     "daiku.exportSession": (argument) => exportSession(server, idOf(argument), "markdown"),
@@ -77,7 +77,7 @@ async function fork({ chat, panel, server }: SessionParts, session: Session | un
     return panel.reveal();
   }
   const { current } = chat;
-  const places = placesOf(chat.chunks);
+  const places = forkPointsOf(chat.chunks);
   if (!current || places.length === 0)
     return void vscode.window.showInformationMessage(t("There is no chat to go on from."));
   const entries = [...places].reverse().map(({ atSeq, who, text }) => ({

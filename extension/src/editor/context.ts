@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { ContextItem } from "../contract.gen";
 import { t } from "../l10n";
 import type { Attachment } from "../pure/chat/panel";
-import { cellOf, placeOf } from "./notebooks";
+import { cellOf, wireUriOf } from "./notebooks";
 import { toWireRange } from "./ranges";
 
 const MOST_FILES = 30;
@@ -29,14 +29,14 @@ export const currentEditor = (): vscode.TextEditor | undefined => {
 };
 
 /** A file by its path, a cell by its notebook's and its number. */
-function named(uri: vscode.Uri): string {
+function labelOf(uri: vscode.Uri): string {
   const found = cellOf(uri);
   const path = vscode.workspace.asRelativePath(found?.notebook ?? uri);
   return found ? t("{0} (cell {1})", path, found.cell) : path;
 }
 
 export function fileAttachment(uri: vscode.Uri): Attachment {
-  const name = named(uri);
+  const name = labelOf(uri);
   const folder = path.posix.dirname(name);
   return {
     item: { kind: "file", uri: uri.toString() },
@@ -54,7 +54,7 @@ export function selectionAttachment(
   const { document } = editor;
   const item: ContextItem = {
     kind: "selection",
-    uri: placeOf(document.uri),
+    uri: wireUriOf(document.uri),
     range: toWireRange(range),
     text: document.getText(range),
   };
@@ -62,7 +62,7 @@ export function selectionAttachment(
     range.start.line === range.end.line ? `${range.start.line + 1}` : `${range.start.line + 1}–${range.end.line + 1}`;
   return {
     item,
-    label: `${path.posix.basename(named(document.uri))}:${lines}`,
+    label: `${path.posix.basename(labelOf(document.uri))}:${lines}`,
     detail: t("Selection"),
     icon: "selection",
   };
@@ -84,7 +84,8 @@ function problemsAttachment(): Attachment | undefined {
   const all = vscode.languages.getDiagnostics();
   const lines = all.flatMap(([file, found]) =>
     found.map(
-      (one) => `${named(file)}:${one.range.start.line + 1}: ${vscode.DiagnosticSeverity[one.severity]}: ${one.message}`,
+      (one) =>
+        `${labelOf(file)}:${one.range.start.line + 1}: ${vscode.DiagnosticSeverity[one.severity]}: ${one.message}`,
     ),
   );
   if (lines.length === 0) return undefined;
@@ -96,7 +97,7 @@ function problemsAttachment(): Attachment | undefined {
 }
 
 /** What fits the words after an `@`. */
-export async function candidates(query: string): Promise<Attachment[]> {
+export async function findCandidates(query: string): Promise<Attachment[]> {
   const editor = currentEditor();
   const current = editor && editor.document.uri.scheme === "file" ? fileAttachment(editor.document.uri) : undefined;
   const special = [

@@ -6,7 +6,7 @@ import type { EditNotebookParams, EditNotebookResult, EditorNotebook, NewCell } 
 const CELL = "vscode-notebook-cell";
 const RAW = "raw";
 
-export function openNotebook(uri: string): vscode.NotebookDocument | undefined {
+export function findNotebook(uri: string): vscode.NotebookDocument | undefined {
   const wanted = vscode.Uri.parse(uri).with({ fragment: "" }).toString();
   return vscode.workspace.notebookDocuments.find((one) => !one.isClosed && one.uri.toString() === wanted);
 }
@@ -23,7 +23,7 @@ export function cellOf(uri: vscode.Uri): { notebook: vscode.Uri; cell: number } 
 }
 
 /** How a document is named to the server: a cell by its notebook and number. */
-export function placeOf(uri: vscode.Uri): string {
+export function wireUriOf(uri: vscode.Uri): string {
   const found = cellOf(uri);
   return found ? found.notebook.with({ fragment: `cell=${found.cell}` }).toString(true) : uri.toString();
 }
@@ -36,7 +36,7 @@ function idOf({ metadata }: vscode.NotebookCell): string {
 }
 
 export function readNotebook(uri: string): EditorNotebook {
-  const notebook = openNotebook(uri);
+  const notebook = findNotebook(uri);
   if (!notebook) return { dirty: false };
   return {
     dirty: notebook.isDirty,
@@ -54,7 +54,7 @@ export function readNotebook(uri: string): EditorNotebook {
 const plainText = (document: vscode.TextDocument): string => document.getText().replaceAll("\r\n", "\n");
 
 export async function editNotebook({ uri, expected, cells }: EditNotebookParams): Promise<EditNotebookResult> {
-  const notebook = openNotebook(uri);
+  const notebook = findNotebook(uri);
   if (!notebook) return { applied: false, reason: "it is no longer open" };
   const present = notebook.getCells();
   if (present.length !== expected.length || present.some((cell, i) => plainText(cell.document) !== expected[i]))

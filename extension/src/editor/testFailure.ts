@@ -2,26 +2,26 @@
 
 import * as vscode from "vscode";
 import type { ContextItem } from "../contract.gen";
-import { placeOf } from "./notebooks";
+import { wireUriOf } from "./notebooks";
 import { toWireRange } from "./ranges";
 
 const MOST = 20_000;
 
 /** `undefined` for what is no `{test, message}`: an item alone does not tell why it failed. */
-export function failedTest(argument: unknown): ContextItem | undefined {
+export function testFailureIn(argument: unknown): ContextItem | undefined {
   const { test, message } = (argument ?? {}) as { test?: vscode.TestItem; message?: vscode.TestMessage };
   if (!message) return undefined;
   const place = message.location ?? (test?.uri && test.range ? new vscode.Location(test.uri, test.range) : undefined);
   const uri = place?.uri ?? test?.uri;
   return {
     kind: "diagnostics",
-    text: told(test, message).slice(0, MOST),
-    ...(uri ? { uri: placeOf(uri) } : {}),
+    text: failureText(test, message).slice(0, MOST),
+    ...(uri ? { uri: wireUriOf(uri) } : {}),
     ...(place ? { range: toWireRange(place.range) } : {}),
   };
 }
 
-function told(test: vscode.TestItem | undefined, message: vscode.TestMessage): string {
+function failureText(test: vscode.TestItem | undefined, message: vscode.TestMessage): string {
   const words = typeof message.message === "string" ? message.message : message.message.value;
   const compared = message.expectedOutput !== undefined || message.actualOutput !== undefined;
   const frames = message.stackTrace ?? [];

@@ -1,4 +1,4 @@
-// What Daiku changed in the folder and nobody has decided on: the server's list, as it was last told.
+// The changes in the folder that wait for a decision: the server's list, as it last answered.
 
 import * as vscode from "vscode";
 import type { Chat } from "../chat/chat";
@@ -6,7 +6,7 @@ import type { ChangedFile, DecideParams } from "../contract.gen";
 import { fileOf } from "../editor/paths";
 import { t } from "../l10n";
 import { countOpen } from "../pure/diff/hunks";
-import { raw, request } from "../server/rpc";
+import { errorText, request } from "../server/rpc";
 import type { Server } from "../server/server";
 
 export interface Changes extends vscode.Disposable {
@@ -135,7 +135,7 @@ class FolderChanges implements Changes {
   #refreshIn(ms: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.refresh().catch((error: unknown) => this.#log.warn(`changes: ${raw(error)}`));
+      this.refresh().catch((error: unknown) => this.#log.warn(`changes: ${errorText(error)}`));
     }, ms);
   }
 

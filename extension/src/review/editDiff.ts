@@ -1,4 +1,4 @@
-// A file before an edit beside the file as it is now.
+// Opens a diff between a file before one edit and the file as it is now.
 
 import path from "node:path";
 import * as vscode from "vscode";

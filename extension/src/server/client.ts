@@ -1,10 +1,10 @@
-// The language client itself: loaded only when the server is started, for its library is large.
+// Starts the server's process and the language client: a bundle of its own, loaded with the first start.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type * as vscode from "vscode";
 import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions } from "vscode-languageclient/node";
-import type { Alive } from "../pure/server/life";
+import type { RunningServer } from "../pure/server/lifecycle";
 import type { Command } from "./command";
 import { answerQueries } from "./editorQueries";
 import { lendModels } from "./languageModel";
@@ -12,7 +12,7 @@ import { UserFacingError } from "./rpc";
 import { serverSettings } from "./settings";
 
 /** A server that runs. Asked to end and not doing so, it is killed. */
-export interface Running extends Alive<LanguageClient> {
+export interface Running extends RunningServer<LanguageClient> {
   pid: number | undefined;
 }
 

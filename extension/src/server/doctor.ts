@@ -9,7 +9,7 @@ import {
   type DoctorWords,
   doctorPage,
   doctorText,
-  type Shown,
+  type PageFinding,
 } from "../pure/server/doctorPage";
 import { failureOf, request } from "./rpc";
 import type { Server } from "./server";
@@ -45,9 +45,9 @@ export async function showDoctor(server: Asked): Promise<void> {
   draw([...editorFindings(), ...(await ask(server))]);
 }
 
-let shown: readonly Shown[] = [];
+let shown: readonly PageFinding[] = [];
 
-function draw(findings: readonly Shown[]): void {
+function draw(findings: readonly PageFinding[]): void {
   shown = findings;
   if (!panel) return;
   const bad = findings.filter(({ state }) => state === "bad").length;
@@ -77,17 +77,17 @@ async function press(server: Asked, pressed: DoctorPressed): Promise<void> {
   if (pressed.act === "restart") await showDoctor(server);
 }
 
-const finding = (over: Partial<Shown> & Pick<Shown, "area" | "what">): Shown => ({
+const finding = (over: Partial<PageFinding> & Pick<PageFinding, "area" | "what">): PageFinding => ({
   ...{ state: "good", mend: "", command: "" },
   ...over,
 });
 
 /** What the editor knows by itself. */
-function editorFindings(): Shown[] {
+function editorFindings(): PageFinding[] {
   const editor = `VS Code ${vscode.version}, ${process.platform}-${process.arch}, ${vscode.env.language}`;
   const folders = vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath).join(", ");
   const workspace = finding({ area: "settings", what: t("Workspace: {0}", folders ?? t("none")) });
-  const untrusted: Partial<Shown> = vscode.workspace.isTrusted
+  const untrusted: Partial<PageFinding> = vscode.workspace.isTrusted
     ? {}
     : {
         state: "note",
@@ -97,7 +97,7 @@ function editorFindings(): Shown[] {
   return [finding({ area: "daiku", what: editor }), { ...workspace, ...untrusted }];
 }
 
-async function ask(server: Asked): Promise<Shown[]> {
+async function ask(server: Asked): Promise<PageFinding[]> {
   try {
     const client = await server.client();
     return (await request(client, "daiku/doctor", {})).findings;

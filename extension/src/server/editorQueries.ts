@@ -1,4 +1,4 @@
-// What the editor knows and the server asks for: problems, definitions, references; and that it saves.
+// Answers what the server asks of the editor: problems, definitions, references, notebooks, saving.
 
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
@@ -9,7 +9,7 @@ import type {
   EditorLocationsResult,
   EditorPlaceParams,
 } from "../contract.gen";
-import { cellOf, editNotebook, openNotebook, readNotebook } from "../editor/notebooks";
+import { cellOf, editNotebook, findNotebook, readNotebook } from "../editor/notebooks";
 import { Problems } from "../editor/problems";
 import { toWireRange } from "../editor/ranges";
 import { answer } from "./rpc";
@@ -48,7 +48,7 @@ async function settledDiagnostics(
 
 /** Opens a text, for what is looked at nowhere has no problems; a notebook only where it is open. */
 async function documentsOf(uri: string): Promise<vscode.TextDocument[]> {
-  const notebook = openNotebook(uri);
+  const notebook = findNotebook(uri);
   if (notebook) return notebook.getCells().map((cell) => cell.document);
   if (/\.ipynb$/i.test(uri)) return [];
   try {
@@ -99,7 +99,7 @@ async function locations(command: string, { uri, position }: EditorPlaceParams):
 async function save(uris: readonly string[]): Promise<null> {
   const wanted = new Set(uris.map((uri) => vscode.Uri.parse(uri).toString()));
   const dirty = vscode.workspace.textDocuments.filter((one) => one.isDirty && wanted.has(one.uri.toString()));
-  const notebooks = uris.map(openNotebook).filter((one) => one?.isDirty);
+  const notebooks = uris.map(findNotebook).filter((one) => one?.isDirty);
   await Promise.all([...dirty, ...notebooks].map((one) => one?.save()));
   return null;
 }

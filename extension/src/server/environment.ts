@@ -1,4 +1,4 @@
-// The server's own Python environment, made once in the extension's storage from the wheel and lock in the package.
+// Makes the server's own Python environment, once, in the extension's storage, from the wheel and lock in the package.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -74,7 +74,7 @@ function digest(...files: string[]): string {
 
 /** With uv where there is one; where that fails, with a Python of this machine. */
 async function make(folder: string, wheel: string, requirements: string, setup: Setup): Promise<void> {
-  const uv = find("uv", setup.workspace);
+  const uv = findProgram("uv", setup.workspace);
   if (!uv) return makeWith(await findPython(setup), folder, wheel, requirements, setup);
   try {
     await makeWithUv(uv, folder, wheel, requirements, setup);
@@ -90,20 +90,20 @@ async function make(folder: string, wheel: string, requirements: string, setup: 
 
 /** The two parts of the work, as the person is told of them: of hundred, the first is so much. */
 const MAKING = 10;
-const making = (setup: Setup) => setup.report(t("Making a Python environment…"), 0);
-const installing = (setup: Setup) => setup.report(t("Installing the server…"), MAKING);
+const reportMaking = (setup: Setup) => setup.report(t("Making a Python environment…"), 0);
+const reportInstalling = (setup: Setup) => setup.report(t("Installing the server…"), MAKING);
 
 async function makeWithUv(uv: string, folder: string, wheel: string, requirements: string, setup: Setup) {
-  making(setup);
+  reportMaking(setup);
   await run(uv, ["venv", "--no-config", "--quiet", "--python", `>=${OLDEST.join(".")}`, folder], setup);
-  installing(setup);
+  reportInstalling(setup);
   const install = ["pip", "install", "--no-config", "--quiet", "--compile-bytecode", "--python", pythonIn(folder)];
   await run(uv, [...install, "--require-hashes", "-r", requirements], setup);
   await run(uv, [...install, "--no-deps", wheel], setup);
 }
 
 async function makeWith(base: string, folder: string, wheel: string, requirements: string, setup: Setup) {
-  making(setup);
+  reportMaking(setup);
   await run(base, ["-I", "-m", "venv", folder], setup).catch((error: Error) => {
     setup.log(error.message);
     throw new SetupError(
@@ -111,7 +111,7 @@ async function makeWith(base: string, folder: string, wheel: string, requirement
       t("Install uv, or your system's package for venv (Debian, Ubuntu: apt install python3-venv), then try again."),
     );
   });
-  installing(setup);
+  reportInstalling(setup);
   const pip = ["-I", "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--compile"];
   await run(pythonIn(folder), [...pip, "--require-hashes", "-r", requirements], setup);
   await run(pythonIn(folder), [...pip, "--no-deps", wheel], setup);
@@ -120,7 +120,7 @@ async function makeWith(base: string, folder: string, wheel: string, requirement
 async function findPython(setup: Setup): Promise<string> {
   const seen: string[] = [];
   for (const name of PYTHONS) {
-    const program = find(name, setup.workspace);
+    const program = findProgram(name, setup.workspace);
     if (!program) continue;
     const version = await run(program, ["-I", "-c", "import sys; print(*sys.version_info[:2])"], setup).catch(() => "");
     const [major = 0, minor = 0] = version.trim().split(" ").map(Number);
@@ -137,20 +137,20 @@ async function findPython(setup: Setup): Promise<string> {
 }
 
 /** A program on PATH, by its real place, never one that lies in a workspace. */
-function find(name: string, workspace: readonly string[]): string | undefined {
-  const within = (file: string) => workspace.some((folder) => !path.relative(real(folder), file).startsWith(".."));
+function findProgram(name: string, workspace: readonly string[]): string | undefined {
+  const within = (file: string) => workspace.some((folder) => !path.relative(realPath(folder), file).startsWith(".."));
   for (const folder of (process.env.PATH ?? "").split(path.delimiter)) {
     if (!path.isAbsolute(folder)) continue;
     for (const suffix of WINDOWS ? [".exe"] : [""]) {
       const file = path.join(folder, name + suffix);
-      if (!runnable(file) || within(file) || within(real(file))) continue;
+      if (!isExecutable(file) || within(file) || within(realPath(file))) continue;
       return file;
     }
   }
   return undefined;
 }
 
-function real(file: string): string {
+function realPath(file: string): string {
   try {
     return realpathSync(file);
   } catch {
@@ -158,7 +158,7 @@ function real(file: string): string {
   }
 }
 
-function runnable(file: string): boolean {
+function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK);
     return true;
@@ -172,7 +172,7 @@ function run(program: string, args: readonly string[], setup: Setup): Promise<st
   return new Promise((resolve, reject) => {
     const options = { cwd: setup.storage, signal: setup.signal, windowsHide: true };
     const child: ChildProcess = spawn(program, args, options);
-    behind(child.pid);
+    lowerPriority(child.pid);
     let out = "";
     let err = "";
     child.stdout?.on("data", (data) => (out += String(data)));
@@ -193,7 +193,7 @@ function run(program: string, args: readonly string[], setup: Setup): Promise<st
 }
 
 /** The editor goes first: a window that has just been opened is being drawn while this works. */
-function behind(pid: number | undefined): void {
+function lowerPriority(pid: number | undefined): void {
   try {
     if (pid) os.setPriority(pid, os.constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {

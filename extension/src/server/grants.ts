@@ -1,4 +1,4 @@
-// What was answered with "always" in this workspace: a list, from which answers are taken back.
+// Lists what was answered with "always" in this workspace, and takes answers back.
 
 import * as vscode from "vscode";
 import { t } from "../l10n";

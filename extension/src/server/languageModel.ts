@@ -52,9 +52,9 @@ async function ask(
       if (stream !== undefined) await client.sendProgress(PART, stream, part);
     }
   } catch (error) {
-    throw translated(error, model.name);
+    throw toResponseError(error, model.name);
   }
-  return { parts: joined(parts), ...(await count(model, messages, parts, token)) };
+  return { parts: joinTexts(parts), ...(await count(model, messages, parts, token)) };
 }
 
 async function find(id: string): Promise<vscode.LanguageModelChat> {
@@ -105,7 +105,7 @@ function fromPiece(piece: unknown): Part | undefined {
 }
 
 /** Adjacent texts as one. */
-function joined(parts: readonly Part[]): Part[] {
+function joinTexts(parts: readonly Part[]): Part[] {
   const whole: Part[] = [];
   for (const part of parts) {
     const last = whole.at(-1);
@@ -134,7 +134,7 @@ async function count(
   }
 }
 
-function translated(error: unknown, name: string): unknown {
+function toResponseError(error: unknown, name: string): unknown {
   if (!(error instanceof vscode.LanguageModelError)) return error;
   const known: Record<string, [kind: string, hint: string]> = {
     [vscode.LanguageModelError.NoPermissions.name]: [

@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import type { ModelOffer, ModelsResult } from "../contract.gen";
 import { t } from "../l10n";
 import { tokens } from "../pure/text/format";
-import { raw, request } from "./rpc";
+import { errorText, request } from "./rpc";
 import type { Server } from "./server";
 
 export interface Models {
@@ -28,7 +28,7 @@ export function createModels(server: Server, state: vscode.Memento, log: vscode.
     try {
       known = await request(await server.client(), "daiku/models", {});
     } catch (error) {
-      log.warn(`models: ${raw(error)}`);
+      log.warn(`models: ${errorText(error)}`);
     }
     changed.fire();
   };
@@ -48,7 +48,7 @@ export function createModels(server: Server, state: vscode.Memento, log: vscode.
       picker.matchOnDescription = true;
       picker.matchOnDetail = true;
       const fill = () => {
-        picker.items = [...items(known, chosen()), ...typed(picker.value, known)];
+        picker.items = [...items(known, chosen()), ...namedByHand(picker.value, known)];
       };
       fill();
       picker.busy = true;
@@ -105,7 +105,7 @@ function item(model: ModelOffer, chosen: boolean): Pick {
 }
 
 /** A model that is not listed can be named all the same. */
-function typed(value: string, known: ModelsResult | undefined): Pick[] {
+function namedByHand(value: string, known: ModelsResult | undefined): Pick[] {
   const name = value.trim();
   if (!/^[a-z]+\/\S+$/.test(name) || known?.models.some((model) => model.id === name)) return [];
   return [{ label: name, description: t("use this name"), id: name, alwaysShow: true }];

@@ -89,7 +89,7 @@ const unexpected = (): FailureWords => ({
 });
 
 /** The library's own words of an error, for the log. */
-export const raw = (error: unknown): string =>
+export const errorText = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? error.message) : String(error);
 
 /** Also what the client says by itself where it is asked while the server is down: it has no code for that. */

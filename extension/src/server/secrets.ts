@@ -12,16 +12,16 @@ const KEYED = {
 } as const;
 type Keyed = keyof typeof KEYED;
 
-const place = (provider: Keyed): string => `daiku.apiKey.${provider}`;
+const storageKey = (provider: Keyed): string => `daiku.apiKey.${provider}`;
 const names = Object.keys(KEYED) as Keyed[];
 
 /** All keys that are stored, by provider. */
 export async function apiKeys(secrets: vscode.SecretStorage): Promise<Record<string, string>> {
-  const found = await Promise.all(names.map(async (name) => [name, await secrets.get(place(name))] as const));
+  const found = await Promise.all(names.map(async (name) => [name, await secrets.get(storageKey(name))] as const));
   return Object.fromEntries(found.filter((pair): pair is [Keyed, string] => Boolean(pair[1])));
 }
 
-export const isApiKey = (key: string): boolean => names.some((name) => place(name) === key);
+export const isApiKey = (key: string): boolean => names.some((name) => storageKey(name) === key);
 
 /** Asks for a provider and its key. True when something was stored or removed. */
 export async function askForKey(secrets: vscode.SecretStorage): Promise<boolean> {
@@ -41,7 +41,7 @@ export async function askForKey(secrets: vscode.SecretStorage): Promise<boolean>
     validateInput: (value) => (/[\s\p{C}]/u.test(value.trim()) ? t("A key has no spaces or line ends.") : undefined),
   });
   if (key === undefined) return false;
-  if (key.trim()) await secrets.store(place(picked.name), key.trim());
-  else await secrets.delete(place(picked.name));
+  if (key.trim()) await secrets.store(storageKey(picked.name), key.trim());
+  else await secrets.delete(storageKey(picked.name));
   return true;
 }

@@ -1,13 +1,13 @@
-// The server of this window: started when it is asked for, restarted after a crash, its state told to who watches.
+// The server of this window: started when it is asked for, restarted after a crash; its state for those who show it.
 
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import { t } from "../l10n";
 import type { ServerState } from "../pure/chat/panel";
-import { Life, type LifeEvent } from "../pure/server/life";
+import { Lifecycle, type LifecycleEvent } from "../pure/server/lifecycle";
 import type { Running } from "./client";
 import { serverCommand } from "./command";
-import { isUserFacing, raw, UserFacingError } from "./rpc";
+import { errorText, isUserFacing, UserFacingError } from "./rpc";
 import { initializationOptions } from "./settings";
 
 export interface Server {
@@ -36,7 +36,7 @@ export function createServer(context: vscode.ExtensionContext, log: vscode.LogOu
     state = next;
     changed.fire(next);
   };
-  const life = new Life<LanguageClient, Running>({
+  const life = new Lifecycle<LanguageClient, Running>({
     launch: (crashed, signal) => launch(context, log, { become, crashed, signal, stopped: abort.signal }),
     tell: (event) => (event.kind === "restart" ? log.info(`restart: ${event.why}`) : become(stateAfter(event, log))),
   });
@@ -82,12 +82,12 @@ async function launch(
     const { startClient } = await import("./client");
     return await startClient(command, await initializationOptions(secrets), { log, crashed, signal });
   } catch (error) {
-    log.error(`start: ${raw(error)}`);
+    log.error(`start: ${errorText(error)}`);
     throw startProblem(error, program);
   }
 }
 
-function stateAfter(event: Exclude<LifeEvent, { kind: "restart" }>, log: vscode.LogOutputChannel): ServerState {
+function stateAfter(event: Exclude<LifecycleEvent, { kind: "restart" }>, log: vscode.LogOutputChannel): ServerState {
   switch (event.kind) {
     case "ready":
       return { phase: "ready" };

@@ -6,7 +6,7 @@ import type { Plan, Step, Task } from "../contract.gen";
 import { t } from "../l10n";
 import { plansOf } from "../pure/chat/conversation";
 import { doneOf, nextStep } from "../pure/chat/steps";
-import { isDiagnostics, plainCommand, proofsOf, type Shown } from "../pure/view/proofs";
+import { type CommandResult, isDiagnostics, normalizeCommand, proofsOf } from "../pure/view/proofs";
 
 const PLAN_VIEW = "daiku.plan";
 
@@ -61,7 +61,7 @@ class ChatPlanTree implements PlanTree, vscode.TreeDataProvider<PlanNode>, vscod
   readonly #move: Move;
   readonly #following: vscode.Disposable;
   #plan: Plan | undefined;
-  #proofs: ReadonlyMap<string, Shown> = new Map();
+  #proofs: ReadonlyMap<string, CommandResult> = new Map();
 
   constructor(chat: Followed, move: Move) {
     this.#chat = chat;
@@ -132,7 +132,7 @@ const partsOf = (step: Step): PlanNode[] => [
   ...step.taskList.map((task): PlanNode => ({ kind: "task", step, task })),
 ];
 
-function item(node: PlanNode, proofs: ReadonlyMap<string, Shown>): vscode.TreeItem {
+function item(node: PlanNode, proofs: ReadonlyMap<string, CommandResult>): vscode.TreeItem {
   if (node.kind === "step") return stepItem(node);
   if (node.kind === "check") return checkItem(node.step, node.check, proofs);
   const { task, step } = node;
@@ -163,9 +163,9 @@ function stepItem({ plan, step, n }: Extract<PlanNode, { kind: "step" }>): vscod
   return made;
 }
 
-function checkItem(step: Step, check: string, proofs: ReadonlyMap<string, Shown>): vscode.TreeItem {
+function checkItem(step: Step, check: string, proofs: ReadonlyMap<string, CommandResult>): vscode.TreeItem {
   const made = new vscode.TreeItem(check);
-  const shown = isDiagnostics(check) ? undefined : proofs.get(plainCommand(check));
+  const shown = isDiagnostics(check) ? undefined : proofs.get(normalizeCommand(check));
   const settled = shown !== undefined && (!shown.stale || step.status === "completed");
   const passed = settled ? shown.exitCode === 0 : step.status === "completed";
   const words = settled

@@ -5,7 +5,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { counts, formerText, parseDiff } from "../../src/pure/diff/diff";
 import { toSettingsTree, withKeys } from "../../src/pure/server/settings";
-import { plainText, revealControls } from "../../src/pure/text/ansi";
+import { plainText, showControls } from "../../src/pure/text/ansi";
 import { advance, type Blocks, hasDefinitions, NO_BLOCKS } from "../../src/pure/text/blocks";
 import { dollars, duration, tokens } from "../../src/pure/text/format";
 import { toolFace } from "../../src/pure/view/toolFace";
@@ -66,10 +66,10 @@ describe("terminal text", () => {
   });
 
   it("to be allowed shows what is hidden in it", () => {
-    expect(revealControls("ls\u001b[2K\rrm -rf /")).toBe("ls␛[2K␍rm -rf /");
-    expect(revealControls("a\u202eb\u200bc")).toBe("a‹U+202E›b‹U+200B›c");
-    expect(revealControls("a\u0000b\u007f")).toBe("a␀b␡");
-    expect(revealControls("plain\ntext\t大工")).toBe("plain\ntext\t大工");
+    expect(showControls("ls\u001b[2K\rrm -rf /")).toBe("ls␛[2K␍rm -rf /");
+    expect(showControls("a\u202eb\u200bc")).toBe("a‹U+202E›b‹U+200B›c");
+    expect(showControls("a\u0000b\u007f")).toBe("a␀b␡");
+    expect(showControls("plain\ntext\t大工")).toBe("plain\ntext\t大工");
   });
 });
 

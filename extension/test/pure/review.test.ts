@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from "vitest";
 import type { ChangedFile, ChangeHunk, Plan } from "../../src/contract.gen";
-import { lastEdits, placesOf, plansOf } from "../../src/pure/chat/conversation";
+import { forkPointsOf, lastEdits, plansOf } from "../../src/pure/chat/conversation";
 import { nextStep, withMoved, withNewStep, withoutStep } from "../../src/pure/chat/steps";
-import { foldUndone, NOTHING_UNDONE } from "../../src/pure/chat/undone";
+import { foldEdit, NO_EDITS } from "../../src/pure/chat/undoState";
 import { countOpen, firstWords, hunkAt, linesNow, stopFrom, stops } from "../../src/pure/diff/hunks";
 import { proofsOf } from "../../src/pure/view/proofs";
 import { session as chunksOf, PLAN } from "../lab/chunks";
@@ -94,11 +94,11 @@ describe("a conversation", () => {
     const edit = (checkpointId: string) => say("edit", { checkpointId });
     const chunks = [say("run_started", {}), edit("1"), edit("2"), edit("3")];
     const back = [...chunks, say("restored", { checkpointId: "2", redo: "r" })];
-    expect([...back.reduce(foldUndone, NOTHING_UNDONE).gone]).toEqual(["2", "3"]);
+    expect([...back.reduce(foldEdit, NO_EDITS).gone]).toEqual(["2", "3"]);
     expect(lastEdits(chunks)).toBe("1");
     expect(lastEdits([...chunks, say("restored", { checkpointId: "1" })])).toBeUndefined();
     const again = [...back, say("restored", { checkpointId: "r" })];
-    expect([...again.reduce(foldUndone, NOTHING_UNDONE).gone]).toEqual([]);
+    expect([...again.reduce(foldEdit, NO_EDITS).gone]).toEqual([]);
   });
 
   it("can be gone on with before what the person said and after what Daiku said", () => {
@@ -109,7 +109,7 @@ describe("a conversation", () => {
       say("message", { text: "Of another", role: "assistant" }, { parent: "r1", run: "r2" }),
       say("run_started", { prompt: "Second" }),
     ];
-    expect(placesOf(chunks)).toEqual([
+    expect(forkPointsOf(chunks)).toEqual([
       { atSeq: 0, who: "person", text: "First" },
       { atSeq: 2, who: "daiku", text: "Answer" },
       { atSeq: 3, who: "person", text: "Second" },

@@ -1,4 +1,4 @@
-// The one door to the extension host.
+// Messages to the extension host, and the state that outlives a hidden panel.
 
 import type { FromPanel } from "../../src/pure/chat/panel";
 
@@ -11,14 +11,15 @@ interface HostApi<State> {
 declare function acquireVsCodeApi<State>(): HostApi<State>;
 
 /** What outlives the panel while it is hidden: a message that was not sent yet. */
-interface Kept {
+interface SavedState {
   draft: string;
   /** What was sent, the newest first. */
   said?: readonly string[];
 }
 
-const host: HostApi<Kept> | undefined = typeof acquireVsCodeApi === "function" ? acquireVsCodeApi<Kept>() : undefined;
+const host: HostApi<SavedState> | undefined =
+  typeof acquireVsCodeApi === "function" ? acquireVsCodeApi<SavedState>() : undefined;
 
 export const post = (message: FromPanel): void => host?.postMessage(message);
-export const kept = (): Kept => host?.getState() ?? { draft: "" };
-export const keep = (state: Kept): void => host?.setState(state);
+export const savedState = (): SavedState => host?.getState() ?? { draft: "" };
+export const saveState = (state: SavedState): void => host?.setState(state);

@@ -1,4 +1,4 @@
-// Small parts that everything else is made of.
+// Icons, buttons, links and cards that all components use.
 
 import type { ComponentChildren } from "preact";
 import { post } from "./api";

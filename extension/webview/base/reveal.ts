@@ -1,4 +1,4 @@
-// Leads to a tool call of the conversation: what folds it opens, it opens itself, comes into view and gets the focus.
+// Scrolls to a tool call of the conversation, unfolds what hides it, and focuses it.
 
 type Listener = (callId: string) => void;
 const listeners = new Set<Listener>();

@@ -1,4 +1,4 @@
-// The panel's words in the person's language; English is the key.
+// Translates the panel's texts into the person's language; English is the key.
 
 import { fill } from "../../src/pure/text/words";
 

@@ -3,7 +3,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Attachment, Situation } from "../../src/pure/chat/panel";
-import { keep, kept, post } from "../base/api";
+import { post, savedState, saveState } from "../base/api";
 import { Icon, IconButton } from "../base/parts";
 import { t } from "../base/words";
 import { setComposer } from "../base/writing";
@@ -118,12 +118,12 @@ function TextBox({ box, text, working, mention, onInput, onKeyDown }: TextBoxPro
 /** The box and its text, which outlives the panel while it is hidden. */
 function useBox({ prefill, focus }: Props) {
   const box = useRef<HTMLTextAreaElement>(null);
-  const [text, setText] = useState(kept().draft);
+  const [text, setText] = useState(savedState().draft);
   useEffect(() => {
     setComposer(box.current);
     return () => setComposer(null);
   }, []);
-  useEffect(() => keep({ ...kept(), draft: text }), [text]);
+  useEffect(() => saveState({ ...savedState(), draft: text }), [text]);
   useEffect(() => {
     if (!prefill) return;
     setText(prefill.text);

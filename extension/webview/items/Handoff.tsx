@@ -4,8 +4,8 @@ import type { HandoffItem } from "../../src/pure/view/items";
 import { Icon } from "../base/parts";
 import { t } from "../base/words";
 import { Markdown } from "../text/Markdown";
-import type { Around } from "./around";
 import { ReportCard } from "./Report";
+import type { Surroundings } from "./surroundings";
 
 const agents = (): Record<string, string> => ({
   planner: t("Planner"),
@@ -21,7 +21,7 @@ const agents = (): Record<string, string> => ({
   worktree: t("Merger"),
 });
 
-export function Handoff({ item, around }: { item: HandoffItem; around: Around }) {
+export function Handoff({ item, around }: { item: HandoffItem; around: Surroundings }) {
   const { to, step, child, result, problem, report } = item;
   const done = result !== undefined;
   const open = around.isOpen(child);

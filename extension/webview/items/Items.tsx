@@ -7,11 +7,11 @@ import { t } from "../base/words";
 import { PlanCard } from "../plan/Plan";
 import { Answer, Compacted, Thought } from "./Answers";
 import { Approval } from "./Approval";
-import type { Around } from "./around";
 import { RestoredCard, ReviewLine } from "./Decisions";
 import { End, Trouble } from "./Ends";
 import { Handoff } from "./Handoff";
 import { Question } from "./Question";
+import type { Surroundings } from "./surroundings";
 import { Edits, Tool } from "./Tool";
 import { User } from "./User";
 
@@ -25,7 +25,7 @@ interface Props {
   again: string | undefined;
   session: string;
   /** What items need that speak of others: plans and nested runs. */
-  around?: Around;
+  around?: Surroundings;
 }
 
 export const ItemView = memo(({ item, undone, redo, focus, again, session, around }: Props) => (

@@ -1,4 +1,4 @@
-// A report: what came of the work, each claim with what it rests on; a claim without proof is shown as one.
+// A report: what was done, each claim with its proofs; a claim without one is marked.
 
 import type { Proof, Report } from "../../src/contract.gen";
 import { post } from "../base/api";

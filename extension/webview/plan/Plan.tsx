@@ -1,9 +1,9 @@
-// A plan as a card: its steps and what each must show, the button that starts it, and its text to be changed in place.
+// A plan as a card: its steps with their checks, the button that starts it, and its editor.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Plan, Step, StepInput } from "../../src/contract.gen";
 import { doneOf } from "../../src/pure/chat/steps";
-import { isDiagnostics, plainCommand, type Shown } from "../../src/pure/view/proofs";
+import { type CommandResult, isDiagnostics, normalizeCommand } from "../../src/pure/view/proofs";
 import { post } from "../base/api";
 import { Card, Icon } from "../base/parts";
 import { reveal } from "../base/reveal";
@@ -11,7 +11,7 @@ import { t } from "../base/words";
 import { PlanEditor } from "./PlanEditor";
 
 /** What a command last showed, by its plain form. */
-export type Proofs = ReadonlyMap<string, Shown>;
+export type Proofs = ReadonlyMap<string, CommandResult>;
 
 const STEP_ICONS: Record<Step["status"], string> = {
   pending: "circle-large-outline",
@@ -106,7 +106,7 @@ function StepRow({ step, proofs }: { step: Step; proofs: Proofs }) {
 
 /** What must hold, and the command's exit code that shows whether it does: a click leads there. */
 function Check({ check, done, proofs }: { check: string; done: boolean; proofs: Proofs }) {
-  const last = isDiagnostics(check) ? undefined : proofs.get(plainCommand(check));
+  const last = isDiagnostics(check) ? undefined : proofs.get(normalizeCommand(check));
   // What was shown before the files changed proves nothing, unless it was what the step was done by.
   const shown = last && (!last.stale || done) ? last : undefined;
   const passed = shown ? shown.exitCode === 0 : done;

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { counts, type DiffLine, type FileDiff, type Hunk, parseDiff } from "../../src/pure/diff/diff";
-import { revealControls } from "../../src/pure/text/ansi";
+import { showControls } from "../../src/pure/text/ansi";
 import { PathLink, Stats } from "../base/parts";
 import { t } from "../base/words";
 
@@ -149,7 +149,7 @@ function Line({ line, exact, off }: { line: DiffLine; exact: boolean; off: boole
     <tr class={off ? `${line.kind} off` : line.kind}>
       <td class="number">{line.new ?? line.old}</td>
       <td class="sign">{SIGN[line.kind]}</td>
-      <td class="text">{exact ? revealControls(line.text) : line.text}</td>
+      <td class="text">{exact ? showControls(line.text) : line.text}</td>
     </tr>
   );
 }
@@ -157,7 +157,7 @@ function Line({ line, exact, off }: { line: DiffLine; exact: boolean; off: boole
 export function Plain({ text, exact }: { text: string; exact: boolean }) {
   return (
     <pre class="plain" tabindex={0}>
-      {exact ? revealControls(text) : text}
+      {exact ? showControls(text) : text}
     </pre>
   );
 }

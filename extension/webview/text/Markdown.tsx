@@ -17,8 +17,8 @@ export function Markdown({ text, done }: { text: string; done: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = box.current;
-    element?.addEventListener("click", clicked);
-    return () => element?.removeEventListener("click", clicked);
+    element?.addEventListener("click", onClick);
+    return () => element?.removeEventListener("click", onClick);
   }, []);
   const whole = done && hasDefinitions(text);
   if (!whole) former.current = advance(former.current, text);
@@ -32,7 +32,7 @@ export function Markdown({ text, done }: { text: string; done: boolean }) {
 }
 
 /** Links and buttons inside rendered markdown. */
-function clicked(event: MouseEvent): void {
+function onClick(event: MouseEvent): void {
   const target = event.target instanceof Element ? event.target : undefined;
   const button = target?.closest("button[data-act]");
   if (button) {

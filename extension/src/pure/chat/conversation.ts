@@ -1,7 +1,7 @@
 // What the chunks of a conversation say of plans, edits and runs.
 
 import type { Chunk, Plan } from "../../contract.gen";
-import { isBringingBack, undoneOf } from "./undone";
+import { isBringingBack, undoStateOf } from "./undoState";
 
 /** The plans of a conversation as they are now, the one that changed last at the end. */
 export function plansOf(chunks: readonly Chunk[]): readonly Plan[] {
@@ -17,7 +17,7 @@ export function plansOf(chunks: readonly Chunk[]): readonly Plan[] {
 
 /** The first checkpoint of the newest run whose edits still stand: going back to it undoes them all. */
 export function lastEdits(chunks: readonly Chunk[]): string | undefined {
-  const { gone: had } = undoneOf(chunks);
+  const { gone: had } = undoStateOf(chunks);
   const edits = chunks.filter((chunk) => chunk.type === "edit" && !had.has(chunk.data.checkpointId));
   // A nested run's edits belong to the run that the person started: what came after its start.
   const last = edits.at(-1)?.seq ?? 0;
@@ -27,11 +27,11 @@ export function lastEdits(chunks: readonly Chunk[]): string | undefined {
 }
 
 /** The checkpoint that brings back what was undone or rejected last; none where that was done already. */
-export const lastTakenBack = (chunks: readonly Chunk[]): string | undefined => undoneOf(chunks).redo;
+export const lastTakenBack = (chunks: readonly Chunk[]): string | undefined => undoStateOf(chunks).redo;
 
 /** Whether going back to a checkpoint brings back what had been undone or rejected. */
 export function bringsBack(chunks: readonly Chunk[], checkpointId: string): boolean {
-  return isBringingBack(undoneOf(chunks), checkpointId);
+  return isBringingBack(undoStateOf(chunks), checkpointId);
 }
 
 /** The files in which going back to a checkpoint would take away changes that the person has accepted. */
@@ -64,7 +64,7 @@ export const diffsOf = (chunks: readonly Chunk[]): readonly string[] =>
   chunks.flatMap((chunk) => (chunk.type === "edit" && chunk.data.diff ? [chunk.data.diff] : []));
 
 /** A message that a conversation can be gone on with from. */
-interface Place {
+interface ForkPoint {
   /** A new conversation holds what came up to here. */
   atSeq: number;
   who: "person" | "daiku";
@@ -72,8 +72,8 @@ interface Place {
 }
 
 /** What was said on the outermost level, oldest first. */
-export function placesOf(chunks: readonly Chunk[]): readonly Place[] {
-  return chunks.flatMap((chunk): Place[] => {
+export function forkPointsOf(chunks: readonly Chunk[]): readonly ForkPoint[] {
+  return chunks.flatMap((chunk): ForkPoint[] => {
     if (chunk.parent) return [];
     // Before what the person said, so that it can be said otherwise; after what Daiku said.
     if (chunk.type === "run_started")

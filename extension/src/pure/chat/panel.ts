@@ -1,4 +1,4 @@
-// What the extension and its panel say to one another.
+// The messages between the extension and its panel.
 
 import type {
   ApprovalGiven,

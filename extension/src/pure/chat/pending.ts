@@ -1,4 +1,4 @@
-// Which approvals of a stream still wait for the person.
+// The approvals of a conversation that still wait for the person.
 
 import type { Chunk } from "../../contract.gen";
 

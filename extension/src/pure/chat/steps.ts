@@ -1,4 +1,4 @@
-// A plan's steps changed by a person: pure, each answers with the new list.
+// Changes of a plan's steps: each function answers with the new list.
 
 import type { Plan, Step, StepInput } from "../../contract.gen";
 

@@ -1,4 +1,4 @@
-// What the extension keeps of a session's stream: the chunks, without those that a later one made needless.
+// The chunks of a session in order, without deltas that a whole message has replaced.
 
 import type { Chunk } from "../../contract.gen";
 

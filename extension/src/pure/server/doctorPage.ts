@@ -7,7 +7,7 @@ export type DoctorAct = NonNullable<DoctorFinding["action"]> | "look" | "copy" |
 export type DoctorPressed = { act: DoctorAct } | { command: string };
 
 /** A finding as it is shown: of what the editor finds by itself it may also restart the server. */
-export type Shown = Omit<DoctorFinding, "action"> & { action?: DoctorAct };
+export type PageFinding = Omit<DoctorFinding, "action"> & { action?: DoctorAct };
 
 export interface DoctorWords {
   title: string;
@@ -22,7 +22,7 @@ export interface DoctorWords {
 
 interface DoctorPage {
   words: DoctorWords;
-  findings: readonly Shown[];
+  findings: readonly PageFinding[];
   language: string;
   nonce: string;
 }
@@ -57,13 +57,13 @@ ${sections}
 </html>`;
 }
 
-function section(area: DoctorFinding["area"], findings: readonly Shown[], words: DoctorWords): string {
+function section(area: DoctorFinding["area"], findings: readonly PageFinding[], words: DoctorWords): string {
   const own = findings.filter((finding) => finding.area === area);
   if (own.length === 0) return "";
   return `<section><h2>${escapeHtml(words.areas[area])}</h2><ul>${own.map((one) => row(one, words)).join("")}</ul></section>`;
 }
 
-function row({ state, what, mend, action, command }: Shown, words: DoctorWords): string {
+function row({ state, what, mend, action, command }: PageFinding, words: DoctorWords): string {
   const buttons = [
     action ? button(action, words) : "",
     command

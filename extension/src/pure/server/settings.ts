@@ -1,4 +1,4 @@
-// The person's settings as the server reads them: the shape of the TOML file (PROTOCOL 2).
+// The person's settings in the shape of the server's TOML file.
 
 import type { JsonObject } from "../../contract.gen";
 

@@ -21,7 +21,7 @@ export function plainText(text: string): string {
 }
 
 /** Exactly what is there, with everything invisible made visible: for what a person is asked to allow. */
-export function revealControls(text: string): string {
+export function showControls(text: string): string {
   return text
     .replace(/\r\n/g, "\n")
     .replace(HIDDEN, (c) => `‹U+${(c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}›`)

@@ -1,4 +1,4 @@
-// Numbers as a person reads them at a glance.
+// Numbers, costs and times in a short form for people.
 
 /** 950, 1.2k, 34k, 1.2M */
 export function tokens(count: number): string {

@@ -1,4 +1,4 @@
-// Words for people: marked where they are written, translated where they are shown.
+// Marks texts for translation, and fills values into them.
 
 /** Marks a text for translation without translating it. */
 export const say = (text: string): string => text;

@@ -1,4 +1,4 @@
-// Tool calls in the view: begun, their output gathered, closed by their result, with the edits that they made.
+// Tool calls in the view: added, their output gathered, closed by their result, with the edits they made.
 
 import type { Chunk } from "../../contract.gen";
 import { change, common, type Draft, findLast, push } from "./draft";

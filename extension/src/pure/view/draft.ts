@@ -1,7 +1,7 @@
-// A view while chunks are folded into it: the list of items, and how it is changed.
+// A view while chunks are folded into it: its items, and how one is added or changed.
 
 import type { Envelope, Usage } from "../../contract.gen";
-import type { Undone } from "../chat/undone";
+import type { UndoState } from "../chat/undoState";
 import type { Common, Item, RunView } from "./items";
 
 export interface Draft {
@@ -10,7 +10,7 @@ export interface Draft {
   run: RunView | undefined;
   usage: Usage;
   contextTokens: number;
-  undone: Undone;
+  undone: UndoState;
 }
 
 export function common(draft: Draft, chunk: Envelope): Common {

@@ -1,7 +1,7 @@
 // What each chunk changes in the view, one entry a type.
 
 import type { Chunk } from "../../contract.gen";
-import { isBringingBack } from "../chat/undone";
+import { isBringingBack } from "../chat/undoState";
 import { addCall, addEdit, addOutput, closeCall } from "./calls";
 import { change, common, type Draft, findLast, push } from "./draft";
 import type { ApprovalItem, Item, NoticeItem, QuestionItem } from "./items";

@@ -1,7 +1,7 @@
-// Nested runs in the view: for which step they work, what they hand back, and what needs no words beside them.
+// Nested runs in the view: their request and step, what they hand back, and what they changed.
 
 import type { Edited, Envelope, HandoffEnd, RunStarted } from "../../contract.gen";
-import { editsOf } from "../chat/undone";
+import { editsOf } from "../chat/undoState";
 import { change, type Draft, findLast } from "./draft";
 import type { EndItem, HandoffItem, Item, TextItem } from "./items";
 

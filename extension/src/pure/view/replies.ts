@@ -1,4 +1,4 @@
-// The texts of a reply as they come: deltas gathered, closed by the whole reply, and which of the person's words it has read.
+// A model's reply while it streams: deltas gathered, closed by the whole reply; which messages it has read.
 
 import type { Envelope } from "../../contract.gen";
 import { common, type Draft, push } from "./draft";
@@ -20,7 +20,7 @@ export function repliesBefore(draft: Draft, run: string): number {
 const isRunning = (item: Item): boolean => item.kind === "tool" && item.status === "running";
 
 /** A reply begins, made from what the person had said when it was asked for. */
-function replyBegins(draft: Draft, run: string): void {
+function markRead(draft: Draft, run: string): void {
   for (let i = draft.items.length - 1; i >= 0; i--) {
     const item = draft.items[i];
     if (item?.kind !== "user" || item.run !== run) continue;
@@ -38,14 +38,14 @@ export function addText(draft: Draft, chunk: Envelope, kind: TextItem["kind"], t
     return;
   }
   if (open) draft.items[at] = { ...open, done: true, ended: chunk.time };
-  else replyBegins(draft, chunk.run);
+  else markRead(draft, chunk.run);
   push(draft, { ...common(draft, chunk), kind, text, done: false });
 }
 
 /** A whole reply closes its deltas; where none were seen (a replay), it stands for them. */
 export function closeText(draft: Draft, chunk: Envelope, text: string, thinking: string, how: Partial<TextItem>): void {
   const tail = replyTail(draft, chunk);
-  if (tail.length === 0) replyBegins(draft, chunk.run);
+  if (tail.length === 0) markRead(draft, chunk.run);
   if (thinking && !tail.some((i) => draft.items[i]?.kind === "thinking")) {
     const at = tail[0] ?? draft.items.length;
     draft.items.splice(at, 0, { ...common(draft, chunk), kind: "thinking", text: thinking, done: true });

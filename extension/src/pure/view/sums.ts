@@ -1,4 +1,4 @@
-// What is put together of many chunks: usage added up, long output cut in its middle.
+// Adds up usage, and truncates long output in its middle.
 
 import type { Usage } from "../../contract.gen";
 

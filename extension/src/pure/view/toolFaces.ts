@@ -2,7 +2,7 @@
 
 import { say } from "../text/words";
 
-export interface Face {
+interface Face {
   /** A codicon. */
   icon: string;
   /** To be translated. */

@@ -1,7 +1,7 @@
 // What the panel shows of a session: a pure fold over its chunks.
 
 import type { Chunk, EarlierChunks, Usage } from "../../contract.gen";
-import { foldedBefore, foldUndone, NOTHING_UNDONE, type Undone } from "../chat/undone";
+import { foldEdit, NO_EDITS, prependEdits, type UndoState } from "../chat/undoState";
 import type { Draft } from "./draft";
 import { foldChunk } from "./folds";
 import type { ApprovalItem, Item, QuestionItem, RunView } from "./items";
@@ -16,7 +16,7 @@ export interface View {
   readonly usage: Usage;
   /** Tokens that the last model call was given: how full the context is. */
   readonly contextTokens: number;
-  readonly undone: Undone;
+  readonly undone: UndoState;
 }
 
 const NOTHING: Usage = { model: "", promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
@@ -27,7 +27,7 @@ export const EMPTY: View = {
   run: undefined,
   usage: NOTHING,
   contextTokens: 0,
-  undone: NOTHING_UNDONE,
+  undone: NO_EDITS,
 };
 
 /** The view after more chunks, at the price of one copy of the list. A chunk that was already folded changes nothing. */
@@ -37,7 +37,7 @@ export function foldAll(view: View, chunks: readonly Chunk[]): View {
     if (chunk.seq <= draft.lastSeq) continue;
     draft.lastSeq = chunk.seq;
     foldChunk(draft, chunk);
-    draft.undone = foldUndone(draft.undone, chunk);
+    draft.undone = foldEdit(draft.undone, chunk);
   }
   return draft;
 }
@@ -58,7 +58,7 @@ export function prepend(view: View, chunks: readonly Chunk[]): View {
   const before = older.items.filter(
     (item) => !had.has(item.key) && !(item.kind === "plan" && plans.has(item.plan.planId)),
   );
-  return { ...view, items: [...before, ...view.items], undone: foldedBefore(older.undone, view.undone) };
+  return { ...view, items: [...before, ...view.items], undone: prependEdits(older.undone, view.undone) };
 }
 
 /** The questions that wait for the person, oldest first. */

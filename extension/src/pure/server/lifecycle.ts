@@ -1,21 +1,21 @@
-// The life of one server: started once however many ask, restarted, started again after a crash, ended.
+// The lifecycle of one server: started once however many ask, restarted, started again after a crash, ended.
 
-export interface Alive<C> {
+export interface RunningServer<C> {
   client: C;
   running(): boolean;
   stop(): Promise<void>;
 }
 
-interface LifeOptions<C, A extends Alive<C>> {
+interface LifecycleOptions<C, A extends RunningServer<C>> {
   /** Starts a server. `crashed` is called when it ends by itself; `signal` ends an attempt that nobody waits for any more. */
   launch(crashed: () => void, signal: AbortSignal): Promise<A>;
   /** Something has begun, or has come about. */
-  tell(event: LifeEvent): void;
+  tell(event: LifecycleEvent): void;
   /** Milliseconds. */
   now?: () => number;
 }
 
-export type LifeEvent =
+export type LifecycleEvent =
   | { kind: "restart"; why: string }
   | { kind: "ready" }
   /** It ended by itself, and starts again after a pause. */
@@ -29,8 +29,8 @@ const PAUSES_MS = [0, 500, 2000, 5000, 10_000];
 /** A server that lived so long starts the count of crashes anew. */
 const HEALTHY_MS = 60_000;
 
-export class Life<C, A extends Alive<C>> {
-  readonly #options: Required<LifeOptions<C, A>>;
+export class Lifecycle<C, A extends RunningServer<C>> {
+  readonly #options: Required<LifecycleOptions<C, A>>;
   #alive: A | undefined;
   #starting: Promise<C> | undefined;
   #attempt = new AbortController();
@@ -40,7 +40,7 @@ export class Life<C, A extends Alive<C>> {
   #crashes = 0;
   #over = false;
 
-  constructor(options: LifeOptions<C, A>) {
+  constructor(options: LifecycleOptions<C, A>) {
     this.#options = { now: Date.now, ...options };
   }
 

@@ -1,4 +1,4 @@
-// Which edits of a conversation stand and which do not: a fold over its chunks.
+// Which edits of a conversation are applied and which undone: a fold over its chunks.
 
 import type { Chunk } from "../../contract.gen";
 
@@ -22,7 +22,7 @@ interface Trail {
   readonly before: Trail | undefined;
 }
 
-export interface Undone {
+export interface UndoState {
   /** The checkpoints of the edits that do not stand. */
   readonly gone: ReadonlySet<string>;
   /** Brings back what was undone or rejected last; absent where that has been done, or nothing was. */
@@ -33,37 +33,37 @@ export interface Undone {
   readonly from: Trail | undefined;
 }
 
-export const NOTHING_UNDONE: Undone = {
+export const NO_EDITS: UndoState = {
   ...{ gone: new Set(), redo: undefined, standing: undefined, marks: undefined, from: undefined },
 };
 
-export const undoneOf = (chunks: readonly Chunk[]): Undone => chunks.reduce(foldUndone, NOTHING_UNDONE);
+export const undoStateOf = (chunks: readonly Chunk[]): UndoState => chunks.reduce(foldEdit, NO_EDITS);
 
 /** Going back to a checkpoint makes the files what they were when it was taken, whatever came after it. */
-export function foldUndone(state: Undone, chunk: Chunk): Undone {
+export function foldEdit(state: UndoState, chunk: Chunk): UndoState {
   if (chunk.type !== "edit" && chunk.type !== "review" && chunk.type !== "restored") return state;
-  return { ...changed(state, chunk), from: { chunk, before: state.from } };
+  return { ...withChunk(state, chunk), from: { chunk, before: state.from } };
 }
 
 /** As if the chunks of `older` had been folded before those of `newer`. */
-export function foldedBefore(older: Undone, newer: Undone): Undone {
-  return trail(newer).reduce(foldUndone, older);
+export function prependEdits(older: UndoState, newer: UndoState): UndoState {
+  return trail(newer).reduce(foldEdit, older);
 }
 
-function trail({ from }: Undone): Chunk[] {
+function trail({ from }: UndoState): Chunk[] {
   const chunks: Chunk[] = [];
   for (let one = from; one; one = one.before) chunks.push(one.chunk);
   return chunks.reverse();
 }
 
 /** The checkpoints of all edits, oldest first. */
-export function editsOf({ marks }: Undone): string[] {
+export function editsOf({ marks }: UndoState): string[] {
   const edits: string[] = [];
   for (let mark = marks; mark; mark = mark.before) if (mark.kind === "edit") edits.push(mark.checkpoint);
   return edits.reverse();
 }
 
-function changed(state: Undone, chunk: Chunk): Undone {
+function withChunk(state: UndoState, chunk: Chunk): UndoState {
   const { standing } = state;
   if (chunk.type === "edit") {
     const { checkpointId: checkpoint } = chunk.data;
@@ -73,39 +73,39 @@ function changed(state: Undone, chunk: Chunk): Undone {
     return { ...state, standing: { checkpoint, before: standing }, marks, redo: undefined };
   }
   if (chunk.type === "review" && chunk.data.decision === "reject" && chunk.data.checkpointId)
-    return takenBack(state, chunk.data.checkpointId, standing);
+    return withTakenBack(state, chunk.data.checkpointId, standing);
   if (chunk.type !== "restored") return state;
   const mark = markOf(state, chunk.data.checkpointId);
   const back = isBringingBack(state, chunk.data.checkpointId);
   const now = mark ? mark.standing : standing;
-  const after = chunk.data.redo ? takenBack(state, chunk.data.redo, standing) : { ...state };
-  return { ...after, redo: back ? undefined : after.redo, standing: now, gone: notAmong(now, editsOf(state)) };
+  const after = chunk.data.redo ? withTakenBack(state, chunk.data.redo, standing) : { ...state };
+  return { ...after, redo: back ? undefined : after.redo, standing: now, gone: without(now, editsOf(state)) };
 }
 
 /** It brought back what had been undone or rejected: the files hold Daiku's changes again. */
-export function isBringingBack(state: Undone, checkpointId: string): boolean {
+export function isBringingBack(state: UndoState, checkpointId: string): boolean {
   const mark = markOf(state, checkpointId);
   if (mark?.kind !== "taken back") return false;
   // Bringing back takes a checkpoint, too: going back to that one undoes again.
-  return size(mark.standing) >= size(state.standing);
+  return count(mark.standing) >= count(state.standing);
 }
 
-function takenBack(state: Undone, checkpoint: string, standing: Standing | undefined): Undone {
+function withTakenBack(state: UndoState, checkpoint: string, standing: Standing | undefined): UndoState {
   return { ...state, redo: checkpoint, marks: { checkpoint, standing, kind: "taken back", before: state.marks } };
 }
 
-function markOf(state: Undone, checkpoint: string): Mark | undefined {
+function markOf(state: UndoState, checkpoint: string): Mark | undefined {
   for (let mark = state.marks; mark; mark = mark.before) if (mark.checkpoint === checkpoint) return mark;
   return undefined;
 }
 
-function notAmong(standing: Standing | undefined, edits: readonly string[]): ReadonlySet<string> {
+function without(standing: Standing | undefined, edits: readonly string[]): ReadonlySet<string> {
   const gone = new Set(edits);
   for (let one = standing; one; one = one.before) gone.delete(one.checkpoint);
   return gone;
 }
 
-function size(standing: Standing | undefined): number {
+function count(standing: Standing | undefined): number {
   let count = 0;
   for (let one = standing; one; one = one.before) count += 1;
   return count;

@@ -1,9 +1,9 @@
-// What items need that speak of others: plans and nested runs.
+// What plans and nested runs need of the rest of the conversation.
 
 import type { Proofs } from "../plan/Plan";
 import type { DiffOf } from "./Report";
 
-export interface Around {
+export interface Surroundings {
   proofs: Proofs;
   working: boolean;
   diffOf: DiffOf;

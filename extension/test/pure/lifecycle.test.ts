@@ -1,18 +1,18 @@
 // The life of a server: started once however many ask, restarted, started again after a crash, ended.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Alive, Life, type LifeEvent } from "../../src/pure/server/life";
+import { Lifecycle, type LifecycleEvent, type RunningServer } from "../../src/pure/server/lifecycle";
 
-interface Fake extends Alive<string> {
+interface Fake extends RunningServer<string> {
   crash(): void;
 }
 
 /** A world in which each start is answered by the test: with a server, with a failure, or not at all. */
 function world() {
-  const told: LifeEvent[] = [];
+  const told: LifecycleEvent[] = [];
   const asked: { arrive(): Fake; fail(why: string): void; signal: AbortSignal }[] = [];
   const stopped: string[] = [];
-  const life = new Life<string, Fake>({
+  const life = new Lifecycle<string, Fake>({
     tell: (event) => told.push(event),
     launch: (crashed, signal) =>
       new Promise((resolve, reject) => {

@@ -1,18 +1,18 @@
-// What has the focus in a tree: the editor tells an extension of what is selected only.
+// Finds what has the focus in a tree: the editor tells an extension only what is selected.
 
 import * as vscode from "vscode";
 
 let selecting = false;
 
 /** While this holds, a selection was made to learn what has the focus: nothing is to be opened for it. */
-export const onlySelecting = (): boolean => selecting;
+export const isOnlySelecting = (): boolean => selecting;
 
 /** A keybinding of ours says so in its arguments: its command is about what has the focus in the tree. */
-export const byKey = (argument: unknown): boolean =>
+export const isFromKey = (argument: unknown): boolean =>
   typeof argument === "object" && argument !== null && "focused" in argument;
 
 /** Selects what has the focus in the tree that has it, and answers with that. */
-export async function focusedIn<T>(view: vscode.TreeView<T>): Promise<T | undefined> {
+export async function selectFocused<T>(view: vscode.TreeView<T>): Promise<T | undefined> {
   selecting = true;
   try {
     await vscode.commands.executeCommand("list.selectAndPreserveFocus");

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { Chunk } from "../../src/contract.gen";
 import { lastEdits, lastTakenBack } from "../../src/pure/chat/conversation";
-import { editsOf, undoneOf } from "../../src/pure/chat/undone";
+import { editsOf, undoStateOf } from "../../src/pure/chat/undoState";
 import { EMPTY, foldAll } from "../../src/pure/view/view";
 import { session as chunksOf } from "../lab/chunks";
 
@@ -56,7 +56,7 @@ describe("undo and bringing back, in any order", () => {
   it("leave exactly those edits standing that are on disk", () => {
     for (const seed of seeds) {
       const { chunks, disk } = story(seed);
-      const undone = undoneOf(chunks);
+      const undone = undoStateOf(chunks);
       expect(
         editsOf(undone).filter((one) => !undone.gone.has(one)),
         `story ${seed}`,
@@ -99,6 +99,6 @@ it("ten thousand edits are folded at a price that grows with their number, not w
   const say = chunksOf();
   const chunks = Array.from({ length: 10_000 }, (_, n) => say("edit", { checkpointId: `c${n}` }));
   const start = performance.now();
-  expect(editsOf(undoneOf(chunks))).toHaveLength(10_000);
+  expect(editsOf(undoStateOf(chunks))).toHaveLength(10_000);
   expect(performance.now() - start).toBeLessThan(100);
 });
