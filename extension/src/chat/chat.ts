@@ -43,7 +43,7 @@ export interface Chat {
   send(text: string, context: readonly ContextItem[], options?: SendOptions): Promise<RunResult | undefined>;
   /** Has the server carry out one of its commands as a run of the open conversation. */
   command(name: string, args: CommandArgs): Promise<RunResult | undefined>;
-  /** RunMethod any other run in the open conversation. */
+  /** Starts any other run in the open conversation. */
   start<M extends RunMethod>(method: M, params: Requests[M][0]): Promise<RunResult | undefined>;
   resume(run: string): Promise<void>;
   stop(): Promise<void>;

@@ -67,7 +67,7 @@ export class Problems implements vscode.Disposable {
     }
   }
 
-  /** When the problems of a document will have settled, as far as can be reported now. */
+  /** When the problems of a document will have settled, as far as can be told now. */
   #settledAt(document: vscode.TextDocument): number {
     const seen = this.#times.get(document.uri.toString());
     if (!seen) return 0;

@@ -2,10 +2,8 @@
 
 import { beforeEach, expect, it } from "vitest";
 import { watchApprovals } from "../../src/chat/approvals";
-import type { Chat } from "../../src/chat/chat";
-import type { Panel } from "../../src/chat/panel";
 import type { Pending } from "../../src/pure/chat/pending";
-import { EventEmitter, person, reset, seen } from "../editor/editor";
+import { EventEmitter, person, reset, seen, settle } from "../editor/editor";
 
 const one: Pending = { runId: "r1", approvalId: "a1", kind: "command", preview: "npm test\n--all" };
 
@@ -15,19 +13,22 @@ function world(visible: boolean) {
     new EventEmitter<void>(),
     new EventEmitter<string>(),
   ];
-  const state = { visible, waiting: [] as readonly Pending[], counts: [] as number[], shown: 0 };
+  const state = { visible, waiting: [] as readonly Pending[], counts: [] as number[], shown: 0, opened: "" };
   const chat = {
     onWaiting: waits.event,
     onAskedElsewhere: elsewhere.event,
+    open: async (session: string) => {
+      state.opened = session;
+    },
     get waiting() {
       return state.waiting;
     },
-  } as unknown as Chat;
+  };
   const panel = {
     visible: () => state.visible,
     onHidden: hidden.event,
-    count: (n: number) => state.counts.push(n),
-  } as unknown as Panel;
+    count: (n: number) => void state.counts.push(n),
+  };
   watchApprovals(chat, panel, async () => void state.shown++);
   const wait = (...waiting: Pending[]) => {
     state.waiting = waiting;
@@ -37,7 +38,7 @@ function world(visible: boolean) {
     state.visible = false;
     hidden.fire();
   };
-  return { state, wait, leave };
+  return { state, wait, leave, askElsewhere: (session: string) => elsewhere.fire(session) };
 }
 
 beforeEach(reset);
@@ -49,7 +50,7 @@ it("is said once, with the way to it, where the panel is out of sight", async ()
   wait(one);
   await Promise.resolve();
   expect(seen.messages).toEqual(["Daiku asks to run: npm test"]);
-  await new Promise((resolve) => setTimeout(resolve, 0));
+  await settle();
   expect(state.shown).toBe(1);
 });
 
@@ -75,4 +76,15 @@ it("stands on the panel's icon for as long as it waits", () => {
   wait(one);
   wait();
   expect(state.counts).toEqual([1, 0]);
+});
+
+it("of another chat is said, and leads to that chat where the person wants it", async () => {
+  const { state, askElsewhere } = world(true);
+  askElsewhere("s2");
+  await settle();
+  expect([seen.messages.length, state.opened, state.shown]).toEqual([1, "", 0]);
+  person.picks = () => "Show";
+  askElsewhere("s3");
+  await settle();
+  expect([state.opened, state.shown]).toEqual(["s3", 1]);
 });

@@ -99,6 +99,99 @@ describe("what arrives while the person turns to another chat", () => {
   });
 });
 
+describe("a request in a chat of its own", () => {
+  const both = async () => {
+    const { answer, end } = underWay();
+    const world = chatWorld({ "daiku/chat": answer });
+    await world.chat.open("s1");
+    const elsewhere: string[] = [];
+    world.chat.onAskedElsewhere((session) => elsewhere.push(session));
+    const running = world.chat.send("Own", [], { ownChat: true });
+    await settle();
+    return { ...world, elsewhere, running, end, own: chunksOf("s9") };
+  };
+
+  it("says that it asks something while another chat is open, and shows it once it is", async () => {
+    const { chat, server, elsewhere, own, end, running, streamed } = await both();
+    server.stream(own("run_started", {}), own("approval_asked", { approvalId: "a1" }));
+    await settle();
+    expect([elsewhere, chat.waiting, chat.working, streamed()]).toEqual([["s9"], [], false, []]);
+    await chat.open("s9");
+    expect(chat.waiting).toMatchObject([{ approvalId: "a1" }]);
+    end("s9");
+    await running;
+  });
+});
+
+describe("what goes wrong in a chat", () => {
+  const failing = (answers: (() => Promise<never>)[]) => chatWorld({ "daiku/chat": () => answers.shift()?.() });
+
+  it("is shown there, with what was said, and not in the chat that the person turned to", async () => {
+    let fail: (error: Error) => void = () => undefined;
+    const { chat, posted, server } = failing([() => new Promise((_, reject) => (fail = reject))]);
+    await chat.open("s1");
+    const running = chat.send("Do it", []);
+    await settle();
+    server.stream(chunksOf("s1")("run_started", {}));
+    await chat.open("s2");
+    fail(new Error("boom"));
+    await running;
+    expect(posted.filter(({ type }) => type === "failed")).toEqual([]);
+  });
+
+  it("gives the words back where the run never began", async () => {
+    const { chat, posted } = failing([() => Promise.reject(new Error("boom"))]);
+    await chat.send("Do it", []);
+    expect(posted.find(({ type }) => type === "failed")).toMatchObject({ text: "Do it" });
+  });
+});
+
+describe("chunks that are missing", () => {
+  it("are fetched, and shown in order before what came after them", async () => {
+    const say = chunksOf("s1");
+    const [start, lost, late] = [say("run_started", {}), say("message", { text: "lost" }), say("notice", {})];
+    const { answer } = underWay();
+    const { chat, kept, server, streamed } = chatWorld({ "daiku/chat": answer });
+    await chat.open("s1");
+    void chat.send("Do it", []);
+    await settle();
+    kept.push(start, lost);
+    server.stream(start, late);
+    await settle(20);
+    expect(streamed().map(({ seq }) => seq)).toEqual([1, 2, 3]);
+    expect(chat.chunks).toEqual([start, lost, late]);
+  });
+});
+
+describe("stopping", () => {
+  it("cancels the run, or the request while no run is known", async () => {
+    const { answer } = underWay();
+    const { chat, server } = chatWorld({ "daiku/chat": answer, "daiku/cancel": () => ({}) });
+    void chat.send("Do it", []);
+    await settle();
+    await chat.stop();
+    expect(server.methods()).not.toContain("daiku/cancel");
+    expect(server.cancelled).toBe(1);
+    server.stream(chunksOf("s1")("run_started", {}));
+    await chat.stop();
+    expect(server.asked.at(-1)).toEqual({ method: "daiku/cancel", params: { runId: "r1" } });
+  });
+
+  it("and steering leave the runs of other chats alone", async () => {
+    const { answer } = underWay();
+    const { chat, server } = chatWorld({ "daiku/chat": answer });
+    void chat.send("Own", [], { ownChat: true });
+    await settle();
+    server.stream(chunksOf("s9")("run_started", {}));
+    await chat.open("s1");
+    const before = server.asked.length;
+    await chat.stop();
+    await chat.steer("Faster");
+    expect(server.asked.length).toBe(before);
+    expect(server.cancelled).toBe(0);
+  });
+});
+
 describe("a chat that is opened by its end", () => {
   const say = chunksOf("s1");
   const whole = [say("run_started", {}), say("edit", { checkpointId: "c1" }), say("run_started", {}, { run: "r2" })];

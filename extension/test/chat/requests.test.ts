@@ -3,8 +3,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { FromPanel } from "../../src/pure/chat/panel";
 import { UserFacingError } from "../../src/server/rpc";
-import { reset, seen, settle } from "../editor/editor";
-import { chatWorld, ended, sessionOf } from "../lab/chat";
+import { editorOf, files, reset, seen, settle, window } from "../editor/editor";
+import { chatWorld, ended, sessionOf, underWay } from "../lab/chat";
 import { session as chunksOf } from "../lab/chunks";
 
 beforeEach(reset);
@@ -117,5 +117,77 @@ describe("links in an answer", () => {
     chatWorld().panel({ type: "command", command: "daiku.redo" });
     await settle();
     expect(seen.commands.map(({ name }) => name)).toEqual(["daiku.redo"]);
+  });
+});
+
+describe("files in an answer", () => {
+  it.each([
+    ["a.py", "/project/a.py"],
+    ["src/../a.py", "/project/a.py"],
+    ["/project/src/a.py", "/project/src/a.py"],
+    ["../secret.txt", undefined],
+    ["src/../../secret.txt", undefined],
+    ["..\\secret.txt", undefined],
+    ["..", undefined],
+    ["/etc/passwd", undefined],
+    ["/project/../etc/passwd", undefined],
+    ["C:\\secret.txt", undefined],
+  ])("%s opens %s: only what lies in the workspace", async (path, opened) => {
+    chatWorld().panel({ type: "openFile", path });
+    await settle();
+    expect(seen.opened).toEqual(opened ? [`file://${opened}`] : []);
+    expect(seen.status).toHaveLength(opened ? 0 : 1);
+  });
+
+  it("that are not there are said to be missing", async () => {
+    files.add("/project/b.py");
+    chatWorld().panel({ type: "openFile", path: "a.py" });
+    await settle();
+    expect([seen.opened, seen.status]).toEqual([[], ["There is no file a.py in this workspace."]]);
+  });
+});
+
+describe("a message of the panel", () => {
+  it.each(["toString", "__proto__", "evaluate"])("that nothing is for is left alone: %s", async (type) => {
+    const { panel, posted, server } = chatWorld();
+    panel({ type } as unknown as FromPanel);
+    await settle();
+    expect([posted, server.asked]).toEqual([[], []]);
+  });
+
+  it("that answers a question carries what was decided, word for word", async () => {
+    const { panel, server } = chatWorld({ "daiku/approve": () => ({}), "daiku/answer": () => ({}) });
+    panel({ type: "approve", run: "r1", approvalId: "a1", decision: "allow_once", hunks: [0, 2] });
+    panel({ type: "approve", run: "r2", approvalId: "a2", decision: "reject_once", feedback: "no" });
+    panel({ type: "answer", run: "r3", inputId: "i1", text: "yes" });
+    await settle();
+    expect(server.asked.map(({ params }) => params)).toEqual([
+      { runId: "r1", approvalId: "a1", decision: "allow_once", hunks: [0, 2] },
+      { runId: "r2", approvalId: "a2", decision: "reject_once", feedback: "no" },
+      { runId: "r3", inputId: "i1", text: "yes" },
+    ]);
+  });
+
+  it("that makes a request once more does nothing while something is under way", async () => {
+    const { answer } = underWay();
+    const { chat, kept, panel, server } = chatWorld({ "daiku/chat": answer });
+    kept.push(chunksOf("s1")("run_started", { prompt: "Do it" }));
+    await chat.open("s1");
+    void chat.send("Other", []);
+    await settle();
+    panel({ type: "retry", run: "r1" });
+    await settle();
+    expect(server.methods().filter((method) => method === "daiku/chat")).toHaveLength(1);
+  });
+
+  it("that copies or points is answered by the editor alone", async () => {
+    const { panel, posted, server } = chatWorld();
+    panel({ type: "copy", text: "x = 1" });
+    window.activeTextEditor = editorOf("a.py", "x");
+    panel({ type: "candidates", query: "a" });
+    await settle();
+    expect(seen.copied).toEqual(["x = 1"]);
+    expect(posted).toMatchObject([{ type: "candidates", query: "a", candidates: [{ label: "a.py" }] }]);
+    expect(server.asked).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 // A server for fast tests: answers requests as a test says, and streams chunks into them.
 
+import type * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import type { Chunk } from "../../src/contract.gen";
 import type { ServerState } from "../../src/pure/chat/panel";
@@ -17,6 +18,8 @@ export interface FakeServer extends Server {
   stream(...chunks: Chunk[]): void;
   /** Streams chunks into one of the requests that take any, counted from 0 in the order of their start. */
   streamInto(request: number, ...chunks: Chunk[]): void;
+  /** How many requests were cancelled before their answer. */
+  readonly cancelled: number;
   /** The methods that were asked for, in order. */
   methods(): string[];
   /** How often it was asked to start, and why it was restarted. */
@@ -28,11 +31,13 @@ export function serverOf(answers: Answers): FakeServer {
   const listeners = new Map<string, (chunk: Chunk) => void>();
   const takers: ((chunk: Chunk) => void)[] = [];
   const changed = new EventEmitter<ServerState>();
+  let cancelled = 0;
   const starts = { count: 0, restarts: [] as string[] };
   let state: ServerState = { phase: "ready" };
   const client = {
-    sendRequest: async (method: string, params: Record<string, unknown>) => {
+    sendRequest: async (method: string, params: Record<string, unknown>, token?: vscode.CancellationToken) => {
       asked.push({ method, params });
+      token?.onCancellationRequested(() => (cancelled += 1));
       const answer = answers[method];
       if (!answer) throw new Error(`nobody answers ${method}`);
       return answer(params as never);
@@ -50,6 +55,9 @@ export function serverOf(answers: Answers): FakeServer {
   return {
     asked,
     starts,
+    get cancelled() {
+      return cancelled;
+    },
     client: async () => {
       starts.count += 1;
       if (state.phase === "off") become("ready");

@@ -59,7 +59,7 @@ describe("a stream", () => {
   });
 });
 
-it("approvals are pendingApprovals until they are answered or their run ends", () => {
+it("approvals are pending until they are answered or their run ends", () => {
   const say = session();
   const asked = [
     say("run_started", {}),
@@ -69,5 +69,7 @@ it("approvals are pendingApprovals until they are answered or their run ends", (
   expect(pendingApprovals(asked).map((one) => one.approvalId)).toEqual(["a1", "a2"]);
   const answered = [...asked, say("approval_given", { approvalId: "a1" })];
   expect(pendingApprovals(answered)).toMatchObject([{ approvalId: "a2", runId: "r1" }]);
-  expect(pendingApprovals([...answered, say("run_finished", {})])).toEqual([]);
+  const ofOther = say("approval_asked", { approvalId: "a3" }, { run: "r2" });
+  const afterEnd = pendingApprovals([...answered, ofOther, say("run_finished", {})]);
+  expect(afterEnd.map((one) => one.approvalId)).toEqual(["a3"]);
 });

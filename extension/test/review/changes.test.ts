@@ -1,15 +1,12 @@
 // What waits for a decision is what the server says of the folder, whichever chat is open and whether the server runs.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import type * as vscode from "vscode";
-import type { Chat } from "../../src/chat/chat";
 import type { ChangedFile } from "../../src/contract.gen";
 import { countOpen, stops } from "../../src/pure/diff/hunks";
 import { createChanges } from "../../src/review/changes";
-import { EventEmitter, reset, seen, Uri } from "../editor/editor";
+import { EventEmitter, quietLog, reset, seen, Uri } from "../editor/editor";
 import { serverOf } from "../lab/server";
 
-const log = { warn() {} } as unknown as vscode.LogOutputChannel;
 const fileOf = (sessionId: string, path: string, ...lines: number[]): ChangedFile => ({
   ...{ sessionId, path, kind: "edit", added: 1, removed: 1, binary: false },
   hunks: lines.map((line) => ({
@@ -34,8 +31,8 @@ function world(...first: ChangedFile[]) {
     get current() {
       return current;
     },
-  } as unknown as Chat;
-  const changes = createChanges(chat, server, log);
+  };
+  const changes = createChanges(chat, server, quietLog);
   const open = (session: string | undefined) => {
     current = session;
     working.fire(false);
@@ -81,7 +78,7 @@ describe("the changes that wait", () => {
   it("are decided on in the chat that made them", async () => {
     const { changes, server } = world(fileOf("s1", "a.py", 1), fileOf("s2", "a.py", 5));
     await changes.refresh();
-    const [first, second] = changes.of(Uri.file("/project/a.py") as unknown as vscode.Uri);
+    const [first, second] = changes.of(Uri.file("/project/a.py"));
     expect([first?.sessionId, second?.sessionId]).toEqual(["s1", "s2"]);
     await changes.decide("accept", second as ChangedFile, ["a.py5"]);
     const { params } = server.asked.find(({ method }) => method === "daiku/changes/decide") ?? {};
@@ -102,5 +99,21 @@ describe("the changes that wait", () => {
       ...["a.py1", "a.py5", "a.py20", "b.py2"],
     ]);
     expect(countOpen(files)).toEqual({ changes: 4, files: 2 });
+  });
+
+  it("are what the last question was answered, also where an older answer comes later", async () => {
+    const answers: ((files: ChangedFile[]) => void)[] = [];
+    const server = serverOf({
+      "daiku/changes/list": () => new Promise((resolve) => answers.push((files) => resolve({ files }))),
+    });
+    const never = new EventEmitter<never>().event;
+    const chat = { current: undefined, catchUp: async () => undefined, onFiles: never, onWorking: never };
+    const changes = createChanges(chat, server, quietLog);
+    const asking = [changes.refresh(), changes.refresh()];
+    answers[1]?.([fileOf("s1", "new.py", 1)]);
+    await asking[1];
+    answers[0]?.([fileOf("s1", "old.py", 1)]);
+    await asking[0];
+    expect(changes.files.map(({ path }) => path)).toEqual(["new.py"]);
   });
 });

@@ -1,6 +1,16 @@
 // The server's environment is made with what there is: uv, else Python; what fails is told in our words.
 
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -40,10 +50,10 @@ function program(name: string, text = PROGRAM): void {
   chmodSync(file, 0o755);
 }
 
-async function made() {
+async function made(workspace: readonly string[] = []) {
   const reports: [string, number][] = [];
   const python = await ensureEnvironment({
-    ...{ bundle: path.join(folder, "bundle"), storage: path.join(folder, "storage"), workspace: [] },
+    ...{ bundle: path.join(folder, "bundle"), storage: path.join(folder, "storage"), workspace },
     report: (message, done) => reports.push([message, done]),
     log: () => undefined,
     signal: new AbortController().signal,
@@ -100,6 +110,16 @@ describe.skipIf(process.platform === "win32")("the server's environment", () => 
     const { message, hint } = failed as SetupError;
     expect(message).not.toMatch(/os error|Connection refused/);
     expect(hint).not.toBe("");
+  });
+
+  it("is never made with a program that lies in a workspace, nor with a link to one", async () => {
+    program("uv");
+    await expect(made([path.join(folder, "bin")])).rejects.toThrow("neither");
+    mkdirSync(path.join(folder, "project"));
+    renameSync(path.join(folder, "bin", "uv"), path.join(folder, "project", "uv"));
+    symlinkSync(path.join(folder, "project", "uv"), path.join(folder, "bin", "uv"));
+    await expect(made([path.join(folder, "project")])).rejects.toThrow("neither");
+    expect(existsSync(path.join(folder, "calls"))).toBe(false);
   });
 
   it("that nothing can make says what is needed", async () => {

@@ -54,8 +54,12 @@ describe("the conversation", () => {
   it("ignores chunks of another session", async () => {
     const say = chunksOf("other");
     await show([chunksOf()("run_started", {})]);
-    await tell({ type: "chunks", session: "other", chunks: [say("delta", { text: "stray" })] });
+    // Later than all that is shown: its number alone does not keep it out.
+    const stray = say("delta", { text: "stray" }, { seq: 50 });
+    await tell({ type: "chunks", session: "other", chunks: [stray] });
     expect(root.textContent).not.toContain("stray");
+    await tell({ type: "chunks", session: "s1", chunks: [{ ...stray, session: "s1" }] });
+    expect(root.textContent).toContain("stray");
   });
 
   it("shows a command's live output without its escape sequences", async () => {
