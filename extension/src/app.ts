@@ -40,6 +40,7 @@ export interface App extends CommandParts {
 
 const MODE = "daiku.mode";
 
+/** Makes all parts, connects them, and starts the server unless the workspace is untrusted. */
 export function createApp(context: vscode.ExtensionContext): App {
   const log = vscode.window.createOutputChannel("Daiku", { log: true });
   const server = createServer(context, log);

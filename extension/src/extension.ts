@@ -12,6 +12,7 @@ export function activate(context: vscode.ExtensionContext): { app: App; activati
   return { app, activation: { ms: performance.now() - start, phase: app.server.state.phase } };
 }
 
+/** Stops the server before the window closes. */
 export async function deactivate(): Promise<void> {
   await app?.server.stop();
   app = undefined;

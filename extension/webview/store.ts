@@ -92,6 +92,7 @@ function showSession(state: PanelState, message: Extract<ToPanel, { type: "sessi
   return { ...state, session, view, earlier, working, history, echo: undefined, failure: undefined };
 }
 
+/** The state with these attachments added; those that are there already are not added again. */
 export function attach(state: PanelState, added: readonly Attachment[]): PanelState {
   const id = (a: Attachment) => JSON.stringify(a.item);
   const had = new Set(state.attachments.map(id));
@@ -111,6 +112,7 @@ function nextFrame(run: () => void): void {
   requestAnimationFrame(once);
 }
 
+/** Holds the state, and draws it anew once per frame. */
 export class Store {
   state = START;
   #pending: Chunk[] = [];

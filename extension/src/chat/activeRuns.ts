@@ -13,6 +13,7 @@ export interface ActiveRun {
   readonly ownChat: boolean;
 }
 
+/** The set of runs that stream into this window now. */
 export class ActiveRuns {
   readonly #all = new Set<ActiveRun>();
 

@@ -9,6 +9,7 @@ import type { Panel } from "./panel";
 type Asking = Pick<Chat, "waiting" | "onWaiting" | "onAskedElsewhere" | "open">;
 type Shown = Pick<Panel, "visible" | "onHidden" | "count">;
 
+/** Shows a notification for each question that the panel does not show, and counts them on the panel's icon. */
 export function watchApprovals(chat: Asking, panel: Shown, reveal: () => Promise<void>): vscode.Disposable {
   const show = t("Show");
   const elsewhere = chat.onAskedElsewhere(async (session) => {

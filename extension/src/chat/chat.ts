@@ -102,6 +102,7 @@ interface ChatOptions {
   choice: () => { mode: Mode; model: string; approvals: Approvals };
 }
 
+/** The chat of this window; the conversation that was open last is open again. */
 export const createChat = (options: ChatOptions): Chat => new WindowChat(options);
 
 class WindowChat implements Chat {

@@ -25,6 +25,7 @@ interface Needs {
   onNew: (chunk: Chunk) => void;
 }
 
+/** Every conversation of which this window holds chunks, by its session. */
 export class Conversations {
   readonly #needs: Needs;
   readonly #held = new Map<string, Conversation>();

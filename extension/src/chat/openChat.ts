@@ -17,6 +17,7 @@ interface Needs {
   post: (message: ToPanel) => void;
 }
 
+/** The open conversation, or the new chat that has no session yet. */
 export class OpenChat {
   readonly onWorking = new vscode.EventEmitter<boolean>();
   readonly onWaiting = new vscode.EventEmitter<readonly Pending[]>();

@@ -20,6 +20,7 @@ export interface Panel extends vscode.WebviewViewProvider {
 
 type Receive = (message: FromPanel) => void;
 
+/** The side panel; `receive` gets every message of its page. */
 export const createPanel = (extension: vscode.Uri, receive: Receive): Panel => new SidePanel(extension, receive);
 
 class SidePanel implements Panel {

@@ -34,6 +34,7 @@ interface Needs {
   open: OpenChat;
 }
 
+/** Starts, stops and steers runs; routes their chunks by session. */
 export class Runs {
   /** Files were changed, decided on or brought back. */
   readonly onFiles = new vscode.EventEmitter<void>();

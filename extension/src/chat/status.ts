@@ -8,6 +8,7 @@ import type { Chat } from "./chat";
 type Served = Pick<Server, "state" | "onState">;
 type Working = Pick<Chat, "waiting" | "working" | "onWorking" | "onWaiting">;
 
+/** Shows the state of server and chat in the status bar until it is disposed of. */
 export function createStatus(server: Served, chat: Working): vscode.Disposable {
   const item = vscode.window.createStatusBarItem("daiku.status", vscode.StatusBarAlignment.Right, 90);
   item.name = "Daiku";

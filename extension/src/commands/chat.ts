@@ -18,6 +18,7 @@ export interface ChatParts {
   models: Pick<Models, "select">;
 }
 
+/** The commands for the open chat, by their ids. */
 export function chatCommands({ chat, panel, models }: ChatParts): CommandTable {
   const show = async (what: "composer" | "history" | "approval") => {
     await panel.reveal();

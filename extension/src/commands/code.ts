@@ -21,6 +21,7 @@ export interface CodeParts {
   terminals: Terminals;
 }
 
+/** The commands about code, by their ids. */
 export function codeCommands(parts: CodeParts): CommandTable {
   const table: CommandTable = {
     "daiku.commitMessage": (argument) => commitMessage(parts, argument),

@@ -25,6 +25,7 @@ const MOST_SAID = 20;
 /** Of an answer, so much is shown in a notification. */
 const MOST_SHOWN = 400;
 
+/** Asks for an instruction (or takes it from a string argument), sends it with the selection, shows what was changed. */
 export async function inlineChat(parts: InlineParts, argument?: unknown): Promise<void> {
   const editor = currentEditor();
   if (editor?.document.uri.scheme !== "file")

@@ -20,6 +20,7 @@ export interface PlanParts {
   plans: PlanTree;
 }
 
+/** The commands for the plan, by their ids. */
 export const planCommands = (parts: PlanParts): CommandTable => ({
   ...stepCommands(parts),
   "daiku.plan.start": (argument) => start(parts, planIn(argument) ?? parts.plans.plan?.planId),

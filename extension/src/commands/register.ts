@@ -13,6 +13,7 @@ import type { CommandTable } from "./table";
 
 export type CommandParts = ChatParts & CodeParts & InlineParts & PlanParts & ReviewParts & ServerParts & SessionParts;
 
+/** Registers every command; each is gone when its disposable is disposed of. */
 export function registerCommands(parts: CommandParts): vscode.Disposable[] {
   const table: CommandTable = {
     ...chatCommands(parts),

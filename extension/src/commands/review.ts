@@ -25,6 +25,7 @@ export interface ReviewParts {
 
 type Decision = DecideParams["decision"];
 
+/** The commands that decide on changes, by their ids. */
 export function reviewCommands(parts: ReviewParts): CommandTable {
   const { changes, originals, chat } = parts;
   return {

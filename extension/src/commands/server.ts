@@ -15,6 +15,7 @@ export interface ServerParts {
   secrets: vscode.SecretStorage;
 }
 
+/** The commands for Daiku itself, by their ids. */
 export function serverCommands({ server, log, secrets }: ServerParts): CommandTable {
   return {
     "daiku.setApiKey": async () => {

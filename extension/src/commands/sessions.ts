@@ -21,6 +21,7 @@ export interface SessionParts {
   sessions: SessionsTree;
 }
 
+/** The commands for chats of the past, by their ids. */
 export function sessionCommands(parts: SessionParts): CommandTable {
   const { chat, sessions, panel, server } = parts;
   const idOf = (argument: unknown): string | undefined =>

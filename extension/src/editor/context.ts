@@ -14,6 +14,7 @@ const MOST_PROBLEMS = 100;
 /** The last text editor: while the panel has the focus there is no active one. */
 let last: vscode.TextEditor | undefined;
 
+/** Remembers the last text editor, for the time in which the panel has the focus. */
 export function followEditors(context: vscode.ExtensionContext): void {
   last = vscode.window.activeTextEditor;
   context.subscriptions.push(
@@ -23,6 +24,7 @@ export function followEditors(context: vscode.ExtensionContext): void {
   );
 }
 
+/** The active text editor, else the last one that was active and is still open. */
 export const currentEditor = (): vscode.TextEditor | undefined => {
   const editor = vscode.window.activeTextEditor ?? last;
   return editor && !editor.document.isClosed ? editor : undefined;
@@ -35,6 +37,7 @@ function labelOf(uri: vscode.Uri): string {
   return found ? t("{0} (cell {1})", path, found.cell) : path;
 }
 
+/** A file to point at, labelled by its name and folder. */
 export function fileAttachment(uri: vscode.Uri): Attachment {
   const name = labelOf(uri);
   const folder = path.posix.dirname(name);
@@ -46,6 +49,7 @@ export function fileAttachment(uri: vscode.Uri): Attachment {
   };
 }
 
+/** Selected lines to point at, with their text; `undefined` where nothing is selected. */
 export function selectionAttachment(
   editor = currentEditor(),
   range: vscode.Range | undefined = editor?.selection,

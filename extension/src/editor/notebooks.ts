@@ -6,6 +6,7 @@ import type { EditNotebookParams, EditNotebookResult, EditorNotebook, NewCell } 
 const CELL = "vscode-notebook-cell";
 const RAW = "raw";
 
+/** The open notebook with this address, whichever of its cells it names. */
 export function findNotebook(uri: string): vscode.NotebookDocument | undefined {
   const wanted = vscode.Uri.parse(uri).with({ fragment: "" }).toString();
   return vscode.workspace.notebookDocuments.find((one) => !one.isClosed && one.uri.toString() === wanted);
@@ -35,6 +36,7 @@ function idOf({ metadata }: vscode.NotebookCell): string {
   return typeof found === "string" ? found : "";
 }
 
+/** The cells of an open notebook as they are now; only `dirty: false` where it is not open. */
 export function readNotebook(uri: string): EditorNotebook {
   const notebook = findNotebook(uri);
   if (!notebook) return { dirty: false };
@@ -53,6 +55,7 @@ export function readNotebook(uri: string): EditorNotebook {
 /** The editor may hold a cell's lines with another end than the notebook has. */
 const plainText = (document: vscode.TextDocument): string => document.getText().replaceAll("\r\n", "\n");
 
+/** Replaces the cells of an open notebook, unless they are no longer those that were expected. */
 export async function editNotebook({ uri, expected, cells }: EditNotebookParams): Promise<EditNotebookResult> {
   const notebook = findNotebook(uri);
   if (!notebook) return { applied: false, reason: "it is no longer open" };

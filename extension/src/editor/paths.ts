@@ -18,6 +18,7 @@ export function fileOf(name: string): vscode.Uri | undefined {
   return folders[0] && vscode.Uri.joinPath(folders[0].uri, clean);
 }
 
+/** Whether there is a file or folder at this address. */
 export async function exists(uri: vscode.Uri): Promise<boolean> {
   try {
     await vscode.workspace.fs.stat(uri);

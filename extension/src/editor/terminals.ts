@@ -14,6 +14,7 @@ const MOST_SAID = 20_000;
 /** What a shell says of a command that the person stopped. */
 const INTERRUPTED = 130;
 
+/** Remembers the last command that failed in a terminal. */
 export function watchTerminals(context: vscode.ExtensionContext): Terminals {
   const said = new WeakMap<vscode.TerminalShellExecution, { text: string; read: Promise<void> }>();
   let failure: string | undefined;

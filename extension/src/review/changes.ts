@@ -35,6 +35,7 @@ const SOON_MS = 30;
 /** Typing moves hunks: so long after the last key the list is asked for again. */
 const TYPING_MS = 300;
 
+/** The list of changes, asked for again after runs, decisions, restarts and typing. */
 export const createChanges = (chat: Followed, server: Served, log: Log): Changes =>
   new FolderChanges(chat, server, log);
 

@@ -14,6 +14,7 @@ interface EditDiffs extends vscode.Disposable {
   open(name: string, diff: string, all: readonly string[]): Promise<void>;
 }
 
+/** Registers the left sides of these diffs as documents; answers with what opens them. */
 export function createEditDiffs(): EditDiffs {
   const texts = new Map<string, string>();
   let serial = 0;

@@ -24,6 +24,7 @@ export function fileBehind(uri: vscode.Uri): vscode.Uri | undefined {
   return fileOf(new URLSearchParams(uri.query).get("path") ?? "");
 }
 
+/** Registers the original texts of changed files as documents; answers with what opens their diffs. */
 export function createOriginals(changes: Pick<Changes, "files" | "original" | "onChange">): Originals {
   const fresh = new vscode.EventEmitter<vscode.Uri>();
   const uriOf = ({ sessionId: session, path }: ChangedFile, side = ""): vscode.Uri =>

@@ -21,6 +21,7 @@ const SEVERITIES: Record<vscode.DiagnosticSeverity, EditorDiagnostic["severity"]
   [vscode.DiagnosticSeverity.Hint]: "hint",
 };
 
+/** Registers the handlers of the server's requests to the editor. */
 export function answerQueries(client: LanguageClient): vscode.Disposable[] {
   const problems = new Problems();
   return [

@@ -5,6 +5,7 @@ import { t } from "../l10n";
 import { request } from "./rpc";
 import type { Server } from "./server";
 
+/** Shows the answers that are kept, and revokes those that the person picks. */
 export async function showGrants(server: Pick<Server, "client">): Promise<void> {
   const client = await server.client();
   const { grants, workspace } = await request(client, "daiku/grants/list", {});

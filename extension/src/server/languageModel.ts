@@ -15,6 +15,7 @@ type Part = LanguageModelResult["parts"][number];
 const PART = new ProgressType<Part>();
 const EXPECTED = -32803;
 
+/** Registers the handlers with which the server lists and asks the editor's models. */
 export function lendModels(client: LanguageClient): vscode.Disposable[] {
   return [
     answer(client, "daiku/languageModel/list", listModels),

@@ -20,6 +20,7 @@ const MODEL = "daiku.model";
 
 type Pick = vscode.QuickPickItem & { id?: string; act?: "key" };
 
+/** The models that the server offers, and the choice that is kept for this workspace. */
 export function createModels(server: Server, state: vscode.Memento, log: vscode.LogOutputChannel): Models {
   const changed = new vscode.EventEmitter<void>();
   let known: ModelsResult | undefined;

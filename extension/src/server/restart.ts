@@ -19,6 +19,7 @@ interface Needs {
 /** Settings of the extension alone, of which the server knows nothing. */
 const OWN = ["daiku.codeLens", "daiku.review"];
 
+/** Watches settings, API keys and trust, and restarts the server once no run is under way. */
 export function restartOnChange({ server, log, secrets, runs }: Needs): vscode.Disposable[] {
   let due: string | undefined;
   const restart = (why: string) => {

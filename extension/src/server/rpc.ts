@@ -24,6 +24,7 @@ export class UserFacingError extends Error {
   }
 }
 
+/** Sends a request of the contract; rejects with the server's error. */
 export function request<M extends keyof Requests>(
   client: LanguageClient,
   method: M,
@@ -45,6 +46,7 @@ export function execute<R>(
   return client.sendRequest("workspace/executeCommand", params, options.cancel);
 }
 
+/** Registers the handler of a request that the server makes. */
 export function answer<M extends keyof ClientRequests>(
   client: LanguageClient,
   method: M,
@@ -79,6 +81,7 @@ export function failureOf(error: unknown): FailureWords | undefined {
   return { kind: "", message: error.message, hint: "" };
 }
 
+/** Whether an error's message is meant for the person. */
 export const isUserFacing = (error: unknown): error is UserFacingError =>
   error instanceof Error && (error as Partial<UserFacingError>).userFacing === true;
 

@@ -21,6 +21,7 @@ export async function apiKeys(secrets: vscode.SecretStorage): Promise<Record<str
   return Object.fromEntries(found.filter((pair): pair is [Keyed, string] => Boolean(pair[1])));
 }
 
+/** Whether a secret's name is that of one of our API keys. */
 export const isApiKey = (key: string): boolean => names.some((name) => storageKey(name) === key);
 
 /** Asks for a provider and its key. True when something was stored or removed. */

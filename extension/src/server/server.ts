@@ -23,6 +23,7 @@ export interface Server {
   stop(): Promise<void>;
 }
 
+/** The server of this window, not started yet. */
 export function createServer(context: vscode.ExtensionContext, log: vscode.LogOutputChannel): Server {
   const changed = new vscode.EventEmitter<ServerState>();
   let state: ServerState = { phase: "off" };

@@ -5,6 +5,7 @@ import type { InitializationOptions, JsonObject } from "../contract.gen";
 import { toSettingsTree, withKeys } from "../pure/server/settings";
 import { apiKeys } from "./secrets";
 
+/** The options of the `initialize` request. */
 export async function initializationOptions(secrets: vscode.SecretStorage): Promise<InitializationOptions> {
   return {
     settings: withKeys(serverSettings(), await apiKeys(secrets)),

@@ -23,6 +23,7 @@ const kindWords = (): Record<FileStat["kind"], string> => ({
   rename: t("renamed"),
 });
 
+/** Shows the tree of changes, and how many wait as its badge. */
 export function createChangesTree(changes: Pick<Changes, "files" | "known" | "onChange">): ChangesTree {
   const changed = new vscode.EventEmitter<undefined>();
   const provider: vscode.TreeDataProvider<ChangeNode> = {

@@ -40,6 +40,7 @@ export interface SessionsTree extends vscode.Disposable {
 type Listed = Pick<Chat, "current" | "list" | "onWorking" | "onChunks">;
 type Served = Pick<Server, "running" | "onState">;
 
+/** Shows the tree of chats, asked for again as chats begin, end and change. */
 export function createSessionsTree(chat: Listed, server: Served): SessionsTree {
   const changed = new vscode.EventEmitter<undefined>();
   let sessions: readonly Session[] = [];

@@ -20,6 +20,9 @@ interface SavedState {
 const host: HostApi<SavedState> | undefined =
   typeof acquireVsCodeApi === "function" ? acquireVsCodeApi<SavedState>() : undefined;
 
+/** Sends a message to the extension host. */
 export const post = (message: FromPanel): void => host?.postMessage(message);
+/** What was saved last; empty at first. */
 export const savedState = (): SavedState => host?.getState() ?? { draft: "" };
+/** Saves what is to outlive a hidden panel. */
 export const saveState = (state: SavedState): void => host?.setState(state);

@@ -17,6 +17,7 @@ interface IconButtonProps {
   expanded?: boolean;
 }
 
+/** A button that is only an icon; its label is read out and shown as a tooltip. */
 export function IconButton({ icon, label, onClick, disabled = false, class: extra = "", expanded }: IconButtonProps) {
   return (
     <button

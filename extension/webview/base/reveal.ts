@@ -9,6 +9,7 @@ export function onReveal(listener: Listener): () => void {
   return () => listeners.delete(listener);
 }
 
+/** Shows the tool call with this id. */
 export function reveal(callId: string): void {
   for (const listener of listeners) listener(callId);
   // After what opens has been drawn.

@@ -4,6 +4,7 @@ import { fill } from "../../src/pure/text/words";
 
 let words: Record<string, string> = {};
 
+/** Sets the translations and the page's language. */
 export function setWords(bundle: Record<string, string> | undefined, locale: string): void {
   words = bundle ?? {};
   if (typeof document !== "undefined") document.documentElement.lang = locale;

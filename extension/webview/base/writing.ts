@@ -7,5 +7,6 @@ export function setComposer(box: HTMLTextAreaElement | null): void {
   composer = box;
 }
 
+/** Whether the composer has the focus and holds text. */
 export const isWriting = (): boolean =>
   composer !== null && document.activeElement === composer && composer.value !== "";

@@ -11,6 +11,7 @@ interface Folding {
   visible: readonly Item[];
 }
 
+/** Hides the items of folded runs, except those that the person must see. */
 export function useFolding(items: readonly Item[]): Folding {
   const [chosen, setChosen] = useState<ReadonlyMap<string, boolean>>(new Map());
   const nested = new Map<string, HandoffItem>();

@@ -31,6 +31,7 @@ interface Needs {
   sent: number;
 }
 
+/** Scrolls with what arrives, and draws or fetches older items as the person scrolls up. */
 export function useScrolling({ total, head, earlier, sent }: Needs): Scrolling {
   const list = useRef<HTMLDivElement>(null);
   const [away, setAway] = useState(false);

@@ -22,6 +22,7 @@ interface Props {
   choosing?: Choosing | undefined;
 }
 
+/** How many hunks a diff has in all its files. */
 export const hunkCount = (diff: string): number => parseDiff(diff).reduce((sum, file) => sum + file.hunks.length, 0);
 
 export function Diff({ diff, exact = false, names = true, choosing }: Props) {

@@ -41,6 +41,7 @@ export function nextStep(plan: Plan): Step | undefined {
   return plan.steps.find(({ status, dependsOn }) => status !== "completed" && dependsOn.every((id) => done.has(id)));
 }
 
+/** How many steps of a plan are completed. */
 export const doneOf = (plan: Plan): number => plan.steps.filter(({ status }) => status === "completed").length;
 
 /** A step dragged to the place of another one, or to the end. */

@@ -37,6 +37,7 @@ export const NO_EDITS: UndoState = {
   ...{ gone: new Set(), redo: undefined, standing: undefined, marks: undefined, from: undefined },
 };
 
+/** The undo state after all chunks of a conversation. */
 export const undoStateOf = (chunks: readonly Chunk[]): UndoState => chunks.reduce(foldEdit, NO_EDITS);
 
 /** Going back to a checkpoint makes the files what they were when it was taken, whatever came after it. */

@@ -118,6 +118,7 @@ export function formerText(now: string, file: FileDiff): string | undefined {
   return before.join(end) + (wasEnded ? end : "");
 }
 
+/** How many lines a file's diff adds and removes. */
 export function counts(file: FileDiff): { added: number; removed: number } {
   const all = file.hunks.flatMap((hunk) => hunk.lines);
   const of = (kind: DiffLine["kind"]) => all.filter((line) => line.kind === kind).length;

@@ -8,6 +8,7 @@ interface Lines {
   end: number;
 }
 
+/** The lines of a hunk in the file as it is now. */
 export const linesNow = (hunk: ChangeHunk): Lines => lines(hunk.newStart, hunk.newLines);
 const linesBefore = (hunk: ChangeHunk): Lines => lines(hunk.oldStart, hunk.oldLines);
 
@@ -15,12 +16,14 @@ const linesBefore = (hunk: ChangeHunk): Lines => lines(hunk.oldStart, hunk.oldLi
 const lines = (start: number, count: number): Lines =>
   count === 0 ? { start, end: start } : { start: start - 1, end: start - 1 + count };
 
+/** The hunks of a file that wait for a decision. */
 export const openHunks = (file: ChangedFile): readonly ChangeHunk[] =>
   file.hunks.filter(({ state }) => state === "open");
 
 /** Nothing of it can be pointed at: it is decided on as a whole. */
 const whole = (file: ChangedFile): boolean => file.hunks.length === 0;
 
+/** Whether anything of a file waits for a decision. */
 export const isOpen = (file: ChangedFile): boolean => whole(file) || openHunks(file).length > 0;
 
 /** How much waits for a decision; a file without hunks counts as one change. */
@@ -88,6 +91,7 @@ export function firstWords({ text }: ChangeHunk): string {
   return (telling ?? changed[0] ?? "").slice(1).trim();
 }
 
+/** How many lines a hunk adds and removes. */
 export function countsOf({ text }: ChangeHunk): { added: number; removed: number } {
   const all = text.split("\n");
   return { added: all.filter((line) => line[0] === "+").length, removed: all.filter((line) => line[0] === "-").length };

@@ -29,6 +29,7 @@ const PAUSES_MS = [0, 500, 2000, 5000, 10_000];
 /** A server that lived so long starts the count of crashes anew. */
 const HEALTHY_MS = 60_000;
 
+/** Keeps one server running: shares starts, queues restarts, retries crashes with growing pauses. */
 export class Lifecycle<C, A extends RunningServer<C>> {
   readonly #options: Required<LifecycleOptions<C, A>>;
   #alive: A | undefined;

@@ -35,6 +35,7 @@ export function proofsOf(chunks: readonly Chunk[]): ReadonlyMap<string, CommandR
   return found;
 }
 
+/** The exit code in a tool's structured result, where it has one. */
 export function exitCodeOf(data: { [key: string]: unknown } | undefined): number | undefined {
   const code = data?.exitCode ?? data?.exit_code;
   return typeof code === "number" ? code : undefined;

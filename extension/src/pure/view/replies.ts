@@ -4,8 +4,10 @@ import type { Envelope } from "../../contract.gen";
 import { common, type Draft, push } from "./draft";
 import type { Item, TextItem } from "./items";
 
+/** Whether an item is a text or a thought of a model. */
 export const isReply = (item: Item): item is TextItem => item.kind === "text" || item.kind === "thinking";
 
+/** Whether an item is a text or a thought that still grows. */
 export const isOpenText = (item: Item): item is TextItem => isReply(item) && !item.done;
 
 /**
