@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from daiku.core.parse import Unreadable
 from daiku.core.planheads import like_a_machine, plan_head, printable
-from daiku.core.replies import read_plan
+from daiku.core.planreply import read_plan
 from tests.cases import for_each
 
 HEADS = {

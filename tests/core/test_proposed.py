@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from daiku.core.planlines import planned_step
 from daiku.core.planning import checklist
+from daiku.core.planreply import plan_lines
 from daiku.core.proposed import (
     MAX_STEPS,
     Given,
@@ -19,7 +20,6 @@ from daiku.core.proposed import (
     revised,
     with_own_checks_marked,
 )
-from daiku.core.replies import plan_lines
 from daiku.domain.errors import ToolValidationError
 from daiku.domain.plans import Plan, Step
 from tests.cases import for_each

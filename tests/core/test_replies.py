@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from daiku.core.actionreply import read_actions, read_command
 from daiku.core.parse import Unreadable
 from daiku.core.planlines import planned_step
-from daiku.core.replies import read_actions, read_command, read_plan
+from daiku.core.planreply import read_plan
 from tests.cases import for_each
 
 PLAN = """Project Name: Snake

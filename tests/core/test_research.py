@@ -11,8 +11,8 @@ from daiku.core.research import (
     same_page,
     sources_of,
     told,
-    visible,
 )
+from daiku.core.visible import without_hidden
 from daiku.domain.research import Finding
 
 
@@ -41,8 +41,8 @@ def test_results_come_once_each_best_first_with_scores_between_0_and_1() -> None
 
 
 def test_what_nobody_sees_is_taken_out() -> None:
-    assert visible("a\u200bb\u202ec\U000e0041d\ufeff") == "abcd"
-    assert visible("日本語 é 👍\n") == "日本語 é 👍\n"
+    assert without_hidden("a\u200bb\u202ec\U000e0041d\ufeff") == "abcd"
+    assert without_hidden("日本語 é 👍\n") == "日本語 é 👍\n"
     assert one_line("a\n b\t c", 3) == "a b …" or one_line("a\n b\t c", 3) == "a …"
 
 

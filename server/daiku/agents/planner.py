@@ -11,8 +11,8 @@ from daiku.core.parse import Unreadable
 from daiku.core.planheads import like_a_machine
 from daiku.core.planlines import planned_step
 from daiku.core.planning import checklist
+from daiku.core.planreply import PlanReply, read_plan
 from daiku.core.proposed import as_given, objections
-from daiku.core.replies import PlanReply, read_plan
 from daiku.core.state import State
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.errors import Failure

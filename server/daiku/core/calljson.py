@@ -9,8 +9,8 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
+from daiku.core.actionreply import read_actions, read_command
 from daiku.core.parse import Unreadable, repaired_whole
-from daiku.core.replies import read_actions, read_command
 from daiku.core.written import Written, Wrong, whole_object
 from daiku.domain.base import JsonObject
 

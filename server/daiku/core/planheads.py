@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from daiku.core.patterns import lazy
-from daiku.core.research import visible
+from daiku.core.visible import without_hidden
 
 _NAMES = {
     "project": r"project(?: name)?|プロジェクト(?:名)?|計画名",
@@ -55,4 +55,4 @@ _ESCAPE = lazy(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|.)")
 
 def printable(text: str) -> str:
     """The text without terminal escapes and characters that nobody sees."""
-    return visible(_ESCAPE.sub("", text))
+    return without_hidden(_ESCAPE.sub("", text))

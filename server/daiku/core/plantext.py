@@ -11,8 +11,8 @@ from daiku.core.parse import Unreadable, read_json
 from daiku.core.patterns import lazy
 from daiku.core.planlines import PlannedStep, planned_step
 from daiku.core.planning import below, with_status
+from daiku.core.planreply import PlanReply, read_plan
 from daiku.core.proposed import Given, as_given, order
-from daiku.core.replies import PlanReply, read_plan
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.plans import Plan, Step, WorkStatus
 

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from daiku.core.patterns import lazy
 from daiku.core.roleforms import MAX_QUERIES
+from daiku.core.visible import without_hidden
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event, MessageSaid, ToolResponded
 from daiku.domain.messages import AssistantMessage
@@ -23,20 +24,11 @@ PAGE_PART = 6000
 CUT_MARK = "\n\n---\n\n"
 """Stands between the list of sources and the text of the pages."""
 _TRACKING = lazy(r"^(?:utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|ref_src|igshid)$", re.IGNORECASE)
-_INVISIBLE = lazy(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
-    "\ufff0-\uffff\U000e0000-\U000e0fff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-)
-
-
-def visible(text: str) -> str:
-    """The text without what nobody sees: zero-width, direction and tag characters, controls."""
-    return _INVISIBLE.sub("", text)
 
 
 def one_line(text: str, limit: int = SNIPPET) -> str:
     """Visible text in one line, cut behind a word."""
-    line = " ".join(visible(text).split())
+    line = " ".join(without_hidden(text).split())
     if len(line) <= limit:
         return line
     return line[:limit].rsplit(" ", 1)[0].rstrip() + " …"
@@ -194,7 +186,7 @@ _COMMON = lazy(
 def keywords(focus: str, limit: int = 8) -> str:
     """The words that a focus is about, joined by ", " (C0.19): no common words, each once, in order."""
     found: dict[str, str] = {}
-    for match in _WORD.finditer(visible(focus)):
+    for match in _WORD.finditer(without_hidden(focus)):
         word = match[0]
         if not _COMMON.fullmatch(word):
             found.setdefault(word.lower(), word)

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from pydantic import JsonValue, TypeAdapter
 
+from daiku.core.actionreply import MAX_ACTIONS, ActionReply
 from daiku.core.checks import seconds_of
 from daiku.core.cut import OUTPUT_LIMIT, cut_middle
 from daiku.core.evidence import diagnosed_place
 from daiku.core.parse import Unreadable, read_json
 from daiku.core.planning import find_step, with_status
 from daiku.core.refs import looked_up, refs, replaced
-from daiku.core.replies import MAX_ACTIONS, ActionReply
 from daiku.core.state import State
 from daiku.domain.base import new_id
 from daiku.domain.handovers import TaskReport

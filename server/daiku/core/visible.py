@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
+from daiku.core.patterns import lazy
+
 _JOINERS = "\u200c\u200d"
 _SHOWS_ITSELF = frozenset(
     "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
@@ -12,6 +14,10 @@ _SHOWS_ITSELF = frozenset(
 """Format characters that are signs of their own."""
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 """Letters and marks of which nothing is seen."""
+_INVISIBLE = lazy(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff0-\uffff\U000e0000-\U000e0fff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+)
 _HIDES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
@@ -19,6 +25,11 @@ def seen(text: str) -> str:
     """`text` with control, direction, tag and other invisible characters spelled out, line ends kept. What
     joins letters or pictures of a script that needs it stays."""
     return text if text.isascii() and text.isprintable() else "".join(_spelled(text))
+
+
+def without_hidden(text: str) -> str:
+    """The text without what nobody sees: zero-width, direction and tag characters, controls."""
+    return _INVISIBLE.sub("", text)
 
 
 def _spelled(text: str) -> Iterator[str]:

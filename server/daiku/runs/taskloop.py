@@ -11,10 +11,10 @@ from hashlib import sha256
 from daiku.agents.agent import OFFERED, TASK_LOOP, find_agent
 from daiku.agents.tasks import report_request, task_maker, task_reporter, tasks_request
 from daiku.core import tasks
+from daiku.core.actionreply import ActionReply
 from daiku.core.gate import Missing, missing
 from daiku.core.planning import checklist
 from daiku.core.refs import refs
-from daiku.core.replies import ActionReply
 from daiku.core.tasks import Place
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, ToolValidationError

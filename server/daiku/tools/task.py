@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from daiku.core.replies import MAX_ACTIONS
+from daiku.core.actionreply import MAX_ACTIONS
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolResult
 from daiku.tools.tool import Args, Tool, ToolContext, failed
