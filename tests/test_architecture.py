@@ -35,9 +35,9 @@ DOORS: dict[str, tuple[str, ...]] = {
     "dbos": ("daiku.work",),
     "subprocess": (
         "daiku.tools.shell",
-        "daiku.tools.git",
+        "daiku.tools.git.git",
         "daiku.tools.sandbox",
-        "daiku.tools.ripgrep",  # search/text: one program, fixed flags, never one from the workspace
+        "daiku.tools.files.ripgrep",  # search/text: one program, fixed flags, never one from the workspace
     ),
     "pty": ("daiku.tools.shell",),
     "click": ("daiku.cli", "daiku.__main__"),

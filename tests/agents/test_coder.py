@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from daiku.agents.agent import find_agent
-from daiku.agents.coder import CODE, MADE, code_request, edits_made
-from daiku.core.blocks import Block
-from daiku.core.fileblocks import parse_file_blocks, render_file_blocks
-from daiku.core.parse import Unreadable
-from daiku.core.patch import WholeFile, parse_patch
-from daiku.core.state import State
-from daiku.domain.handovers import Brief, CommandOutcome, CommandsRun, EditsMade, Findings
+from daiku.agents.coding.coder import CODE, MADE, code_request, edits_made
+from daiku.core.edits.blocks import Block
+from daiku.core.edits.fileblocks import parse_file_blocks, render_file_blocks
+from daiku.core.edits.patch import WholeFile, parse_patch
+from daiku.core.replies.parse import Unreadable
+from daiku.core.state.state import State
 from daiku.domain.messages import AssistantMessage, ToolMessage, UserMessage
-from daiku.domain.patches import SearchReplace
-from daiku.domain.plans import Plan, Step
-from daiku.domain.research import Finding
 from daiku.domain.tools import ToolCall
-from daiku.runs.replay import replay
+from daiku.domain.work.handovers import Brief, CommandOutcome, CommandsRun, EditsMade, Findings
+from daiku.domain.work.patches import SearchReplace
+from daiku.domain.work.plans import Plan, Step
+from daiku.domain.work.research import Finding
+from daiku.runs.recorded.replay import replay
 from tests.agents.acting import PROTOCOLS, act, app_with, in_protocol, said
 from tests.cases import for_each
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from daiku.agents.agent import find_agent
-from daiku.agents.planner import PLAN, plan_made, plan_request
-from daiku.core.parse import Unreadable
-from daiku.core.planlines import planned_step
-from daiku.core.state import State
-from daiku.domain.handovers import Brief, CommandOutcome, CommandsRun, PlanMade
+from daiku.agents.coding.planner import PLAN, plan_made, plan_request
+from daiku.core.plans.steptext import planned_step
+from daiku.core.replies.parse import Unreadable
+from daiku.core.state.state import State
 from daiku.domain.messages import AssistantMessage, ToolMessage, UserMessage
-from daiku.domain.plans import Plan, Step
-from daiku.runs.replay import replay
+from daiku.domain.work.handovers import Brief, CommandOutcome, CommandsRun, PlanMade
+from daiku.domain.work.plans import Plan, Step
+from daiku.runs.recorded.replay import replay
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
 from tests.cases import for_each
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from daiku.agents.agent import find_agent
-from daiku.agents.reporter import REPORT, report_made, report_request
-from daiku.core.fold import fold
-from daiku.core.parse import Unreadable
-from daiku.core.reporting import listed, plain_report, proofs_of
-from daiku.core.state import State
+from daiku.agents.coding.reporter import REPORT, report_made, report_request
+from daiku.core.replies.parse import Unreadable
+from daiku.core.state.fold import fold
+from daiku.core.state.state import State
+from daiku.core.team.summary import listed, plain_report, proofs_of
 from daiku.domain.events import MessageSaid, RunStarted
-from daiku.domain.handovers import (
+from daiku.domain.messages import AssistantMessage, UserMessage
+from daiku.domain.work.handovers import (
     Brief,
     Claim,
     CommandOutcome,
@@ -24,10 +25,9 @@ from daiku.domain.handovers import (
     Proof,
     ReportMade,
 )
-from daiku.domain.messages import AssistantMessage, UserMessage
-from daiku.domain.patches import FileStat
-from daiku.domain.plans import Plan, Step
-from daiku.domain.research import Finding
+from daiku.domain.work.patches import FileStat
+from daiku.domain.work.plans import Plan, Step
+from daiku.domain.work.research import Finding
 from tests.agents.acting import PROTOCOLS, act, app_with
 from tests.cases import for_each
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.researcher import NO_QUESTION, NOTHING, RESEARCH, research_request
+from daiku.agents.coding.researcher import NO_QUESTION, NOTHING, RESEARCH, research_request
 from daiku.agents.role import in_role
 from daiku.app import App, build
-from daiku.core.parse import Unreadable
-from daiku.core.research import gather
+from daiku.core.replies.parse import Unreadable
+from daiku.core.web.research import gather
 from daiku.domain.config import Config
 from daiku.domain.errors import LLMRequestError
 from daiku.domain.messages import (
@@ -30,13 +30,13 @@ from daiku.domain.messages import (
     Usage,
     UserMessage,
 )
-from daiku.domain.plans import Plan, Step
-from daiku.domain.research import Research
 from daiku.domain.runs import RunResult
 from daiku.domain.tools import ToolCall
+from daiku.domain.work.plans import Plan, Step
+from daiku.domain.work.research import Research
 from daiku.runs import RunRequest
-from daiku.runs.replay import replay
-from daiku.tools.disk import DiskWorkspace
+from daiku.runs.recorded.replay import replay
+from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
 from tests.runs.playing import Watch
 from tests.services.web import LocalWeb, local_web

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from daiku.app import build
-from daiku.core.words import translator
-from daiku.core.words.events import localised
 from daiku.domain.config import Config
 from daiku.domain.events import MessageSaid
 from daiku.runs import RunRequest
-from daiku.tools.disk import DiskWorkspace
+from daiku.texts.catalogue import translator
+from daiku.texts.events import localised
+from daiku.workspace.disk import DiskWorkspace
 from tests.agents.acting import act, app_with, said
 from tests.runs.playing import Watch
 

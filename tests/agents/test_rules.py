@@ -7,9 +7,9 @@ from pathlib import Path
 from daiku.agents.agent import COORDINATOR
 from daiku.agents.coordinator import system_prompt
 from daiku.agents.rules import NESTED_LIMIT, nested_rules, read_rules
-from daiku.core.context import UNTRUSTED_RULES
-from daiku.core.fold import fold
-from daiku.core.state import State
+from daiku.core.state.context import UNTRUSTED_RULES
+from daiku.core.state.fold import fold
+from daiku.core.state.state import State
 from daiku.domain.events import (
     Compacted,
     MessageSaid,

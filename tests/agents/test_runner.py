@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from daiku.agents.agent import find_agent
+from daiku.agents.coding.runner import MAX_REPAIRS, NOTHING, RUN, commands_run, remind, run_request
 from daiku.agents.role import Failed, in_role, since_asked
-from daiku.agents.runner import MAX_REPAIRS, NOTHING, RUN, commands_run, remind, run_request
-from daiku.core.commands import changes_folder
-from daiku.core.context import rules_message
-from daiku.core.parse import Unreadable
+from daiku.core.commands.judge import changes_folder
+from daiku.core.replies.parse import Unreadable
+from daiku.core.state.context import rules_message
 from daiku.domain.events import RulesText
-from daiku.domain.handovers import Brief, CommandsRun, EditsMade
 from daiku.domain.messages import (
     AssistantMessage,
     Message,
@@ -28,11 +27,12 @@ from daiku.domain.messages import (
     Usage,
     UserMessage,
 )
-from daiku.domain.patches import FileStat
-from daiku.domain.plans import Plan, Step
 from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import Brief, CommandsRun, EditsMade
+from daiku.domain.work.patches import FileStat
+from daiku.domain.work.plans import Plan, Step
 from daiku.runs import RunRequest
-from daiku.runs.replay import replay
+from daiku.runs.recorded.replay import replay
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
 from tests.cases import for_each
 from tests.runs.playing import Watch

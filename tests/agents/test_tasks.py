@@ -8,13 +8,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.agents.tasks import report_request, task_maker, task_reporter, tasks_request
-from daiku.core.parse import Unreadable
-from daiku.core.state import State
-from daiku.core.tasks import Place, calls_of, plain_report, task_of, with_list
-from daiku.domain.handovers import TasksMade, TasksReported
+from daiku.agents.coding.tasks import report_request, task_maker, task_reporter, tasks_request
+from daiku.core.replies.parse import Unreadable
+from daiku.core.state.state import State
+from daiku.core.team.tasks import Place, calls_of, plain_report, task_of, with_list
 from daiku.domain.messages import AssistantMessage, UserMessage
-from daiku.domain.plans import Plan, Step, Task, WorkStatus
+from daiku.domain.work.handovers import TasksMade, TasksReported
+from daiku.domain.work.plans import Plan, Step, Task, WorkStatus
 from daiku.prompts import describe_tool
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from time import time
 
-from daiku.core.redact import redactor
+from daiku.core.guard.redact import redactor
 from daiku.domain.events import ToolResponded
 from daiku.trace.journal import Journal
 from tests.bench.measure import Row, alternate

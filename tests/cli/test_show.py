@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from daiku.cli.show import Show, usage_text
-from daiku.cli.term import Terminal
+from daiku.cli.display.show import Show, usage_text
+from daiku.cli.display.term import Terminal
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     Delta,
@@ -24,9 +24,9 @@ from daiku.domain.events import (
     ToolResponded,
 )
 from daiku.domain.messages import Usage
-from daiku.domain.patches import FileStat
-from daiku.domain.plans import Plan, Step
 from daiku.domain.tools import Outcome
+from daiku.domain.work.patches import FileStat
+from daiku.domain.work.plans import Plan, Step
 
 DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+two\n"
 

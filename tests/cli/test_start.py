@@ -12,11 +12,11 @@ from typing import get_args
 import pytest
 
 from daiku.cli.main import COMMANDS
-from daiku.cli.texts import TEXTS
 from daiku.domain.events import ApprovalKind
-from daiku.domain.patches import FileKind
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.servers import ServerStatus
+from daiku.domain.work.patches import FileKind
+from daiku.texts.terminal import TEXTS
 from tests.conftest import ROOT
 
 
@@ -40,7 +40,7 @@ def python(code: str) -> str:
             "daiku.cli.main",
             ("pygls", "daiku.app", "sqlite3", "jinja2", "json_repair", "httpx", "openai", "anthropic"),
         ),
-        ("daiku.cli.run", ("pygls", "json_repair", "openai", "anthropic", "mcp", "readline")),
+        ("daiku.cli.commands.run", ("pygls", "json_repair", "openai", "anthropic", "mcp", "readline")),
     ],
 )
 def test_what_is_not_needed_is_not_loaded(loaded: str, never: tuple[str, ...]) -> None:

@@ -9,8 +9,8 @@ from difflib import SequenceMatcher
 from random import Random
 from typing import Literal
 
-from daiku.core.patch import build_patch, parse_patch
-from daiku.core.refusal import Refusal
+from daiku.core.edits.patch import build_patch, parse_patch
+from daiku.core.matching.refusal import Refusal
 
 FILE = "src/file"
 SEARCH_CHARACTERS, SEARCH_LINES = 8000, 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from daiku.core.align import line_ops
+from daiku.core.changes.align import line_ops
 
 
 def changed(old: list[str], new: list[str]) -> list[tuple[str, int, int, int, int]]:

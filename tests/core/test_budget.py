@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.budget import LEAST_OUTPUT, Budget, Hold, Quote, dearest, opened, reserve, settled
+from daiku.core.run.budget import LEAST_OUTPUT, Budget, Hold, Quote, dearest, opened, reserve, settled
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunLimits

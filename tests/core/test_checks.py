@@ -5,7 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.checks import LONGEST, exit_status, like_a_sentence, objection, only_looks, programs, timed
+from daiku.core.proof.checks import (
+    LONGEST,
+    exit_status,
+    like_a_sentence,
+    objection,
+    only_looks,
+    programs,
+    timed,
+)
 from tests.cases import for_each
 
 CONSTANT = (

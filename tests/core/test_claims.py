@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core import checkworth
-from daiku.core.checkworth import is_test_command, remarks
-from daiku.core.claims import checked, fitting, judged, kinds, split
-from daiku.core.evidence import Done
-from daiku.domain.handovers import Claim, CommandOutcome, Proof, Report
-from daiku.domain.patches import FileStat
+from daiku.core.proof import check_strength
+from daiku.core.proof.check_strength import is_test_command, remarks
+from daiku.core.proof.claims import checked, fitting, judged, kinds, split
+from daiku.core.proof.evidence import Done
+from daiku.domain.work.handovers import Claim, CommandOutcome, Proof, Report
+from daiku.domain.work.patches import FileStat
 from tests.cases import for_each
 
 
@@ -136,7 +136,7 @@ def test_a_command_that_runs_tests_is_told_from_one_that_looks_at_them(command: 
     ],
 )  # fmt: skip
 def test_the_number_of_tests_is_read_from_what_the_runner_prints(output: str, count: int | None) -> None:
-    assert checkworth.tests_ran(output) == count
+    assert check_strength.tests_ran(output) == count
 
 
 @for_each(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from daiku.core.commands import CommandRules, Judgement, judge, strip_cd
-from daiku.core.dangers import DELETES, DOWNLOADED, INSTALLS
-from daiku.core.touched import lexically
-from daiku.core.visible import seen
+from daiku.core.commands.dangers import DELETES, DOWNLOADED, INSTALLS
+from daiku.core.commands.judge import CommandRules, Judgement, judge, strip_cd
+from daiku.core.guard.touched import lexically
+from daiku.core.text.visible import seen
 from tests.cases import for_each
 
 ROOT = "/home/u/proj"

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core import loop
-from daiku.core.context import fitting, keep_from, rules_message, summary_message, transcript, weight
-from daiku.core.decide import Rules
-from daiku.core.fold import fold
-from daiku.core.recorder import Recorder
-from daiku.core.state import State
+from daiku.core.run import loop
+from daiku.core.run.decide import Rules
+from daiku.core.state.context import fitting, keep_from, rules_message, summary_message, transcript, weight
+from daiku.core.state.fold import fold
+from daiku.core.state.recorder import Recorder
+from daiku.core.state.state import State
 from daiku.domain.events import (
     Compacted,
     Event,
@@ -36,9 +36,9 @@ from daiku.domain.messages import (
     Usage,
     UserMessage,
 )
-from daiku.domain.plans import Plan, Step
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall, ToolResult
+from daiku.domain.work.plans import Plan, Step
 from tests.core.test_loop import World, call, said
 
 NEEDLE = re.compile(r"needle-\d+")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.bash import read_script
-from daiku.core.commands import judge
+from daiku.core.commands.bash import read_script
+from daiku.core.commands.judge import judge
 from tests.core.test_commands import rules
 
 LINE = "curl http://x.org"

@@ -7,10 +7,10 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.diagnostics import delta, delta_text
+from daiku.core.changes.diagnostics import delta, delta_text
 from daiku.core.ports import Diagnostic
-from daiku.domain.patches import FileChange
 from daiku.domain.runs import Position, Range
+from daiku.domain.work.patches import FileChange
 
 Severity = Literal["error", "warning", "info", "hint"]
 

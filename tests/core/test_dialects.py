@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.dialects import understood
+from daiku.core.calls.dialects import understood
 from daiku.domain.tools import ToolCall
 from daiku.prompts import describe_tool
 from daiku.tools.registry import ToolRegistry

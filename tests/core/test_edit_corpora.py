@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from daiku.core.applypatch import FileOp
-from daiku.core.blocks import parse_blocks
-from daiku.core.edits import apply_edits
-from daiku.core.hunks import apply_hunks
-from daiku.core.patch import build_patch, parse_patch, paths_of
-from daiku.core.refusal import Refusal
-from daiku.core.udiff import parse_udiff
-from daiku.domain.patches import SearchReplace
+from daiku.core.edits.applypatch import FileOp
+from daiku.core.edits.blocks import parse_blocks
+from daiku.core.edits.edits import apply_edits
+from daiku.core.edits.hunks import apply_hunks
+from daiku.core.edits.patch import build_patch, parse_patch, paths_of
+from daiku.core.edits.udiff import parse_udiff
+from daiku.core.matching.refusal import Refusal
+from daiku.domain.work.patches import SearchReplace
 
 Case = dict[str, Any]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from daiku.core.edits import apply_edits
-from daiku.core.refusal import Refusal
-from daiku.domain.patches import SearchReplace
+from daiku.core.edits.edits import apply_edits
+from daiku.core.matching.refusal import Refusal
+from daiku.domain.work.patches import SearchReplace
 from tests.cases import for_each
 
 

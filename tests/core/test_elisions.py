@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from daiku.core.edits import apply_edits
-from daiku.core.elisions import fill_text
-from daiku.core.leftout import leaves_out
-from daiku.core.patch import build_patch, parse_patch
-from daiku.core.refusal import Refusal
-from daiku.domain.patches import SearchReplace
+from daiku.core.edits.edits import apply_edits
+from daiku.core.edits.elisions import fill_text
+from daiku.core.edits.patch import build_patch, parse_patch
+from daiku.core.matching.refusal import Refusal
+from daiku.core.text.omissions import leaves_out
+from daiku.domain.work.patches import SearchReplace
 from tests.cases import for_each
 
 IN_WORDS = [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from daiku.core.enclosing import enclosing
-from daiku.tools.tags import read_tags
+from daiku.core.code.enclosing import enclosing
+from daiku.tools.files.tags import read_tags
 from tests.cases import for_each
 
 PYTHON = """import os

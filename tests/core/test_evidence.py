@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.evidence import proof_of, unproven
-from daiku.core.fold import apply, fold
-from daiku.core.placeholders import left_behind, unfinished
-from daiku.core.state import State
+from daiku.core.proof.evidence import proof_of, unproven
+from daiku.core.proof.placeholders import left_behind, unfinished
+from daiku.core.state.fold import apply, fold
+from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Checkpointed, Edited, Event, HandoffEnd, RunStarted, ToolCalled, ToolResponded
-from daiku.domain.handovers import Deeds, Proof
-from daiku.domain.patches import FileKind, FileStat
+from daiku.domain.work.handovers import Deeds, Proof
+from daiku.domain.work.patches import FileKind, FileStat
 
 
 def ran(command: str, code: int, call: str = "c", **args: bool) -> tuple[Event, Event]:

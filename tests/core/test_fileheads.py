@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.agents.coder import Changes, changes_in
-from daiku.core.fileheads import with_file_heads
-from daiku.core.parse import Unreadable
+from daiku.agents.coding.coder import Changes, changes_in
+from daiku.core.edits.fileheads import with_file_heads
+from daiku.core.replies.parse import Unreadable
 from tests.cases import for_each
 
 CODE = "x = 1\ny = 2\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from daiku.core.guard import Policy, remembered, verdict
-from daiku.core.touched import touched
+from daiku.core.guard.guard import Policy, remembered, verdict
+from daiku.core.guard.touched import touched
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
 from tests.cases import for_each

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from daiku.core import loop
-from daiku.core.decide import Rules
-from daiku.core.fold import fold
-from daiku.core.guard import Verdict
-from daiku.core.recorder import Recorder
-from daiku.core.state import State
+from daiku.core.guard.guard import Verdict
+from daiku.core.run import loop
+from daiku.core.run.decide import Rules
+from daiku.core.state.fold import fold
+from daiku.core.state.recorder import Recorder
+from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError

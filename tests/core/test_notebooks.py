@@ -8,9 +8,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.notebooks import EMPTY, as_text, first_lines, merged, parse, read_text, shown, text_of
-from daiku.core.refusal import Refusal
-from daiku.domain.patches import FileChange
+from daiku.core.matching.refusal import Refusal
+from daiku.core.notebooks.celltext import (
+    EMPTY,
+    as_text,
+    first_lines,
+    merged,
+    parse,
+    read_text,
+    shown,
+    text_of,
+)
+from daiku.domain.work.patches import FileChange
 
 OUTPUT = {"output_type": "stream", "name": "stdout", "text": ["hello\n", "you\n"]}
 ERROR = {"output_type": "error", "ename": "NameError", "evalue": "no x", "traceback": ["long"]}

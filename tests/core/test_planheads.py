@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.parse import Unreadable
-from daiku.core.planheads import like_a_machine, plan_head, printable
-from daiku.core.planreply import read_plan
+from daiku.core.plans.headings import like_a_machine, plan_head, printable
+from daiku.core.plans.reply import read_plan
+from daiku.core.replies.parse import Unreadable
 from tests.cases import for_each
 
 HEADS = {

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.plantext import read_plan_text, to_markdown, to_read
+from daiku.core.plans.markdown import read_plan_text, to_markdown, to_read
 from daiku.domain.errors import ToolValidationError, UsageError
-from daiku.domain.plans import Plan, Step, WorkStatus
+from daiku.domain.work.plans import Plan, Step, WorkStatus
 
 LINE = st.text(
     st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp"), max_codepoint=0x3100),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from daiku.core.prefix import first_divergence
+from daiku.core.run.prefix import first_divergence
 from daiku.domain.messages import AssistantMessage, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolSpec
 

@@ -17,8 +17,8 @@ from daiku.agents import project as look
 from daiku.agents.agent import find_agent
 from daiku.agents.coordinator import system_prompt
 from daiku.agents.project import project_facts
-from daiku.core.project import FACTS_LIMIT, Folder, Package, facts
-from daiku.core.projectkinds import READ, packages_of
+from daiku.core.code.project import FACTS_LIMIT, Folder, Package, facts
+from daiku.core.code.projectkinds import READ, packages_of
 
 
 def project(folder: Path, **files: str) -> str:

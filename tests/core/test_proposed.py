@@ -6,10 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.planlines import planned_step
-from daiku.core.planning import checklist
-from daiku.core.planreply import plan_lines
-from daiku.core.proposed import (
+from daiku.core.plans.proposed import (
     MAX_STEPS,
     Given,
     as_given,
@@ -20,8 +17,11 @@ from daiku.core.proposed import (
     revised,
     with_own_checks_marked,
 )
+from daiku.core.plans.reply import plan_lines
+from daiku.core.plans.steptext import planned_step
+from daiku.core.plans.transitions import checklist
 from daiku.domain.errors import ToolValidationError
-from daiku.domain.plans import Plan, Step
+from daiku.domain.work.plans import Plan, Step
 from tests.cases import for_each
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from daiku.core.decide import Refuse, Rules, RunTools, decide
-from daiku.core.fold import fold
-from daiku.core.guard import Verdict
-from daiku.core.refs import filled, placed, refs
-from daiku.core.state import State
+from daiku.core.calls.refs import filled, placed, refs
+from daiku.core.guard.guard import Verdict
+from daiku.core.run.decide import Refuse, Rules, RunTools, decide
+from daiku.core.state.fold import fold
+from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event, MessageSaid, RunStarted, ToolCalled, ToolResponded
 from daiku.domain.tools import ToolCall, ToolSpec

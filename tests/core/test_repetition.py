@@ -8,15 +8,15 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.fold import fold
-from daiku.core.repetition import Repetition, repetition, stopped, told
-from daiku.core.state import State
+from daiku.core.state.fold import fold
+from daiku.core.state.repetition import Repetition, repetition, stopped, told
+from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Edited, Event, MessageSaid, RunStarted, ToolCalled, ToolResponded
 from daiku.domain.messages import ToolMessage
-from daiku.domain.patches import FileStat
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall
+from daiku.domain.work.patches import FileStat
 from tests.cases import for_each
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from daiku.core.actionreply import read_actions, read_command
-from daiku.core.parse import Unreadable
-from daiku.core.planlines import planned_step
-from daiku.core.planreply import read_plan
+from daiku.core.plans.reply import read_plan
+from daiku.core.plans.steptext import planned_step
+from daiku.core.replies.actions import read_actions, read_command
+from daiku.core.replies.parse import Unreadable
 from tests.cases import for_each
 
 PLAN = """Project Name: Snake

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.repomap import Tag, rank, render_map
+from daiku.core.code.repomap import Tag, rank, render_map
 
 
 def define(name: str, line: int = 1, indent: int = 0) -> Tag:

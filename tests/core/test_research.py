@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from daiku.core.research import (
+from daiku.core.text.visible import without_hidden
+from daiku.core.web.research import (
     by_query,
     distinct,
     keywords,
@@ -12,8 +13,7 @@ from daiku.core.research import (
     sources_of,
     told,
 )
-from daiku.core.visible import without_hidden
-from daiku.domain.research import Finding
+from daiku.domain.work.research import Finding
 
 
 def test_at_most_three_different_queries_count() -> None:

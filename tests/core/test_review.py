@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from daiku.core.choosing import Wanted, choices, left_out_text, part_of, shown_hunks, unfit
-from daiku.core.diff import patch_diff
-from daiku.core.evidence import unproven
-from daiku.core.fold import fold
-from daiku.core.refusal import Refusal
-from daiku.core.review import Blob, FileReview, decided, edited, hunks_of, typed
+from daiku.core.changes.choose import Wanted, choices, left_out_text, part_of, shown_hunks, unfit
+from daiku.core.changes.diff import patch_diff
+from daiku.core.changes.review import Blob, FileReview, decided, edited, hunks_of, typed
+from daiku.core.matching.refusal import Refusal
+from daiku.core.proof.evidence import unproven
+from daiku.core.state.fold import fold
 from daiku.domain.events import (
     ApprovalAsked,
     ApprovalDecision,
@@ -21,8 +21,8 @@ from daiku.domain.events import (
     ToolResponded,
 )
 from daiku.domain.messages import UserMessage
-from daiku.domain.patches import FileChange, FileStat, Patch
 from daiku.domain.tools import ToolCall
+from daiku.domain.work.patches import FileChange, FileStat, Patch
 from tests.cases import for_each
 
 TEXT = "".join(f"line {i}\n" for i in range(1, 31))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.commands import judge
+from daiku.core.commands.judge import judge
 from tests.core.test_commands import rules
 
 ACTS: dict[str, list[str]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.commands import judge
-from daiku.core.protected import why_protected
+from daiku.core.commands.judge import judge
+from daiku.core.protected.paths import why_protected
 from tests.core.test_commands import rules
 
 SINKS = ["null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "fd/1", "fd/2"]

@@ -9,14 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from daiku.core.fold import fold
-from daiku.core.state import State
-from daiku.core.team import brief_of, next_reply, plan_of
-from daiku.core.teamchecks import Do, check_call
-from daiku.core.teamreport import final_report, on_record
+from daiku.core.state.fold import fold
+from daiku.core.state.state import State
+from daiku.core.team.checks import Do, check_call
+from daiku.core.team.moves import brief_of, next_reply, plan_of
+from daiku.core.team.report import final_report, on_record
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import Event, HandoffEnd, MessageSaid, RunStarted, ToolCalled, ToolResponded
-from daiku.domain.handovers import (
+from daiku.domain.runs import ApprovalMode
+from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import (
     Brief,
     Claim,
     CommandOutcome,
@@ -27,9 +29,7 @@ from daiku.domain.handovers import (
     Report,
     ReportMade,
 )
-from daiku.domain.plans import Plan, Step, WorkStatus
-from daiku.domain.runs import ApprovalMode
-from daiku.domain.tools import ToolCall
+from daiku.domain.work.plans import Plan, Step, WorkStatus
 from tests.cases import for_each
 
 STATUS: st.SearchStrategy[WorkStatus] = st.sampled_from(["pending", "in_progress", "completed", "failed"])

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.codecs import FormatProblem, decode, has_dropped
-from daiku.core.humantext import HumanText
-from daiku.core.thoughts import ThoughtSplitter, split_thoughts
-from daiku.core.written import Offered
+from daiku.core.calls.codecs import FormatProblem, decode, has_dropped
+from daiku.core.calls.humantext import HumanText
+from daiku.core.calls.written import Offered
+from daiku.core.replies.thoughts import ThoughtSplitter, split_thoughts
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import AssistantMessage
 from tests.cases import for_each

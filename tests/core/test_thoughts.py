@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.thoughts import Piece, Split, ThoughtSplitter, split_thoughts
+from daiku.core.replies.thoughts import Piece, Split, ThoughtSplitter, split_thoughts
 from tests.cases import for_each
 
 PAIRS = [

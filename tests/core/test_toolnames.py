@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.toolnames import NameMap, canonical
+from daiku.core.calls.toolnames import NameMap, canonical
 from daiku.domain.tools import ToolSpec
 from tests.cases import for_each
 

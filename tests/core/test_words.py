@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daiku
-from daiku.core.words import translator
+from daiku.texts.catalogue import translator
 from daiku.tools.web.engines import ENGINES, read
 from daiku.tools.web.road import Answer
 from tests.cases import for_each
@@ -44,7 +44,7 @@ def test_every_text_for_a_person_in_the_source_has_japanese(said: list[Said]):
     missing = [
         f"{s.where}: {s.text}" for s in said if s.text not in STAYS and not JAPANESE.search(ja(s.text))
     ]
-    assert not missing, "Add these to daiku/core/words/ja_*.py:\n" + "\n".join(missing)
+    assert not missing, "Add these to daiku/texts/ja_*.py:\n" + "\n".join(missing)
 
 
 def test_no_name_path_or_number_gets_lost(said: list[Said]):

@@ -10,7 +10,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from daiku.domain.errors import LLMAuthError, LLMError, StreamCutError
-from daiku.llm.failures import from_status
+from daiku.llm.transport.failures import from_status
 from tests.llm.corpus import LLM, PROTOCOLS, SERVICE, Heard, Record, decode, files, records
 
 pytestmark = pytest.mark.skipif(not LLM.is_dir(), reason="no recorded cases; DAIKU_CORPORA names the folder")

@@ -10,7 +10,6 @@ import httpx2
 import pytest
 from pydantic import JsonValue
 
-from daiku.core.words import translator
 from daiku.domain.errors import (
     ContextOverflowError,
     LLMAuthError,
@@ -19,7 +18,8 @@ from daiku.domain.errors import (
     LLMRequestError,
     LLMTimeoutError,
 )
-from daiku.llm.failures import Service, from_body, from_exception, from_status, retry_after
+from daiku.llm.transport.failures import Service, from_body, from_exception, from_status, retry_after
+from daiku.texts.catalogue import translator
 from tests.cases import for_each
 
 SERVICE = Service(name="x", label="X", address="http://x/v1", key_env="X_API_KEY", secrets=("hush-hush",))

@@ -20,9 +20,9 @@ from daiku.domain.errors import (
 )
 from daiku.domain.messages import AssistantMessage
 from daiku.domain.tools import ToolSpec
-from daiku.llm.gemini import GeminiProvider
-from daiku.llm.gemini_encode import NO_SIGNATURE
-from daiku.llm.gemini_schema import parameters
+from daiku.llm.gemini.encode import NO_SIGNATURE
+from daiku.llm.gemini.provider import GeminiProvider
+from daiku.llm.gemini.schema import parameters
 from tests.llm.conftest import Closing
 from tests.llm.server import HANG, Answer, ModelServer, document, events
 from tests.llm.talk import (

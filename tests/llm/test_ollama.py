@@ -8,7 +8,7 @@ import pytest
 
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import ContextOverflowError, LLMRequestError, LLMTimeoutError, StreamCutError
-from daiku.llm.ollama import OllamaProvider, address
+from daiku.llm.ollama.provider import OllamaProvider, address
 from tests.cases import for_each
 from tests.llm.conftest import Closing
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document

@@ -38,9 +38,9 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.llm.compatible import compatible_provider
-from daiku.llm.lmstudio import lmstudio_provider
-from daiku.llm.openai import OpenAIProvider, base_address, openai_provider
+from daiku.llm.openai.compatible import compatible_provider
+from daiku.llm.openai.lmstudio import lmstudio_provider
+from daiku.llm.openai.provider import OpenAIProvider, base_address, openai_provider
 from tests.cases import for_each
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document, events
 

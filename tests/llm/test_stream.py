@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.llm.stream import LineCutter, SseCutter, SseEvent, TextMender, encode_json, mend, parse_json
+from daiku.llm.transport.stream import (
+    LineCutter,
+    SseCutter,
+    SseEvent,
+    TextMender,
+    encode_json,
+    mend,
+    parse_json,
+)
 from tests.cases import for_each
 
 texts = st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=["Cs"]), max_size=20)

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from daiku.domain.errors import StaleVersionError
-from daiku.domain.patches import FileChange, Patch
 from daiku.domain.runs import Position
-from daiku.lsp.documents import to_uri
-from daiku.lsp.editor import EditorWorkspace
-from daiku.lsp.knowledge import ClientEditor
+from daiku.domain.work.patches import FileChange, Patch
+from daiku.lsp.documents.editor import EditorWorkspace
+from daiku.lsp.documents.knowledge import ClientEditor
+from daiku.lsp.documents.open_documents import to_uri
+from daiku.lsp.documents.positions import line_starts, offset_of
 from daiku.lsp.opening import Offer, to_path
-from daiku.lsp.positions import line_starts, offset_of
 from daiku.lsp.server import serve
 from tests.lsp.conftest import started
 from tests.lsp.pair import Answered, Client
@@ -21,7 +21,7 @@ from tests.lsp.pair import Answered, Client
 @pytest.fixture(autouse=True)
 def prompt_editor(monkeypatch: pytest.MonkeyPatch) -> None:
     """These editors say at once what they have to say, or never."""
-    monkeypatch.setattr("daiku.lsp.editor.REPORT_SECONDS", 0.05)
+    monkeypatch.setattr("daiku.lsp.documents.editor.REPORT_SECONDS", 0.05)
 
 
 FULL: dict[str, Any] = {

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from daiku.core.notebooks import as_text, merged
+from daiku.core.notebooks.celltext import as_text, merged
 from daiku.domain.errors import StaleVersionError
-from daiku.domain.patches import FileChange
-from daiku.lsp.documents import to_uri
-from daiku.lsp.knowledge import ClientEditor
-from daiku.lsp.notebooks import place_of
+from daiku.domain.work.patches import FileChange
+from daiku.lsp.documents.knowledge import ClientEditor
+from daiku.lsp.documents.notebooks import place_of
+from daiku.lsp.documents.open_documents import to_uri
 from tests.core.test_notebooks import cell, notebook
 from tests.lsp.test_editor import Set, build
 

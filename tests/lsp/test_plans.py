@@ -13,8 +13,8 @@ import pytest
 from daiku import api
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import Event, PlanChanged, RunStarted
-from daiku.domain.plans import Plan
-from daiku.lsp.plans import asked_for
+from daiku.domain.work.plans import Plan
+from daiku.lsp.requests.plans import asked_for
 from tests.lsp.conftest import connected
 from tests.runs.test_team import AT_1, AT_2, CODER, NOTHING_TO_LOOK_UP, RUNS_NOTHING, by, write
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import Delta, Event, MessageSaid, ToolOutput
-from daiku.lsp.frames import Frames
-from daiku.lsp.pipes import FdSink, Outlet, read_fd
-from daiku.lsp.stream import HOLD_SECONDS, ChunkStream
+from daiku.lsp.requests.stream import HOLD_SECONDS, ChunkStream
+from daiku.lsp.wire.frames import Frames
+from daiku.lsp.wire.pipes import FdSink, Outlet, read_fd
 from tests.lsp.pair import MemorySink
 
 

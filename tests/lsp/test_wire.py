@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from daiku.domain.errors import Failure, UsageError
-from daiku.lsp.frames import frame
-from daiku.lsp.wire import Refused, Server
+from daiku.lsp.wire.frames import frame
+from daiku.lsp.wire.protocol import Refused, Server
 from tests.cases import examples
 from tests.lsp.pair import Client
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.fold import apply, fold
-from daiku.core.state import State
+from daiku.core.state.fold import apply, fold
+from daiku.core.state.state import State
 from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.events import (
     Compacted,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.humantext import HumanText
-from daiku.core.written import Offered
+from daiku.core.calls.humantext import HumanText
+from daiku.core.calls.written import Offered
 from daiku.domain.messages import (
     AssistantMessage,
     ModelEvent,

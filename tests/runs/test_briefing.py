@@ -11,13 +11,13 @@ from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.errors import UsageError
 from daiku.domain.events import Edited, Event, MessageSaid, PlanChanged, ToolResponded
-from daiku.domain.handovers import Brief, EditsMade
-from daiku.domain.patches import FileStat
-from daiku.domain.plans import Plan, Step
 from daiku.domain.tools import ToolCall
-from daiku.runs.briefing import brief_from, told
-from daiku.runs.projectfiles import FILE_LIMIT, MOST_NAMED
-from daiku.tools.disk import DiskWorkspace
+from daiku.domain.work.handovers import Brief, EditsMade
+from daiku.domain.work.patches import FileStat
+from daiku.domain.work.plans import Plan, Step
+from daiku.runs.nested.briefing import brief_from, told
+from daiku.runs.nested.projectfiles import FILE_LIMIT, MOST_NAMED
+from daiku.workspace.disk import DiskWorkspace
 
 OLD = Plan(name="Old", goal="g", steps=(Step(name="a"),))
 NEW = Plan(name="New", goal="g", steps=(Step(name="a"), Step(name="b", step_id="step_0000000b")))

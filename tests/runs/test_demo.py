@@ -16,7 +16,7 @@ from daiku.domain.config import Config, LLMSettings, SandboxSettings
 from daiku.domain.events import ApprovalAsked, MessageSaid, PlanChanged, ToolResponded
 from daiku.llm.scripted import read_script
 from daiku.runs import RunRequest
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace
 from tests.conftest import ROOT
 from tests.runs.playing import Watch
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.fold import fold
+from daiku.core.state.fold import fold
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked, InputAsked, PlanChanged, RunFinished, RunStarted
 from daiku.runs import RunRequest
-from daiku.runs.history import events_of
-from daiku.runs.replay import replay
+from daiku.runs.recorded.history import events_of
+from daiku.runs.recorded.replay import replay
 from tests.runs.playing import Watch, make_app, shell
 
 TEXT = "".join(f"line {i}\n" for i in range(1, 21))

@@ -24,9 +24,9 @@ from daiku.domain.events import (
     ToolCalled,
     ToolResponded,
 )
-from daiku.domain.handovers import CommandsRun, EditsMade, Findings, PlanMade, ReportMade
+from daiku.domain.work.handovers import CommandsRun, EditsMade, Findings, PlanMade, ReportMade
 from daiku.runs import RunRequest
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch
 from tests.services.four_agents import GOAL, QUERIES, WRONG, play, role_of, text_of
 from tests.services.models import MODEL, Said, Service, serving

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from daiku.core.gate import LEAVE, VOUCH
+from daiku.core.proof.gate import LEAVE, VOUCH
 from daiku.domain.events import InputAsked, Notice, PlanChanged, ToolResponded
 from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest
-from daiku.runs.replay import replay
+from daiku.runs.recorded.replay import replay
 from tests.runs.playing import Watch, make_app, shell
 
 Line = dict[str, Any]

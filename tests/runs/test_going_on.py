@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.fold import fold
+from daiku.core.state.fold import fold
 from daiku.domain.events import (
     ApprovalAsked,
     Delta,
@@ -24,8 +24,8 @@ from daiku.domain.messages import AssistantMessage
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.tools import ToolCall
 from daiku.runs import RunRequest
-from daiku.runs.history import events_of
-from daiku.runs.replay import replay
+from daiku.runs.recorded.history import events_of
+from daiku.runs.recorded.replay import replay
 from tests.runs.playing import Watch, make_app, shell
 from tests.runs.test_team import CODER, TWO_STEPS, by
 

@@ -10,7 +10,7 @@ import pytest
 
 from daiku.domain.events import ApprovalAsked, HandoffEnd, ToolCalled, ToolResponded
 from daiku.runs import RunRequest
-from daiku.runs.replay import replay
+from daiku.runs.recorded.replay import replay
 from tests.runs.playing import Watch, make_app, shell
 
 

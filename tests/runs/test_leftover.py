@@ -7,7 +7,7 @@ from typing import Any
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import Checkpointed, Event, ToolCalled, ToolResponded
 from daiku.domain.tools import Effect, Outcome
-from daiku.runs.leftover import irrevocable
+from daiku.runs.review.irreversible import irrevocable
 
 EFFECTS: dict[str, Effect] = {
     "shell/run": "command",

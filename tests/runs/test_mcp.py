@@ -21,8 +21,8 @@ from daiku.domain.events import (
 )
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.runs import RunRequest
-from daiku.runs.replay import replay
-from daiku.tools.disk import DiskWorkspace
+from daiku.runs.recorded.replay import replay
+from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app
 from tests.tools.mcp_play import demo, wild
 

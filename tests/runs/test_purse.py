@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from daiku.core.budget import Quote, opened
+from daiku.core.run.budget import Quote, opened
 from daiku.domain.config import Price, ProviderSettings
 from daiku.domain.errors import DaikuError, Failure, LLMTimeoutError
 from daiku.domain.messages import (
@@ -24,7 +24,7 @@ from daiku.domain.runs import RunLimits
 from daiku.llm.adapter import LLMAdapter
 from daiku.llm.choice import ModelChoice
 from daiku.llm.retry import RetryPolicy
-from daiku.runs.purse import Metered, Purse
+from daiku.runs.run_budget import Metered, Purse
 
 ASK = ModelRequest(model="", system="", messages=(UserMessage(text="mend it " * 100),))
 

@@ -19,11 +19,11 @@ import pytest
 from daiku.app import App, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Edited, PlanChanged, ToolCalled, ToolResponded
-from daiku.domain.plans import Plan
 from daiku.domain.runs import RunResult
+from daiku.domain.work.plans import Plan
 from daiku.runs import RunRequest
 from daiku.settings import load
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace
 from tests.lsp.conftest import connected
 from tests.runs.playing import Watch
 from tests.services.models import MODEL, Said, Service, serving

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from daiku.core.words import translator
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import ApprovalAsked, MessageSaid, Notice, ToolResponded
 from daiku.domain.runs import RunLimits
 from daiku.runs import RunRequest, Runs
-from daiku.runs.replay import replay
+from daiku.runs.recorded.replay import replay
+from daiku.texts.catalogue import translator
 from tests.runs.playing import Watch, make_app, shell
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from daiku.app import App
-from daiku.core.fold import fold
-from daiku.core.review import Hunk, hunks_of
+from daiku.core.changes.review import Hunk, hunks_of
+from daiku.core.state.fold import fold
 from daiku.domain.config import Config
 from daiku.domain.events import (
     ApprovalAsked,
@@ -24,10 +24,10 @@ from daiku.domain.events import (
     RunFinished,
     RunStarted,
 )
-from daiku.domain.patches import FileChange, FileStat, Patch
 from daiku.domain.tools import ToolCall
+from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.runs import RunRequest
-from daiku.runs.replay import replay
+from daiku.runs.recorded.replay import replay
 from daiku.tools.tool import ToolContext
 from tests.runs.playing import Watch, make_app
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from daiku import api
 from daiku.app import App
 from daiku.domain.events import Edited, RunFinished, RunStarted
-from daiku.domain.patches import FileChange, FileStat
-from daiku.runs.review import Reviews
-from daiku.runs.showing import changed_everywhere
+from daiku.domain.work.patches import FileChange, FileStat
+from daiku.runs.review.decisions import Reviews
+from daiku.runs.review.views import changed_everywhere
 from tests.runs.playing import make_app
 from tests.runs.test_review import SLOTS, Story, about_to_change
 

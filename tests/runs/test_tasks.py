@@ -15,10 +15,10 @@ from daiku.app import App, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import Config, LLMSettings, SandboxSettings
 from daiku.domain.events import ApprovalAsked, PlanChanged, ToolCalled, ToolResponded
-from daiku.domain.plans import Plan, Step
+from daiku.domain.work.plans import Plan, Step
 from daiku.runs import RunRequest
-from daiku.runs.replay import replay
-from daiku.tools.disk import DiskWorkspace
+from daiku.runs.recorded.replay import replay
+from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app
 from tests.runs.test_kill import World, config, in_child
 

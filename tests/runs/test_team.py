@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.fold import apply
-from daiku.core.state import State
-from daiku.core.team import GO_ON, STOP, next_reply
+from daiku.core.state.fold import apply
+from daiku.core.state.state import State
+from daiku.core.team.moves import GO_ON, STOP, next_reply
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     ApprovalAsked,
@@ -26,11 +26,11 @@ from daiku.domain.events import (
     ToolCalled,
     Used,
 )
-from daiku.domain.handovers import Brief
-from daiku.domain.plans import Plan, Step
 from daiku.domain.runs import ApprovalMode, RunLimits, RunResult
+from daiku.domain.work.handovers import Brief
+from daiku.domain.work.plans import Plan, Step
 from daiku.runs import RunRequest
-from daiku.runs.replay import replay
+from daiku.runs.recorded.replay import replay
 from tests.runs.playing import Watch, make_app
 
 Line = dict[str, Any]

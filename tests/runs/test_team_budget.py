@@ -12,7 +12,7 @@ from daiku.domain.config import Config, LLMSettings, SandboxSettings
 from daiku.domain.events import MessageSaid, Used
 from daiku.domain.runs import RunLimits
 from daiku.runs import RunRequest
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch
 from tests.runs.test_team import TWO_STEPS
 

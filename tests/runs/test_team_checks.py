@@ -12,9 +12,9 @@ import pytest
 from daiku.app import App
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import InputAsked, PlanChanged, RunStarted, ToolCalled
-from daiku.domain.handovers import Brief
-from daiku.domain.plans import Plan, Step
 from daiku.domain.runs import RunLimits, RunResult
+from daiku.domain.work.handovers import Brief
+from daiku.domain.work.plans import Plan, Step
 from daiku.runs import RunRequest
 from tests.runs.playing import Watch, make_app
 from tests.runs.test_team import (

@@ -12,7 +12,7 @@ from daiku.domain.events import ToolResponded
 from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest
 from daiku.settings import load
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace
 from tests.cli.test_same_chunks import run_daiku
 from tests.runs.playing import Watch
 from tests.services.models import Protocol, Said, serving

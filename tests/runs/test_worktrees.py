@@ -20,14 +20,14 @@ from daiku.app import build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
 from daiku.domain.events import Checkpointed, HandoffEnd, HandoffStart, Notice, PlanChanged, ToolCalled
-from daiku.domain.handovers import EditsMade
-from daiku.domain.plans import Plan
 from daiku.domain.runs import RunLimits, RunResult
+from daiku.domain.work.handovers import EditsMade
+from daiku.domain.work.plans import Plan
 from daiku.runs import RunRequest
-from daiku.runs.replay import replay
-from daiku.runs.worktrees import sweep
-from daiku.tools.disk import DiskWorkspace
-from daiku.trace.lock import SessionLock
+from daiku.runs.nested.worktrees import sweep
+from daiku.runs.recorded.replay import replay
+from daiku.store.lock import SessionLock
+from daiku.workspace.disk import DiskWorkspace
 from tests.runs.test_kill import in_child
 
 pytestmark = pytest.mark.slow  # real git

@@ -20,8 +20,8 @@ from daiku.domain.events import (
     ToolResponded,
     Used,
 )
-from daiku.domain.patches import FileStat
 from daiku.domain.tools import ToolCall
+from daiku.domain.work.patches import FileStat
 from daiku.trace.journal import Journal
 
 MESSAGES_A_RUN = 5

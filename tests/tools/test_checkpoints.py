@@ -15,14 +15,14 @@ import pytest
 from daiku.domain.config import Config
 from daiku.domain.errors import UsageError
 from daiku.domain.events import Event, Notice
-from daiku.domain.patches import FileChange, Patch
 from daiku.domain.tools import ToolCall
+from daiku.domain.work.patches import FileChange, Patch
 from daiku.prompts import describe_tool
-from daiku.tools.checkpoints import CheckpointStore
-from daiku.tools.disk import DiskWorkspace
-from daiku.tools.files import file_tools
+from daiku.tools.files.changing import file_tools
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
+from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.disk import DiskWorkspace
 
 SLACK = 3
 """A busy machine may take so much longer than an idle one."""
@@ -391,8 +391,8 @@ async def test_fifty_files_among_very_many_take_a_moment_and_little_room(
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from daiku.tools.checkpoints import CheckpointStore
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.disk import DiskWorkspace
 async def main(folder, workspace):
     s = CheckpointStore(Path(folder), DiskWorkspace([Path(workspace)]))
     print(await s.take("s", "r", [f"f{i}" for i in range(50)]), flush=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.errors import DaikuError, StaleVersionError, ToolValidationError
-from daiku.domain.patches import FileChange, Patch
-from daiku.tools.disk import DiskWorkspace
+from daiku.domain.work.patches import FileChange, Patch
+from daiku.workspace.disk import DiskWorkspace
 
 
 @pytest.fixture

@@ -14,14 +14,14 @@ from daiku.core.ports import TextFile
 from daiku.domain.config import Config
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Checkpointed, Edited, Event
-from daiku.domain.patches import FileStat, Patch
 from daiku.domain.tools import ToolCall, ToolResult
+from daiku.domain.work.patches import FileStat, Patch
 from daiku.prompts import describe_tool
-from daiku.tools.checkpoints import CheckpointStore
-from daiku.tools.disk import DiskWorkspace
-from daiku.tools.files import file_tools
+from daiku.tools.files.changing import file_tools
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Preview, ToolContext
+from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.disk import DiskWorkspace
 from tests.core.test_notebooks import SAMPLE
 
 

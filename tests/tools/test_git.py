@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from daiku.domain.config import Config, SandboxSettings
-from daiku.tools.git import (
+from daiku.tools.git.git import (
     CommitArgs,
     DiffArgs,
     LogArgs,

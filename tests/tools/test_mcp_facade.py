@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from daiku.domain.config import Config
+from daiku.sdk.mcp import MCPToolClient
 from daiku.tools.mcp import Place, Servers
-from daiku.tools.mcp.facade import MCPToolClient
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
 from daiku.trace.consent import ConsentStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.tools.plan import ProposeArgs, StepArgs
+from daiku.tools.work.plan import ProposeArgs, StepArgs
 
 TEXTS = st.text(st.sampled_from("ab \n計\x00\x1b[]31m;\x07\x7f\x9b\u200b\u202e"), max_size=40)
 

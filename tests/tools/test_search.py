@@ -16,13 +16,13 @@ from pydantic import JsonValue
 from daiku.domain.config import Config
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.prompts import describe_tool
-from daiku.tools import search
-from daiku.tools.checkpoints import CheckpointStore
-from daiku.tools.disk import DiskWorkspace
+from daiku.tools.files import search
+from daiku.tools.files.ripgrep import Query, arguments, find_ripgrep
+from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.ripgrep import Query, arguments, find_ripgrep
-from daiku.tools.search import SEARCH_TOOLS
 from daiku.tools.tool import ToolContext
+from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.disk import DiskWorkspace
 
 REGISTRY = ToolRegistry(SEARCH_TOOLS, describe_tool)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.tools.seen import Seen
+from daiku.tools.files.seen import Seen
 from tests.agents.acting import act, app_with
 
 REAL = Path("/p/a.py")

@@ -15,14 +15,14 @@ from daiku.core.ports import TextFile
 from daiku.domain.config import Config, SandboxSettings
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.events import Event, Notice, ToolOutput
-from daiku.domain.patches import FileStat, Patch
 from daiku.domain.tools import ToolResult
-from daiku.tools.checkpoints import CheckpointStore
+from daiku.domain.work.patches import FileStat, Patch
 from daiku.tools.sandbox import bubblewrap
 from daiku.tools.shell import KillArgs, OutputArgs, RunArgs, kill, output, preview, run
 from daiku.tools.shell.background import Jobs
 from daiku.tools.shell.preparing import Prepared, prepare
 from daiku.tools.tool import Preview, ToolContext
+from daiku.workspace.checkpoints import CheckpointStore
 
 pytestmark = pytest.mark.slow  # real commands
 

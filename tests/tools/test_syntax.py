@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from daiku.domain.patches import FileChange, Patch
-from daiku.tools.syntax import Offered, breaks, flaw_of
+from daiku.domain.work.patches import FileChange, Patch
+from daiku.tools.files.syntax import Offered, breaks, flaw_of
 from tests.cases import for_each
 
 GOOD = {

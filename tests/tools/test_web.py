@@ -14,19 +14,19 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from daiku.core.webplaces import WebPlace
+from daiku.core.protected.addresses import WebPlace
 from daiku.domain.config import ApprovalSettings, Config, ResearchSettings
 from daiku.domain.events import Event, Notice
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.prompts import describe_tool
-from daiku.tools.checkpoints import CheckpointStore
-from daiku.tools.disk import DiskWorkspace
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Preview, ToolContext
 from daiku.tools.web import Web, web_tools
 from daiku.tools.web.cache import Cache
 from daiku.tools.web.extract import html_page
 from daiku.tools.web.road import Answer, Request, Road, Trouble
+from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
 from tests.services.web import LocalWeb, local_web
 

@@ -25,8 +25,8 @@ from daiku.domain.events import (
     Used,
 )
 from daiku.domain.runs import TerminalStatus
+from daiku.store.lock import SessionLock
 from daiku.trace.journal import BLOCK, Journal, SessionWriter
-from daiku.trace.lock import SessionLock
 
 
 @pytest.fixture

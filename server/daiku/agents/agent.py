@@ -8,22 +8,22 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any
 
-from daiku.agents.coder import CODE, code_request, edits_made
-from daiku.agents.planner import PLAN, plan_made, plan_request
-from daiku.agents.reporter import REPORT, report_made, report_request
-from daiku.agents.researcher import RESEARCH, find_request, findings
+from daiku.agents.coding.coder import CODE, code_request, edits_made
+from daiku.agents.coding.planner import PLAN, plan_made, plan_request
+from daiku.agents.coding.reporter import REPORT, report_made, report_request
+from daiku.agents.coding.researcher import RESEARCH, find_request, findings
+from daiku.agents.coding.runner import RUN, commands_run, run_request
 from daiku.agents.role import Role
-from daiku.agents.runner import RUN, commands_run, run_request
-from daiku.core.decide import nothing_left
-from daiku.core.parse import Unreadable
-from daiku.core.state import State
-from daiku.core.team import brief_of, next_reply, team_report
-from daiku.core.worked import unfinished
+from daiku.core.replies.parse import Unreadable
+from daiku.core.run.decide import nothing_left
+from daiku.core.run.plan_outcome import unfinished
+from daiku.core.state.state import State
+from daiku.core.team.moves import brief_of, next_reply, team_report
 from daiku.domain.errors import Failure, UsageError
-from daiku.domain.handovers import Brief, Handover
 from daiku.domain.messages import Reply
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import Effect, ToolSpec
+from daiku.domain.work.handovers import Brief, Handover
 
 OFFERED: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
     {

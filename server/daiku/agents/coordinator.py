@@ -8,7 +8,7 @@ from pathlib import Path
 from daiku.agents.agent import Agent
 from daiku.agents.project import project_facts
 from daiku.agents.rules import RulesFile, read_rules
-from daiku.core.context import UNTRUSTED_RULES
+from daiku.core.state.context import UNTRUSTED_RULES
 from daiku.domain.base import Frozen
 from daiku.domain.runs import Mode
 from daiku.prompts import render

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from daiku.app import App
-from daiku.cli import keyboard
-from daiku.cli.asking import ask_approval, ask_question
+from daiku.cli.ask import keyboard
+from daiku.cli.ask.approvals import ask_approval, ask_question
+from daiku.cli.display.show import Show, usage_text
+from daiku.cli.display.term import Terminal, for_people, safe
 from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, nobody_reads, put
-from daiku.cli.show import Show, usage_text
-from daiku.cli.term import Terminal, for_people, safe
-from daiku.cli.texts import say, told
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, InputAsked, RunStarted
 from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.runs import Listener
+from daiku.texts.terminal import say, told
 
 LIMIT, NO_APPROVAL = 3, 4
 LEFT_UNDONE = ("plan", "tool")

@@ -8,13 +8,13 @@ from pydantic import Field, model_validator
 
 from daiku.domain.base import JsonObject, Wire
 from daiku.domain.errors import Failure, FailureKind
-from daiku.domain.handovers import Brief, Deeds, Handover
 from daiku.domain.messages import Image, Usage
-from daiku.domain.patches import FileStat
-from daiku.domain.plans import Plan, PlanStanding
-from daiku.domain.review import Irrevocable, ReviewDecision
 from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
+from daiku.domain.work.handovers import Brief, Deeds, Handover
+from daiku.domain.work.patches import FileStat
+from daiku.domain.work.plans import Plan, PlanStanding
+from daiku.domain.work.review import Irrevocable, ReviewDecision
 
 
 class RunStarted(Wire):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from daiku.agents.agent import Agent
-from daiku.core.recorder import Recorder
+from daiku.core.state.recorder import Recorder
 from daiku.domain.base import long_id
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalGiven, Notice
 from daiku.domain.runs import Mode

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from daiku.core import loop
-from daiku.core.state import State
-from daiku.core.worked import finished
+from daiku.core.run import loop
+from daiku.core.run.plan_outcome import finished
+from daiku.core.state.state import State
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import ErrorHappened, Event, ToolResponded
 from daiku.domain.runs import TerminalStatus

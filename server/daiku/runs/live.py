@@ -10,21 +10,20 @@ from dataclasses import replace
 from functools import partial
 
 from daiku.agents.agent import Agent, find_agent
-from daiku.core.budget import opened
-from daiku.core.choosing import wanted_of
-from daiku.core.conversation import words_of
-from daiku.core.decide import Rules, nothing_left
-from daiku.core.editplace import EditPlace, inside
-from daiku.core.gate import next_open
-from daiku.core.guard import Verdict, remembered, verdict
-from daiku.core.loop import Card, card
-from daiku.core.parse import Unreadable
-from daiku.core.recorder import Recorder
-from daiku.core.reminders import keeps_last_word
-from daiku.core.state import State
-from daiku.core.visible import seen
-from daiku.core.words.events import localised, spoken
-from daiku.core.worked import plan_standing
+from daiku.core.changes.choose import wanted_of
+from daiku.core.changes.scope import EditPlace, inside
+from daiku.core.guard.guard import Verdict, remembered, verdict
+from daiku.core.proof.gate import next_open
+from daiku.core.replies.parse import Unreadable
+from daiku.core.run.budget import opened
+from daiku.core.run.decide import Rules, nothing_left
+from daiku.core.run.loop import Card, card
+from daiku.core.run.plan_outcome import plan_standing
+from daiku.core.run.reminders import keeps_last_word
+from daiku.core.state.conversation import words_of
+from daiku.core.state.recorder import Recorder
+from daiku.core.state.state import State
+from daiku.core.text.visible import seen
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
@@ -36,7 +35,6 @@ from daiku.domain.events import (
     Notice,
     ToolCalled,
 )
-from daiku.domain.handovers import Brief
 from daiku.domain.messages import (
     Message,
     ModelEvent,
@@ -44,12 +42,14 @@ from daiku.domain.messages import (
 )
 from daiku.domain.runs import ApprovalMode, RunResult, RunStatus
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.domain.work.handovers import Brief
 from daiku.runs.consenting import Settling, wants_servers
-from daiku.runs.purse import Metered, Purse
+from daiku.runs.folder_rules import Ruling
 from daiku.runs.replies import Replies
-from daiku.runs.ruling import Ruling
+from daiku.runs.run_budget import Metered, Purse
 from daiku.runs.waiting import Questions, may_be_asked, still_asked
 from daiku.runs.wiring import Wiring
+from daiku.texts.events import localised, spoken
 from daiku.tools.tool import Preview, TaskWork, ToolContext
 from daiku.trace.export import Tracing
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 from daiku.agents.agent import Agent
 from daiku.agents.coordinator import summary_order, system_prompt
 from daiku.agents.role import Role, in_role
-from daiku.core.context import transcript
-from daiku.core.prefix import first_divergence
-from daiku.core.recorder import Recorder
-from daiku.core.state import State
+from daiku.core.run.prefix import first_divergence
+from daiku.core.state.context import transcript
+from daiku.core.state.recorder import Recorder
+from daiku.core.state.state import State
 from daiku.domain.messages import Message, ModelEvent, ModelRequest, Reply, Usage, UserMessage
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolSpec
 from daiku.llm.tokens import estimate_request
 from daiku.runs.consenting import Settling
-from daiku.runs.given import next_given
-from daiku.runs.purse import Metered, Purse
+from daiku.runs.preset_calls import next_given
+from daiku.runs.run_budget import Metered, Purse
 from daiku.runs.wiring import Wiring
 
 log = logging.getLogger(__name__)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from daiku.core.state import State
-from daiku.core.worked import touched_plan
+from daiku.core.run.plan_outcome import touched_plan
+from daiku.core.state.state import State
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import RunStarted
-from daiku.domain.handovers import Brief
 from daiku.domain.messages import Image, ToolMessage
 from daiku.domain.runs import ApprovalMode, ContextItem, EditGrant, Mode, RunLimits
 from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import Brief
 
 GO_ON = (
     "Go on with what was asked: it was stopped before it was done. Look at the present state first, for what was "

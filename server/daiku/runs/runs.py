@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from daiku.agents.agent import Agent, find_agent
-from daiku.core.choosing import unfit
-from daiku.core.fold import fold
-from daiku.core.state import State
+from daiku.core.changes.choose import unfit
+from daiku.core.state.fold import fold
+from daiku.core.state.state import State
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure, UsageError
@@ -27,18 +27,18 @@ from daiku.domain.events import (
     RunFinished,
     RunStarted,
 )
-from daiku.domain.handovers import Brief
-from daiku.domain.plans import Plan
 from daiku.domain.runs import ApprovalMode, RunResult
-from daiku.runs.briefing import brief_from, told
+from daiku.domain.work.handovers import Brief
+from daiku.domain.work.plans import Plan
+from daiku.runs.edit_grant import granted_place
 from daiku.runs.ending import to_its_end
-from daiku.runs.granting import granted_place
-from daiku.runs.handoff import hand_over
-from daiku.runs.history import events_of, last_start, state_of
 from daiku.runs.live import LiveRun
-from daiku.runs.onrecord import add_to_record, end_on_record, from_record, reopened
+from daiku.runs.nested.briefing import brief_from, told
+from daiku.runs.nested.handoff import hand_over
+from daiku.runs.nested.taskloop import TaskWork
+from daiku.runs.recorded.history import events_of, last_start, state_of
+from daiku.runs.recorded.stored_run import add_to_record, end_on_record, from_record, reopened
 from daiku.runs.request import RunRequest, going_on
-from daiku.runs.taskloop import TaskWork
 from daiku.runs.wiring import Wiring
 from daiku.trace.journal import UNDER_WAY
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from daiku.core.state import State
+from daiku.core.state.state import State
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven
 

@@ -8,16 +8,16 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from daiku.core.choosing import Wanted
-from daiku.core.editplace import EditPlace
-from daiku.core.evidence import Done
+from daiku.core.changes.choose import Wanted
+from daiku.core.changes.scope import EditPlace
 from daiku.core.ports import Checkpoints, Editor, Workspace
+from daiku.core.proof.evidence import Done
 from daiku.domain.base import JsonObject
 from daiku.domain.config import Config
 from daiku.domain.events import Event
-from daiku.domain.patches import Patch
-from daiku.domain.plans import Plan
 from daiku.domain.tools import Effect, ToolResult
+from daiku.domain.work.patches import Patch
+from daiku.domain.work.plans import Plan
 
 
 class Args(BaseModel):

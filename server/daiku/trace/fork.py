@@ -9,7 +9,7 @@ from daiku.domain.base import long_id, new_id
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import RunFinished
 from daiku.domain.sessions import SessionStatus
-from daiku.trace.database import Database
+from daiku.store.sqlite import Database
 from daiku.trace.rows import INSERT, READ, Read, Row, chunk_of, event_of
 
 Copies = Callable[[str, Sequence[Chunk]], Mapping[str, str]]

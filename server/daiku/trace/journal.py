@@ -11,12 +11,12 @@ from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk, decode_event, encode_event, iso_now
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import EPHEMERAL, Delta, Event, PlanChanged, Thinking
-from daiku.domain.plans import Plan
 from daiku.domain.sessions import Session, SessionStatus
+from daiku.domain.work.plans import Plan
+from daiku.store.lock import SessionLock
+from daiku.store.sqlite import Database, connect
 from daiku.trace.changed import changed_in, changes_of
-from daiku.trace.database import Database, connect
 from daiku.trace.fork import Copies, copy_chunks
-from daiku.trace.lock import SessionLock
 from daiku.trace.rows import INSERT, READ, Row, chunk_of, event_of, row_of
 from daiku.trace.window import Window, read_window
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from daiku.core.guard import remembered
+from daiku.core.guard.guard import remembered
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from daiku.core.words import translator
 from daiku.domain.events import Notice
+from daiku.texts.catalogue import translator
 from daiku.tools.sandbox.aside import Before, Changed, PutAside, changed_since, put_aside, put_back
 from daiku.tools.tool import ToolContext
 

@@ -7,11 +7,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from daiku.core.research import one_line
-from daiku.core.visible import without_hidden
-from daiku.tools import encodings
+from daiku.core.text.visible import without_hidden
+from daiku.core.web.research import one_line
 from daiku.tools.web.clean import clean
 from daiku.tools.web.road import Answer, readable
+from daiku.workspace import encodings
 
 if TYPE_CHECKING:
     from bs4 import Tag
