@@ -30,8 +30,8 @@ DOORS: dict[str, tuple[str, ...]] = {
     "mcp": ("daiku.tools.mcp",),
     "acp": ("daiku.acp",),
     "jinja2": ("daiku.prompts",),
-    "sqlite3": ("daiku.trace", "daiku.playbook.store", "daiku.work.queue"),
-    "psycopg": ("daiku.trace", "daiku.playbook.store", "daiku.work.queue"),
+    "sqlite3": ("daiku.store", "daiku.trace"),
+    "psycopg": ("daiku.store",),
     "dbos": ("daiku.work",),
     "subprocess": (
         "daiku.tools.shell",

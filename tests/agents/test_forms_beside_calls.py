@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from daiku.agents.agent import find_agent
 from daiku.agents.role import Role
+from daiku.agents.table import find_agent
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.tools import ToolCall
 from tests.agents.acting import act, app_with, called

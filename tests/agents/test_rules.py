@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daiku.agents.agent import COORDINATOR
-from daiku.agents.coordinator import system_prompt
 from daiku.agents.rules import NESTED_LIMIT, nested_rules, read_rules
+from daiku.agents.system_prompt import system_prompt
+from daiku.agents.table import COORDINATOR
 from daiku.core.state.context import UNTRUSTED_RULES
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State

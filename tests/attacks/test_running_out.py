@@ -21,7 +21,7 @@ from daiku.tools.sandbox.tree import Tree
 from daiku.tools.shell import OutputArgs, RunArgs, output, run
 from daiku.tools.shell.protecting import KEEP, LEAVE, TOO_LARGE
 from tests.attacks.places import CANARY, Ground, ground
-from tests.tools.test_shell import Bench, data
+from tests.tools.shell.test_shell import Bench, data
 
 pytestmark = [
     pytest.mark.slow,  # real processes in real sandboxes

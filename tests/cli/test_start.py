@@ -71,7 +71,7 @@ def test_both_languages_name_the_same_things() -> None:
 
 def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     source = "".join(
-        path.read_text(encoding="utf-8") for path in (ROOT / "server" / "daiku" / "cli").glob("*.py")
+        path.read_text(encoding="utf-8") for path in (ROOT / "server" / "daiku" / "cli").rglob("*.py")
     )
     said = set(re.findall(r"""say\(["']([\w.]+)["']""", source))
     made = {f"help.{name}" for name in COMMANDS} | {f"approve.{kind}" for kind in get_args(ApprovalKind)}

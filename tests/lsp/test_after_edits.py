@@ -10,7 +10,7 @@ from typing import Any
 
 from daiku.lsp.documents.open_documents import to_uri
 from tests.lsp.conftest import Whole, connected, write_script
-from tests.lsp.test_editor import FULL, FakeEditor
+from tests.lsp.documents.test_editor import FULL, FakeEditor
 
 Json = dict[str, Any]
 

@@ -21,7 +21,7 @@ from daiku.domain.messages import (
     Usage,
 )
 from daiku.llm.heard import Hearing
-from tests.core.callforms import TOOLS, C
+from tests.core.calls.callforms import TOOLS, C
 
 PARTS = st.sampled_from(
     [

@@ -27,8 +27,8 @@ from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
 from tests.cases import examples
+from tests.lsp.documents.test_editor import FULL
 from tests.lsp.pair import Client
-from tests.lsp.test_editor import FULL
 
 SLOTS = 6
 START = "".join(f"slot{n}:\r\n" if n % 2 else f"  slot{n}: é😀\n" for n in range(SLOTS))

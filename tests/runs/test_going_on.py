@@ -26,8 +26,8 @@ from daiku.domain.tools import ToolCall
 from daiku.runs import RunRequest
 from daiku.runs.recorded.history import events_of
 from daiku.runs.recorded.replay import replay
+from tests.runs.nested.test_team import CODER, TWO_STEPS, by
 from tests.runs.playing import Watch, make_app, shell
-from tests.runs.test_team import CODER, TWO_STEPS, by
 
 ANSWER = "This answer comes in pieces, and each of them is shown at once as it comes."
 SLOW: dict[str, Any] = {"text": ANSWER, "delay_ms": 30}

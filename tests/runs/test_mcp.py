@@ -24,7 +24,7 @@ from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app
-from tests.tools.mcp_play import demo, wild
+from tests.tools.mcp.play import demo, wild
 
 pytestmark = pytest.mark.slow  # real MCP servers
 

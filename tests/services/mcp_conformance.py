@@ -21,7 +21,7 @@ import httpx2  # noqa: E402  # after the path is set
 
 from daiku.domain.config import MCPServerSettings, MCPSignIn  # noqa: E402
 from daiku.domain.events import Notice  # noqa: E402
-from tests.tools.mcp_play import Played  # noqa: E402
+from tests.tools.mcp.play import Played  # noqa: E402
 
 SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
 FOCAL = "suite/json_schema_2020_12_tool"

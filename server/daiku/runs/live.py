@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from daiku.agents.agent import Agent, find_agent
+from daiku.agents.agent import Agent
+from daiku.agents.table import find_agent
 from daiku.core.changes.choose import wanted_of
 from daiku.core.changes.scope import EditPlace, inside
 from daiku.core.guard.guard import Verdict, remembered, verdict

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from daiku.agents.agent import Agent
-from daiku.agents.coordinator import summary_order, system_prompt
 from daiku.agents.role import Role, in_role
+from daiku.agents.system_prompt import summary_order, system_prompt
 from daiku.core.run.prefix import first_divergence
 from daiku.core.state.context import transcript
 from daiku.core.state.recorder import Recorder

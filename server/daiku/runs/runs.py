@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from daiku.agents.agent import Agent, find_agent
+from daiku.agents.agent import Agent
+from daiku.agents.table import find_agent
 from daiku.core.changes.choose import unfit
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State

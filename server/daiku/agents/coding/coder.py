@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from daiku.agents.agent import LOOKING, Agent
 from daiku.agents.coding.handover_text import fenced, happened, step_line
 from daiku.agents.role import Role, beside, since_asked
 from daiku.core.edits.applypatch import is_apply_patch
@@ -205,3 +206,15 @@ def _changed(messages: tuple[Message, ...]) -> bool:
 
 
 CODE = Role(read, go_on, in_words=in_words)
+
+
+CODER = Agent(
+    name="coder",
+    prompt="agents/coder",
+    tools=(*LOOKING, "files/*", "user/ask"),
+    role=CODE,
+    knows_project=True,
+    sees_files=True,
+    request=code_request,
+    hand_back=edits_made,
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from daiku.agents.agent import LOOKING, Agent
 from daiku.agents.coding.handover_text import happened
 from daiku.agents.role import Failed, Role, beside, since_asked
 from daiku.core.plans.headings import like_a_machine
@@ -150,3 +151,14 @@ def _proposed(messages: tuple[Message, ...]) -> bool:
 
 
 PLAN = Role(read, go_on)
+
+
+PLANNER = Agent(
+    name="planner",
+    prompt="agents/planner",
+    tools=(*LOOKING, "plan/propose", "user/ask"),
+    role=PLAN,
+    knows_project=True,
+    request=plan_request,
+    hand_back=plan_made,
+)

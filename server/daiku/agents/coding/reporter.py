@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field, JsonValue, field_validator
 
+from daiku.agents.agent import LOOKING, Agent
 from daiku.agents.coding.handover_text import happened
 from daiku.agents.role import Role
 from daiku.core.plans.transitions import checklist
@@ -178,3 +179,13 @@ def _nothing_more(_: tuple[Message, ...]) -> None:
 
 
 REPORT = Role(read, _nothing_more)
+
+
+REPORTER = Agent(
+    name="reporter",
+    prompt="agents/reporter",
+    tools=LOOKING,
+    role=REPORT,
+    request=report_request,
+    hand_back=report_made,
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from daiku.agents.agent import LOOKING, Agent
 from daiku.agents.role import Role, beside, since_asked
 from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
@@ -155,3 +156,13 @@ def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> Assistan
 
 
 RESEARCH = Role(read, go_on, in_words=in_words)
+
+
+RESEARCHER = Agent(
+    name="researcher",
+    prompt="agents/researcher",
+    tools=(*LOOKING, "web/*", "user/ask"),
+    role=RESEARCH,
+    request=find_request,
+    hand_back=findings,
+)

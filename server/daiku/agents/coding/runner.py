@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
+from daiku.agents.agent import LOOKING, Agent
 from daiku.agents.coding.coder import CHANGING, Changes, changes_in
 from daiku.agents.coding.handover_text import fenced, step_line
 from daiku.agents.role import Failed, Role, beside, since_asked
@@ -350,3 +351,16 @@ def _given_up(ran: Sequence[Ran], failed: Ran, waiting: Sequence[str]) -> Failed
 
 
 RUN = Role(read, go_on, remind, failed=ended)
+
+
+RUNNER = Agent(
+    name="runner",
+    prompt="agents/runner",
+    tools=(*LOOKING, "shell/*", "files/write", "files/edit", "files/patch"),
+    role=RUN,
+    knows_project=True,
+    reads_code=True,
+    may_cd=False,
+    request=run_request,
+    hand_back=commands_run,
+)

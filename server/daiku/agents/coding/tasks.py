@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic import ValidationError
 
-from daiku.agents.agent import TASK_REPORT, TASKS, Agent
+from daiku.agents.agent import LOOKING, Agent
 from daiku.agents.role import Role
 from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
@@ -24,6 +24,11 @@ from daiku.domain.work.handovers import TaskReport, TasksMade, TasksReported
 from daiku.domain.work.plans import Task
 from daiku.prompts import render
 
+TASKS = Agent(name="tasks", prompt="agents/tasks", tools=LOOKING)
+TASK_LOOP = Agent(name="task_loop", prompt="agents/task_loop")
+TASK_REPORT = Agent(name="task_report", prompt="agents/task_loop", tools=())
+BRINGER = Agent(name="worktree", prompt="agents/task_loop", tools=("files/patch",))
+"""Brings back what was made in a copy of the project."""
 SUMMARY_SHARE = 4000
 """Characters of the conversation that are told to who makes the tasks."""
 PERSON_SHARE = 500

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 from daiku import api
-from daiku.agents.agent import AGENTS
+from daiku.agents.table import AGENTS
 from daiku.core.plans.proposed import problems_of, with_own_checks_marked
 from daiku.core.plans.transitions import approved, with_status
 from daiku.domain.errors import DaikuError

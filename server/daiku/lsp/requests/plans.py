@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from daiku import api
-from daiku.agents.agent import PLANNER
+from daiku.agents.coding.planner import PLANNER
 from daiku.core.plans.markdown import read_plan_text, to_markdown
 from daiku.core.plans.transitions import approved
 from daiku.core.state.fold import apply

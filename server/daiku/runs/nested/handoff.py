@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from daiku.agents.agent import Agent, find_agent
+from daiku.agents.agent import Agent
+from daiku.agents.table import find_agent
 from daiku.core.proof.evidence import deeds_of
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run import loop

@@ -8,8 +8,9 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 
-from daiku.agents.agent import OFFERED, TASK_LOOP, find_agent
-from daiku.agents.coding.tasks import report_request, task_maker, task_reporter, tasks_request
+from daiku.agents.agent import OFFERED
+from daiku.agents.coding.tasks import TASK_LOOP, report_request, task_maker, task_reporter, tasks_request
+from daiku.agents.table import find_agent
 from daiku.core.calls.refs import refs
 from daiku.core.plans.transitions import checklist
 from daiku.core.proof.gate import Missing, missing

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from daiku.agents.agent import BRINGER
+from daiku.agents.coding.tasks import BRINGER
 from daiku.core.guard.guard import Policy
 from daiku.core.ports import Workspace
 from daiku.domain.base import long_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
-from daiku.agents.agent import agent_on_record
+from daiku.agents.table import agent_on_record
 from daiku.core.state.state import State
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Event

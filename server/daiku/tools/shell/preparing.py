@@ -18,11 +18,11 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolResult
 from daiku.tools.sandbox import Bounds, contained, sandbox_state
 from daiku.tools.sandbox.aside import Before, before
-from daiku.tools.sandbox.places import within
 from daiku.tools.shell.environment import child_environment, own_environment
 from daiku.tools.shell.gitsettings import FOR_COMMANDS, NO_HOOKS, git_settings, listed, names_a_blob
 from daiku.tools.shell.process import reaped
 from daiku.tools.tool import Args, ToolContext
+from daiku.workspace.homes import within
 from daiku.workspace.repository import GitPlaces, git_places
 
 DEFAULT_SECONDS = 120.0
