@@ -2,7 +2,7 @@
 
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
-import type { ContextItem, Restored, Reviewed } from "../src/contract.gen";
+import type { ContextItem, Restored, Review } from "../src/contract.gen";
 import { plainText } from "../src/pure/ansi";
 import { duration, tokens } from "../src/pure/format";
 import type { Item, TextItem, UserItem } from "../src/pure/view";
@@ -176,7 +176,7 @@ function Said({ item, session }: { item: TextItem; session: string }) {
 }
 
 /** What the person decided on changes. */
-function Decided({ review: { decision, path, hunks } }: { review: Reviewed }) {
+function Decided({ review: { decision, path, hunks } }: { review: Review }) {
   const accepted = decision === "accept";
   const words =
     hunks === 1

@@ -11,7 +11,7 @@ import pytest
 
 from daiku.app import build
 from daiku.domain.config import Config
-from daiku.domain.events import MessageSaid
+from daiku.domain.events import MessageEvent
 from daiku.runs import RunRequest
 from daiku.texts.catalogue import translator
 from daiku.texts.events import localised
@@ -95,9 +95,9 @@ async def test_what_was_not_found_on_the_web_is_told_in_the_persons_language(tmp
 
 def test_only_the_lines_that_are_ours_are_translated() -> None:
     text = "The changes are made.\nNothing was changed."
-    event = MessageSaid(role="assistant", text=text, opaque={"daiku": {"ours": ["Nothing was changed."]}})
+    event = MessageEvent(role="assistant", text=text, opaque={"daiku": {"ours": ["Nothing was changed."]}})
     told = localised(event, translator("ja"))
-    assert isinstance(told, MessageSaid)
+    assert isinstance(told, MessageEvent)
     assert told.text == "The changes are made.\n何も変更していません。"
     assert localised(event, translator("en")) == event
 

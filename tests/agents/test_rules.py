@@ -12,12 +12,12 @@ from daiku.core.state.fold import fold
 from daiku.core.state.state import State
 from daiku.domain.events import (
     Compacted,
-    MessageSaid,
+    MessageEvent,
     Notice,
     RulesText,
     RunFinished,
     RunStarted,
-    ToolResponded,
+    ToolResponse,
 )
 from daiku.domain.tools import ToolCall
 from daiku.runs.runs import RunRequest
@@ -103,9 +103,9 @@ def test_all_rules_stand_verbatim_after_ten_compactions_and_in_the_next_run() ->
         rules = (RulesText(path=path, text=text),)
         state = fold(
             [
-                MessageSaid(role="assistant", text=f"look {number}", calls=(call,)),
+                MessageEvent(role="assistant", text=f"look {number}", calls=(call,)),
                 Notice(level="info", text="Rules", rules=rules),
-                ToolResponded(id=call.id, tool=call.tool, ok=True, result=f"text {number}"),
+                ToolResponse(id=call.id, tool=call.tool, ok=True, result=f"text {number}"),
             ],
             state,
         )
@@ -128,9 +128,9 @@ def test_rules_never_stand_between_a_call_and_its_result() -> None:
     state: State = fold(
         [
             RunStarted(prompt="x"),
-            MessageSaid(role="assistant", text="", calls=(call,)),
+            MessageEvent(role="assistant", text="", calls=(call,)),
             Notice(level="info", text="", rules=(RulesText(path="a/AGENTS.md", text="r"),)),
-            ToolResponded(id="1", tool="files/read", ok=True, result="text"),
+            ToolResponse(id="1", tool="files/read", ok=True, result="text"),
         ]
     )
     assert [m.role for m in state.messages] == ["user", "assistant", "tool", "user"]

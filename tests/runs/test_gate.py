@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daiku.core.proof.gate import LEAVE, VOUCH
-from daiku.domain.events import InputAsked, Notice, PlanChanged, ToolResponded
+from daiku.domain.events import InputAsked, Notice, PlanEvent, ToolResponse
 from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
@@ -50,11 +50,11 @@ async def play(folder: Path, *lines: Line) -> tuple[RunResult, Watch]:
 
 
 def status(watch: Watch) -> str:
-    return [c.event.plan for c in watch.chunks if isinstance(c.event, PlanChanged)][-1].steps[0].status
+    return [c.event.plan for c in watch.chunks if isinstance(c.event, PlanEvent)][-1].steps[0].status
 
 
 def refusals(watch: Watch) -> list[str]:
-    said = (c.event for c in watch.chunks if isinstance(c.event, ToolResponded))
+    said = (c.event for c in watch.chunks if isinstance(c.event, ToolResponse))
     return [e.result for e in said if e.tool == "plan/update_step" and not e.ok]
 
 
@@ -148,7 +148,7 @@ async def test_where_nobody_is_there_such_a_check_is_refused_with_what_counts_in
     )
     watch = Watch()
     first = await app.runs.run(RunRequest("go", approvals="all"), watch)
-    plan = next(c.event.plan for c in watch.chunks if isinstance(c.event, PlanChanged))
+    plan = next(c.event.plan for c in watch.chunks if isinstance(c.event, PlanEvent))
     await app.runs.change_plan(plan.model_copy(update={"status": "approved"}))
     await app.runs.run(RunRequest("go on", session=first.session_id, approvals="none"), watch)
     [why] = refusals(watch)
@@ -179,7 +179,7 @@ async def test_a_step_without_checks_that_is_completed_says_that_nothing_proves_
         move("completed"),
         {"text": "Well."},
     )
-    told = [c.event.result for c in watch.chunks if isinstance(c.event, ToolResponded)][-1]
+    told = [c.event.result for c in watch.chunks if isinstance(c.event, ToolResponse)][-1]
     assert "nothing proves it" in told
     assert status(watch) == "completed"
 
@@ -197,7 +197,7 @@ async def test_a_check_that_proves_nothing_is_asked_back(folder: Path, check: st
     _, watch = await play(
         folder, proposed({"name": "one", "acceptance": [check]}), proposed({"name": "one"}), {"text": "Well."}
     )
-    first, second = [c.event for c in watch.chunks if isinstance(c.event, ToolResponded)]
+    first, second = [c.event for c in watch.chunks if isinstance(c.event, ToolResponse)]
     assert (first.ok, second.ok) == (False, True)
     assert said in first.result
 
@@ -205,7 +205,7 @@ async def test_a_check_that_proves_nothing_is_asked_back(folder: Path, check: st
 async def test_a_program_that_a_step_has_to_bring_first_is_told(folder: Path) -> None:
     step = {"name": "one", "acceptance": ["(10 min) no-such-tool --version"]}
     _, watch = await play(folder, proposed(step), {"text": "Well."})
-    [told] = [c.event for c in watch.chunks if isinstance(c.event, ToolResponded)]
+    [told] = [c.event for c in watch.chunks if isinstance(c.event, ToolResponse)]
     assert told.ok
     assert "There is no program 'no-such-tool' here" in told.result
     assert "- Check (10 min): `no-such-tool --version`" in told.result

@@ -14,9 +14,9 @@ from daiku.core.state.fold import fold
 from daiku.domain.events import (
     ApprovalAsked,
     Delta,
-    MessageSaid,
+    MessageEvent,
     Notice,
-    PlanChanged,
+    PlanEvent,
     RunFinished,
     RunStarted,
 )
@@ -83,7 +83,7 @@ async def test_half_an_answer_is_a_draft_and_the_model_is_asked_again(
     assert result.status == {"restart": "paused", "time": "limit", "error": "failed"}.get(how, "cancelled")
     assert result.text == ""
     chunks = app.journal.chunks(result.session_id)
-    said = [c.event for c in chunks if isinstance(c.event, MessageSaid)]
+    said = [c.event for c in chunks if isinstance(c.event, MessageEvent)]
     assert [(m.partial, m.text.startswith(seen)) for m in said] == [(True, True)]
     assert not any(isinstance(c.event, RunFinished) and c.event.status == "completed" for c in chunks)
     again = await app.runs.resume(run, Watch())
@@ -91,7 +91,7 @@ async def test_half_an_answer_is_a_draft_and_the_model_is_asked_again(
     assert again.session_id == result.session_id
     assert (again.run_id == run) is (how == "restart")
     after = app.journal.chunks(result.session_id)
-    last = [c.event for c in after if isinstance(c.event, MessageSaid)][-1]
+    last = [c.event for c in after if isinstance(c.event, MessageEvent)][-1]
     assert (last.partial, last.text) == (False, whole)
     assert (await replay(after)).difference is None
     await app.aclose()
@@ -178,7 +178,7 @@ async def test_the_work_of_a_plan_goes_on_with_that_plan_and_does_nothing_twice(
     (folder / "script.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
     again = await app.runs.resume(result.run_id, watch, "all")
     assert again.status == "completed", again.error
-    plans = {c.event.plan.plan_id for c in watch.chunks if isinstance(c.event, PlanChanged)}
+    plans = {c.event.plan.plan_id for c in watch.chunks if isinstance(c.event, PlanEvent)}
     assert len(plans) == 1 or rounds == 1
     assert again.plan is not None
     assert (again.plan.done, again.plan.total, again.plan.open) == (2, 2, 0)

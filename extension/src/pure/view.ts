@@ -3,9 +3,9 @@
 import type {
   Chunk,
   EarlierChunks,
-  Edited,
+  Edit,
   Envelope,
-  MessageSaid,
+  MessageEvent,
   Notice,
   Plan,
   RunFinished,
@@ -240,7 +240,7 @@ function closeRun(draft: Draft, run: string): void {
   });
 }
 
-function said(draft: Draft, chunk: Envelope, { role, text, thinking, calls, partial }: MessageSaid): void {
+function said(draft: Draft, chunk: Envelope, { role, text, thinking, calls, partial }: MessageEvent): void {
   const between = calls.length > 0;
   const how = () => ({
     ...teamWords(draft, chunk, text, between),
@@ -308,7 +308,7 @@ function toolResponded(draft: Draft, chunk: Chunk & { type: "tool_response" }): 
   draft.items[at] = { ...tool, status, result, durationMs, untrusted, ...(exitCode === undefined ? {} : { exitCode }) };
 }
 
-function edited(draft: Draft, chunk: Envelope, edit: Edited): void {
+function edited(draft: Draft, chunk: Envelope, edit: Edit): void {
   const called = edit.callId !== "" && findLast(draft, isTool(edit.callId)) >= 0;
   if (called) changeTool(draft, edit.callId, (tool) => ({ ...tool, edits: [...tool.edits, edit] }));
   else push(draft, { ...common(draft, chunk), kind: "edit", edit });

@@ -17,7 +17,7 @@ DaikuError                 anything we expect; carries a Failure
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from daiku.domain.base import Wire
 
@@ -47,8 +47,9 @@ FailureKind = Literal[
 
 
 class Failure(Wire):
-    """What is wrong (`message`), and what the person can do (`hint`)."""
+    """What is wrong (`message`), and what the person can do (`hint`). As an event: the run meets it."""
 
+    type: ClassVar[str] = "error"
     kind: FailureKind
     message: str
     hint: str = ""

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 from pydantic import Field, model_validator
 
 from daiku.domain.base import JsonObject, Wire
-from daiku.domain.errors import Failure, FailureKind
+from daiku.domain.errors import Failure
 from daiku.domain.messages import Image, Usage
 from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
@@ -99,7 +99,7 @@ Reminder = Literal["objection", "errors", "rounds", "last_word", "unfinished"]
 is its last reply; it ended its turn without an answer."""
 
 
-class MessageSaid(Wire):
+class MessageEvent(Wire):
     """A whole message, durable: a user's (also steering), or a reply that closes its deltas.
 
     `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one
@@ -131,7 +131,7 @@ class Thinking(Wire):
     text: str
 
 
-class ToolCalled(Wire):
+class ToolCallEvent(Wire):
     """The call is under way (or refused: its response follows at once). Never written twice."""
 
     type: ClassVar[str] = "tool_call"
@@ -147,7 +147,7 @@ class ToolOutput(Wire):
     text: str
 
 
-class ToolResponded(Wire):
+class ToolResponse(Wire):
     type: ClassVar[str] = "tool_response"
     id: str
     tool: str
@@ -214,12 +214,12 @@ class InputGiven(Wire):
     """Nobody was there: this is no person's answer."""
 
 
-class PlanChanged(Wire):
+class PlanEvent(Wire):
     type: ClassVar[str] = "plan"
     plan: Plan
 
 
-class Edited(Wire):
+class Edit(Wire):
     type: ClassVar[str] = "edit"
     files: tuple[FileStat, ...]
     checkpoint_id: str
@@ -227,13 +227,13 @@ class Edited(Wire):
     diff: str = ""
 
 
-class Checkpointed(Wire):
+class CheckpointEvent(Wire):
     type: ClassVar[str] = "checkpoint"
     checkpoint_id: str
     files: tuple[str, ...]
 
 
-class Reviewed(Wire):
+class Review(Wire):
     """The person accepted or rejected changes of one file: `hunks` of them, 0 where there are none to
     count. `checkpoint_id` holds how the review stood after it, and the files as they were before."""
 
@@ -252,17 +252,6 @@ class Restored(Wire):
     files: tuple[FileStat, ...]
     cannot_undo: tuple[Irrevocable, ...] = ()
     redo: str | None = None
-
-
-class Used(Wire):
-    """Tokens and cost of one model call; `usage` on the wire."""
-
-    type: ClassVar[str] = "usage"
-    model: str = ""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    cost: float | None = None
 
 
 class RulesText(Wire):
@@ -284,22 +273,6 @@ class Notice(Wire):
     rules: tuple[RulesText, ...] = ()
 
 
-class ErrorHappened(Wire):
-    type: ClassVar[str] = "error"
-    kind: FailureKind
-    message: str
-    hint: str = ""
-    retryable: bool = False
-
-    @classmethod
-    def of(cls, failure: Failure) -> ErrorHappened:
-        return cls.model_validate(failure.model_dump())
-
-    @property
-    def failure(self) -> Failure:
-        return Failure.model_validate(self.model_dump())
-
-
 class Compacted(Wire):
     """History up to here was replaced by `summary`; the last `kept` messages stay as they are."""
 
@@ -310,7 +283,7 @@ class Compacted(Wire):
     after_tokens: int = 0
 
 
-class BulletChanged(Wire):
+class Bullet(Wire):
     type: ClassVar[str] = "bullet"
     bullet_id: str
     change: str
@@ -325,26 +298,26 @@ Event: TypeAlias = (
     | AgentEnd
     | HandoffStart
     | HandoffEnd
-    | MessageSaid
+    | MessageEvent
     | Delta
     | Thinking
-    | ToolCalled
+    | ToolCallEvent
     | ToolOutput
-    | ToolResponded
+    | ToolResponse
     | ApprovalAsked
     | ApprovalGiven
     | InputAsked
     | InputGiven
-    | PlanChanged
-    | Edited
-    | Checkpointed
-    | Reviewed
+    | PlanEvent
+    | Edit
+    | CheckpointEvent
+    | Review
     | Restored
-    | Used
+    | Usage
     | Notice
-    | ErrorHappened
+    | Failure
     | Compacted
-    | BulletChanged
+    | Bullet
 )
 
 EVENTS: dict[str, type[Event]] = {cls.type: cls for cls in get_args(Event)}

@@ -9,7 +9,7 @@ from daiku.core.run import loop
 from daiku.core.run.plan_outcome import finished
 from daiku.core.state.state import State
 from daiku.domain.errors import DaikuError, Failure
-from daiku.domain.events import ErrorHappened, Event, ToolResponded
+from daiku.domain.events import Event, ToolResponse
 from daiku.domain.runs import TerminalStatus
 from daiku.runs.live import LiveRun
 from daiku.runs.waiting import Paused
@@ -55,7 +55,7 @@ def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
         return
     open_calls = [c for c in state.pending if c.id in state.started]
     closing: list[Event] = [
-        ToolResponded(
+        ToolResponse(
             id=c.id,
             tool=c.tool,
             ok=False,
@@ -65,7 +65,7 @@ def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
         for c in open_calls
     ]
     if failure is not None:
-        closing.append(ErrorHappened.of(failure))
+        closing.append(failure)
     live.record(*closing, finished(state, status))
 
 

@@ -34,7 +34,7 @@ from daiku.domain.events import (
     InputAsked,
     InputGiven,
     Notice,
-    ToolCalled,
+    ToolCallEvent,
 )
 from daiku.domain.messages import (
     Message,
@@ -106,7 +106,7 @@ class LiveRun:
         told = tuple(say(event, self.wiring.words) for event in events)
         surely = False
         for event in events:
-            if isinstance(event, ToolCalled):
+            if isinstance(event, ToolCallEvent):
                 surely = surely or self._acts_outside(event.tool)
         chunks = self._writer.write(self.run, self.parent, self._agent.name, told, surely=surely)
         for chunk in chunks:
@@ -372,7 +372,7 @@ class LiveRun:
             text=finished.text if finished is not None else state.text,
             usage=finished.usage if finished is not None else state.usage,
             last_seq=self._writer.last_seq,
-            error=None if state.failure is None else state.failure.failure,
+            error=state.failure,
             plan=plan_standing(state),
             unattended=state.unattended,
         )

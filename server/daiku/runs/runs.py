@@ -22,9 +22,9 @@ from daiku.domain.events import (
     ApprovalGiven,
     Event,
     InputGiven,
-    MessageSaid,
+    MessageEvent,
     Notice,
-    PlanChanged,
+    PlanEvent,
     RunFinished,
     RunStarted,
 )
@@ -264,7 +264,7 @@ class Runs:
     async def steer(self, run: str, text: str) -> None:
         """Say something to a run under way; it is read at the next turn. Where the run asks no model
         itself, those at work for it are told at once."""
-        live, said = self._need(run), MessageSaid(role="user", text=text, agent="user")
+        live, said = self._need(run), MessageEvent(role="user", text=text, agent="user")
         live.record(said)
         for nested in tuple(self._live.values()):
             if nested.parent == run and not live.record.state.asks_model:
@@ -306,7 +306,7 @@ class Runs:
     async def change_plan(self, plan: Plan) -> Plan:
         """Record the person's change of a plan; a run under way sees it. Raises UsageError."""
         session, run = self.wiring.journal.session_of_plan(plan.plan_id)
-        await self.note(session, PlanChanged(plan=plan), run=run)
+        await self.note(session, PlanEvent(plan=plan), run=run)
         return plan
 
     def last_run(self, session: str) -> str:
@@ -333,7 +333,7 @@ class Runs:
             session = journal.add_session(self.wiring.workspace_key)
             journal.touch(session, "completed", title=plan.name[:TITLE_LIMIT])
         chunks = journal.chunks(session)
-        await self.note(session, PlanChanged(plan=plan), run=chunks[-1].run if chunks else long_id("run"))
+        await self.note(session, PlanEvent(plan=plan), run=chunks[-1].run if chunks else long_id("run"))
         return plan
 
     def running(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daiku.domain.errors import Failure
-from daiku.domain.events import ApprovalAsked, ErrorHappened, Event, InputAsked, MessageSaid, Notice
+from daiku.domain.events import ApprovalAsked, Event, InputAsked, MessageEvent, Notice
 from daiku.domain.messages import lines_of_ours
 from daiku.texts.catalogue import Words
 
@@ -14,7 +14,7 @@ def localised(event: Event, words: Words) -> Event:
     match event:
         case Notice(text=text):
             return event.model_copy(update={"text": words(text)})
-        case ErrorHappened(message=message, hint=hint):
+        case Failure(message=message, hint=hint):
             return event.model_copy(update={"message": words(message), "hint": words(hint)})
         case ApprovalAsked(why=why, remember=remember, preview=preview):
             if event.tool.endswith("/*"):  # a server as a whole: its preview is prose of ours
@@ -25,7 +25,7 @@ def localised(event: Event, words: Words) -> Event:
         case InputAsked(question=question, choices=choices) if event.from_server:
             said = tuple(words(choice) for choice in choices)
             return event.model_copy(update={"question": words(question), "choices": said})
-        case MessageSaid(role="assistant", text=text) if lines := lines_of_ours(event.opaque):
+        case MessageEvent(role="assistant", text=text) if lines := lines_of_ours(event.opaque):
             said_so = (words(line) if line in lines else line for line in text.split("\n"))
             return event.model_copy(update={"text": "\n".join(said_so)})
         case _:
@@ -36,7 +36,7 @@ def spoken(event: Event, words: Words) -> Event:
     """What a run says whose replies are worked out, as the person reads it: line by line, and questions
     with their choices."""
     match event:
-        case MessageSaid(role="assistant", text=text):
+        case MessageEvent(role="assistant", text=text):
             return event.model_copy(update={"text": "\n".join(words(line) for line in text.split("\n"))})
         case InputAsked(question=question, choices=choices):
             said = tuple(words(choice) for choice in choices)

@@ -10,7 +10,7 @@ from pathlib import Path
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk, decode_event, encode_event, iso_now
 from daiku.domain.errors import DaikuError, Failure, UsageError
-from daiku.domain.events import EPHEMERAL, Delta, Event, PlanChanged, Thinking
+from daiku.domain.events import EPHEMERAL, Delta, Event, PlanEvent, Thinking
 from daiku.domain.sessions import Session, SessionStatus
 from daiku.domain.work.plans import Plan
 from daiku.store.lock import SessionLock
@@ -174,7 +174,7 @@ class Journal:
         )
         for session, run, data in rows:
             event = event_of("plan", data)
-            if isinstance(event, PlanChanged) and event.plan.plan_id == plan:
+            if isinstance(event, PlanEvent) and event.plan.plan_id == plan:
                 return session, run, event.plan
         raise _unknown("plan", plan)
 

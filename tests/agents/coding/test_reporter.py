@@ -13,7 +13,7 @@ from daiku.core.replies.parse import Unreadable
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
 from daiku.core.team.summary import listed, plain_report, proofs_of
-from daiku.domain.events import MessageSaid, RunStarted
+from daiku.domain.events import MessageEvent, RunStarted
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.work.handovers import (
     Brief,
@@ -61,7 +61,7 @@ def handed(text: str) -> ReportMade:
     state = fold(
         (
             RunStarted(prompt=ASKED[0].text, brief=BRIEF),
-            MessageSaid(role="assistant", text=said.text, opaque=said.opaque),
+            MessageEvent(role="assistant", text=said.text, opaque=said.opaque),
         )
     )
     made = report_made(state)

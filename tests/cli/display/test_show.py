@@ -12,16 +12,16 @@ from daiku.cli.display.term import Terminal
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     Delta,
-    Edited,
+    Edit,
     Event,
     HandoffEnd,
     HandoffStart,
-    MessageSaid,
-    PlanChanged,
+    MessageEvent,
+    PlanEvent,
     RunStarted,
-    ToolCalled,
+    ToolCallEvent,
     ToolOutput,
-    ToolResponded,
+    ToolResponse,
 )
 from daiku.domain.messages import Usage
 from daiku.domain.tools import Outcome
@@ -46,12 +46,12 @@ def seen(*events: Event) -> list[str]:
     return stream.getvalue().split("\n")[:-1]
 
 
-def called(id_: str, tool: str, **args: Any) -> ToolCalled:
-    return ToolCalled(id=id_, tool=tool, args=args)
+def called(id_: str, tool: str, **args: Any) -> ToolCallEvent:
+    return ToolCallEvent(id=id_, tool=tool, args=args)
 
 
-def responded(id_: str, tool: str, result: str, *, ok: bool = True, took: int = 0) -> ToolResponded:
-    return ToolResponded(id=id_, tool=tool, ok=ok, result=result, duration_ms=took)
+def responded(id_: str, tool: str, result: str, *, ok: bool = True, took: int = 0) -> ToolResponse:
+    return ToolResponse(id=id_, tool=tool, ok=ok, result=result, duration_ms=took)
 
 
 def test_calls_side_by_side_each_have_one_line_with_their_name() -> None:
@@ -108,7 +108,7 @@ def test_an_edit_is_told_once_with_its_diff() -> None:
     stat = FileStat(path="a.py", kind="edit", added=1, removed=1)
     assert seen(
         called("a", "files/edit", path="a.py"),
-        Edited(files=(stat,), checkpoint_id="c", call_id="a", diff=DIFF),
+        Edit(files=(stat,), checkpoint_id="c", call_id="a", diff=DIFF),
         responded("a", "files/edit", "Changed a.py (+1 -1)"),
     ) == ["✓ files/edit a.py +1 -1", *(f"    {line}" for line in DIFF.splitlines())]
 
@@ -117,7 +117,7 @@ def test_a_patch_of_several_files_names_each() -> None:
     stats = (FileStat(path="a.py", kind="create", added=2), FileStat(path="b.py", kind="delete", removed=3))
     assert seen(
         called("a", "files/patch", patch="*** Begin Patch\n…"),
-        Edited(files=stats, checkpoint_id="c", call_id="a"),
+        Edit(files=stats, checkpoint_id="c", call_id="a"),
         responded("a", "files/patch", "Changed 2 files."),
     ) == ["✓ files/patch", "    a.py +2 -0 new", "    b.py +0 -3 deleted"]
 
@@ -126,7 +126,7 @@ def test_a_plan_speaks_for_the_call_that_made_it() -> None:
     plan = Plan(name="Mend", goal="g", steps=(Step(name="Look"),))
     lines = seen(
         called("a", "plan/propose", goal="g"),
-        PlanChanged(plan=plan),
+        PlanEvent(plan=plan),
         responded("a", "plan/propose", "# Mend"),
     )
     assert lines == ["Plan: Mend (0 of 1 done)", "  ☐ Look"]
@@ -138,12 +138,12 @@ def test_of_a_plan_that_was_shown_only_what_changes_is_told() -> None:
     looked = look.model_copy(update={"status": "completed"})
     begun = mend.model_copy(update={"status": "in_progress"})
     lines = seen(
-        PlanChanged(plan=plan),
-        PlanChanged(plan=plan.model_copy(update={"status": "approved"})),
-        PlanChanged(plan=plan.model_copy(update={"status": "approved"})),
-        PlanChanged(plan=plan.model_copy(update={"status": "in_progress", "steps": (looked, mend)})),
-        PlanChanged(plan=plan.model_copy(update={"status": "in_progress", "steps": (looked, begun)})),
-        PlanChanged(plan=plan.model_copy(update={"status": "completed", "steps": (looked,)})),
+        PlanEvent(plan=plan),
+        PlanEvent(plan=plan.model_copy(update={"status": "approved"})),
+        PlanEvent(plan=plan.model_copy(update={"status": "approved"})),
+        PlanEvent(plan=plan.model_copy(update={"status": "in_progress", "steps": (looked, mend)})),
+        PlanEvent(plan=plan.model_copy(update={"status": "in_progress", "steps": (looked, begun)})),
+        PlanEvent(plan=plan.model_copy(update={"status": "completed", "steps": (looked,)})),
     )
     assert lines == [
         *("Plan: Mend (0 of 2 done)", "  ☐ Look", "  ☐ Mend it"),
@@ -158,11 +158,11 @@ def test_what_is_said_and_what_is_done_stand_apart() -> None:
     call = called("a", "files/read", path="a.py")
     assert seen(
         Delta(text="First I look."),
-        MessageSaid(role="assistant", text="First I look.", agent="coordinator"),
+        MessageEvent(role="assistant", text="First I look.", agent="coordinator"),
         call,
         responded("a", "files/read", "1 | one\n2 | two"),
         Delta(text="Done."),
-        MessageSaid(role="assistant", text="Done.", agent="coordinator"),
+        MessageEvent(role="assistant", text="Done.", agent="coordinator"),
     ) == ["First I look.", "", "✓ files/read a.py 2 lines", "", "Done."]
 
 
@@ -188,7 +188,7 @@ def test_why_a_call_was_not_made_is_said_in_the_persons_language_and_a_programs_
     outcome: Outcome, result: str, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
-    answer = ToolResponded(id="a", tool="files/write", ok=False, outcome=outcome, result=result)
+    answer = ToolResponse(id="a", tool="files/write", ok=False, outcome=outcome, result=result)
     assert seen(called("a", "files/write", path="a"), answer)[-1].strip() == shown
 
 

@@ -8,7 +8,7 @@ from daiku.core.run.decide import Refuse, Rules, RunTools, decide
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
-from daiku.domain.events import Event, MessageSaid, RunStarted, ToolCalled, ToolResponded
+from daiku.domain.events import Event, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.tools import ToolCall, ToolSpec
 from tests.cases import for_each
 
@@ -91,24 +91,24 @@ def test_references_of_json_schema_are_none() -> None:
 
 
 def after(*events: Event, calls: tuple[ToolCall, ...]) -> State:
-    return fold([RunStarted(prompt="go"), MessageSaid(role="assistant", text="", calls=calls), *events])
+    return fold([RunStarted(prompt="go"), MessageEvent(role="assistant", text="", calls=calls), *events])
 
 
 FIRST = ToolCall(id="c1", tool="files/read", args={"path": "a"})
 RAN = (
-    ToolCalled(id="c1", tool="files/read", args={}),
-    ToolResponded(id="c1", tool="files/read", ok=True, result="b.txt"),
+    ToolCallEvent(id="c1", tool="files/read", args={}),
+    ToolResponse(id="c1", tool="files/read", ok=True, result="b.txt"),
 )
 
 
 def ran(id_: str) -> tuple[Event, ...]:
     return (
-        ToolCalled(id=id_, tool="files/read", args={}),
-        ToolResponded(id=id_, tool="files/read", ok=True, result="b.txt"),
+        ToolCallEvent(id=id_, tool="files/read", args={}),
+        ToolResponse(id=id_, tool="files/read", ok=True, result="b.txt"),
     )
 
 
-FAILED = (RAN[0], ToolResponded(id="c1", tool="files/read", ok=False, result="no"))
+FAILED = (RAN[0], ToolResponse(id="c1", tool="files/read", ok=False, result="no"))
 
 
 def test_the_dependent_call_waits_and_runs_with_the_value() -> None:
@@ -136,7 +136,7 @@ def test_without_the_value_it_is_not_run_and_nothing_after_it(came: tuple[Event,
     command = decide(after(*came, calls=calls), RULES)
     assert isinstance(command, Refuse)
     assert f'"{target}" cannot be resolved' in command.why
-    refused = ToolResponded(id="c2", tool="files/read", ok=False, outcome=command.outcome, result=command.why)
+    refused = ToolResponse(id="c2", tool="files/read", ok=False, outcome=command.outcome, result=command.why)
     then = decide(after(*came, refused, calls=calls), RULES)
     assert isinstance(then, Refuse)
     assert then.call == last

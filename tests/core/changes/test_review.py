@@ -12,13 +12,13 @@ from daiku.domain.events import (
     ApprovalAsked,
     ApprovalDecision,
     ApprovalGiven,
-    MessageSaid,
+    MessageEvent,
     Restored,
-    Reviewed,
+    Review,
     RunFinished,
     RunStarted,
-    ToolCalled,
-    ToolResponded,
+    ToolCallEvent,
+    ToolResponse,
 )
 from daiku.domain.messages import UserMessage
 from daiku.domain.tools import ToolCall
@@ -108,12 +108,12 @@ def test_made_deleted_and_binary_files_are_decided_on_as_a_whole() -> None:
 
 
 def test_what_was_taken_back_is_told_to_the_model_in_its_next_turn() -> None:
-    rejected = Reviewed(decision="reject", path="a.py", hunks=2)
+    rejected = Review(decision="reject", path="a.py", hunks=2)
     restored = Restored(checkpoint_id="c", files=(FileStat(path="b.py", kind="edit"),))
-    accepted = Reviewed(decision="accept", path="c.py", hunks=1)
+    accepted = Review(decision="accept", path="c.py", hunks=1)
     begun = (
         RunStarted(prompt="go"),
-        MessageSaid(role="assistant", text="done"),
+        MessageEvent(role="assistant", text="done"),
         RunFinished(status="completed"),
     )
     told = fold((*begun, rejected, restored, accepted)).messages[2:]
@@ -123,8 +123,8 @@ def test_what_was_taken_back_is_told_to_the_model_in_its_next_turn() -> None:
 
 def test_what_was_taken_back_comes_after_the_results_of_calls_under_way() -> None:
     call = ToolCall(id="c1", tool="shell/run")
-    under_way = (RunStarted(prompt="go"), MessageSaid(role="assistant", text="", calls=(call,)))
-    state = fold((*under_way, Reviewed(decision="reject", path="a.py", hunks=1)))
+    under_way = (RunStarted(prompt="go"), MessageEvent(role="assistant", text="", calls=(call,)))
+    state = fold((*under_way, Review(decision="reject", path="a.py", hunks=1)))
     assert not isinstance(state.messages[-1], UserMessage)
     assert len(state.held) == 1
 
@@ -133,13 +133,13 @@ def test_checks_that_passed_before_something_was_taken_back_prove_nothing() -> N
     call = ToolCall(id="c1", tool="shell/run", args={"command": "pytest"})
     run = (
         RunStarted(prompt="go"),
-        MessageSaid(role="assistant", text="", calls=(call,)),
-        ToolCalled(id="c1", tool="shell/run", args=call.args),
-        ToolResponded(id="c1", tool="shell/run", ok=True, result="", data={"exitCode": 0}),
+        MessageEvent(role="assistant", text="", calls=(call,)),
+        ToolCallEvent(id="c1", tool="shell/run", args=call.args),
+        ToolResponse(id="c1", tool="shell/run", ok=True, result="", data={"exitCode": 0}),
     )
     assert not unproven(["pytest"], fold(run).done)
-    assert not unproven(["pytest"], fold((*run, Reviewed(decision="accept", path="a", hunks=1))).done)
-    assert unproven(["pytest"], fold((*run, Reviewed(decision="reject", path="a", hunks=1))).done)
+    assert not unproven(["pytest"], fold((*run, Review(decision="accept", path="a", hunks=1))).done)
+    assert unproven(["pytest"], fold((*run, Review(decision="reject", path="a", hunks=1))).done)
 
 
 # ---- hunks of an edit that is not made yet

@@ -10,15 +10,23 @@ from daiku.core.proof.placeholders import left_behind, unfinished
 from daiku.core.state.fold import apply, fold
 from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
-from daiku.domain.events import Checkpointed, Edited, Event, HandoffEnd, RunStarted, ToolCalled, ToolResponded
+from daiku.domain.events import (
+    CheckpointEvent,
+    Edit,
+    Event,
+    HandoffEnd,
+    RunStarted,
+    ToolCallEvent,
+    ToolResponse,
+)
 from daiku.domain.work.handovers import Deeds, Proof
 from daiku.domain.work.patches import FileKind, FileStat
 
 
 def ran(command: str, code: int, call: str = "c", **args: bool) -> tuple[Event, Event]:
     return (
-        ToolCalled(id=call, tool="shell/run", args={"command": command, **args}),
-        ToolResponded(
+        ToolCallEvent(id=call, tool="shell/run", args={"command": command, **args}),
+        ToolResponse(
             id=call, tool="shell/run", ok=code == 0, result="…", data={"exitCode": code, "output": "said"}
         ),
     )
@@ -28,14 +36,14 @@ def diagnosed(path: str | None, call: str = "d", **errors: int) -> tuple[Event, 
     args: JsonObject = {} if path is None else {"path": path}
     counts: JsonObject = {name.replace("_", "."): count for name, count in errors.items()}
     return (
-        ToolCalled(id=call, tool="editor/diagnostics", args=args),
-        ToolResponded(id=call, tool="editor/diagnostics", ok=True, result="…", data={"errors": counts}),
+        ToolCallEvent(id=call, tool="editor/diagnostics", args=args),
+        ToolResponse(id=call, tool="editor/diagnostics", ok=True, result="…", data={"errors": counts}),
     )
 
 
-def edited(path: str = "a.py", kind: FileKind = "edit", checkpoint: str = "cp", diff: str = "") -> Edited:
+def edited(path: str = "a.py", kind: FileKind = "edit", checkpoint: str = "cp", diff: str = "") -> Edit:
     stat = FileStat(path=path, kind=kind, added=2, removed=1)
-    return Edited(files=(stat,), checkpoint_id=checkpoint, call_id="e", diff=diff)
+    return Edit(files=(stat,), checkpoint_id=checkpoint, call_id="e", diff=diff)
 
 
 def test_a_passing_command_proves_its_check_and_white_space_does_not_matter() -> None:
@@ -63,7 +71,7 @@ def test_the_latest_run_of_a_command_counts() -> None:
 def test_a_pass_counts_only_until_the_next_edit() -> None:
     before = fold((*ran("make", 0), *diagnosed(None)))
     assert not unproven(["make", "diagnostics"], before.done)
-    for event in (edited(), Checkpointed(checkpoint_id="cp", files=("a.py",))):
+    for event in (edited(), CheckpointEvent(checkpoint_id="cp", files=("a.py",))):
         assert unproven(["make", "diagnostics"], apply(before, event).done) == (
             ("make", None),
             ("diagnostics", None),
@@ -81,9 +89,9 @@ def test_a_command_that_may_have_changed_files_undoes_what_was_shown_before_it()
 
 
 def test_a_command_in_the_background_or_one_that_was_refused_shows_nothing() -> None:
-    called = ToolCalled(id="c", tool="shell/run", args={"command": "make"})
-    refused = ToolResponded(id="c", tool="shell/run", ok=False, result="The person rejected this call.")
-    started = ToolResponded(id="c", tool="shell/run", ok=True, result="Started", data={"id": "j", "pid": 4})
+    called = ToolCallEvent(id="c", tool="shell/run", args={"command": "make"})
+    refused = ToolResponse(id="c", tool="shell/run", ok=False, result="The person rejected this call.")
+    started = ToolResponse(id="c", tool="shell/run", ok=True, result="Started", data={"id": "j", "pid": 4})
     for answer in (refused, started):
         done = fold((called, answer)).done
         assert proof_of("make", done) is None
@@ -113,8 +121,8 @@ def test_newer_diagnostics_of_a_file_replace_the_older() -> None:
 
 
 def test_diagnostics_without_an_editor_show_nothing() -> None:
-    called = ToolCalled(id="d", tool="editor/diagnostics", args={})
-    failed = ToolResponded(id="d", tool="editor/diagnostics", ok=False, result="No editor is connected")
+    called = ToolCallEvent(id="d", tool="editor/diagnostics", args={})
+    failed = ToolResponse(id="d", tool="editor/diagnostics", ok=False, result="No editor is connected")
     assert proof_of("diagnostics", fold((called, failed)).done) is None
 
 

@@ -23,11 +23,11 @@ from daiku.domain.events import (
     Event,
     InputAsked,
     InputGiven,
-    MessageSaid,
+    MessageEvent,
     RunFinished,
     RunStarted,
-    ToolCalled,
-    ToolResponded,
+    ToolCallEvent,
+    ToolResponse,
 )
 from daiku.domain.messages import (
     AssistantMessage,
@@ -161,7 +161,7 @@ def test_a_call_gets_the_plain_text_of_the_one_that_it_refers_to_and_only_then_i
     world = Plain([said("", call("1", "files/read"), writes, call("3", "files/read")), said("Done.")])
     events = play(world)
     assert world.args[1] == {"content": "x = 1\n"}
-    data = {e.id: e.data for e in events if isinstance(e, ToolResponded)}
+    data = {e.id: e.data for e in events if isinstance(e, ToolResponse)}
     assert data == {"1": {"plain": "x = 1\n"}, "2": None, "3": None}
 
 
@@ -189,15 +189,15 @@ def test_every_prefix_resumes_to_the_same_end_and_no_tool_runs_twice() -> None:
     stored = [(e.type, encode_event(e)) for e in full]
     for cut in range(1, len(full)):
         history = [decode_event(t, d) for t, d in stored[:cut]]
-        ran_before = [e.id for e in history if isinstance(e, ToolCalled)]
+        ran_before = [e.id for e in history if isinstance(e, ToolCallEvent)]
         world = World(TEN_TOOLS)
         whole = play(world, history)
         end = whole[-1]
         assert isinstance(end, RunFinished), cut
         assert (end.status, end.text) == ("completed", "Done."), cut
         assert not set(ran_before) & set(world.ran), cut
-        called = [e.id for e in whole if isinstance(e, ToolCalled)]
-        answered = [e.id for e in whole if isinstance(e, ToolResponded)]
+        called = [e.id for e in whole if isinstance(e, ToolCallEvent)]
+        answered = [e.id for e in whole if isinstance(e, ToolResponse)]
         assert sorted(called) == sorted(answered) == sorted(str(i) for i in range(1, 11)), cut
         assert kinds(whole).count("run_finished") == 1
 
@@ -205,8 +205,8 @@ def test_every_prefix_resumes_to_the_same_end_and_no_tool_runs_twice() -> None:
 def test_an_interrupted_call_is_told_to_the_model() -> None:
     history: list[Event] = [
         START,
-        MessageSaid(role="assistant", text="", calls=(call("1", "files/write"),)),
-        ToolCalled(id="1", tool="files/write", args={}),
+        MessageEvent(role="assistant", text="", calls=(call("1", "files/write"),)),
+        ToolCallEvent(id="1", tool="files/write", args={}),
     ]
     world = World([said(), said("I looked again.")])
     play(world, history)
@@ -221,7 +221,7 @@ def test_a_refused_call_is_answered_and_the_run_goes_on() -> None:
     world = World([said("x", call("1", "shell/run"), call("2", "files/write")), said("Ended.")])
     world.decision = "reject_once"
     events = play(world)
-    responses = [e for e in events if isinstance(e, ToolResponded)]
+    responses = [e for e in events if isinstance(e, ToolResponse)]
     assert [(r.id, r.ok) for r in responses] == [("1", False), ("2", False)]
     assert "rejected" in responses[1].result
     assert world.ran == []
@@ -244,8 +244,8 @@ def test_read_only_calls_of_one_reply_run_side_by_side_and_others_in_order() -> 
 def test_results_come_before_what_was_said_meanwhile() -> None:
     history = [
         START,
-        MessageSaid(role="assistant", text="", calls=(call("1", "files/read"),)),
-        MessageSaid(role="user", text="also the tests"),
+        MessageEvent(role="assistant", text="", calls=(call("1", "files/read"),)),
+        MessageEvent(role="user", text="also the tests"),
     ]
     world = World([said(), said("Yes.")])
     play(world, history)
@@ -260,8 +260,8 @@ def test_results_come_before_what_was_said_meanwhile() -> None:
 def test_what_is_said_while_the_model_speaks_is_read_before_the_run_ends() -> None:
     history: list[Event] = [
         START,
-        MessageSaid(role="user", text="wait"),
-        MessageSaid(role="assistant", text="Done.", seen=1),
+        MessageEvent(role="user", text="wait"),
+        MessageEvent(role="assistant", text="Done.", seen=1),
     ]
     world = World([said("Done."), said("I waited.")])
     events = play(world, history)

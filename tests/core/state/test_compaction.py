@@ -19,13 +19,12 @@ from daiku.core.state.state import State
 from daiku.domain.events import (
     Compacted,
     Event,
-    MessageSaid,
+    MessageEvent,
     Notice,
-    PlanChanged,
+    PlanEvent,
     RulesText,
     RunFinished,
     RunStarted,
-    Used,
 )
 from daiku.domain.messages import (
     AssistantMessage,
@@ -89,7 +88,7 @@ def test_needles_rules_request_and_open_steps_outlive_ten_compactions() -> None:
 
     start = [
         RunStarted(prompt="mend «the till»", limits=RunLimits(max_rounds=99, max_repeats=0)),
-        PlanChanged(plan=PLAN),
+        PlanEvent(plan=PLAN),
         Notice(level="info", text="Rules", rules=(RULES,)),
     ]
     end = asyncio.run(loop.run(Recorder(fold(start), write), world))
@@ -126,7 +125,7 @@ def test_what_is_said_during_a_summary_is_not_lost() -> None:
         nonlocal first
         if first:
             first = False
-            record(MessageSaid(role="user", text="also the door", agent="user"))
+            record(MessageEvent(role="user", text="also the door", agent="user"))
         return await inner(messages)
 
     world.summarise = summarise
@@ -192,4 +191,4 @@ def test_an_unknown_window_is_condensed_on_overflow_only() -> None:
     asyncio.run(loop.run(Recorder(fold([start]), write), world))
     assert not any(isinstance(e, Compacted) for e in events)
     assert Rules(spec=lambda _: None, verdict=world.verdict).compact_at == 0
-    assert any(isinstance(e, Used) for e in events)
+    assert any(isinstance(e, Usage) for e in events)

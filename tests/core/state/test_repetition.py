@@ -12,7 +12,7 @@ from daiku.core.state.fold import fold
 from daiku.core.state.repetition import Repetition, repetition, stopped, told
 from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
-from daiku.domain.events import Edited, Event, MessageSaid, RunStarted, ToolCalled, ToolResponded
+from daiku.domain.events import Edit, Event, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.messages import ToolMessage
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall
@@ -74,18 +74,16 @@ def events(steps: Sequence[Step], limit: int = 3, speaker: str = "checks") -> li
     made: list[Event] = [RunStarted(prompt="mend it", limits=RunLimits(max_repeats=limit))]
     for number, step in enumerate(steps):
         if isinstance(step, str):
-            made.append(MessageSaid(role="user", text=step, agent=speaker))
+            made.append(MessageEvent(role="user", text=step, agent=speaker))
             continue
         calls = tuple(ToolCall(id=f"{number}.{i}", tool=a.tool, args=a.args) for i, a in enumerate(step.acts))
-        made.append(MessageSaid(role="assistant", text=step.text, calls=calls))
+        made.append(MessageEvent(role="assistant", text=step.text, calls=calls))
         for call, act in zip(calls, step.acts, strict=True):
-            made.append(ToolCalled(id=call.id, tool=call.tool, args=call.args))
+            made.append(ToolCallEvent(id=call.id, tool=call.tool, args=call.args))
             if act.diff:
                 stat = FileStat(path=str(act.args["path"]), kind="edit", added=1, removed=1)
-                made.append(Edited(files=(stat,), checkpoint_id="c", call_id=call.id, diff=act.diff))
-            made.append(
-                ToolResponded(id=call.id, tool=call.tool, ok=act.ok, result=act.result, data=act.data)
-            )
+                made.append(Edit(files=(stat,), checkpoint_id="c", call_id=call.id, diff=act.diff))
+            made.append(ToolResponse(id=call.id, tool=call.tool, ok=act.ok, result=act.result, data=act.data))
     return made
 
 

@@ -15,7 +15,7 @@ from daiku.core.team.checks import Do, check_call
 from daiku.core.team.moves import brief_of, next_reply, plan_of
 from daiku.core.team.report import final_report, on_record
 from daiku.domain.errors import DaikuError, Failure
-from daiku.domain.events import Event, HandoffEnd, MessageSaid, RunStarted, ToolCalled, ToolResponded
+from daiku.domain.events import Event, HandoffEnd, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import (
@@ -47,10 +47,10 @@ def started(given_plan: Plan | None = None) -> State:
 
 def answered(call: ToolCall, ok: bool, text: str, *between: Event) -> list[Event]:
     return [
-        MessageSaid(role="assistant", text="", agent="team", calls=(call,)),
-        ToolCalled(id=call.id, tool=call.tool, args=call.args),
+        MessageEvent(role="assistant", text="", agent="team", calls=(call,)),
+        ToolCallEvent(id=call.id, tool=call.tool, args=call.args),
         *between,
-        ToolResponded(id=call.id, tool=call.tool, ok=ok, result=text),
+        ToolResponse(id=call.id, tool=call.tool, ok=ok, result=text),
     ]
 
 

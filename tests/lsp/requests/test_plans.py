@@ -12,7 +12,7 @@ import pytest
 
 from daiku import api
 from daiku.domain.chunks import Chunk, encode_event
-from daiku.domain.events import Event, PlanChanged, RunStarted
+from daiku.domain.events import Event, PlanEvent, RunStarted
 from daiku.domain.work.plans import Plan
 from daiku.lsp.requests.plans import asked_for
 from tests.lsp.conftest import connected
@@ -105,11 +105,11 @@ def test_who_works_a_plan_is_told_what_the_planner_was_asked() -> None:
     def record(agent: str, *events: Event) -> list[Chunk]:
         return [Chunk(1, "", "ses_1", f"run_{agent}", agent, event, encode_event(event)) for event in events]
 
-    planned = record("planner", RunStarted(prompt="Add Roman numerals, with a test."), PlanChanged(plan=plan))
+    planned = record("planner", RunStarted(prompt="Add Roman numerals, with a test."), PlanEvent(plan=plan))
     assert asked_for(plan, planned) == "Add Roman numerals, with a test."
-    changed = record("team", RunStarted(prompt="Something else"), PlanChanged(plan=plan))
+    changed = record("team", RunStarted(prompt="Something else"), PlanEvent(plan=plan))
     assert asked_for(plan, [*planned, *changed]) == "Add Roman numerals, with a test."
-    by_the_coordinator = record("coordinator", RunStarted(prompt="Yes."), PlanChanged(plan=other))
+    by_the_coordinator = record("coordinator", RunStarted(prompt="Yes."), PlanEvent(plan=other))
     assert asked_for(other, [*planned, *by_the_coordinator]) == "Numerals"
     assert asked_for(plan, []) == "Numerals", "imported"
 

@@ -10,7 +10,7 @@ from daiku.agents.table import find_agent
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.errors import UsageError
-from daiku.domain.events import Edited, Event, MessageSaid, PlanChanged, ToolResponded
+from daiku.domain.events import Edit, Event, MessageEvent, PlanEvent, ToolResponse
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, EditsMade
 from daiku.domain.work.patches import FileStat
@@ -37,12 +37,12 @@ def test_the_newest_plan_findings_and_edits_of_the_conversation_are_in_the_brief
     edited = FileStat(path="a.py", kind="edit", added=1, removed=1)
     brief = brief_from(
         past(
-            PlanChanged(plan=OLD),
-            PlanChanged(plan=NEW),
-            MessageSaid(role="assistant", text="", calls=(SEARCH,)),
-            ToolResponded(id="call_1", tool="web/search", ok=True, result="", data=FOUND),
-            Edited(files=(created,), checkpoint_id="checkpoint_1"),
-            Edited(files=(edited,), checkpoint_id="checkpoint_2"),
+            PlanEvent(plan=OLD),
+            PlanEvent(plan=NEW),
+            MessageEvent(role="assistant", text="", calls=(SEARCH,)),
+            ToolResponse(id="call_1", tool="web/search", ok=True, result="", data=FOUND),
+            Edit(files=(created,), checkpoint_id="checkpoint_1"),
+            Edit(files=(edited,), checkpoint_id="checkpoint_2"),
         ),
         "Do it.",
     )
@@ -57,7 +57,7 @@ def test_the_newest_plan_findings_and_edits_of_the_conversation_are_in_the_brief
 
 @pytest.mark.parametrize("reference", ["2", "b", "step_0000000b"])
 def test_a_step_is_named_by_number_name_or_id(reference: str) -> None:
-    chunks = past(PlanChanged(plan=NEW), PlanChanged(plan=OLD))
+    chunks = past(PlanEvent(plan=NEW), PlanEvent(plan=OLD))
     brief = brief_from(chunks, "x", step_id=reference)
     assert (brief.plan, brief.step_id) == (NEW, NEW.steps[1].step_id)
     assert brief_from(chunks, "x", plan_id=NEW.plan_id).plan == NEW
@@ -65,7 +65,7 @@ def test_a_step_is_named_by_number_name_or_id(reference: str) -> None:
 
 
 def test_what_is_not_there_is_told() -> None:
-    chunks = past(PlanChanged(plan=OLD))
+    chunks = past(PlanEvent(plan=OLD))
     for plan, step, word in (
         ("plan_0", "", "plan 'plan_0'"),
         (OLD.plan_id, "7", "step '7'"),

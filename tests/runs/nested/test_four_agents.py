@@ -19,10 +19,10 @@ from daiku.domain.events import (
     ApprovalAsked,
     HandoffEnd,
     HandoffStart,
-    PlanChanged,
+    PlanEvent,
     RunStarted,
-    ToolCalled,
-    ToolResponded,
+    ToolCallEvent,
+    ToolResponse,
 )
 from daiku.domain.work.handovers import CommandsRun, EditsMade, Findings, PlanMade, ReportMade
 from daiku.runs import RunRequest
@@ -133,10 +133,10 @@ async def test_one_instruction_goes_through_all_four_and_is_reported(tmp_path: P
     # What is on disk, what was really run, in what folder.
     assert "for n, after in zip" in (project / "roman.py").read_text()
     assert (project / "test_roman.py").read_text().startswith('"""The subtractive')
-    ran = [e.args["command"] for e in events if isinstance(e, ToolCalled) and e.tool == "shell/run"]
+    ran = [e.args["command"] for e in events if isinstance(e, ToolCallEvent) and e.tool == "shell/run"]
     assert ran.count("python3 test_roman.py") >= 2
     assert "python3 roman.py XIV IX" in ran
-    last = [e for e in events if isinstance(e, ToolResponded) and e.tool == "shell/run"][-1]
+    last = [e for e in events if isinstance(e, ToolResponse) and e.tool == "shell/run"][-1]
     assert (last.ok, (last.data or {}).get("output")) == (True, "23\n")
 
     # The report: each claim with what it rests on, the steps done because their checks pass.
@@ -147,7 +147,7 @@ async def test_one_instruction_goes_through_all_four_and_is_reported(tmp_path: P
     assert claims["It is easy to read."].proofs == ()
     assert "The library adds Roman numerals." in result.text
     assert "It is easy to read. (not checked)" in result.text
-    final = [e.plan for e in events if isinstance(e, PlanChanged)][-1]
+    final = [e.plan for e in events if isinstance(e, PlanEvent)][-1]
     assert [s.status for s in final.steps] == ["completed", "completed"]
     assert final.status == "completed"
 
@@ -200,7 +200,7 @@ async def test_a_model_that_lies_leaves_the_step_open(tmp_path: Path) -> None:
         watch = Watch()
         result = await app.runs.run(RunRequest(GOAL, agent="team", approvals="all"), watch)
         await app.aclose()
-    plans = [c.event.plan for c in watch.chunks if isinstance(c.event, PlanChanged)]
+    plans = [c.event.plan for c in watch.chunks if isinstance(c.event, PlanEvent)]
     assert not any(s.status == "completed" for plan in plans for s in plan.steps)
     assert plans[-1].status != "completed"
     assert result.text.startswith("Not finished:\n- step “")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daiku.domain.events import ApprovalAsked, HandoffEnd, ToolCalled, ToolResponded
+from daiku.domain.events import ApprovalAsked, HandoffEnd, ToolCallEvent, ToolResponse
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
 from tests.runs.playing import Watch, make_app, shell
@@ -86,8 +86,8 @@ async def test_the_fourth_nested_handoff_ends_the_top_run(folder: Path) -> None:
     assert watch.types().count("usage") == 4, "no level asks its model once more"
     for run in runs:
         assert [c.type for c in watch.chunks if c.run == run].count("run_finished") == 1
-    answered = {c.event.id for c in watch.chunks if isinstance(c.event, ToolResponded)}
-    begun = {c.event.id for c in watch.chunks if isinstance(c.event, ToolCalled)}
+    answered = {c.event.id for c in watch.chunks if isinstance(c.event, ToolResponse)}
+    begun = {c.event.id for c in watch.chunks if isinstance(c.event, ToolCallEvent)}
     assert begun == answered, "no call is left without its answer"
     assert (await replay(app.journal.chunks(result.session_id))).difference is None
     await app.aclose()

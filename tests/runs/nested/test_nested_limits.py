@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import ErrorHappened, MessageSaid, RunFinished, ToolCalled, ToolResponded
+from daiku.domain.errors import Failure
+from daiku.domain.events import MessageEvent, RunFinished, ToolCallEvent, ToolResponse
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.runs import RunRequest
 from tests.runs.playing import Watch, make_app
@@ -75,10 +76,10 @@ async def test_five_kinds_of_loops_end_a_nested_run_within_three_repeats(folder:
     assert (result.status, result.text) == ("completed", "It is over.")
     inside = [c.event for c in chunks if c.parent is not None]
     assert [e.status for e in inside if isinstance(e, RunFinished)] == ["limit"]
-    back = next(c.event for c in chunks if isinstance(c.event, ToolResponded) and c.parent is None)
+    back = next(c.event for c in chunks if isinstance(c.event, ToolResponse) and c.parent is None)
     assert not back.ok
     assert f"went round in circles ({kind})" in back.result
-    turns = sum(isinstance(e, ToolCalled) for e in inside)
+    turns = sum(isinstance(e, ToolCallEvent) for e in inside)
     assert turns <= (8 if kind == "alternating" else 4), "the first time, and three repeats"
 
 
@@ -111,11 +112,11 @@ async def test_every_run_of_a_tree_has_its_last_word_within_the_rounds_of_the_wh
     limits = RunLimits(max_rounds=most, max_repeats=0)
     result = await app.runs.run(RunRequest("go 0", approvals="all", limits=limits), watch)
     await app.aclose()
-    said = [e for c in watch.chunks if isinstance(e := c.event, MessageSaid) and e.role == "assistant"]
+    said = [e for c in watch.chunks if isinstance(e := c.event, MessageEvent) and e.role == "assistant"]
     assert len(said) == most, "every round is used, and none more"
     assert [e.text for e in said if not e.calls] == ["Left: the rest."] * (depth + 1)
     assert (result.status, result.text) == ("limit", "Left: the rest.")
-    errors = [e.message for c in watch.chunks if isinstance(e := c.event, ErrorHappened)]
+    errors = [e.message for c in watch.chunks if isinstance(e := c.event, Failure)]
     assert set(errors) == {f"The limit of rounds was reached ({most} rounds)."}
 
 
@@ -138,6 +139,6 @@ async def test_of_a_long_list_only_so_many_actions_are_carried_out(folder: Path)
     lines = [{"calls": [read(f"{name}.txt") for name in "abc"]}, {"text": "I read two."}]
     result, chunks = await nested(folder, lines, RunLimits(max_actions=2))
     assert result.status == "completed"
-    answers = [c.event for c in chunks if isinstance(c.event, ToolResponded) and c.parent is not None]
+    answers = [c.event for c in chunks if isinstance(c.event, ToolResponse) and c.parent is not None]
     assert [a.ok for a in answers] == [True, True, False]
     assert "at most 2 are carried out" in answers[2].result

@@ -14,7 +14,7 @@ import pytest
 from daiku.app import App, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import Config, LLMSettings, SandboxSettings
-from daiku.domain.events import ApprovalAsked, PlanChanged, ToolCalled, ToolResponded
+from daiku.domain.events import ApprovalAsked, PlanEvent, ToolCallEvent, ToolResponse
 from daiku.domain.work.plans import Plan, Step
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
@@ -72,12 +72,12 @@ def report(**said: Any) -> Json:
 
 
 def plan_of(chunks: Sequence[Chunk]) -> Plan:
-    return [c.event for c in chunks if isinstance(c.event, PlanChanged) and c.parent is None][-1].plan
+    return [c.event for c in chunks if isinstance(c.event, PlanEvent) and c.parent is None][-1].plan
 
 
-def answer(chunks: Sequence[Chunk], tool: str) -> ToolResponded:
+def answer(chunks: Sequence[Chunk], tool: str) -> ToolResponse:
     return next(
-        c.event for c in reversed(chunks) if isinstance(c.event, ToolResponded) and c.event.tool == tool
+        c.event for c in reversed(chunks) if isinstance(c.event, ToolResponse) and c.event.tool == tool
     )
 
 
@@ -111,7 +111,7 @@ async def test_a_list_is_made_kept_worked_and_reported(folder: Path) -> None:
     assert told.ok
     assert json.loads(told.result.partition("\n\n")[0]) == {**DONE, "cause": ""}
     assert "1 of 2 steps completed" in told.result
-    seen = [statuses(e.plan.steps[0]) for e in (c.event for c in watch.chunks) if isinstance(e, PlanChanged)]
+    seen = [statuses(e.plan.steps[0]) for e in (c.event for c in watch.chunks) if isinstance(e, PlanEvent)]
     assert ["in_progress", "pending"] in seen
     assert ["completed", "in_progress"] in seen
     assert (await replay(app.journal.chunks(result.session_id))).difference is None
@@ -157,11 +157,11 @@ async def test_the_first_failure_stops_and_a_second_run_goes_on_where_it_was(fol
     )
     assert (folder / "project/log.txt").read_text().split() == ["one", "two", "two", "three"]
     first = next(
-        c.event for c in chunks if isinstance(c.event, ToolResponded) and c.event.tool == "task_loop/run"
+        c.event for c in chunks if isinstance(c.event, ToolResponse) and c.event.tool == "task_loop/run"
     )
     assert not first.ok
     assert json.loads(first.result.partition("\n\n")[0])["cause"] == "no switch"
-    broken = [e.plan.steps[0] for e in (c.event for c in chunks) if isinstance(e, PlanChanged)]
+    broken = [e.plan.steps[0] for e in (c.event for c in chunks) if isinstance(e, PlanEvent)]
     assert any(
         statuses(s) == ["completed", "failed", "pending"] and s.status == "in_progress" for s in broken
     )
@@ -385,12 +385,12 @@ async def test_a_step_is_completed_only_when_its_checks_pass(folder: Path) -> No
         END,
     )
     answers = [
-        c.event for c in chunks if isinstance(c.event, ToolResponded) and c.event.tool == "task_loop/run"
+        c.event for c in chunks if isinstance(c.event, ToolResponse) and c.event.tool == "task_loop/run"
     ]
     assert [a.ok for a in answers] == [False, True]
     assert "“Set up” is in_progress" in answers[0].result
     assert plan_of(chunks).steps[0].status == "completed"
-    checks = [c.event for c in chunks if isinstance(c.event, ToolCalled) and c.event.tool == "shell/run"]
+    checks = [c.event for c in chunks if isinstance(c.event, ToolCallEvent) and c.event.tool == "shell/run"]
     assert [c.args["command"] for c in checks] == ["grep -q right a.txt"] * 2
 
 
@@ -407,7 +407,7 @@ async def test_a_step_is_completed_only_when_its_checks_pass(folder: Path) -> No
 )
 async def test_what_cannot_be_begun_says_why(folder: Path, lines: list[Json], why: str) -> None:
     chunks, _ = await run(folder, *lines, END)
-    last = [c.event for c in chunks if isinstance(c.event, ToolResponded)][-1]
+    last = [c.event for c in chunks if isinstance(c.event, ToolResponse)][-1]
     assert not last.ok
     assert why in last.result
     assert not [c for c in chunks if c.parent is not None]

@@ -16,16 +16,16 @@ from daiku.core.team.moves import GO_ON, STOP, next_reply
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     ApprovalAsked,
-    Edited,
+    Edit,
     HandoffEnd,
     HandoffStart,
     InputAsked,
-    MessageSaid,
-    PlanChanged,
+    MessageEvent,
+    PlanEvent,
     RunFinished,
-    ToolCalled,
-    Used,
+    ToolCallEvent,
 )
+from daiku.domain.messages import Usage
 from daiku.domain.runs import ApprovalMode, RunLimits, RunResult
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan, Step
@@ -111,11 +111,11 @@ def handed(watch: Watch) -> list[str]:
 
 
 def last_plan(watch: Watch) -> Plan:
-    return [c.event.plan for c in watch.chunks if isinstance(c.event, PlanChanged)][-1]
+    return [c.event.plan for c in watch.chunks if isinstance(c.event, PlanEvent)][-1]
 
 
 def commands(watch: Watch) -> list[str]:
-    called = (c.event for c in watch.chunks if isinstance(c.event, ToolCalled))
+    called = (c.event for c in watch.chunks if isinstance(c.event, ToolCallEvent))
     return [str(e.args["command"]) for e in called if e.tool == "shell/run"]
 
 
@@ -194,7 +194,7 @@ async def test_repair_is_bounded_then_the_rest_is_planned_anew_and_what_is_done_
     assert result.status == "completed", result
     plan = last_plan(watch)
     assert [(s.name, s.status) for s in plan.steps] == [("Write a", "completed"), ("Possible", "completed")]
-    first = next(c.event.plan for c in watch.chunks if isinstance(c.event, PlanChanged))
+    first = next(c.event.plan for c in watch.chunks if isinstance(c.event, PlanEvent))
     assert (plan.plan_id, plan.steps[0].step_id) == (first.plan_id, first.steps[0].step_id)
     assert handed(watch).count("planner") == 2
     assert commands(watch).count("false") == 3  # once, and after each of two repairs
@@ -468,7 +468,7 @@ async def test_pausing_while_a_stage_waits_for_the_person_pauses_at_once_and_ask
     result = await resumed
     assert result.status == "completed"
     assert (folder / "project/a.txt").read_text() == "a\n"
-    edits = [c for c in (*watch.chunks, *again.chunks) if isinstance(c.event, Edited)]
+    edits = [c for c in (*watch.chunks, *again.chunks) if isinstance(c.event, Edit)]
     assert len(edits) == 1
     assert result.usage.prompt_tokens == sum(
         c.event.usage.prompt_tokens
@@ -539,7 +539,7 @@ async def test_every_move_of_the_team_follows_from_its_state_alone(folder: Path)
     state, moves = State(), 0
     for chunk in own:
         event = chunk.event
-        if isinstance(event, MessageSaid) and event.role == "assistant":
+        if isinstance(event, MessageEvent) and event.role == "assistant":
             again = next_reply(state, "all").message
             assert again.text == event.text
             assert [(c.tool, c.args) for c in again.calls] == [(c.tool, c.args) for c in event.calls]
@@ -565,7 +565,7 @@ async def test_what_the_person_says_meanwhile_reaches_who_is_at_work(folder: Pat
     await app.runs.run(RunRequest("greet me", agent="team", approvals="all"), listen)
     await asyncio.gather(*tasks)
     heard = [
-        c.agent for c in watch.chunks if isinstance(c.event, MessageSaid) and c.event.text == "Use tabs."
+        c.agent for c in watch.chunks if isinstance(c.event, MessageEvent) and c.event.text == "Use tabs."
     ]
     assert heard == ["team", "coder"]
     await app.aclose()
@@ -611,7 +611,7 @@ async def test_a_team_that_is_cancelled_keeps_what_its_stages_did_and_used(folde
     await app.runs.cancel(watch.chunks[0].run)
     result, _ = await task
     assert result.status == "cancelled"
-    used = (c.event for c in watch.chunks if isinstance(c.event, Used))
+    used = (c.event for c in watch.chunks if isinstance(c.event, Usage))
     assert result.usage.prompt_tokens == sum(e.prompt_tokens for e in used) > 0
     starts = [c.run for c in watch.chunks if c.type == "run_started"]
     ends = [c.run for c in watch.chunks if c.type == "run_finished"]

@@ -9,7 +9,8 @@ import pytest
 
 from daiku.app import App, build
 from daiku.domain.config import Config, LLMSettings, SandboxSettings
-from daiku.domain.events import MessageSaid, Used
+from daiku.domain.events import MessageEvent
+from daiku.domain.messages import Usage
 from daiku.domain.runs import RunLimits
 from daiku.runs import RunRequest
 from daiku.workspace.disk import DiskWorkspace
@@ -33,7 +34,7 @@ def app_of(folder: Path) -> App:
 
 def spent(watch: Watch) -> list[int]:
     """Tokens of each call of a model, in order."""
-    used = (c.event for c in watch.chunks if isinstance(c.event, Used))
+    used = (c.event for c in watch.chunks if isinstance(c.event, Usage))
     return [e.prompt_tokens + e.completion_tokens for e in used if e.model]
 
 
@@ -69,7 +70,7 @@ async def test_rounds_are_calls_of_a_model_in_all_stages_together_and_no_moves_o
     await whole.runs.run(RunRequest("greet me", agent="team", approvals="all"), free)
     await whole.aclose()
     calls = len(spent(free))
-    assert len([c for c in free.chunks if isinstance(c.event, MessageSaid)]) > calls
+    assert len([c for c in free.chunks if isinstance(c.event, MessageEvent)]) > calls
     for most in range(1, calls + 1):
         (tmp_path / str(most)).mkdir()
         app, watch = app_of(tmp_path / str(most)), Watch()

@@ -11,7 +11,7 @@ import pytest
 
 from daiku.app import App
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import InputAsked, PlanChanged, RunStarted, ToolCalled
+from daiku.domain.events import InputAsked, PlanEvent, RunStarted, ToolCallEvent
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan, Step
@@ -179,7 +179,7 @@ async def test_a_check_has_its_own_time_limit(folder: Path) -> None:
     watch = Watch()
     limits = RunLimits(check_seconds=77, max_repairs=0, max_replans=0)
     await app.runs.run(RunRequest("x", agent="team", approvals="all", limits=limits), watch)
-    called = (c.event for c in watch.chunks if isinstance(c.event, ToolCalled))
+    called = (c.event for c in watch.chunks if isinstance(c.event, ToolCallEvent))
     seconds = {(e.args["command"], e.args["timeout"]) for e in called if e.tool == "shell/run"}
     assert seconds == {("sh slow.sh", 300), ("sh usual.sh", 77)}
     await app.aclose()
@@ -227,7 +227,7 @@ async def test_a_form_that_cannot_be_kept_costs_one_budget_of_attempts(
     assert len(retries) + coders == calls
     assert "step “Do it” (failed)" in result.text
     if most:
-        moves = [c.event for c in watch.chunks if isinstance(c.event, PlanChanged)]
+        moves = [c.event for c in watch.chunks if isinstance(c.event, PlanEvent)]
         assert moves[-1].plan.status == "failed"
         texts = [str(c.event) for c in watch.chunks if c.agent == "team" and c.type == "message"]
         assert any(f"its {most} attempts are used up" in text for text in texts)

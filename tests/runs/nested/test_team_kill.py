@@ -12,7 +12,7 @@ import pytest
 
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
-from daiku.domain.events import PlanChanged, ToolCalled
+from daiku.domain.events import PlanEvent, ToolCallEvent
 from daiku.runs import RunRequest
 from tests.runs.nested.test_team import (
     AT_1,
@@ -64,7 +64,7 @@ class TeamWorld(World):
 def facts(chunks: list[Chunk]) -> tuple[str, list[str]]:
     """How the run ended, and how the plan's steps stand."""
     end = json.loads(chunks[-1].data)
-    plan = [c.event.plan for c in chunks if isinstance(c.event, PlanChanged)][-1]
+    plan = [c.event.plan for c in chunks if isinstance(c.event, PlanEvent)][-1]
     return end["status"], [s.status for s in plan.steps]
 
 
@@ -85,7 +85,7 @@ def test_killed_anywhere_the_team_resumes_to_the_same_end_and_no_call_is_carried
         assert ended.text.startswith("All is done."), die_at
         assert (world.root / "a.txt").read_text() == "one\n", die_at
         commands = [
-            c.event for c in chunks if isinstance(c.event, ToolCalled) and c.event.tool == "shell/run"
+            c.event for c in chunks if isinstance(c.event, ToolCallEvent) and c.event.tool == "shell/run"
         ]
         tries = sum(event.args["command"] == EFFECT for event in commands)
         assert world.effects()["ran"] <= tries, die_at

@@ -19,7 +19,7 @@ import pytest
 from daiku.app import build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
-from daiku.domain.events import Checkpointed, HandoffEnd, HandoffStart, Notice, PlanChanged, ToolCalled
+from daiku.domain.events import CheckpointEvent, HandoffEnd, HandoffStart, Notice, PlanEvent, ToolCallEvent
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.work.handovers import EditsMade
 from daiku.domain.work.plans import Plan
@@ -154,10 +154,10 @@ async def test_two_pieces_are_done_in_copies_and_come_back_as_one_patch_each(tmp
     assert not (world.root / "built").exists(), "what git ignores stays in the copy"
     pwds = [c.data for c in world.seen if c.type == "tool_response" and "marker" in c.data]
     assert all(str(world.home / "worktrees") in data for data in pwds)
-    patches = [e for e in world.events(ToolCalled) if e.tool == "files/patch"]
+    patches = [e for e in world.events(ToolCallEvent) if e.tool == "files/patch"]
     assert len(patches) == 2
     assert "line two" in patches[0].args["patch"]
-    kept = [c for c in world.seen if isinstance(c.event, Checkpointed) and c.agent == "worktree"]
+    kept = [c for c in world.seen if isinstance(c.event, CheckpointEvent) and c.agent == "worktree"]
     assert len(kept) == 2
     assert world.left_behind() == []
     assert git(world.root, "log", "--oneline").count("\n") == 1
@@ -212,7 +212,7 @@ async def test_where_no_copies_can_be_made_it_is_one_after_the_other_and_said(
     assert "line two\n" in (world.root / "a.txt").read_text()
     notices = [n.text for n in world.events(Notice)]
     assert any("One after the other" in n and why in n for n in notices), notices
-    assert not [e for e in world.events(ToolCalled) if e.tool == "files/patch"]
+    assert not [e for e in world.events(ToolCallEvent) if e.tool == "files/patch"]
 
 
 async def test_what_daiku_changed_itself_is_part_of_the_copies(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ async def test_what_daiku_changed_itself_is_part_of_the_copies(tmp_path: Path) -
     world = World(tmp_path, before, *two(one, TWO))
     assert (await world.run()).status == "completed"
     assert "line TEN\n" in (world.root / "a.txt").read_text()
-    assert len([e for e in world.events(ToolCalled) if e.tool == "files/patch"]) == 2
+    assert len([e for e in world.events(ToolCallEvent) if e.tool == "files/patch"]) == 2
     assert git(world.root, "stash", "list") == ""
     assert world.left_behind() == []
 
@@ -239,7 +239,7 @@ async def test_cancelling_leaves_no_copy_behind(tmp_path: Path) -> None:
     app = build(world.config, workspace=DiskWorkspace((world.root,)), home=world.home)
     task = asyncio.create_task(app.runs.run(RunRequest("go", approvals="all"), world.seen.append))
     async with asyncio.timeout(20):
-        while len([e for e in world.events(ToolCalled) if e.tool == "shell/run"]) < 2:
+        while len([e for e in world.events(ToolCallEvent) if e.tool == "shell/run"]) < 2:
             await asyncio.sleep(0.01)
     await app.runs.cancel(world.seen[0].run)
     assert (await task).status == "cancelled"
@@ -344,7 +344,7 @@ class TeamWorld(World):
 
 async def worked(world: World) -> tuple[RunResult, Plan]:
     result = await world.run()
-    return result, world.events(PlanChanged)[-1].plan
+    return result, world.events(PlanEvent)[-1].plan
 
 
 async def test_the_team_has_steps_coded_at_once_that_do_not_wait_for_one_another(tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ async def test_the_team_has_steps_coded_at_once_that_do_not_wait_for_one_another
     handed = [e.to for e in world.events(HandoffStart)]
     assert handed[:6] == ["planner", "researcher", "coder", "coder", "worktree", "worktree"]
     assert handed.count("coder") == 3
-    checks = [e.args["command"] for e in world.events(ToolCalled) if e.tool == "shell/run"]
+    checks = [e.args["command"] for e in world.events(ToolCallEvent) if e.tool == "shell/run"]
     first, second, third = ("grep -q one one.txt", "grep -q two two.txt", "grep -q both both.txt")
     assert checks[:6] == [first, second, first, second, third, third]  # each before its step and after it
     assert world.left_behind() == []
@@ -415,7 +415,7 @@ async def test_a_project_inside_a_larger_repository_is_worked_in_its_folder(tmp_
     git(whole, "commit", "-q", "-m", "Into a folder")
     world.root = whole / "app"
     assert (await world.run()).status == "completed"
-    assert len([e for e in world.events(ToolCalled) if e.tool == "files/patch"]) == 2
+    assert len([e for e in world.events(ToolCallEvent) if e.tool == "files/patch"]) == 2
     text = (world.root / "a.txt").read_text()
     assert "line two\n" in text
     assert "line 29!\n" in text

@@ -14,7 +14,7 @@ import pytest
 from daiku.app import App
 from daiku.core.state.fold import fold
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import ApprovalAsked, InputAsked, PlanChanged, RunFinished, RunStarted
+from daiku.domain.events import ApprovalAsked, InputAsked, PlanEvent, RunFinished, RunStarted
 from daiku.runs import RunRequest
 from daiku.runs.recorded.history import events_of
 from daiku.runs.recorded.replay import replay
@@ -175,10 +175,10 @@ async def test_a_fork_undoes_its_own_edits_and_its_plan_is_its_own(tmp_path: Pat
     end = next(c for c in chunks if isinstance(c.event, RunFinished) and c.parent is None)
     fork = (await app.reviews.fork(session, end.seq, restore_files=True)).session_id
     assert (tmp_path / "project/a.txt").read_text() != TEXT
-    (plan,) = {c.event.plan.plan_id for c in app.journal.chunks(fork) if isinstance(c.event, PlanChanged)}
+    (plan,) = {c.event.plan.plan_id for c in app.journal.chunks(fork) if isinstance(c.event, PlanEvent)}
     changed = app.journal.get_plan(plan).model_copy(update={"name": "other"})
     await app.runs.change_plan(changed)
-    (before,) = {c.event.plan.plan_id for c in chunks if isinstance(c.event, PlanChanged)}
+    (before,) = {c.event.plan.plan_id for c in chunks if isinstance(c.event, PlanEvent)}
     assert app.journal.get_plan(before).name != "other"
     await app.reviews.undo(fork)
     assert (tmp_path / "project/a.txt").read_text() == TEXT

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from daiku.domain.chunks import Chunk, encode_event
-from daiku.domain.events import ApprovalAsked, MessageSaid, Notice, ToolResponded
+from daiku.domain.events import ApprovalAsked, MessageEvent, Notice, ToolResponse
 from daiku.domain.runs import RunLimits
 from daiku.runs import RunRequest, Runs
 from daiku.runs.recorded.replay import replay
@@ -71,12 +71,12 @@ async def test_a_cancelled_run_replays_to_where_it_was_ended(tmp_path: Path) -> 
 
 async def test_what_does_not_follow_from_the_record_is_told(tmp_path: Path) -> None:
     chunks = await record(tmp_path)
-    place = next(i for i, c in enumerate(chunks) if isinstance(c.event, ToolResponded))
+    place = next(i for i, c in enumerate(chunks) if isinstance(c.event, ToolResponse))
     changed = [c for i, c in enumerate(chunks) if i != place]
     assert (await replay(changed)).difference is not None
-    said = next(i for i, c in enumerate(chunks) if isinstance(c.event, MessageSaid) and c.event.calls)
+    said = next(i for i, c in enumerate(chunks) if isinstance(c.event, MessageEvent) and c.event.calls)
     event = chunks[said].event
-    assert isinstance(event, MessageSaid)
+    assert isinstance(event, MessageEvent)
     fewer = event.model_copy(update={"calls": ()})
     chunks[said] = _with_event(chunks[said], fewer)
     difference = (await replay(chunks)).difference
@@ -84,7 +84,7 @@ async def test_what_does_not_follow_from_the_record_is_told(tmp_path: Path) -> N
     assert difference.seq >= chunks[said].seq
 
 
-def _with_event(chunk: Chunk, event: MessageSaid) -> Chunk:
+def _with_event(chunk: Chunk, event: MessageEvent) -> Chunk:
     return Chunk(
         chunk.seq, chunk.time, chunk.session, chunk.run, chunk.agent, event, encode_event(event), chunk.parent
     )

@@ -17,8 +17,8 @@ from daiku.core.state.fold import fold
 from daiku.domain.config import Config
 from daiku.domain.events import (
     ApprovalAsked,
-    Checkpointed,
-    Edited,
+    CheckpointEvent,
+    Edit,
     Event,
     InputAsked,
     RunFinished,
@@ -167,7 +167,7 @@ async def test_a_decision_in_the_middle_of_a_run_replays_to_the_same_events(tmp_
 async def about_to_change(app: App, session: str, run: str, change: FileChange) -> str:
     """The checkpoint of an edit that is not on record yet."""
     point = await app.checkpoints.take(session, run, [change.path], Patch(files=(change,)))
-    kept = Checkpointed(checkpoint_id=point, files=(change.path,))
+    kept = CheckpointEvent(checkpoint_id=point, files=(change.path,))
     app.journal.writer(session).write(run, None, "c", (kept,))
     return point
 
@@ -213,7 +213,7 @@ async def test_an_edit_that_is_looked_at_before_it_is_on_record_is_not_taken_twi
     formatted = change.model_copy(update={"new": "new, formatted\nother\n"})
     await app.checkpoints.settle(point, Patch(files=(formatted,)))
     stat = FileStat(path="a.txt", kind="edit")
-    write(run, None, "c", (Edited(files=(stat,), checkpoint_id=point),))
+    write(run, None, "c", (Edit(files=(stat,), checkpoint_id=point),))
     (hunk,) = hunks_of((await app.reviews.changes(session))["a.txt"])
     assert (hunk.old, hunk.new, hunk.span.touched) == (("old\n",), ("new, formatted\n",), False)
     await app.aclose()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daiku.domain.chunks import Chunk, encode_event
-from daiku.domain.events import Checkpointed, Event, ToolCalled, ToolResponded
+from daiku.domain.events import CheckpointEvent, Event, ToolCallEvent, ToolResponse
 from daiku.domain.tools import Effect, Outcome
 from daiku.runs.review.irreversible import irrevocable
 
@@ -21,16 +21,16 @@ EFFECTS: dict[str, Effect] = {
 }
 
 
-def called(id_: str, tool: str, **args: Any) -> ToolCalled:
-    return ToolCalled(id=id_, tool=tool, args=args)
+def called(id_: str, tool: str, **args: Any) -> ToolCallEvent:
+    return ToolCallEvent(id=id_, tool=tool, args=args)
 
 
-def answered(id_: str, tool: str, *, ok: bool = True, took: int = 5, **data: Any) -> ToolResponded:
-    return ToolResponded(id=id_, tool=tool, ok=ok, result="", duration_ms=took, data=data or None)
+def answered(id_: str, tool: str, *, ok: bool = True, took: int = 5, **data: Any) -> ToolResponse:
+    return ToolResponse(id=id_, tool=tool, ok=ok, result="", duration_ms=took, data=data or None)
 
 
-def ended(id_: str, outcome: Outcome, took: int = 0) -> ToolResponded:
-    return ToolResponded(
+def ended(id_: str, outcome: Outcome, took: int = 0) -> ToolResponse:
+    return ToolResponse(
         id=id_, tool="shell/run", ok=False, outcome=outcome, result=f"It says {outcome}.", duration_ms=took
     )
 
@@ -46,7 +46,7 @@ def told(*events: Event | tuple[Event, str]) -> list[tuple[str, int | None]]:
     return [(each.command, each.exit_code) for each in found]
 
 
-POINT = Checkpointed(checkpoint_id="point", files=("a",))
+POINT = CheckpointEvent(checkpoint_id="point", files=("a",))
 
 
 def test_commands_since_are_listed_with_their_exit_codes_nested_runs_included() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from daiku import api
 from daiku.app import App
-from daiku.domain.events import Edited, RunFinished, RunStarted
+from daiku.domain.events import Edit, RunFinished, RunStarted
 from daiku.domain.work.patches import FileChange, FileStat
 from daiku.runs.review.decisions import Reviews
 from daiku.runs.review.views import changed_everywhere
@@ -157,7 +157,7 @@ async def test_other_folders_and_deleted_conversations_are_not_among_them(tmp_pa
     story, one, _ = story_in(tmp_path)
     await story.daiku(2)
     elsewhere = story.app.journal.add_session("/some/other/folder")
-    edited = Edited(files=(FileStat(path="a.txt", kind="edit"),), checkpoint_id="checkpoint_1")
+    edited = Edit(files=(FileStat(path="a.txt", kind="edit"),), checkpoint_id="checkpoint_1")
     story.app.journal.writer(elsewhere).write("run_0000000000000003", None, "c", (edited,))
     assert list(story.app.journal.changed_sessions(story.app.runs.wiring.workspace_key)) == [one]
     assert list(story.app.journal.changed_sessions("/some/other/folder")) == [elsewhere]

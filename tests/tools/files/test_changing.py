@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from daiku.core.ports import TextFile
 from daiku.domain.config import Config
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import Checkpointed, Edited, Event
+from daiku.domain.events import CheckpointEvent, Edit, Event
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.patches import FileStat, Patch
 from daiku.prompts import describe_tool
@@ -88,8 +88,8 @@ async def test_an_edit_tells_its_diff_and_can_be_undone(bench: Bench) -> None:
         "Changed a.py (+2 -1)\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,3 @@\n x = 1\n-y = 2\n+y = 3\n"
     )
     checkpointed, edited = bench.events
-    assert isinstance(checkpointed, Checkpointed)
-    assert isinstance(edited, Edited)
+    assert isinstance(checkpointed, CheckpointEvent)
+    assert isinstance(edited, Edit)
     assert checkpointed.files == ("a.py",)
     assert edited.checkpoint_id == checkpointed.checkpoint_id
     assert edited.call_id == "call_1"
@@ -269,7 +269,7 @@ async def test_moving_and_deleting_also_work_on_binary_files(bench: Bench) -> No
     assert bench.contents() == {"pics/img.bin": b"\x00\x01"}
     assert (await bench.call("files/delete", path="pics/img.bin")).ok
     assert bench.contents() == {}
-    for event in reversed([e for e in bench.events if isinstance(e, Checkpointed)]):
+    for event in reversed([e for e in bench.events if isinstance(e, CheckpointEvent)]):
         await bench.checkpoints.restore(event.checkpoint_id)
     assert bench.contents() == {"img.bin": b"\x00\x01", "t.txt": b"t\n"}
 
@@ -332,7 +332,7 @@ async def test_an_edit_is_made_anew_when_the_file_moved_on_under_it(
     result = await bench.call("files/edit", path="a", edits=[{"search": "one", "replace": "two"}])
     assert result.ok, result.text
     assert bench.contents() == {"a": b"typed\ntwo\n"}
-    edited = [e for e in bench.events if isinstance(e, Edited)]
+    edited = [e for e in bench.events if isinstance(e, Edit)]
     assert len(edited) == 1
     await bench.checkpoints.restore(edited[0].checkpoint_id)
     assert bench.contents() == {"a": b"typed\none\n"}
@@ -349,7 +349,7 @@ async def test_a_file_that_keeps_changing_is_given_up_without_a_write(
     assert not result.ok
     assert "read it again" in result.text
     assert bench.contents() == {"a": b"typed\ntyped\ntyped\none\n"}
-    assert not [event for event in bench.events if isinstance(event, Edited)]
+    assert not [event for event in bench.events if isinstance(event, Edit)]
 
 
 async def test_reading_numbers_lines_and_goes_on_where_it_stopped(bench: Bench) -> None:

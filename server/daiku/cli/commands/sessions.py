@@ -21,16 +21,16 @@ from daiku.cli.main import FAILED
 from daiku.cli.opening import settings_for, tell_notices
 from daiku.core.guard.redact import redactor
 from daiku.domain.chunks import Chunk
+from daiku.domain.errors import Failure
 from daiku.domain.events import (
-    Edited,
-    ErrorHappened,
-    MessageSaid,
+    Edit,
+    MessageEvent,
     Restored,
-    Reviewed,
+    Review,
     RunFinished,
     RunStarted,
-    ToolCalled,
-    ToolResponded,
+    ToolCallEvent,
+    ToolResponse,
 )
 from daiku.domain.sessions import Session
 from daiku.runs.recorded.replay import replay as replayed
@@ -174,22 +174,22 @@ def _shown(chunk: Chunk, out: Terminal) -> Iterator[str]:
             yield ""
             yield out.paint(f"{chunk.time[:16].replace('T', ' ')}  {chunk.run}", "dim")
             yield from (out.paint(f"> {line}", "bold") for line in safe(prompt).split("\n"))
-        case MessageSaid(role="user", text=text):
+        case MessageEvent(role="user", text=text):
             yield from (out.paint(f"> {line}", "bold") for line in safe(text).split("\n"))
-        case MessageSaid(text=text, partial=partial) if text:
+        case MessageEvent(text=text, partial=partial) if text:
             yield safe(text)
             if partial:
                 yield out.paint(say("cut_off"), "yellow")
-        case ToolCalled(tool=tool, args=args):
+        case ToolCallEvent(tool=tool, args=args):
             yield out.paint("● ", "blue") + clip(safe(call_text(tool, args)), out.width - 4)
-        case ToolResponded(ok=ok, result=result):
+        case ToolResponse(ok=ok, result=result):
             mark = out.paint("  ✓ ", "green") if ok else out.paint("  ✗ ", "red")
             yield mark + out.paint(clip(safe(result), out.width - 6), "dim")
-        case Edited(diff=diff) if diff:
+        case Edit(diff=diff) if diff:
             yield from ("  " + line for line in coloured_diff(diff, out))
-        case Reviewed() | Restored():
+        case Review() | Restored():
             yield out.paint(safe(decided_text(chunk.event)), "dim")
-        case ErrorHappened(message=message, hint=hint):
+        case Failure(message=message, hint=hint):
             yield out.paint(safe(f"{message} {hint}".strip()), "red")
         case RunFinished(status=status, usage=usage):
             yield out.paint(" · ".join(part for part in (status, usage_text(usage)) if part), "dim")

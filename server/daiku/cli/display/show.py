@@ -11,33 +11,32 @@ from daiku.cli.display.markdown import Markdown
 from daiku.cli.display.term import Terminal, clip, safe
 from daiku.cli.display.toollines import ToolLines, decided_text
 from daiku.domain.chunks import Chunk
+from daiku.domain.errors import Failure
 from daiku.domain.events import (
     AgentEnd,
     AgentStart,
     ApprovalAsked,
     ApprovalGiven,
-    BulletChanged,
-    Checkpointed,
+    Bullet,
+    CheckpointEvent,
     Compacted,
     Delta,
-    Edited,
-    ErrorHappened,
+    Edit,
     HandoffEnd,
     HandoffStart,
     InputAsked,
     InputGiven,
-    MessageSaid,
+    MessageEvent,
     Notice,
-    PlanChanged,
+    PlanEvent,
     Restored,
-    Reviewed,
+    Review,
     RunFinished,
     RunStarted,
     Thinking,
-    ToolCalled,
+    ToolCallEvent,
     ToolOutput,
-    ToolResponded,
-    Used,
+    ToolResponse,
 )
 from daiku.domain.messages import Usage
 from daiku.domain.work.plans import Plan
@@ -87,27 +86,27 @@ class Show:
                 self._stream(text)
             case Thinking():
                 self.wait(say("thinking"))
-            case MessageSaid(role="assistant", text=text, calls=calls):
+            case MessageEvent(role="assistant", text=text, calls=calls):
                 self._message(text, cut_off=event.partial)
                 self.wait(say("running") if calls else "")
-            case MessageSaid():
+            case MessageEvent():
                 self.wait(self._label)
-            case ToolCalled():
+            case ToolCallEvent():
                 self._tools.called(event, indent)
                 self.wait(self._tools.label)
             case ToolOutput(id=id_, text=text):
                 self._tools.output(id_, text, indent)
-            case ToolResponded():
+            case ToolResponse():
                 self._tools.responded(event, indent)
                 self.wait(self._tools.label or say("waiting"))
-            case Edited():
+            case Edit():
                 self._tools.edited(event, indent)
-            case PlanChanged(plan=plan):
+            case PlanEvent(plan=plan):
                 self._plan(plan)
                 self._tools.planned()
             case Notice(level=level, text=text):
                 self.line(indent + self._terminal.paint(safe(text), "dim" if level == "info" else "yellow"))
-            case ErrorHappened(message=message, hint=hint, retryable=retryable):
+            case Failure(message=message, hint=hint, retryable=retryable):
                 if retryable or chunk.parent:  # what ends the run is said at its end
                     self.line(indent + self._terminal.paint(safe(f"{message} {hint}".strip()), "yellow"))
             case HandoffStart(to=to, request=request):
@@ -122,14 +121,14 @@ class Show:
             case RunFinished():
                 self.wait("")
                 self._end_stream()
-            case BulletChanged(content=content, change=change):
+            case Bullet(content=content, change=change):
                 self.line(self._terminal.paint(f"  {safe(change)}: {clip(safe(content), 100)}", "dim"))
-            case Reviewed() | Restored():
+            case Review() | Restored():
                 self.line(indent + self._terminal.paint(safe(decided_text(event)), "dim"))
             case ApprovalAsked() | InputAsked():
                 self._tools.previewed(event.call_id)
                 self.wait("")
-            case ApprovalGiven() | InputGiven() | AgentStart() | AgentEnd() | Checkpointed() | Used():
+            case ApprovalGiven() | InputGiven() | AgentStart() | AgentEnd() | CheckpointEvent() | Usage():
                 pass
             case _:
                 assert_never(event)

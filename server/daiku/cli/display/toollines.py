@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.term import Terminal, clip, safe
 from daiku.domain.base import JsonObject
-from daiku.domain.events import Edited, Restored, Reviewed, ToolCalled, ToolResponded
+from daiku.domain.events import Edit, Restored, Review, ToolCallEvent, ToolResponse
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.review import Irrevocable
 from daiku.texts.terminal import say, told
@@ -67,7 +67,7 @@ class ToolLines:
         for call in self._open.values():
             call.planned = call.planned or call.tool.startswith("plan/")
 
-    def called(self, event: ToolCalled, indent: str) -> None:
+    def called(self, event: ToolCallEvent, indent: str) -> None:
         call = self._open[event.id] = _Call(event.tool, safe(call_text(event.tool, event.args)))
         if not event.tool.startswith((*QUICK, *HANDED_OVER)):
             self._head(event.id, call, indent)
@@ -83,7 +83,7 @@ class ToolLines:
                 self._head(id_, call, indent)
             self._output_line(line, indent)
 
-    def edited(self, event: Edited, indent: str) -> None:
+    def edited(self, event: Edit, indent: str) -> None:
         call = self._open.get(event.call_id)
         if call is None:
             for file in event.files:
@@ -94,7 +94,7 @@ class ToolLines:
         if event.diff and event.call_id not in self._previewed:
             call.diffs.append(event.diff)
 
-    def responded(self, event: ToolResponded, indent: str) -> None:
+    def responded(self, event: ToolResponse, indent: str) -> None:
         call = self._open.pop(event.id, None) or _Call(event.tool, event.tool)
         if event.ok and (call.planned or call.tool in HANDED_OVER):
             return
@@ -119,7 +119,7 @@ class ToolLines:
         shown = clip(line, self._terminal.width - 5 - len(indent))
         self._line(indent + self._terminal.paint(f"  │ {shown}", "dim"))
 
-    def _ended(self, event: ToolResponded, call: _Call, indent: str) -> None:
+    def _ended(self, event: ToolResponse, call: _Call, indent: str) -> None:
         """One line with the call's name, unless it stands right above; then what went wrong, or changed."""
         paint, below = self._terminal.paint, self._current == event.id
         mark = paint("✓", "green") if event.ok else paint("✗", "red")
@@ -183,12 +183,12 @@ def call_text(tool: str, args: JsonObject) -> str:
     return f"{tool} {', '.join(f'{k}={v}' for k, v in short.items())}".rstrip()
 
 
-def decided_text(event: Reviewed | Restored) -> str:
+def decided_text(event: Review | Restored) -> str:
     """A person's decision on changes, in a line."""
     match event:
-        case Reviewed(decision="accept", path=path):
+        case Review(decision="accept", path=path):
             return say("review.accept", path=path)
-        case Reviewed(path=path):
+        case Review(path=path):
             return say("review.reject", path=path)
         case Restored(files=files):
             return say("restored", files=", ".join(file.path for file in files))

@@ -13,11 +13,11 @@ from daiku.core.proof.check_strength import remarks
 from daiku.core.proof.placeholders import Leftover, merged_leftovers, of_diff
 from daiku.core.text.truncate import cut_middle
 from daiku.domain.base import JsonObject
-from daiku.domain.events import Checkpointed, Edited, HandoffEnd, ToolCalled, ToolResponded
+from daiku.domain.events import CheckpointEvent, Edit, HandoffEnd, ToolCallEvent, ToolResponse
 from daiku.domain.work.handovers import CommandOutcome, Deeds, Proof, Remark
 from daiku.domain.work.patches import FileStat
 
-NO_CALLS: Mapping[str, ToolCalled] = MappingProxyType({})
+NO_CALLS: Mapping[str, ToolCallEvent] = MappingProxyType({})
 EVERYWHERE = ""
 """The subject of a proof that is about the diagnostics of the whole workspace."""
 TOLD_OUTPUT = 8000
@@ -40,12 +40,12 @@ class Done(NamedTuple):
     commands: tuple[CommandOutcome, ...] = ()
     proofs: tuple[Proof, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
-    under_way: Mapping[str, ToolCalled] = NO_CALLS
+    under_way: Mapping[str, ToolCallEvent] = NO_CALLS
     red: frozenset[str] = frozenset()
     green: frozenset[str] = frozenset()
 
 
-def did_edit(done: Done, event: Edited) -> Done:
+def did_edit(done: Done, event: Edit) -> Done:
     """After an edit nothing that was shown before is shown any more."""
     diffs = tuple(
         Proof(kind="diff", subject=f.path, ref=event.checkpoint_id, ok=True, value=f"+{f.added} -{f.removed}")
@@ -60,7 +60,7 @@ def did_edit(done: Done, event: Edited) -> Done:
     )
 
 
-def did_keep(done: Done, event: Checkpointed) -> Done:
+def did_keep(done: Done, event: CheckpointEvent) -> Done:
     """Files were kept because they are about to change: as good as an edit, should that be cut short."""
     return done._replace(
         green=_passed(done),
@@ -74,13 +74,13 @@ def did_undo(done: Done, paths: Collection[str]) -> Done:
     return done._replace(proofs=tuple(p for p in done.proofs if p.kind == "diff" and p.subject not in paths))
 
 
-def did_begin(done: Done, event: ToolCalled) -> Done:
+def did_begin(done: Done, event: ToolCallEvent) -> Done:
     if event.tool not in WATCHED:
         return done
     return done._replace(under_way=MappingProxyType({**done.under_way, event.id: event}))
 
 
-def did_respond(done: Done, event: ToolResponded) -> Done:
+def did_respond(done: Done, event: ToolResponse) -> Done:
     call = done.under_way.get(event.id)
     if call is None:
         return done
@@ -237,7 +237,7 @@ def exit_code_of(data: JsonObject | None) -> int | None:
     return code if isinstance(code, int) else None
 
 
-def _ran(done: Done, call: ToolCalled, event: ToolResponded) -> Done:
+def _ran(done: Done, call: ToolCallEvent, event: ToolResponse) -> Done:
     code = exit_code_of(event.data)
     output = (event.data or {}).get("output")
     command = str(call.args.get("command", ""))
@@ -274,7 +274,7 @@ def _passed(done: Done) -> frozenset[str]:
     return done.green.union(plain_command(p.subject) for p in done.proofs if p.kind == "exit_code" and p.ok)
 
 
-def _diagnosed(done: Done, call: ToolCalled, event: ToolResponded) -> Done:
+def _diagnosed(done: Done, call: ToolCallEvent, event: ToolResponse) -> Done:
     errors = (event.data or {}).get("errors")
     if not event.ok or not isinstance(errors, dict):
         return done
@@ -292,7 +292,7 @@ def _diagnosed(done: Done, call: ToolCalled, event: ToolResponded) -> Done:
     return done._replace(proofs=(*(p for p in done.proofs if p not in gone), head, *found))
 
 
-def _vouched(done: Done, event: ToolResponded) -> Done:
+def _vouched(done: Done, event: ToolResponse) -> Done:
     """A person counted checks as met that nothing here can show."""
     checks = (event.data or {}).get("vouched")
     if not event.ok or not isinstance(checks, list):

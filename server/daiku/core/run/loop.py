@@ -41,16 +41,14 @@ from daiku.domain.events import (
     ApprovalGiven,
     Compacted,
     Delta,
-    ErrorHappened,
     Event,
     InputAsked,
     InputGiven,
-    MessageSaid,
+    MessageEvent,
     Notice,
     Thinking,
-    ToolCalled,
-    ToolResponded,
-    Used,
+    ToolCallEvent,
+    ToolResponse,
 )
 from daiku.domain.messages import (
     AssistantMessage,
@@ -143,9 +141,9 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
         case Refuse(call, why, outcome):
             _respond(call, ToolResult(outcome=outcome, text=why), record)
         case Object(why):
-            record(MessageSaid(role="user", text=why, agent=CHECKER, reminder="objection"))
+            record(MessageEvent(role="user", text=why, agent=CHECKER, reminder="objection"))
         case Tell(remind):
-            record(MessageSaid(role="user", text=remind.text, agent=CHECKER, reminder=remind.reminder))
+            record(MessageEvent(role="user", text=remind.text, agent=CHECKER, reminder=remind.reminder))
         case Finish(status, failure):
             _finish(status, failure, record)
         case _:
@@ -170,7 +168,7 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
                     shown.clear()
                     record(
                         _said(message, seen, ports.agent),
-                        Used(**dict(usage)),
+                        usage,
                         *_remarks(message, finish),
                     )
                 case _:
@@ -179,14 +177,14 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
         await _overflowed(error, record, ports)
     except DaikuError as error:
         _keep_draft(shown, seen, record, ports.agent)
-        record(ErrorHappened.of(error.failure))
+        record(error.failure)
     except asyncio.CancelledError:
         _keep_draft(shown, seen, record, ports.agent)
         raise
 
 
-def _said(message: AssistantMessage, seen: int, agent: str) -> MessageSaid:
-    return MessageSaid(
+def _said(message: AssistantMessage, seen: int, agent: str) -> MessageEvent:
+    return MessageEvent(
         role="assistant",
         text=message.text,
         agent=agent,
@@ -215,7 +213,7 @@ def _keep_draft(shown: list[str], seen: int, record: Recorder, agent: str) -> No
     """What was shown before the stream broke stays on record as a draft; its calls do not."""
     if shown:
         text = "".join(shown)
-        record(MessageSaid(role="assistant", text=text, agent=agent, seen=seen, partial=True))
+        record(MessageEvent(role="assistant", text=text, agent=agent, seen=seen, partial=True))
 
 
 async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Ports) -> None:
@@ -223,7 +221,7 @@ async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Port
     if before > 2:
         await _compact(record, ports)
     if len(record.state.messages) >= before:
-        record(ErrorHappened.of(error.failure))
+        record(error.failure)
 
 
 async def _compact(record: Recorder, ports: Ports) -> None:
@@ -241,7 +239,7 @@ async def _compact(record: Recorder, ports: Ports) -> None:
     )
     after = ports.rules.tokens(apply(state, compacted).messages)
     record(
-        *((Used(**dict(usage)),) if usage is not None else ()),
+        *((usage,) if usage is not None else ()),
         compacted.model_copy(update={"after_tokens": after}),
         Notice(level="info", text=f"{len(old)} older messages were condensed to a summary."),
     )
@@ -306,7 +304,7 @@ async def _run_tools(calls: tuple[ToolCall, ...], record: Recorder, ports: Ports
             _answer(await task, record)
 
 
-async def _run_tool(call: ToolCall, record: Recorder, ports: Ports) -> ToolResponded:
+async def _run_tool(call: ToolCall, record: Recorder, ports: Ports) -> ToolResponse:
     began = perf_counter()
     result = await ports.call(call, record)
     if result.plain is not None and is_referred_to(call.id, (*record.state.pending, *record.state.given)):
@@ -323,7 +321,7 @@ def _respond(call: ToolCall, result: ToolResult, record: Recorder) -> None:
         _answer(response, record, _called(call))
 
 
-def _answer(response: ToolResponded, record: Recorder, *before: Event) -> None:
+def _answer(response: ToolResponse, record: Recorder, *before: Event) -> None:
     """Record what came of a call, and tell the person too where the model is told that it repeats itself."""
     state = record.state
     found = (
@@ -332,12 +330,12 @@ def _answer(response: ToolResponded, record: Recorder, *before: Event) -> None:
     record(*before, response, *((Notice(level="warning", text=found),) if found else ()))
 
 
-def _called(call: ToolCall) -> ToolCalled:
-    return ToolCalled(id=call.id, tool=call.tool, args=call.args, reasoning=call.reasoning)
+def _called(call: ToolCall) -> ToolCallEvent:
+    return ToolCallEvent(id=call.id, tool=call.tool, args=call.args, reasoning=call.reasoning)
 
 
-def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolResponded:
-    return ToolResponded(
+def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolResponse:
+    return ToolResponse(
         id=call.id,
         tool=call.tool,
         ok=result.ok,
@@ -360,7 +358,7 @@ def _finish(status: TerminalStatus, failure: Failure | None, record: Recorder) -
     whole = status == "completed" and state.last_plan and state.asks_model  # who drives it says so itself
     left = open_notice(state.plans) if whole else ""
     record(
-        *(() if failure is None else (ErrorHappened.of(failure),)),
+        *(() if failure is None else (failure,)),
         *((Notice(level="warning", text=left),) if left else ()),
         finished(state, status),
     )

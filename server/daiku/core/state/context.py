@@ -7,7 +7,7 @@ from typing import assert_never
 
 from daiku.core.plans.transitions import checklist
 from daiku.core.text.truncate import cut_middle
-from daiku.domain.events import Restored, Reviewed, RulesText
+from daiku.domain.events import Restored, Review, RulesText
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from daiku.domain.runs import ContextItem
 from daiku.domain.work.plans import Plan
@@ -68,12 +68,12 @@ def _rules(rules: RulesText) -> str:
     return f'{mark}<rules path="{rules.path}">\n{rules.text}\n</rules>'
 
 
-def undone_note(event: Reviewed | Restored) -> str:
+def undone_note(event: Review | Restored) -> str:
     """What the model must know of a person's decision; empty where nothing changed under it."""
     match event:
-        case Reviewed(decision="accept"):
+        case Review(decision="accept"):
             return ""
-        case Reviewed(path=path, hunks=hunks):
+        case Review(path=path, hunks=hunks):
             what = f"{hunks} of your changes in {path}" if hunks else f"your change of {path}"
             return f"The person rejected {what}: they are undone. Read the file again before you edit it."
         case Restored(files=files):

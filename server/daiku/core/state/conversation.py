@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from daiku.core.state.state import PERSON, State
 from daiku.core.text.truncate import cut_middle
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import InputAsked, InputGiven, MessageSaid, RunStarted
+from daiku.domain.events import InputAsked, InputGiven, MessageEvent, RunStarted
 from daiku.domain.messages import UserMessage
 
 MOST_WORDS = 12
@@ -37,7 +37,7 @@ def words_in(past: Iterable[Chunk]) -> tuple[str, ...]:
         match chunk.event:
             case RunStarted(prompt=prompt) if chunk.parent is None:
                 found.append(prompt)
-            case MessageSaid(role="user", agent=agent, text=text) if agent == PERSON:
+            case MessageEvent(role="user", agent=agent, text=text) if agent == PERSON:
                 found.append(text)
             case InputAsked(input_id=key, question=question):
                 asked[key] = question

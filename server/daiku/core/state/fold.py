@@ -24,35 +24,34 @@ from daiku.core.state.context import is_rules, render_prompt, rules_message, sum
 from daiku.core.state.repetition import Trail, closed, edited, replied, responded, told
 from daiku.core.state.state import CHECKER, PERSON, State
 from daiku.core.web.research import gather
+from daiku.domain.errors import Failure
 from daiku.domain.events import (
     AgentEnd,
     AgentStart,
     ApprovalAsked,
     ApprovalGiven,
-    BulletChanged,
-    Checkpointed,
+    Bullet,
+    CheckpointEvent,
     Compacted,
     Delta,
-    Edited,
-    ErrorHappened,
+    Edit,
     Event,
     HandoffEnd,
     HandoffStart,
     InputAsked,
     InputGiven,
-    MessageSaid,
+    MessageEvent,
     Notice,
-    PlanChanged,
+    PlanEvent,
     Reminder,
     Restored,
-    Reviewed,
+    Review,
     RunFinished,
     RunStarted,
     Thinking,
-    ToolCalled,
+    ToolCallEvent,
     ToolOutput,
-    ToolResponded,
-    Used,
+    ToolResponse,
 )
 from daiku.domain.messages import AssistantMessage, Image, ToolMessage, Usage, UserMessage, is_own
 from daiku.domain.work.handovers import PlanMade
@@ -84,24 +83,24 @@ def apply(state: State, event: Event) -> State:
     match event:
         case Delta() | Thinking() | ToolOutput():  # the frequent ones first
             return state
-        case MessageSaid():
+        case MessageEvent():
             return _said(state._replace(research=gather(state.research, event)), event)
-        case ToolCalled():
+        case ToolCallEvent():
             return state._replace(started=state.started | {event.id}, done=did_begin(state.done, event))
-        case ToolResponded():
+        case ToolResponse():
             research = gather(state.research, event)
             return _responded(state._replace(done=did_respond(state.done, event), research=research), event)
-        case Used():
+        case Usage():
             return _used(state, event)
-        case Edited():
+        case Edit():
             return state._replace(trail=edited(state.trail, event), done=did_edit(state.done, event))
         case Notice():
             return _noticed(state, event) if event.rules else state
-        case Checkpointed():
+        case CheckpointEvent():
             return state._replace(done=did_keep(state.done, event))
-        case Reviewed() | Restored():
+        case Review() | Restored():
             return _undone(state, event)
-        case AgentStart() | AgentEnd() | BulletChanged():
+        case AgentStart() | AgentEnd() | Bullet():
             return state
         case HandoffStart():
             return state._replace(handoffs=_with(state.handoffs, event.call_id, event))
@@ -115,12 +114,12 @@ def apply(state: State, event: Event) -> State:
             return state._replace(inputs=_with(state.inputs, event.call_id, event))
         case InputGiven():
             return state._replace(answers=_with(state.answers, event.input_id, event))
-        case PlanChanged():
+        case PlanEvent():
             plans = _with_plan(state.plans, event.plan)
             return state._replace(plans=plans, last_plan=event.plan.plan_id)
         case Compacted():
             return _compacted(state, event)
-        case ErrorHappened():
+        case Failure():
             return state._replace(failure=event)
         case RunStarted():
             return _begun(state, event)
@@ -170,7 +169,7 @@ def _begun(state: State, event: RunStarted) -> State:
     )
 
 
-def _said(state: State, event: MessageSaid) -> State:
+def _said(state: State, event: MessageEvent) -> State:
     if event.role == "user":
         if event.agent == PERSON:  # a word from outside: what comes now is not the same again
             state = state._replace(trail=Trail(), said=(*state.said, event.text))
@@ -210,7 +209,7 @@ def _without(reminder: Reminder, told: tuple[Reminder, ...]) -> tuple[Reminder, 
     return tuple(each for each in told if each != reminder)
 
 
-def _responded(state: State, event: ToolResponded) -> State:
+def _responded(state: State, event: ToolResponse) -> State:
     went_well, trail = _judged(state, event)
     last = not trail.current
     note = told(trail, state.limits.max_repeats) if last else ""
@@ -255,7 +254,7 @@ def _responded(state: State, event: ToolResponded) -> State:
     )
 
 
-def _judged(state: State, event: ToolResponded) -> tuple[bool, Trail]:
+def _judged(state: State, event: ToolResponse) -> tuple[bool, Trail]:
     """Whether the call was carried out, and the trail with it; closed with the reply's last result."""
     carried_out = _carried_out(event)
     call = next((c for c in state.pending if c.id == event.id), None)
@@ -264,7 +263,7 @@ def _judged(state: State, event: ToolResponded) -> tuple[bool, Trail]:
     return carried_out, closed(trail) if last else trail
 
 
-def _carried_out(event: ToolResponded) -> bool:
+def _carried_out(event: ToolResponse) -> bool:
     """A command that ran and failed is an outcome, a rejection is a decision: neither is a call
     that could not be carried out."""
     if event.outcome in ("done", "rejected") or (event.outcome == "unattended" and event.tool == "user/ask"):
@@ -272,7 +271,7 @@ def _carried_out(event: ToolResponded) -> bool:
     return event.data is not None and not OUTCOMES.isdisjoint(event.data)
 
 
-def _used(state: State, event: Used) -> State:
+def _used(state: State, event: Usage) -> State:
     used = Usage(
         model=event.model,
         prompt_tokens=event.prompt_tokens,
@@ -310,12 +309,12 @@ def _noticed(state: State, event: Notice) -> State:
     return _told(state, rules_message(event.rules))
 
 
-def _undone(state: State, event: Reviewed | Restored) -> State:
+def _undone(state: State, event: Review | Restored) -> State:
     """What the person took back is told to the model: its own edits are no longer what it remembers."""
     note = undone_note(event)
     if not note:
         return state
-    paths = [event.path] if isinstance(event, Reviewed) else [file.path for file in event.files]
+    paths = [event.path] if isinstance(event, Review) else [file.path for file in event.files]
     return _told(state._replace(done=did_undo(state.done, paths)), UserMessage(text=note, kind="note"))
 
 

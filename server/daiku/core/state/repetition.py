@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, Never, TypeAlias
 
 from daiku.domain.errors import Failure
-from daiku.domain.events import Edited, ToolResponded
+from daiku.domain.events import Edit, ToolResponse
 from daiku.domain.tools import ToolCall
 
 KEPT_TURNS = 64
@@ -80,7 +80,7 @@ class Repetition(NamedTuple):
     repeats: int
 
 
-def responded(trail: Trail, call: ToolCall | None, event: ToolResponded, *, carried_out: bool) -> Trail:
+def responded(trail: Trail, call: ToolCall | None, event: ToolResponse, *, carried_out: bool) -> Trail:
     """The trail after one more result; `call` as it was asked for, None where that is not known."""
     args = dumps(call.args, sort_keys=True, ensure_ascii=False) + (call.malformed or "") if call else event.id
     waiting = bool(event.data and event.data.get("running") is True)
@@ -116,7 +116,7 @@ def closed(trail: Trail) -> Trail:
     )
 
 
-def edited(trail: Trail, event: Edited) -> Trail:
+def edited(trail: Trail, event: Edit) -> Trail:
     """The trail after one more edit."""
     paths = tuple(stat.path for stat in event.files)
     lines = [line for line in event.diff.splitlines() if not line.startswith(("+++", "---"))]

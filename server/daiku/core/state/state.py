@@ -8,10 +8,10 @@ from typing import NamedTuple, Never
 
 from daiku.core.proof.evidence import Done
 from daiku.core.state.repetition import Trail
+from daiku.domain.errors import Failure
 from daiku.domain.events import (
     ApprovalAsked,
     ApprovalGiven,
-    ErrorHappened,
     HandoffEnd,
     HandoffStart,
     InputAsked,
@@ -97,5 +97,5 @@ class State(NamedTuple):
     unattended: bool = False
     progress: str = ""
     rules: Mapping[str, RulesText] = NOTHING
-    failure: ErrorHappened | None = None
+    failure: Failure | None = None
     finished: RunFinished | None = None

@@ -11,7 +11,7 @@ from daiku.core.replies.roleforms import MAX_QUERIES
 from daiku.core.text.patterns import lazy
 from daiku.core.text.visible import without_hidden
 from daiku.domain.base import JsonObject
-from daiku.domain.events import Event, MessageSaid, ToolResponded
+from daiku.domain.events import Event, MessageEvent, ToolResponse
 from daiku.domain.messages import AssistantMessage
 from daiku.domain.work.research import Finding, Research, SearchResult
 
@@ -116,7 +116,7 @@ def by_query(findings: Iterable[Finding]) -> Mapping[str, str]:
     return {query: "\n\n".join(parts) for query, parts in found.items()}
 
 
-def queries_of(message: AssistantMessage | MessageSaid) -> tuple[str, ...]:
+def queries_of(message: AssistantMessage | MessageEvent) -> tuple[str, ...]:
     """The questions that the calls of a message put to the web."""
     found: list[str] = []
     for call in message.calls:
@@ -131,20 +131,20 @@ def gather(so_far: Research, event: Event) -> Research:
     """The research after one more event of its run. Only what web tools really returned becomes a
     finding; a page that was read stands in for the engine's words about it."""
     match event:
-        case MessageSaid(role="assistant") if event.calls or event.opaque:
+        case MessageEvent(role="assistant") if event.calls or event.opaque:
             said = event.opaque.get("daiku")
             named = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
             queries = distinct((*so_far.queries, *queries_of(event), *named.get("queries", ())))
             return so_far.model_copy(
                 update={"queries": queries, "ask_user": str(named.get("askUser") or so_far.ask_user)}
             )
-        case ToolResponded(tool="web/search" | "web/research" | "web/fetch", ok=True, data=dict() as data):
+        case ToolResponse(tool="web/search" | "web/research" | "web/fetch", ok=True, data=dict() as data):
             return so_far.model_copy(update={"results": _with(so_far.results, _found(event, data))})
         case _:
             return so_far
 
 
-def _found(event: ToolResponded, data: JsonObject) -> tuple[Finding, ...]:
+def _found(event: ToolResponse, data: JsonObject) -> tuple[Finding, ...]:
     if event.tool == "web/fetch":
         text = event.result.partition("\n\n")[2][:PAGE_PART]
         url, title = str(data.get("url", "")), str(data.get("title", ""))

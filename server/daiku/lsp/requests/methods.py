@@ -13,7 +13,7 @@ from daiku.agents.table import AGENTS
 from daiku.core.plans.proposed import problems_of, with_own_checks_marked
 from daiku.core.plans.transitions import approved, with_status
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import Checkpointed
+from daiku.domain.events import CheckpointEvent
 from daiku.lsp.connection import Connection
 from daiku.lsp.opening import Json
 from daiku.lsp.requests.changes import changes_decide, changes_list, changes_original, checkpoint_restore
@@ -130,7 +130,7 @@ async def checkpoint_list(c: Connection, p: api.SessionRef) -> BaseModel:
                 files=chunk.event.files,
             )
             for chunk in chunks
-            if isinstance(chunk.event, Checkpointed) and app.checkpoints.get(chunk.event.checkpoint_id)
+            if isinstance(chunk.event, CheckpointEvent) and app.checkpoints.get(chunk.event.checkpoint_id)
         )
     )
 

@@ -17,7 +17,7 @@ from daiku.core.state.state import State
 from daiku.core.team.moves import plan_of
 from daiku.core.team.report import final_report
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import PlanChanged, RunStarted
+from daiku.domain.events import PlanEvent, RunStarted
 from daiku.domain.runs import RunResult
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan, in_full
@@ -49,7 +49,7 @@ def asked_for(plan: Plan, chunks: Iterable[Chunk]) -> str:
         match chunk.event:
             case RunStarted(prompt=prompt) if chunk.agent == PLANNER.name:
                 prompts[chunk.run] = prompt
-            case PlanChanged(plan=made) if made.plan_id == plan.plan_id:
+            case PlanEvent(plan=made) if made.plan_id == plan.plan_id:
                 return prompts.get(chunk.run) or plan.goal
             case _:
                 pass

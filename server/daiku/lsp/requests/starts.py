@@ -12,7 +12,7 @@ from daiku.app import App
 from daiku.core.plans.transitions import find_step
 from daiku.core.web.research import gather
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import Edited, PlanChanged, ToolCalled, ToolResponded
+from daiku.domain.events import Edit, PlanEvent, ToolCallEvent, ToolResponse
 from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief
@@ -44,14 +44,14 @@ class Gathered:
         """Listen to the run's chunks."""
         self.research = gather(self.research, chunk.event)
         match chunk.event:
-            case PlanChanged(plan=plan):
+            case PlanEvent(plan=plan):
                 self.plan = plan
-            case Edited(files=files):
+            case Edit(files=files):
                 for stat in files:
                     self.files[stat.path] = _together(self.files.get(stat.path), stat)
-            case ToolCalled(id=call, tool="shell/run", args=args):
+            case ToolCallEvent(id=call, tool="shell/run", args=args):
                 self._calls[call] = str(args.get("command", ""))
-            case ToolResponded(id=call, tool="shell/run") as answer if call in self._calls:
+            case ToolResponse(id=call, tool="shell/run") as answer if call in self._calls:
                 self.commands.append(_outcome(self._calls[call], answer))
             case _:
                 pass
@@ -222,7 +222,7 @@ def _together(before: FileStat | None, now: FileStat) -> FileStat:
     )
 
 
-def _outcome(command: str, answer: ToolResponded) -> api.CommandOutcome:
+def _outcome(command: str, answer: ToolResponse) -> api.CommandOutcome:
     """A command that was refused or never started has no exit code of its own: it counts as failed."""
     data = answer.data or {}
     code = data.get("exit_code", data.get("exitCode"))

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 
 from daiku.domain.chunks import Chunk, encode_event
-from daiku.domain.events import AgentStart, Delta, Event, RunStarted, Thinking, ToolCalled, ToolOutput
+from daiku.domain.events import AgentStart, Delta, Event, RunStarted, Thinking, ToolCallEvent, ToolOutput
 from daiku.lsp.wire.frames import frame
 from daiku.lsp.wire.jsontext import MessageId
 from daiku.lsp.wire.pipes import Outlet
@@ -82,7 +82,7 @@ class ProgressBar:
     def show(self, event: Event) -> None:
         """Say what the run is doing, where it says something new."""
         match event:
-            case ToolCalled(tool=tool, args=args):
+            case ToolCallEvent(tool=tool, args=args):
                 what = next((v for v in args.values() if isinstance(v, str)), "")
                 self._tell(
                     {

@@ -12,7 +12,7 @@ from daiku.core.state.conversation import told_words, words_in
 from daiku.core.web.research import gather
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, UsageError
-from daiku.domain.events import Checkpointed, Edited, PlanChanged, RunStarted, ToolCalled, ToolResponded
+from daiku.domain.events import CheckpointEvent, Edit, PlanEvent, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.work.handovers import Brief, EditsMade, Findings
 from daiku.domain.work.plans import Plan
 from daiku.domain.work.research import Research
@@ -28,16 +28,16 @@ def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: 
     for chunk in past:
         research = gather(research, chunk.event)
         match chunk.event:
-            case PlanChanged(plan=plan):
+            case PlanEvent(plan=plan):
                 plans.pop(plan.plan_id, None)
                 plans[plan.plan_id] = plan
-            case Edited():
+            case Edit():
                 done = did_edit(done, chunk.event)
-            case Checkpointed():
+            case CheckpointEvent():
                 done = did_keep(done, chunk.event)
-            case ToolCalled():
+            case ToolCallEvent():
                 done = did_begin(done, chunk.event)
-            case ToolResponded():
+            case ToolResponse():
                 done = did_respond(done, chunk.event)
             case RunStarted(brief=Brief(findings=Findings() as found)):
                 research = _together(research, found)

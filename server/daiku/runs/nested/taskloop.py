@@ -19,7 +19,7 @@ from daiku.core.team import tasks
 from daiku.core.team.tasks import Place
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, ToolValidationError
-from daiku.domain.events import HandoffEnd, PlanChanged
+from daiku.domain.events import HandoffEnd, PlanEvent
 from daiku.domain.messages import UserMessage
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.domain.work.handovers import Brief, PlanMade, TaskReport, TasksMade, TasksReported
@@ -52,7 +52,7 @@ class TaskWork:
         if not isinstance(back.handover, PlanMade):
             return failed(f"No plan came of it: {back.problem or back.result}")
         made = back.handover.plan.model_copy(update={"goal": goal})  # as it was asked for
-        parent.record(PlanChanged(plan=made))
+        parent.record(PlanEvent(plan=made))
         text = f"{checklist(made)}\n\n{back.result}".strip()
         return ToolResult(ok=True, text=text, data={"planId": made.plan_id}, untrusted=back.tainted)
 
@@ -70,7 +70,7 @@ class TaskWork:
         if not isinstance(back.handover, TasksMade):
             return failed(f"No tasks could be made for step “{place.step.name}”: {back.problem}")
         place = tasks.with_list(self._now(place), back.handover.tasks)
-        parent.record(PlanChanged(plan=place.plan))
+        parent.record(PlanEvent(plan=place.plan))
         return _listed(place, back)
 
     async def run(self, step_id: str, task_list: tuple[JsonObject, ...]) -> ToolResult:
@@ -228,7 +228,7 @@ class TaskWork:
 
     def _record(self, place: Place) -> None:
         if place.plan not in self.parent.record.state.plans:
-            self.parent.record(PlanChanged(plan=place.plan))
+            self.parent.record(PlanEvent(plan=place.plan))
 
     # -- operations ----------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import Checkpointed, Edited, Restored, Reviewed
+from daiku.domain.events import CheckpointEvent, Edit, Restored, Review
 from daiku.workspace.checkpoints import CheckpointStore
 
 
@@ -24,7 +24,7 @@ def copied(store: CheckpointStore, session: str, chunks: Sequence[Chunk]) -> Map
 def taken(chunk: Chunk) -> str | None:
     """The checkpoint that was taken before what the chunk tells."""
     match chunk.event:
-        case Checkpointed(checkpoint_id=name) | Edited(checkpoint_id=name) | Reviewed(checkpoint_id=name):
+        case CheckpointEvent(checkpoint_id=name) | Edit(checkpoint_id=name) | Review(checkpoint_id=name):
             return name
         case Restored(redo=name):
             return name

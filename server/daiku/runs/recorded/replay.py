@@ -20,26 +20,24 @@ from daiku.domain.events import (
     EPHEMERAL,
     ApprovalAsked,
     ApprovalGiven,
-    BulletChanged,
-    Checkpointed,
+    Bullet,
+    CheckpointEvent,
     Compacted,
-    Edited,
-    ErrorHappened,
+    Edit,
     Event,
     HandoffEnd,
     HandoffStart,
     InputAsked,
     InputGiven,
-    MessageSaid,
+    MessageEvent,
     Notice,
-    PlanChanged,
+    PlanEvent,
     Restored,
-    Reviewed,
+    Review,
     RunFinished,
     RunStarted,
-    ToolCalled,
-    ToolResponded,
-    Used,
+    ToolCallEvent,
+    ToolResponse,
 )
 from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
@@ -117,14 +115,14 @@ async def _played(record: Recorder, recorded: _Recorded) -> bool:
 ANY_LANGUAGE = translator("ja")
 """A record in English and one in Japanese say the same: both are compared in Japanese."""
 OUTSIDE = (
-    PlanChanged,
-    Edited,
-    Checkpointed,
+    PlanEvent,
+    Edit,
+    CheckpointEvent,
     Notice,
-    BulletChanged,
+    Bullet,
     HandoffStart,
     HandoffEnd,
-    Reviewed,
+    Review,
     Restored,
 )
 """What tools and edges add; the loop does not decide it."""
@@ -139,12 +137,12 @@ class _Recorded:
         self.events = events = [c.event for c in chunks]
         self._replies = deque(_replies(events))
         self._summaries = deque(_summaries(events))
-        self._answers = {e.id: e for e in events if isinstance(e, ToolResponded)}
-        self._called = {e.id: e for e in events if isinstance(e, ToolCalled)}
+        self._answers = {e.id: e for e in events if isinstance(e, ToolResponse)}
+        self._called = {e.id: e for e in events if isinstance(e, ToolCallEvent)}
         self._parallel = {
             e.tool
             for one, other in pairwise(events)
-            if isinstance(one, ToolCalled) and isinstance(other, ToolCalled)
+            if isinstance(one, ToolCallEvent) and isinstance(other, ToolCallEvent)
             for e in (one, other)
         }
         self._asked = {e.call_id: e for e in events if isinstance(e, ApprovalAsked)}
@@ -165,7 +163,7 @@ class _Recorded:
 
     def _from_outside(self, event: Event) -> bool:
         said = (
-            isinstance(event, MessageSaid) and event.role == "user" and event.reminder in (None, "objection")
+            isinstance(event, MessageEvent) and event.role == "user" and event.reminder in (None, "objection")
         )
         return said or isinstance(event, OUTSIDE) or self._of_an_edge(event)
 
@@ -194,17 +192,17 @@ class _Recorded:
 
     def _aligned(self, event: Event) -> Event:
         """When something was said while the model was asked is a matter of time, not of decisions."""
-        if not isinstance(event, MessageSaid) or len(self.made) >= len(self.events):
+        if not isinstance(event, MessageEvent) or len(self.made) >= len(self.events):
             return event
         recorded = self.events[len(self.made)]
-        seen = recorded.seen if isinstance(recorded, MessageSaid) else event.seen
+        seen = recorded.seen if isinstance(recorded, MessageEvent) else event.seen
         return event.model_copy(update={"seen": seen})
 
     def close(self) -> None:
         """Take the end as it is where a run was ended from outside: cancelled, out of time, failed."""
         self._outside()
         rest = self.events[len(self.made) :]
-        if rest and all(isinstance(e, ToolResponded | ErrorHappened | RunFinished) for e in rest):
+        if rest and all(isinstance(e, ToolResponse | Failure | RunFinished) for e in rest):
             self.made += rest
 
     @property
@@ -213,7 +211,7 @@ class _Recorded:
 
     def _unfinished(self, _: State) -> Failure | None:
         """Why the run failed although it had said its last word, as on record."""
-        left = (e for e in self.events if isinstance(e, ErrorHappened) and e.kind == "plan")
+        left = (e for e in self.events if isinstance(e, Failure) and e.kind == "plan")
         return next((Failure(kind=e.kind, message=e.message, hint=e.hint) for e in left), None)
 
     @property
@@ -222,7 +220,9 @@ class _Recorded:
         return bool(self._replies)
 
     def _spec(self, name: str) -> ToolSpec:
-        asks = any(isinstance(e, ToolCalled) and e.tool == name and e.id in self._inputs for e in self.events)
+        asks = any(
+            isinstance(e, ToolCallEvent) and e.tool == name and e.id in self._inputs for e in self.events
+        )
         return ToolSpec(
             name=name,
             description="",
@@ -248,7 +248,7 @@ class _Recorded:
         return False
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
-        if isinstance(self._following(), Compacted | Used):  # too long, or full enough, as it was then
+        if isinstance(self._following(), Compacted | Usage):  # too long, or full enough, as it was then
             raise ContextOverflowError(Failure(kind="context_overflow", message="on record"))
         if not self._replies:
             raise self._failure() or _Over
@@ -260,7 +260,7 @@ class _Recorded:
             text=said.text, thinking=said.thinking, calls=said.calls, opaque=said.opaque
         )
         yield Reply(message, Usage.model_validate(used.model_dump()), "stop")
-        if isinstance(self._following(), ErrorHappened) and (failure := self._failure()) is not None:
+        if isinstance(self._following(), Failure) and (failure := self._failure()) is not None:
             raise failure  # a role that has failed says so, and why
 
     def _following(self) -> Event | None:
@@ -270,7 +270,7 @@ class _Recorded:
 
     def _failure(self) -> LLMRequestError | None:
         """What the record says went wrong; None where it was ended from outside."""
-        failure = next((e for e in self.events if isinstance(e, ErrorHappened)), None)
+        failure = next((e for e in self.events if isinstance(e, Failure)), None)
         if failure is None or failure.kind == "limit":
             return None
         return LLMRequestError(Failure.model_validate_json(encode_event(failure)))
@@ -319,15 +319,15 @@ def _summaries(events: list[Event]) -> Iterator[tuple[str, Usage | None]]:
     for place, event in enumerate(events):
         if isinstance(event, Compacted):
             paid, before = events[place - 1], events[max(place - 2, 0)]
-            own = isinstance(paid, Used) and not isinstance(before, MessageSaid)
+            own = isinstance(paid, Usage) and not isinstance(before, MessageEvent)
             yield event.summary, Usage.model_validate(paid.model_dump()) if own else None
 
 
-def _replies(events: list[Event]) -> Iterator[tuple[MessageSaid, Used | None]]:
+def _replies(events: list[Event]) -> Iterator[tuple[MessageEvent, Usage | None]]:
     """What the model said with what it cost; what broke off in the middle cost nothing that is known."""
     for event, following in pairwise([*events, None]):
-        if isinstance(event, MessageSaid) and event.role == "assistant":
-            yield event, following if isinstance(following, Used) else None
+        if isinstance(event, MessageEvent) and event.role == "assistant":
+            yield event, following if isinstance(following, Usage) else None
 
 
 def _plain(event: Event) -> str:
@@ -335,7 +335,7 @@ def _plain(event: Event) -> str:
     match event:
         case ApprovalAsked():
             event = event.model_copy(update={"approval_id": "", "kind": "edit", "why": ""})
-        case ErrorHappened():
+        case Failure():
             event = localised(event, ANY_LANGUAGE)
         case ApprovalGiven():
             event = event.model_copy(update={"approval_id": ""})
@@ -343,7 +343,7 @@ def _plain(event: Event) -> str:
             event = event.model_copy(update={"input_id": ""})
         case InputGiven():
             event = event.model_copy(update={"input_id": ""})
-        case ToolResponded():
+        case ToolResponse():
             event = event.model_copy(update={"duration_ms": 0})
         case Compacted():
             event = event.model_copy(update={"before_tokens": 0, "after_tokens": 0})

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from daiku.core.changes.review import Blob, Content, FileReview, Hunk, decided, hunks_of, typed
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, StaleVersionError, UsageError
-from daiku.domain.events import Event, Restored, Reviewed
+from daiku.domain.events import Event, Restored, Review
 from daiku.domain.sessions import Session
 from daiku.domain.tools import Effect
 from daiku.domain.work.patches import FileChange, FileStat, Patch
@@ -142,7 +142,7 @@ class Reviews:
         if decision == "reject":
             await self._undo(made)
         events: list[Event] = [
-            Reviewed(decision=decision, path=each.path, hunks=each.hunks, checkpoint_id=checkpoint)
+            Review(decision=decision, path=each.path, hunks=each.hunks, checkpoint_id=checkpoint)
             for each in made
         ]
         await self._runs.note(session, *events)

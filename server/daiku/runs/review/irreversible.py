@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from daiku.core.text.truncate import cut_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import ToolCalled, ToolResponded
+from daiku.domain.events import ToolCallEvent, ToolResponse
 from daiku.domain.tools import Effect
 from daiku.domain.work.review import Irrevocable
 from daiku.runs.recorded.forking import taken
@@ -25,11 +25,11 @@ def irrevocable(
     since = next((c.seq for c in chunks if taken(c) == checkpoint_id), None)
     if since is None:
         return ()
-    ends = {c.event.id: c.event for c in chunks if isinstance(c.event, ToolResponded) and c.seq > since}
+    ends = {c.event.id: c.event for c in chunks if isinstance(c.event, ToolResponse) and c.seq > since}
     found: list[Irrevocable] = []
     for chunk in chunks:
         event = chunk.event
-        if not isinstance(event, ToolCalled) or (chunk.seq < since and event.id not in ends):
+        if not isinstance(event, ToolCallEvent) or (chunk.seq < since and event.id not in ends):
             continue
         outside = effect(event.tool) in OUTSIDE and not event.tool.startswith("web/")
         command = _command(event.tool, event.args) if outside else ""
@@ -50,7 +50,7 @@ def _command(tool: str, args: JsonObject) -> str:
     return cut_middle(f"{tool} {given}".strip(), _SHOWN)
 
 
-def _ran(end: ToolResponded) -> bool:
+def _ran(end: ToolResponse) -> bool:
     """A call that a person or the guard refused, or whose arguments were wrong, never ran."""
     match end.outcome:
         case "done" | "interrupted" | "cancelled":
@@ -65,6 +65,6 @@ def _ran(end: ToolResponded) -> bool:
     return end.ok or end.duration_ms > 0
 
 
-def _exit_code(end: ToolResponded | None) -> int | None:
+def _exit_code(end: ToolResponse | None) -> int | None:
     code = end.data.get("exitCode") if end is not None and end.data is not None else None
     return code if isinstance(code, int) else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from daiku.core.changes.review import Content, FileReview, edited, typed
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import Checkpointed, Edited, Restored, Reviewed
+from daiku.domain.events import CheckpointEvent, Edit, Restored, Review
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.keeping import Checkpoint, Kept
 
@@ -38,13 +38,13 @@ class Standing:
 def follow(standing: Standing, chunk: Chunk, store: CheckpointStore) -> None:
     """Take one more chunk into `standing`."""
     match chunk.event:
-        case Checkpointed(checkpoint_id=name):
+        case CheckpointEvent(checkpoint_id=name):
             standing.begun.append(name)
-        case Edited(checkpoint_id=name):
+        case Edit(checkpoint_id=name):
             standing.begun = [other for other in standing.begun if other != name]
             _take(standing, name, store)
             standing.begun.clear()
-        case Reviewed(checkpoint_id=name) | Restored(redo=name) if name is not None:
+        case Review(checkpoint_id=name) | Restored(redo=name) if name is not None:
             if name not in standing.before:
                 _take(standing, name, store)
         case _:

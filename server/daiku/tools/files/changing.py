@@ -21,7 +21,7 @@ from daiku.core.matching.refusal import AS_WANTED, SHOWS_LINES, Refusal
 from daiku.core.notebooks.celltext import shown
 from daiku.core.text.truncate import cut_middle
 from daiku.domain.errors import DaikuError, StaleVersionError
-from daiku.domain.events import Checkpointed, Edited, Notice
+from daiku.domain.events import CheckpointEvent, Edit, Notice
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.patches import FileChange, FileStat, Patch, SearchReplace
 from daiku.tools.files.notebooks import as_written, editable
@@ -246,7 +246,7 @@ class _Made(NamedTuple):
 async def _change(label: str, patch: Patch, context: ToolContext) -> _Made:
     touched = [path for change in patch.files for path in (change.path, change.to) if path]
     checkpoint = await context.checkpoints.take(context.session, context.run, touched, patch)
-    context.emit(Checkpointed(checkpoint_id=checkpoint, files=tuple(touched)))  # first: it is the way back
+    context.emit(CheckpointEvent(checkpoint_id=checkpoint, files=tuple(touched)))  # first: it is the way back
     await context.workspace.apply(patch, label)
     if gone := context.checkpoints.swept():
         context.emit(
@@ -259,7 +259,7 @@ async def _change(label: str, patch: Patch, context: ToolContext) -> _Made:
     diff = await asyncio.to_thread(patch_diff, seen)
     stats = tuple(stat(change) for change in seen.files)
     context.emit(
-        Edited(
+        Edit(
             files=stats,
             checkpoint_id=checkpoint,
             call_id=context.call_id,

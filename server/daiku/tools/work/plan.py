@@ -16,7 +16,7 @@ from daiku.core.plans.transitions import approved, checklist, find_step, move_st
 from daiku.core.proof.checks import like_a_sentence, programs, timed
 from daiku.core.proof.evidence import diagnosed_place
 from daiku.core.proof.gate import LEAVE, VOUCH, Missing, missing, question, refusal
-from daiku.domain.events import Notice, PlanChanged
+from daiku.domain.events import Notice, PlanEvent
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.plans import Plan, Step, WorkStatus
 from daiku.tools.shell.environment import child_environment, own_environment
@@ -195,7 +195,7 @@ def _none(plan_id: str, context: ToolContext) -> ToolResult:
 
 
 def _show(plan: Plan, context: ToolContext, *more: str) -> ToolResult:
-    context.emit(PlanChanged(plan=plan))
+    context.emit(PlanEvent(plan=plan))
     text = "\n\n".join(part for part in (checklist(plan), *more) if part)
     return ToolResult(ok=True, text=text, data={"planId": plan.plan_id})
 
