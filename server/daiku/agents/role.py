@@ -8,10 +8,10 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from daiku.core.calls.codecs import FormatProblem, TextProtocol, decode, encode
 from daiku.core.replies.attempts import ATTEMPTS, enough
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.context import is_rules
+from daiku.core.textcalls.codecs import FormatProblem, TextProtocol, decode, encode
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError
 from daiku.domain.messages import (

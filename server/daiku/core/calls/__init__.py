@@ -1,1 +1,1 @@
-"""Tool calls written as text by models without native tool calls, and their arguments."""
+"""What a call names and hands over: tool names, arguments against their schema, references to earlier results."""

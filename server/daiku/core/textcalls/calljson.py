@@ -9,9 +9,9 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from daiku.core.calls.written import Written, Wrong, whole_object
 from daiku.core.replies.actions import read_actions, read_command
 from daiku.core.replies.parse import Unreadable, repaired_whole
+from daiku.core.textcalls.written import Written, Wrong, whole_object
 from daiku.domain.base import JsonObject
 
 _NAMES = ("operation", "tool", "name", "tool_name", "action", "function", "recipient_name")

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.calls.codecs import FormatProblem, decode, has_dropped
-from daiku.core.calls.humantext import HumanText
-from daiku.core.calls.written import Offered
 from daiku.core.replies.thoughts import ThoughtSplitter, split_thoughts
+from daiku.core.textcalls.codecs import FormatProblem, decode, has_dropped
+from daiku.core.textcalls.humantext import HumanText
+from daiku.core.textcalls.written import Offered
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import AssistantMessage
 from tests.cases import for_each
-from tests.core.calls.callforms import FORMS, TOOLS, A, C, N, expected
+from tests.core.textcalls.callforms import FORMS, TOOLS, A, C, N, expected
 
 PROTOCOLS: tuple[ToolProtocol, ...] = ("native", "action_list", "command")
 

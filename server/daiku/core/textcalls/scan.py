@@ -7,9 +7,9 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from daiku.core.calls.callmarks import FORMATS
-from daiku.core.calls.written import Offered, Written
 from daiku.core.text.patterns import lazy
+from daiku.core.textcalls.marks import FORMATS
+from daiku.core.textcalls.written import Offered, Written
 
 
 class Block(NamedTuple):

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias, assert_never
 from pydantic import JsonValue
 
 from daiku.core.calls.refs import renamed
-from daiku.core.calls.textcalls import Calls, Doubtful, Reading
-from daiku.core.calls.written import Offered, Written, Wrong
+from daiku.core.textcalls.reading import Calls, Doubtful, Reading
+from daiku.core.textcalls.written import Offered, Written, Wrong
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import (

@@ -13,7 +13,7 @@ from mcp.client import Transport
 from mcp.client.streamable_http import streamable_http_client
 
 from daiku.tools.mcp.launch import Launch
-from daiku.tools.mcp.stdio import stdio_transport
+from daiku.tools.mcp.transport.stdio import stdio_transport
 from daiku.tools.shell.pipes import PipedChild, start_piped
 
 ANSWER_LIMIT = 32 * 1024 * 1024

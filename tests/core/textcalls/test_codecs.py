@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from daiku.core.calls.codecs import FormatProblem, TextProtocol, decode, encode
-from daiku.core.calls.humantext import HumanText
 from daiku.core.calls.refs import why_not_run
+from daiku.core.textcalls.codecs import FormatProblem, TextProtocol, decode, encode
+from daiku.core.textcalls.humantext import HumanText
 from daiku.domain.messages import AssistantMessage, Image, Message, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall, ToolSpec
 from tests.cases import for_each

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from daiku.core.calls.calljson import Said, python_calls, said_in, values_from, whole_values
-from daiku.core.calls.callmarks import after_ends
-from daiku.core.calls.scan import Block, Scanned, scanned
-from daiku.core.calls.written import Offered, Written, Wrong
 from daiku.core.text.patterns import lazy
+from daiku.core.textcalls.calljson import Said, python_calls, said_in, values_from, whole_values
+from daiku.core.textcalls.marked import after_ends
+from daiku.core.textcalls.scan import Block, Scanned, scanned
+from daiku.core.textcalls.written import Offered, Written, Wrong
 
 CUT = "the reply is cut off"
 WITHIN = "there is text between the calls or behind them: what is to be carried out stands at the end"
