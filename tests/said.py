@@ -34,7 +34,7 @@ RETURNED = {
 FOR_MODELS = tuple(
     f"daiku.{name}"
     for name in (
-        "api", "core.calls.arguments", "core.calls.codecs", "core.calls.humantext", "core.plans.transitions", "core.proof.checks", "core.calls.refs", "core.edits.udiff",
+        "api", "core.calls.arguments", "core.textcalls.codecs", "core.textcalls.humantext", "core.plans.transitions", "core.proof.checks", "core.calls.refs", "core.edits.udiff",
         "core.protected.addresses", "core.web.research", "lsp.wire.frames", "lsp.wire.jsontext", "lsp.wire.protocol", "tools.files.changing", "tools.files.reading", "tools.files.notebooks", "tools.files.syntax",
         "tools.registry", "tools.work.plan", "tools.files.search", "tools.web", "logs", "runs.recorded.replay",
     )

@@ -285,7 +285,7 @@ def test_a68_the_server_listens_nowhere_unless_it_is_told_to() -> None:
     # `daiku lsp --tcp` waits for the one client that its caller starts; a sign-in waits for one answer.
     allowed = {
         "server/daiku/lsp/server.py",
-        "server/daiku/tools/mcp/oauth.py",
+        "server/daiku/tools/mcp/transport/oauth.py",
         "server/daiku/tools/mcp/connection.py",
     }
     assert set(listening) <= allowed
