@@ -130,7 +130,7 @@ async def test_what_a_model_only_thinks_is_no_form(tmp_path: Path, agent: str, m
     done = json.dumps(
         [
             [p.name for p in (tmp_path / "project").iterdir()],
-            [step.name for plan in state.plans for step in plan.steps],
+            [step.name for plan in state.plans.all for step in plan.steps],
             list(state.research.queries),
             state.research.ask_user,
         ]

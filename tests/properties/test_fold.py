@@ -75,10 +75,10 @@ def test_results_follow_their_calls_with_nothing_in_between(history: list[Event]
     state = State()
     for event in history:
         state = apply(state, event)
-        if state.pending:
+        if state.calls.pending:
             continue
         waiting: set[str] = set()
-        for message in state.messages:
+        for message in state.conversation.messages:
             match message:
                 case AssistantMessage():
                     assert not waiting

@@ -101,14 +101,14 @@ async def test_a_draft_is_known_to_the_next_request_but_not_to_the_same_one(fold
     app = make_app(folder, SLOW, {"text": "The whole answer."})
     _, seen, result = await interrupted(app, "cancel", 2)
     state = fold(events_of(app.journal.chunks(result.session_id)))
-    (kept,) = [m.text for m in state.messages if isinstance(m, AssistantMessage)]
+    (kept,) = [m.text for m in state.conversation.messages if isinstance(m, AssistantMessage)]
     assert kept.startswith(seen)
     await app.aclose()
     (folder / "home/daiku.db").unlink()
     app = make_app(folder, SLOW, {"text": "The whole answer."})
     _, _, result = await interrupted(app, "restart", 2)
     state = fold(events_of(app.journal.chunks(result.session_id)))
-    assert not [m for m in state.messages if isinstance(m, AssistantMessage)]
+    assert not [m for m in state.conversation.messages if isinstance(m, AssistantMessage)]
     await app.aclose()
 
 

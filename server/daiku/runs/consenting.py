@@ -60,12 +60,12 @@ class Settling:
 
     async def _decision(self, question: ConsentQuestion) -> ApprovalDecision:
         state = self.record.state
-        asked = state.approvals.get(question.key)
+        asked = state.questions.approvals.get(question.key)
         if asked is None:
             asked = _asked(question)
             self.record(asked)
-        given = state.decisions.get(asked.approval_id) or await self.approval(asked)
-        if given.approval_id not in self.record.state.decisions:
+        given = state.questions.decisions.get(asked.approval_id) or await self.approval(asked)
+        if given.approval_id not in self.record.state.questions.decisions:
             self.record(given)
         return given.decision
 

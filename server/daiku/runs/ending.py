@@ -23,7 +23,7 @@ CUT_SHORT = "This call was cut short as the run ended; it may have had an effect
 async def to_its_end(live: LiveRun, *, again: bool) -> State:
     """Go on with the run until it is finished or paused, and see to it that it ends in one status. `again`: what
     it waits for is shown once more. Raises DaikuError where not even its end can be recorded."""
-    seconds = live.record.state.limits.max_seconds
+    seconds = live.record.state.request.limits.max_seconds
     bound = asyncio.timeout(seconds or None)
     try:
         async with bound:
@@ -53,7 +53,7 @@ def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
     state = live.record.state
     if state.finished is not None:
         return
-    open_calls = [c for c in state.pending if c.id in state.started]
+    open_calls = [c for c in state.calls.pending if c.id in state.calls.started]
     closing: list[Event] = [
         ToolResponse(
             id=c.id,

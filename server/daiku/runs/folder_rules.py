@@ -38,7 +38,11 @@ class Ruling:
                 continue
             self._seen.add(place.parent)
             rules = nested_rules(
-                place, roots, self.record.state.rules, workspace.relative, trusted=self.wiring.trusted
+                place,
+                roots,
+                self.record.state.conversation.rules,
+                workspace.relative,
+                trusted=self.wiring.trusted,
             )
             if rules:
                 names = ", ".join(each.path for each in rules)

@@ -9,9 +9,9 @@ from daiku.domain.messages import AssistantMessage, Reply, ToolMessage, Usage
 def next_given(state: State) -> Reply:
     """The next call that the run was given, or its closing words: after the last one, or after the
     first that failed. A function of the state, so that a resumed run goes on where it was."""
-    calls = state.given
+    calls = state.calls.preset
     ids = {call.id for call in calls}
-    done = [m for m in state.messages if isinstance(m, ToolMessage) and m.call_id in ids]
+    done = [m for m in state.conversation.messages if isinstance(m, ToolMessage) and m.call_id in ids]
     if len(done) < len(calls) and all(m.ok for m in done):
         return Reply(AssistantMessage(calls=(calls[len(done)],)), Usage(), "tool_calls")
     failed = next((m for m in done if not m.ok), None)

@@ -54,7 +54,7 @@ class Replies:
         self._offer()
 
     def _offer(self) -> None:
-        mode, wiring = self.record.state.mode, self.wiring
+        mode, wiring = self.record.state.request.mode, self.wiring
         servers = self.settle.servers if self.settle is not None else None
         self._specs = self.agent.offered(wiring.registry.specs(), mode)
         self.tools = {spec.name: spec for spec in self._specs}
@@ -79,7 +79,11 @@ class Replies:
             yield self._worked_out(state)
             return
         request = ModelRequest(
-            model="", system=self._system, messages=state.messages, tools=self._specs, session=self.session
+            model="",
+            system=self._system,
+            messages=state.conversation.messages,
+            tools=self._specs,
+            session=self.session,
         )
         self._note_divergence(request)
         role = self.agent.role
@@ -88,7 +92,7 @@ class Replies:
             yield self._canonical(piece) if isinstance(piece, Reply) else piece
 
     def _worked_out(self, state: State) -> Reply:
-        if state.given:
+        if state.calls.preset:
             return next_given(state)
         assert self.agent.drive is not None, "a run without a model is driven"
         return self.agent.drive(state, self.approvals, self.purse.no_more())
@@ -131,7 +135,7 @@ class Replies:
         """What a request with `messages` comes to, by estimate."""
         return estimate_request(
             ModelRequest(
-                model=self.record.state.model.rpartition("/")[2],
+                model=self.record.state.request.model.rpartition("/")[2],
                 system=self._system,
                 messages=tuple(messages),
                 tools=self._specs,

@@ -77,5 +77,7 @@ def going_on(own: Sequence[Chunk], state: State) -> RunRequest | None:
 
 def _left(calls: Sequence[ToolCall], state: State) -> tuple[ToolCall, ...]:
     """Those of the calls that a run was handed that were not carried out, under ids of their own."""
-    done = {m.call_id for m in state.messages if isinstance(m, ToolMessage) and m.outcome == "done"}
+    done = {
+        m.call_id for m in state.conversation.messages if isinstance(m, ToolMessage) and m.outcome == "done"
+    }
     return tuple(call.model_copy(update={"id": long_id("call")}) for call in calls if call.id not in done)

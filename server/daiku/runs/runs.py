@@ -170,7 +170,7 @@ class Runs:
         cut = wiring.journal.get_session(session).status in UNDER_WAY  # as its process left it
         try:
             wiring.journal.touch(session, "running")
-            if cut and state.asks_model and not (state.pending or state.draft):
+            if cut and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
                 live.record(Notice(level="info", text=UNWRITTEN))
             return await self._drive(live, again=True)
         finally:
@@ -215,7 +215,7 @@ class Runs:
         tail = journal.chunks(session, past.seq if past else 0)
         state = fold(events_of(tail), past.state if past else None)
         starts = [c for c in tail if isinstance(c.event, RunStarted) and c.parent is None]
-        if state.started_run and state.finished is None:
+        if state.request.begun and state.finished is None:
             last = starts[-1] if starts else last_start(journal.chunks(session))
             chunks = journal.chunks(session)
             live = from_record(self.wiring, chunks, last.run, state, listen)
@@ -267,7 +267,7 @@ class Runs:
         live, said = self._need(run), MessageEvent(role="user", text=text, agent="user")
         live.record(said)
         for nested in tuple(self._live.values()):
-            if nested.parent == run and not live.record.state.asks_model:
+            if nested.parent == run and not live.record.state.request.asks_model:
                 nested.record(said)
 
     async def approve(
@@ -281,13 +281,16 @@ class Runs:
         """Answer an approval; also of a run that is not under way: it will find the answer."""
         given = ApprovalGiven(approval_id=approval_id, decision=decision, feedback=feedback, hunks=hunks)
         with self._asking(run, approval_id) as live:
-            asked = {a.approval_id for a in live.record.state.approvals.values()}
+            asked = {a.approval_id for a in live.record.state.questions.approvals.values()}
             if approval_id not in asked:
                 raise _usage("This run has not asked that.", "", "not_found")
-            if approval_id in live.record.state.decisions:
+            if approval_id in live.record.state.questions.decisions:
                 raise _usage("This question was answered already.", "")
             wrong = unfit(
-                next(a for a in live.record.state.approvals.values() if a.approval_id == approval_id), given
+                next(
+                    a for a in live.record.state.questions.approvals.values() if a.approval_id == approval_id
+                ),
+                given,
             )
             if wrong:
                 raise _usage(wrong, "Nothing was decided: the approval is still open.")
@@ -296,10 +299,10 @@ class Runs:
     async def answer(self, run: str, input_id: str, text: str) -> None:
         """Answer a question of the run; also of one that is not under way."""
         with self._asking(run, input_id) as live:
-            asked = {i.input_id for i in live.record.state.inputs.values()}
+            asked = {i.input_id for i in live.record.state.questions.inputs.values()}
             if input_id not in asked:
                 raise _usage("This run has not asked that.", "", "not_found")
-            if input_id in live.record.state.answers:
+            if input_id in live.record.state.questions.answers:
                 raise _usage("This question was answered already.", "")
             live.given(InputGiven(input_id=input_id, text=text))
 
@@ -352,8 +355,8 @@ class Runs:
         """The run that asked: `run`, or the nested one of it that did; under way, or on record."""
         for live in self._live.values():
             state = live.record.state
-            approvals = {a.approval_id for a in state.approvals.values()}
-            if question in approvals | {i.input_id for i in state.inputs.values()}:
+            approvals = {a.approval_id for a in state.questions.approvals.values()}
+            if question in approvals | {i.input_id for i in state.questions.inputs.values()}:
                 return nullcontext(live)
         live = self._live.get(run)
         return reopened(self.wiring, run, question) if live is None else nullcontext(live)

@@ -14,7 +14,7 @@ from daiku.core.edits.blocks import Block
 from daiku.core.edits.fileblocks import parse_file_blocks, render_file_blocks
 from daiku.core.edits.patch import WholeFile, parse_patch
 from daiku.core.replies.parse import Unreadable
-from daiku.core.state.state import State
+from daiku.core.state.state import Conversation, State
 from daiku.domain.messages import AssistantMessage, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandOutcome, CommandsRun, EditsMade, Findings
@@ -233,7 +233,7 @@ async def test_paths_outside_are_refused_and_the_model_is_told(tmp_path: Path, p
     result, state, _ = await act(app, "coder")
     project = tmp_path / "project"
     assert result.status == "completed"
-    told = [m for m in state.messages if isinstance(m, ToolMessage)]
+    told = [m for m in state.conversation.messages if isinstance(m, ToolMessage)]
     assert [m.ok for m in told] == [False, True], "all files of a reply are written or none"
     assert {p.name for p in tmp_path.iterdir()} <= {"project", "home", "script.jsonl"}
     assert not Path("/tmp/daiku-out.txt").exists()
@@ -317,6 +317,6 @@ def test_the_prompt_demands_what_it_must(demand: str) -> None:
 
 
 def test_nothing_changed_is_handed_over_as_that() -> None:
-    assert edits_made(State(text="No change: it is there.")) == EditsMade()
+    assert edits_made(State(conversation=Conversation(text="No change: it is there."))) == EditsMade()
     assert find_agent("coder").hand_back is edits_made
     assert json.loads(EditsMade().model_dump_json())["files"] == []

@@ -11,7 +11,7 @@ from daiku.agents.coding.planner import PLAN, plan_made, plan_request
 from daiku.agents.table import find_agent
 from daiku.core.plans.steptext import planned_step
 from daiku.core.replies.parse import Unreadable
-from daiku.core.state.state import State
+from daiku.core.state.state import Plans, Request, State
 from daiku.domain.messages import AssistantMessage, ToolMessage, UserMessage
 from daiku.domain.work.handovers import Brief, CommandOutcome, CommandsRun, PlanMade
 from daiku.domain.work.plans import Plan, Step
@@ -153,7 +153,7 @@ async def test_the_form_works_in_every_protocol_and_after_a_look(tmp_path: Path,
     look = in_protocol(protocol, "files/list", {"path": "."})
     app = app_with(tmp_path, look, {"text": LINES}, protocol=protocol)
     result, state, watch = await act(app, "planner", mode="plan")
-    assert (result.status, len(state.plans[0].steps)) == ("completed", 4)
+    assert (result.status, len(state.plans.all[0].steps)) == ("completed", 4)
     assert [tool for tool, _ in called(watch)] == ["files/list", "plan/propose"]
 
 
@@ -165,7 +165,7 @@ async def test_a_model_may_propose_by_itself(tmp_path: Path, protocol: str) -> N
     app = app_with(tmp_path, in_protocol(protocol, "plan/propose", args), {"text": words}, protocol=protocol)
     result, state, _ = await act(app, "planner", mode="plan")
     assert (result.status, result.text) == ("completed", "There it is.")
-    assert [s.name for s in state.plans[0].steps] == ["Write it", "Test it"]
+    assert [s.name for s in state.plans.all[0].steps] == ["Write it", "Test it"]
 
 
 @pytest.mark.slow  # it waits between attempts as a real run does
@@ -173,7 +173,7 @@ async def test_a_reply_like_a_machines_is_asked_for_again(tmp_path: Path) -> Non
     machine = LINES.replace("Sure, I will", "As an AI, I will")
     result, state, watch = await act(app_with(tmp_path, {"text": machine}, {"text": LINES}), "planner")
     assert result.status == "completed"
-    assert len(state.plans) == 1
+    assert len(state.plans.all) == 1
     assert not any("As an AI," in text for text in said(watch))
     assert any("As an AI" in json.loads(c.data)["text"] for c in watch.chunks if c.type == "notice")
 
@@ -183,8 +183,8 @@ async def test_a_circle_in_the_plan_is_asked_for_again(tmp_path: Path) -> None:
     circle = LINES.replace("Depends on: none", "Depends on: 4").replace("step 1, Step 2", "3")
     result, state, _ = await act(app_with(tmp_path, {"text": circle}, {"text": LINES}), "planner")
     assert result.status == "completed"
-    assert len(state.plans) == 1
-    assert not any(isinstance(m, ToolMessage) and not m.ok for m in state.messages)
+    assert len(state.plans.all) == 1
+    assert not any(isinstance(m, ToolMessage) and not m.ok for m in state.conversation.messages)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ async def test_a_plan_that_is_refused_each_time_fails_after_five_tries_with_the_
     assert result.status == "failed"
     assert result.error is not None
     assert cause in result.error.message
-    assert state.plans == ()
+    assert state.plans.all == ()
     retries = [c for c in watch.chunks if c.type == "notice"]
     proposals = [c for c in watch.chunks if c.type == "tool_call"]
     assert len(proposals) <= 1
@@ -225,7 +225,7 @@ async def test_a_planner_whose_plans_are_refused_each_for_another_reason_fails_a
     assert result.status == "failed"
     assert result.error is not None
     assert "No plan could be made: depends_on names '11'" in result.error.message
-    assert state.plans == ()
+    assert state.plans.all == ()
 
 
 async def test_planning_writes_nothing(tmp_path: Path) -> None:
@@ -254,10 +254,10 @@ def test_planning_again_is_told_the_plan_and_what_failed() -> None:
 def test_only_a_plan_of_its_own_is_handed_over() -> None:
     old = Plan(name="Old", goal="g", steps=(Step(name="a"),))
     brief = Brief(request="x", plan=old)
-    assert isinstance(plan_made(State(brief=brief, plans=(old,))), Unreadable)
+    assert isinstance(plan_made(State(request=Request(brief=brief), plans=Plans((old,)))), Unreadable)
     assert isinstance(plan_made(State()), Unreadable)
     new = Plan(name="New", goal="g", steps=(Step(name="b"),))
-    assert plan_made(State(brief=brief, plans=(old, new))) == PlanMade(plan=new)
+    assert plan_made(State(request=Request(brief=brief), plans=Plans((old, new)))) == PlanMade(plan=new)
 
 
 def test_the_agent_is_wired() -> None:

@@ -11,7 +11,7 @@ from daiku.agents.coding.reporter import REPORT, report_made, report_request
 from daiku.agents.table import find_agent
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.fold import fold
-from daiku.core.state.state import State
+from daiku.core.state.state import Request, State
 from daiku.core.team.summary import listed, plain_report, proofs_of
 from daiku.domain.events import MessageEvent, RunStarted
 from daiku.domain.messages import AssistantMessage, UserMessage
@@ -112,7 +112,7 @@ def test_any_other_reply_is_unreadable(text: str) -> None:
 
 
 def test_without_a_readable_report_the_records_speak() -> None:
-    made = report_made(State(brief=BRIEF))
+    made = report_made(State(request=Request(brief=BRIEF)))
     assert made == ReportMade(report=plain_report(BRIEF))
     assert isinstance(made, ReportMade)
     assert "1 of 1 steps done" in made.report.text

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from daiku.agents.coding.tasks import report_request, task_maker, task_reporter, tasks_request
 from daiku.core.replies.parse import Unreadable
-from daiku.core.state.state import State
+from daiku.core.state.state import Conversation, State
 from daiku.core.team.tasks import Place, calls_of, plain_report, task_of, with_list
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.work.handovers import TasksMade, TasksReported
@@ -56,7 +56,7 @@ def read_list(reply: str) -> Any:
     message = agent.role.read(AssistantMessage(text=reply), (), False)
     if isinstance(message, Unreadable):
         return message.problem
-    made = agent.hand_back(State(messages=(message,))) if agent.hand_back else None
+    made = agent.hand_back(State(conversation=Conversation(messages=(message,)))) if agent.hand_back else None
     assert isinstance(made, TasksMade)
     return made.tasks
 
@@ -111,7 +111,9 @@ def test_a_report_has_to_agree_with_what_happened(said: dict[str, Any], problem:
         assert problem in read.problem
     else:
         assert isinstance(read, AssistantMessage)
-        made = agent.hand_back(State(messages=(read,))) if agent.hand_back else None
+        made = (
+            agent.hand_back(State(conversation=Conversation(messages=(read,)))) if agent.hand_back else None
+        )
         assert isinstance(made, TasksReported)
 
 

@@ -116,7 +116,7 @@ def test_what_was_taken_back_is_told_to_the_model_in_its_next_turn() -> None:
         MessageEvent(role="assistant", text="done"),
         RunFinished(status="completed"),
     )
-    told = fold((*begun, rejected, restored, accepted)).messages[2:]
+    told = fold((*begun, rejected, restored, accepted)).conversation.messages[2:]
     assert ["a.py" in m.text or "b.py" in m.text for m in told] == [True, True]
     assert "c.py" not in "".join(m.text for m in told)
 
@@ -125,8 +125,8 @@ def test_what_was_taken_back_comes_after_the_results_of_calls_under_way() -> Non
     call = ToolCall(id="c1", tool="shell/run")
     under_way = (RunStarted(prompt="go"), MessageEvent(role="assistant", text="", calls=(call,)))
     state = fold((*under_way, Review(decision="reject", path="a.py", hunks=1)))
-    assert not isinstance(state.messages[-1], UserMessage)
-    assert len(state.held) == 1
+    assert not isinstance(state.conversation.messages[-1], UserMessage)
+    assert len(state.conversation.queued) == 1
 
 
 def test_checks_that_passed_before_something_was_taken_back_prove_nothing() -> None:

@@ -88,8 +88,8 @@ class World:
         return False
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
-        self.requests.append(state.messages)
-        step = self.replies[sum(isinstance(m, AssistantMessage) for m in state.messages)]
+        self.requests.append(state.conversation.messages)
+        step = self.replies[sum(isinstance(m, AssistantMessage) for m in state.conversation.messages)]
         if isinstance(step, Exception):
             raise step
         if step.message.text:
@@ -315,8 +315,8 @@ def test_a_context_overflow_condenses_and_goes_on() -> None:
     done = said("Done.")
 
     async def reply(state: State) -> AsyncIterator[ModelEvent]:
-        count = state.rounds
-        step = replies[count] if count < 4 and "Summary" not in str(state.messages[0]) else done
+        count = state.spending.rounds
+        step = replies[count] if count < 4 and "Summary" not in str(state.conversation.messages[0]) else done
         if isinstance(step, Exception):
             raise step
         yield step

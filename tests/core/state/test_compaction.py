@@ -58,15 +58,15 @@ class Long(World):
     order: list[str] = field(default_factory=list[str])
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
-        self.requests.append(state.messages)
-        if state.rounds >= 66:
+        self.requests.append(state.conversation.messages)
+        if state.spending.rounds >= 66:
             yield said("Done.")
             return
-        turn = state.rounds
+        turn = state.spending.rounds
         message = AssistantMessage(
             text=f"turn {turn}", calls=(call(f"{turn}", "files/read", path=f"{turn}.py"),)
         )
-        tokens = 100 * len(state.messages)
+        tokens = 100 * len(state.conversation.messages)
         yield Reply(message, Usage(prompt_tokens=tokens, completion_tokens=0), "tool_calls")
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
@@ -102,7 +102,7 @@ def test_needles_rules_request_and_open_steps_outlive_ten_compactions() -> None:
     assert all(step.step_id in last for step in PLAN.steps)
     assert isinstance(events[-1], RunFinished)
     assert all(0 < e.after_tokens < 20_000 for e in compactions)
-    assert end.usage.completion_tokens >= len(compactions)  # the summaries are paid for too
+    assert end.spending.usage.completion_tokens >= len(compactions)  # the summaries are paid for too
 
 
 def test_every_request_after_a_compaction_pairs_calls_with_results() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.state.fold import fold
-from daiku.core.state.repetition import Repetition, repetition, stopped, told
+from daiku.core.state.repetition import Repetition, repetition, repetition_failure, repetition_note
 from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Edit, Event, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
@@ -144,10 +144,12 @@ def test_a_loop_is_told_first_and_ends_the_run_by_the_third_repeat(name: str) ->
     tellings = 0
     for repeat in again_steps:
         state = after(steps)
-        assert stopped(state.trail, 3) is None
+        assert repetition_failure(state.health.trail, 3) is None
         steps += repeat
-        tellings += bool(told(after(steps).trail, 3)) or bool(told(after(steps[:-1]).trail, 3))
-    failure = stopped(after(steps).trail, 3)
+        tellings += bool(repetition_note(after(steps).health.trail, 3)) or bool(
+            repetition_note(after(steps[:-1]).health.trail, 3)
+        )
+    failure = repetition_failure(after(steps).health.trail, 3)
     assert failure is not None
     assert failure.kind == "limit"
     assert kind in failure.message
@@ -157,24 +159,24 @@ def test_a_loop_is_told_first_and_ends_the_run_by_the_third_repeat(name: str) ->
 @for_each("period", range(2, 17))
 def test_a_cycle_of_any_period_is_told_and_ends_the_run_at_its_third_repeat(period: int) -> None:
     cycle = [turn(read(f"{n}.py", f"text {n}")) for n in range(period)]
-    assert stopped(after(cycle * 3).trail, 3) is None
-    assert told(after(cycle * 3).trail, 3)
-    assert stopped(after(cycle * 4).trail, 3) is not None
+    assert repetition_failure(after(cycle * 3).health.trail, 3) is None
+    assert repetition_note(after(cycle * 3).health.trail, 3)
+    assert repetition_failure(after(cycle * 4).health.trail, 3) is not None
 
 
 def test_the_same_long_result_by_ever_other_arguments_is_a_loop() -> None:
     text = "1 | import os\n" * 20
     steps = [turn(Act("files/read", {"path": "a.py", "end_line": n}, text)) for n in range(500, 520)]
-    ended = next(n for n in range(1, 20) if stopped(after(steps[:n]).trail, 3) is not None)
+    ended = next(n for n in range(1, 20) if repetition_failure(after(steps[:n]).health.trail, 3) is not None)
     assert ended == 7
-    failure = stopped(after(steps[:ended]).trail, 3)
+    failure = repetition_failure(after(steps[:ended]).health.trail, 3)
     assert failure is not None
     assert "(same answer)" in failure.message
 
 
 def test_the_model_reads_that_it_repeats_itself_in_the_result() -> None:
     state = after([turn(read("a.py"))] * 3)
-    last = state.messages[-1]
+    last = state.conversation.messages[-1]
     assert isinstance(last, ToolMessage)
     assert last.text.startswith("text\n\nNote: files/read was called 3 times in a row")
     assert "Change your approach" in last.text
@@ -182,30 +184,30 @@ def test_the_model_reads_that_it_repeats_itself_in_the_result() -> None:
 
 def test_what_is_said_without_calls_counts_when_the_run_is_sent_on() -> None:
     lie: list[Step] = [Turn("All tests pass now.", ()), "The check fails: exit code 1."]
-    assert stopped(after(lie * 3).trail, 3) is None
-    assert "Change your approach" in after(lie * 3).messages[-1].text
-    failure = stopped(after([*lie * 3, lie[0]]).trail, 3)
+    assert repetition_failure(after(lie * 3).health.trail, 3) is None
+    assert "Change your approach" in after(lie * 3).conversation.messages[-1].text
+    failure = repetition_failure(after([*lie * 3, lie[0]]).health.trail, 3)
     assert failure is not None
     assert "same text" in failure.message
 
 
 def test_a_word_from_the_person_begins_anew() -> None:
     same = [turn(read("a.py"))] * 3
-    assert stopped(after([*same, "look once more", *same], speaker="user").trail, 3) is None
-    assert stopped(after([*same, "the check fails", *same]).trail, 3) is not None
+    assert repetition_failure(after([*same, "look once more", *same], speaker="user").health.trail, 3) is None
+    assert repetition_failure(after([*same, "the check fails", *same]).health.trail, 3) is not None
 
 
 def test_no_limit_lets_everything_repeat() -> None:
     state = after([turn(read("a.py"))] * 30, limit=0)
-    assert stopped(state.trail, 0) is None
-    assert all("Note:" not in m.text for m in state.messages)
+    assert repetition_failure(state.health.trail, 0) is None
+    assert all("Note:" not in m.text for m in state.conversation.messages)
 
 
 @for_each("limit", [1, 2, 5, 12])
 def test_the_setting_says_how_many_repeats(limit: int) -> None:
     same = turn(read("a.py"))
-    assert stopped(after([same] * limit, limit).trail, limit) is None
-    assert stopped(after([same] * (limit + 1), limit).trail, limit) is not None
+    assert repetition_failure(after([same] * limit, limit).health.trail, limit) is None
+    assert repetition_failure(after([same] * (limit + 1), limit).health.trail, limit) is not None
 
 
 REAL_WORK: dict[str, list[Step]] = {
@@ -264,7 +266,7 @@ REAL_WORK: dict[str, list[Step]] = {
 def test_real_work_is_never_taken_for_a_loop(name: str) -> None:
     steps = REAL_WORK[name]
     for length in range(1, len(steps) + 1):
-        assert stopped(after(steps[:length]).trail, 3) is None, length
+        assert repetition_failure(after(steps[:length]).health.trail, 3) is None, length
 
 
 ACTS = st.sampled_from([read("a"), read("b"), read("c"), TESTS_FAIL, failing_edit("a", "x"), THERE, BACK])
@@ -276,7 +278,7 @@ def test_whatever_came_before_a_cycle_is_caught_within_three_repeats(
     before: list[Turn], cycle: list[Turn]
 ) -> None:
     steps: list[Step] = [*before, *cycle * 4]
-    assert stopped(after(steps).trail, 3) is not None
+    assert repetition_failure(after(steps).health.trail, 3) is not None
 
 
 @given(st.lists(TURNS, max_size=40))
@@ -286,7 +288,7 @@ def test_a_run_in_which_everything_is_new_never_stops(turns: list[Turn]) -> None
         for n, t in enumerate(turns)
         if all(a.ok or a.data for a in t.acts)
     ]
-    found = repetition(after(new).trail)
+    found = repetition(after(new).health.trail)
     assert found is None
 
 
@@ -294,16 +296,16 @@ def test_a_run_in_which_everything_is_new_never_stops(turns: list[Turn]) -> None
 def test_folding_in_two_parts_gives_the_same_trail(turns: list[Turn], cut: int) -> None:
     all_events = events(turns)
     parts = fold(all_events[cut:], fold(all_events[:cut]))
-    assert parts.trail == fold(all_events).trail
+    assert parts.health.trail == fold(all_events).health.trail
 
 
 def test_the_trail_stays_small_in_a_long_run() -> None:
     state = after([turn(edit(f"{n}.py", "a", "b"), text=f"{n}") for n in range(500)])
-    assert len(state.trail.turns) <= 64
-    assert len(state.trail.changes) <= 64
-    assert len(state.trail.texts) <= 64
+    assert len(state.health.trail.turns) <= 64
+    assert len(state.health.trail.changes) <= 64
+    assert len(state.health.trail.texts) <= 64
 
 
 def test_an_edit_that_is_taken_back_again_and_again_is_named_with_its_file() -> None:
-    found = repetition(after([turn(THERE), turn(BACK), turn(THERE)]).trail)
+    found = repetition(after([turn(THERE), turn(BACK), turn(THERE)]).health.trail)
     assert found == Repetition("undone edits", "a.py", 2)

@@ -106,7 +106,7 @@ async def test_a_fork_at_any_point_folds_goes_on_and_leaves_the_other_as_it_was(
         assert without_ids(copied) == without_ids([c for c in chunks if c.seq <= end])
         assert not {c.run for c in copied} & {c.run for c in chunks}
         state = fold(events_of(copied))
-        assert state.started_run
+        assert state.request.begun
         model = f"scripted/{tmp_path / 'next.jsonl'}"
         request = RunRequest("and now?", session=fork, model=model, approvals="all")
         result = await app.runs.run(request, Watch())
@@ -114,7 +114,7 @@ async def test_a_fork_at_any_point_folds_goes_on_and_leaves_the_other_as_it_was(
         after = app.journal.chunks(fork)
         assert without_ids(after[: len(copied)]) == without_ids(copied)
         assert fold(events_of(after)).finished is not None
-        assert not fold(events_of(after)).pending
+        assert not fold(events_of(after)).calls.pending
         await app.reviews.changes(fork)
         if isinstance(chunk.event, RunFinished | RunStarted) and chunk.parent is None:
             assert (await replay(after)).difference is None, chunk

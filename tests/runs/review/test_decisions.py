@@ -159,7 +159,7 @@ async def test_a_decision_in_the_middle_of_a_run_replays_to_the_same_events(tmp_
     chunks = app.journal.chunks(asked.session)
     assert [c.type for c in chunks].index("review") < [c.type for c in chunks].index("input_given")
     assert (await replay(chunks)).difference is None
-    told = [m.text for m in fold(c.event for c in chunks).messages if "rejected" in m.text]
+    told = [m.text for m in fold(c.event for c in chunks).conversation.messages if "rejected" in m.text]
     assert len(told) == 1
     await app.aclose()
 

@@ -81,7 +81,11 @@ def code_request(brief: Brief) -> str:
 
 def edits_made(state: State) -> EditsMade | Unreadable:
     """The files that were really changed; none is valid too, the notes then say why."""
-    said = (m for m in since_asked(state.messages) if isinstance(m, AssistantMessage) and not is_own(m))
+    said = (
+        m
+        for m in since_asked(state.conversation.messages)
+        if isinstance(m, AssistantMessage) and not is_own(m)
+    )
     notes = "\n\n".join(m.text for m in said if m.text)
     return EditsMade(
         files=state.done.files,

@@ -47,8 +47,8 @@ def plan_request(brief: Brief) -> str:
 
 def plan_made(state: State) -> PlanMade | Unreadable:
     """The plan that the run proposed last; the one that it was given is none of its own."""
-    given = state.brief.plan if state.brief is not None else None
-    newest = state.plans[-1] if state.plans else None
+    given = state.request.brief.plan if state.request.brief is not None else None
+    newest = state.plans.all[-1] if state.plans.all else None
     if newest is None or not newest.steps:
         return Unreadable("no plan was proposed")
     if given is not None and newest.plan_id == given.plan_id and newest.steps == given.steps:

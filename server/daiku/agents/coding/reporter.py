@@ -58,8 +58,8 @@ def report_request(brief: Brief) -> str:
 def report_made(state: State) -> ReportMade | Unreadable:
     """The model's report with each reference resolved; where it made none, the one that follows from
     what is on record."""
-    brief = state.brief
-    said = next((m for m in reversed(state.messages) if isinstance(m, AssistantMessage)), None)
+    brief = state.request.brief
+    said = next((m for m in reversed(state.conversation.messages) if isinstance(m, AssistantMessage)), None)
     told = said.opaque.get("daiku") if said is not None else None
     if isinstance(told, dict) and "report" in told:
         reply = ReportReply.model_validate(told["report"])

@@ -63,7 +63,7 @@ def run_request(brief: Brief) -> str:
 
 def commands_run(state: State) -> CommandsRun | Unreadable:
     """Every command that was really run; none is valid too, the notes then say why."""
-    return CommandsRun(commands=state.done.commands, notes=state.text)
+    return CommandsRun(commands=state.done.commands, notes=state.conversation.text)
 
 
 def _conversation(brief: Brief) -> list[str]:

@@ -157,5 +157,5 @@ def _report_of(state: State) -> TasksReported | Unreadable:
 
 
 def _told(state: State) -> object:
-    last = state.messages[-1] if state.messages else None
+    last = state.conversation.messages[-1] if state.conversation.messages else None
     return last.opaque.get("daiku") if isinstance(last, AssistantMessage) else None

@@ -10,7 +10,7 @@ from daiku.core.calls.refs import NOT_RUN_HEAD, refs, why_not_run
 from daiku.core.guard.guard import Verdict
 from daiku.core.run.reminders import NO_MORE_CALLS, Remind, due, exhausted, reached, rounds_of, unanswered
 from daiku.core.state.context import rough_tokens
-from daiku.core.state.repetition import stopped
+from daiku.core.state.repetition import repetition_failure
 from daiku.core.state.state import State
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, InputAsked
@@ -143,33 +143,37 @@ def decide(state: State, rules: Rules) -> Command:
     """The next command. Total; called only while the run is not finished."""
     if state.failure is not None:
         return Finish("limit" if state.failure.kind == "limit" else "failed")
-    if state.pending:
+    if state.calls.pending:
         return _next_call(state, rules)
     over = _spent(state)
     if over is not None:
         return Finish("limit", over)
-    last = state.messages[-1] if state.messages else None
+    last = state.conversation.messages[-1] if state.conversation.messages else None
     if isinstance(last, AssistantMessage) and not last.calls:
         return _end(state, rules)
-    circles = stopped(state.trail, state.limits.max_repeats)
+    circles = repetition_failure(state.health.trail, state.request.limits.max_repeats)
     if circles is not None:
         return Finish("limit", circles)
-    if state.asks_model and (remind := due(state)) is not None:
+    if state.request.asks_model and (remind := due(state)) is not None:
         return Tell(remind)
-    if "last_word" not in state.reminders and (over := exhausted(state)) is not None:
+    if "last_word" not in state.health.reminders and (over := exhausted(state)) is not None:
         return Finish("limit", over)
-    if "last_word" in state.reminders and isinstance(last, ToolMessage):
+    if "last_word" in state.health.reminders and isinstance(last, ToolMessage):
         return Finish("limit", exhausted(state, before=1))
-    if rules.compact_at and state.context_tokens > rules.compact_at and len(state.messages) > 4:
+    if (
+        rules.compact_at
+        and state.conversation.tokens > rules.compact_at
+        and len(state.conversation.messages) > 4
+    ):
         return Compact()
     return AskModel()
 
 
 def _end(state: State, rules: Rules) -> Command:
     """The model has said its last word; what it hands over has to be of use."""
-    if "last_word" in state.reminders:
+    if "last_word" in state.health.reminders:
         return Finish("limit", exhausted(state, before=1))
-    match unanswered(state) if state.asks_model else None:
+    match unanswered(state) if state.request.asks_model else None:
         case Remind() as remind:
             return Tell(remind)
         case Failure() as failure:
@@ -180,22 +184,22 @@ def _end(state: State, rules: Rules) -> Command:
     if not why:
         left = rules.unfinished(state)
         return Finish("completed") if left is None else Finish("failed", left)
-    if state.reminders.count("objection") < OBJECTIONS and not 0 < state.limits.max_rounds <= rounds_of(
-        state
-    ):
+    if state.health.reminders.count(
+        "objection"
+    ) < OBJECTIONS and not 0 < state.request.limits.max_rounds <= rounds_of(state):
         return Object(why)
     return Finish("failed", Failure(kind="format", message=f"What came of it cannot be used: {why}"))
 
 
 def _next_call(state: State, rules: Rules) -> Command:
-    call = state.pending[0]
-    if "last_word" in state.reminders and call.id not in state.started:
+    call = state.calls.pending[0]
+    if "last_word" in state.health.reminders and call.id not in state.calls.started:
         return Refuse(call, NO_MORE_CALLS, "not_run")
     spec = rules.spec(call.tool)
-    if call.id in state.started:
+    if call.id in state.calls.started:
         resumes = spec is not None and spec.resumes
         return RunTools((call,)) if resumes else Refuse(call, INTERRUPTED, "interrupted")
-    if why := _too_many(state, call) or why_not_run(call, state.messages):
+    if why := _too_many(state, call) or why_not_run(call, state.conversation.messages):
         return Refuse(call, why, "not_run")
     call = rules.read(call)
     if spec is None or call.malformed is not None:
@@ -214,10 +218,10 @@ def _next_call(state: State, rules: Rules) -> Command:
 
 def _too_many(state: State, call: ToolCall) -> str:
     """Why `call` is one too many of its reply; empty when it is not."""
-    most = state.limits.max_actions
-    if not most or len(state.messages) < 1:
+    most = state.request.limits.max_actions
+    if not most or len(state.conversation.messages) < 1:
         return ""
-    reply = next((m for m in reversed(state.messages) if isinstance(m, AssistantMessage)), None)
+    reply = next((m for m in reversed(state.conversation.messages) if isinstance(m, AssistantMessage)), None)
     ids = [each.id for each in reply.calls] if reply is not None else []
     if call.id not in ids[most:]:
         return ""
@@ -225,16 +229,16 @@ def _too_many(state: State, call: ToolCall) -> str:
 
 
 def _question(state: State, call: ToolCall) -> Command:
-    asked = state.inputs.get(call.id)
-    if asked is not None and asked.input_id in state.answers:
-        given = state.answers[asked.input_id]
+    asked = state.questions.inputs.get(call.id)
+    if asked is not None and asked.input_id in state.questions.answers:
+        given = state.questions.answers[asked.input_id]
         return Answered(call, given.text, given.unattended)
     return AskPerson(call, asked)
 
 
 def _approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
-    asked = state.approvals.get(call.id)
-    given = state.decisions.get(asked.approval_id) if asked is not None else None
+    asked = state.questions.approvals.get(call.id)
+    given = state.questions.decisions.get(asked.approval_id) if asked is not None else None
     if given is None:
         return AskApproval(call, verdict, asked)
     if given.decision in ("allow_once", "allow_always"):
@@ -250,7 +254,7 @@ def _together(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tu
     if not spec.parallel:
         return (first,)
     calls = [first]
-    for call in state.pending[1:]:
+    for call in state.calls.pending[1:]:
         other = rules.spec(call.tool)
         if other is None or not other.parallel or call.malformed is not None:
             break
@@ -264,7 +268,7 @@ def _together(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tu
 
 
 def _spent(state: State) -> Failure | None:
-    limits, usage = state.limits, state.usage
+    limits, usage = state.request.limits, state.spending.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
     if 0 < limits.max_tokens <= tokens:
         return reached("tokens", f"{tokens} tokens", "max_tokens")

@@ -31,7 +31,7 @@ from daiku.core.run.plan_outcome import finished
 from daiku.core.state.context import fitting, keep_from
 from daiku.core.state.fold import apply
 from daiku.core.state.recorder import Recorder
-from daiku.core.state.repetition import repeated
+from daiku.core.state.repetition import describe_repetition
 from daiku.core.state.state import CHECKER, State
 from daiku.core.text.visible import seen
 from daiku.domain.base import long_id
@@ -151,7 +151,7 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
 
 
 async def _ask_model(record: Recorder, ports: Ports) -> None:
-    seen = len(record.state.messages)
+    seen = len(record.state.conversation.messages)
     shown: list[str] = []
     try:
         async for piece in ports.reply(record.state):
@@ -217,15 +217,15 @@ def _keep_draft(shown: list[str], seen: int, record: Recorder, agent: str) -> No
 
 
 async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Ports) -> None:
-    before = len(record.state.messages)
+    before = len(record.state.conversation.messages)
     if before > 2:
         await _compact(record, ports)
-    if len(record.state.messages) >= before:
+    if len(record.state.conversation.messages) >= before:
         record(error.failure)
 
 
 async def _compact(record: Recorder, ports: Ports) -> None:
-    messages = record.state.messages
+    messages = record.state.conversation.messages
     kept = keep_from(messages, min(KEPT_MESSAGES, len(messages) // 2))
     old = messages[: len(messages) - kept]
     summary, usage = "", None
@@ -234,10 +234,10 @@ async def _compact(record: Recorder, ports: Ports) -> None:
     state = record.state
     compacted = Compacted(
         summary=fitting(summary, old),
-        kept=kept + len(state.messages) - len(messages),  # what was said meanwhile stays too
-        before_tokens=state.context_tokens,
+        kept=kept + len(state.conversation.messages) - len(messages),  # what was said meanwhile stays too
+        before_tokens=state.conversation.tokens,
     )
-    after = ports.rules.tokens(apply(state, compacted).messages)
+    after = ports.rules.tokens(apply(state, compacted).conversation.messages)
     record(
         *((usage,) if usage is not None else ()),
         compacted.model_copy(update={"after_tokens": after}),
@@ -273,7 +273,7 @@ async def _ask_approval(
         )
         record(asked)
     given = await ports.approval(asked)
-    if given.approval_id not in record.state.decisions:
+    if given.approval_id not in record.state.questions.decisions:
         record(given)
 
 
@@ -288,13 +288,13 @@ async def _ask_person(call: ToolCall, asked: InputAsked | None, record: Recorder
         )
         record(asked)
     given = await ports.answer(asked)
-    if given.input_id not in record.state.answers:
+    if given.input_id not in record.state.questions.answers:
         record(given)
 
 
 async def _run_tools(calls: tuple[ToolCall, ...], record: Recorder, ports: Ports) -> None:
     """Side by side, but answered in their order: the same work gives the same journal."""
-    record(*(_called(call) for call in calls if call.id not in record.state.started))
+    record(*(_called(call) for call in calls if call.id not in record.state.calls.started))
     if len(calls) == 1:
         _answer(await _run_tool(calls[0], record, ports), record)
         return
@@ -307,7 +307,9 @@ async def _run_tools(calls: tuple[ToolCall, ...], record: Recorder, ports: Ports
 async def _run_tool(call: ToolCall, record: Recorder, ports: Ports) -> ToolResponse:
     began = perf_counter()
     result = await ports.call(call, record)
-    if result.plain is not None and is_referred_to(call.id, (*record.state.pending, *record.state.given)):
+    if result.plain is not None and is_referred_to(
+        call.id, (*record.state.calls.pending, *record.state.calls.preset)
+    ):
         result = result.model_copy(update={"data": {**(result.data or {}), PLAIN: result.plain}})
     return _response(call, result, int((perf_counter() - began) * 1000))
 
@@ -315,7 +317,7 @@ async def _run_tool(call: ToolCall, record: Recorder, ports: Ports) -> ToolRespo
 def _respond(call: ToolCall, result: ToolResult, record: Recorder) -> None:
     """Answer a call that is not carried out (or was interrupted: then its start is on record)."""
     response = _response(call, result, 0)
-    if call.id in record.state.started:
+    if call.id in record.state.calls.started:
         _answer(response, record)
     else:
         _answer(response, record, _called(call))
@@ -325,7 +327,9 @@ def _answer(response: ToolResponse, record: Recorder, *before: Event) -> None:
     """Record what came of a call, and tell the person too where the model is told that it repeats itself."""
     state = record.state
     found = (
-        repeated(apply(state, response).trail, state.limits.max_repeats) if len(state.pending) == 1 else ""
+        describe_repetition(apply(state, response).health.trail, state.request.limits.max_repeats)
+        if len(state.calls.pending) == 1
+        else ""
     )
     record(*before, response, *((Notice(level="warning", text=found),) if found else ()))
 
@@ -355,8 +359,10 @@ def _read_as(call: ToolCall) -> tuple[str, ...]:
 
 def _finish(status: TerminalStatus, failure: Failure | None, record: Recorder) -> None:
     state = record.state
-    whole = status == "completed" and state.last_plan and state.asks_model  # who drives it says so itself
-    left = open_notice(state.plans) if whole else ""
+    whole = (
+        status == "completed" and state.plans.last and state.request.asks_model
+    )  # who drives it says so itself
+    left = open_notice(state.plans.all) if whole else ""
     record(
         *(() if failure is None else (failure,)),
         *((Notice(level="warning", text=left),) if left else ()),

@@ -14,7 +14,7 @@ from daiku.domain.work.plans import Plan, PlanStanding
 def unfinished(state: State) -> Failure | None:
     """Why a run that was asked to work a plan, or one step of it, has not done so. None: all of it is done."""
     plan = plan_of(state)
-    wanted = state.brief.step_id if state.brief is not None else ""
+    wanted = state.request.brief.step_id if state.request.brief is not None else ""
     if plan is None:
         return Failure(kind="plan", message="Nothing was worked: no plan was made.")
     left = [s for s in plan.steps if s.status != "completed" and wanted in ("", s.step_id)]
@@ -29,8 +29,10 @@ def unfinished(state: State) -> Failure | None:
 
 def touched_plan(state: State) -> Plan | None:
     """The plan that a run worked, or last changed."""
-    key = state.last_plan or (state.brief.plan.plan_id if state.brief and state.brief.plan else "")
-    return next((plan for plan in state.plans if plan.plan_id == key), None)
+    key = state.plans.last or (
+        state.request.brief.plan.plan_id if state.request.brief and state.request.brief.plan else ""
+    )
+    return next((plan for plan in state.plans.all if plan.plan_id == key), None)
 
 
 def plan_standing(state: State) -> PlanStanding | None:
@@ -41,4 +43,6 @@ def plan_standing(state: State) -> PlanStanding | None:
 
 def finished(state: State, status: TerminalStatus) -> RunFinished:
     """The end of a run that stands at `state`."""
-    return RunFinished(status=status, text=state.text, usage=state.usage, plan=plan_standing(state))
+    return RunFinished(
+        status=status, text=state.conversation.text, usage=state.spending.usage, plan=plan_standing(state)
+    )

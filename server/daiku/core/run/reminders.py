@@ -32,19 +32,19 @@ class Remind(NamedTuple):
 
 def rounds_of(state: State) -> int:
     """Replies of models so far that count against the limit, those of nested runs and of the runs around included."""
-    return state.rounds_before + state.rounds + state.nested_rounds
+    return state.request.rounds_before + state.spending.rounds + state.nested.rounds
 
 
 def keeps_last_word(state: State) -> bool:
     """Whether the last round of a run is kept for words alone: its nested runs cannot have it."""
-    return state.asks_model and not 0 < state.asked_limits.max_rounds < LEAST_ROUNDS
+    return state.request.asks_model and not 0 < state.request.asked_limits.max_rounds < LEAST_ROUNDS
 
 
 def exhausted(state: State, *, before: int = 0) -> Failure | None:
     """Why the run has to end for its turns or its failed calls; `before`: so many rounds earlier."""
-    limits = state.limits
-    if 0 < limits.max_tool_errors <= state.errors:
-        what = f"{state.errors} replies in a row of which no call could be carried out"
+    limits = state.request.limits
+    if 0 < limits.max_tool_errors <= state.health.failed_replies:
+        what = f"{state.health.failed_replies} replies in a row of which no call could be carried out"
         why, over = _cause(state), reached("tool errors", what, "max_tool_errors")
         if not why:
             return over
@@ -58,7 +58,11 @@ def exhausted(state: State, *, before: int = 0) -> Failure | None:
 
 def _cause(state: State) -> str:
     """What failed last, in its own words: the limit is not what is wrong."""
-    answers = (m for m in reversed(state.messages) if isinstance(m, ToolMessage) and m.outcome != "not_run")
+    answers = (
+        m
+        for m in reversed(state.conversation.messages)
+        if isinstance(m, ToolMessage) and m.outcome != "not_run"
+    )
     last = next(answers, None)
     if last is None or last.ok or not last.text.strip():
         return ""
@@ -76,14 +80,18 @@ def reached(name: str, value: str, setting: str) -> Failure:
 
 def due(state: State) -> Remind | None:
     """What the model has to be told before it is asked again; None where there is nothing, or it was told."""
-    limits, told = state.limits, state.reminders
+    limits, told = state.request.limits, state.health.reminders
     begun = (
-        state.rounds + state.nested_rounds > 0
+        state.spending.rounds + state.nested.rounds > 0
     )  # who has only this one reply is not told to leave it at words
     last = exhausted(state, before=1) if begun and keeps_last_word(state) else None
     if last is not None and "last_word" not in told:
-        return Remind("last_word", _last_word(last, form=state.brief is not None))
-    if state.errors >= TOLD_ERRORS and "errors" not in told and limits.max_tool_errors != TOLD_ERRORS:
+        return Remind("last_word", _last_word(last, form=state.request.brief is not None))
+    if (
+        state.health.failed_replies >= TOLD_ERRORS
+        and "errors" not in told
+        and limits.max_tool_errors != TOLD_ERRORS
+    ):
         return Remind("errors", _errors(state))
     left = limits.max_rounds - rounds_of(state)
     if limits.max_rounds > 2 * ROUNDS_LEFT and left <= ROUNDS_LEFT and "rounds" not in told:
@@ -101,10 +109,10 @@ def _last_word(why: Failure, *, form: bool) -> str:
 
 
 def _errors(state: State) -> str:
-    most = state.limits.max_tool_errors
+    most = state.request.limits.max_tool_errors
     bound = f" After {most} the run ends." if most else ""
     return (
-        f"None of your last {state.errors} replies had a call that could be carried out.{bound} Each result says "
+        f"None of your last {state.health.failed_replies} replies had a call that could be carried out.{bound} Each result says "
         "what was wrong and what would be right: read it again, look at the file or the tool's parameters as they "
         "are now, and make one small call that is certain to fit. If it cannot be done, say why."
     )
@@ -120,13 +128,18 @@ def _rounds(left: int) -> str:
 def unanswered(state: State) -> Remind | Failure | None:
     """Where the model ended its turn with nothing, or with what it is about to do: it is asked once to go on,
     and a second time in a row that is a failure. None where its words are an answer."""
-    last = state.messages[-1] if state.messages else None
-    if not isinstance(last, AssistantMessage) or last.calls or is_own(last) or "last_word" in state.reminders:
+    last = state.conversation.messages[-1] if state.conversation.messages else None
+    if (
+        not isinstance(last, AssistantMessage)
+        or last.calls
+        or is_own(last)
+        or "last_word" in state.health.reminders
+    ):
         return None
     empty = not last.text.strip()
     if not empty and not promises(last.text):
         return None
-    if "unfinished" in state.reminders:
+    if "unfinished" in state.health.reminders:
         empty_twice = "The model ended its turn without a word, twice in a row."
         promised_twice = "The model ended its turn with a promise instead of a result, twice in a row."
         return Failure(

@@ -22,11 +22,13 @@ ALL = 8000
 
 def words_of(state: State) -> tuple[str, ...]:
     """What the person said in a run and in the conversation before it, the latest first."""
-    brought = state.brief.said if state.brief is not None else ()
+    brought = state.request.brief.said if state.request.brief is not None else ()
     before = [
-        m.text for m in state.messages[: state.began] if isinstance(m, UserMessage) and m.kind == "person"
+        m.text
+        for m in state.conversation.messages[: state.conversation.start]
+        if isinstance(m, UserMessage) and m.kind == "person"
     ]
-    return bounded((*brought, *reversed([*before, state.prompt, *state.said])))
+    return bounded((*brought, *reversed([*before, state.request.prompt, *state.conversation.steering])))
 
 
 def words_in(past: Iterable[Chunk]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What each event makes of a run's state: the fold of its events; pure and total."""
+"""What each event makes of a run's state: a pure, total fold over its events."""
 
 from __future__ import annotations
 
@@ -7,22 +7,12 @@ from functools import reduce
 from types import MappingProxyType
 from typing import TypeVar, assert_never
 
-from daiku.core.calls.refs import filled, is_referred_to, plain_text
-from daiku.core.changes.diagnostics import new_problems
-from daiku.core.matching.refusal import SHOWS_LINES
 from daiku.core.plans.transitions import progress_note
-from daiku.core.proof.evidence import (
-    did_begin,
-    did_edit,
-    did_hand_over,
-    did_keep,
-    did_respond,
-    did_undo,
-    exit_code_of,
-)
+from daiku.core.proof.evidence import did_begin, did_edit, did_hand_over, did_keep, did_respond, did_undo
 from daiku.core.state.context import is_rules, render_prompt, rules_message, summary_message, undone_note
-from daiku.core.state.repetition import Trail, closed, edited, replied, responded, told
-from daiku.core.state.state import CHECKER, PERSON, State
+from daiku.core.state.repetition import add_edit
+from daiku.core.state.state import Calls, Conversation, Plans, Request, State
+from daiku.core.state.turns import PROGRESS, add_message, add_response, say
 from daiku.core.web.research import gather
 from daiku.domain.errors import Failure
 from daiku.domain.events import (
@@ -43,7 +33,6 @@ from daiku.domain.events import (
     MessageEvent,
     Notice,
     PlanEvent,
-    Reminder,
     Restored,
     Review,
     RunFinished,
@@ -53,7 +42,7 @@ from daiku.domain.events import (
     ToolOutput,
     ToolResponse,
 )
-from daiku.domain.messages import AssistantMessage, Image, ToolMessage, Usage, UserMessage, is_own
+from daiku.domain.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from daiku.domain.work.handovers import PlanMade
 from daiku.domain.work.plans import Plan
 
@@ -62,9 +51,6 @@ V = TypeVar("V")
 
 UNBOUND: Mapping[str, int] = MappingProxyType({"max_rounds": 0, "max_repeats": 0, "max_tool_errors": 0})
 """Limits that mean a model's turns: what no model is asked for bounds itself."""
-OUTCOMES = frozenset({"exitCode", "report", SHOWS_LINES})
-"""What a result's data hold when the call was carried out, whatever came of it."""
-PROGRESS = "How the plans stand now:\n"
 NOT_CARRIED_OUT = "The run ended before this was carried out."
 KEPT_REQUEST = 16_000
 """Characters of what a stage was told that a compaction keeps as they are; of more only the request."""
@@ -84,47 +70,44 @@ def apply(state: State, event: Event) -> State:
         case Delta() | Thinking() | ToolOutput():  # the frequent ones first
             return state
         case MessageEvent():
-            return _said(state._replace(research=gather(state.research, event)), event)
+            return add_message(state._replace(research=gather(state.research, event)), event)
         case ToolCallEvent():
-            return state._replace(started=state.started | {event.id}, done=did_begin(state.done, event))
+            calls = state.calls._replace(started=state.calls.started | {event.id})
+            return state._replace(calls=calls, done=did_begin(state.done, event))
         case ToolResponse():
             research = gather(state.research, event)
-            return _responded(state._replace(done=did_respond(state.done, event), research=research), event)
+            return add_response(state._replace(done=did_respond(state.done, event), research=research), event)
         case Usage():
-            return _used(state, event)
+            return _add_usage(state, event)
         case Edit():
-            return state._replace(trail=edited(state.trail, event), done=did_edit(state.done, event))
+            health = state.health._replace(trail=add_edit(state.health.trail, event))
+            return state._replace(health=health, done=did_edit(state.done, event))
         case Notice():
-            return _noticed(state, event) if event.rules else state
+            return _add_rules(state, event) if event.rules else state
         case CheckpointEvent():
             return state._replace(done=did_keep(state.done, event))
         case Review() | Restored():
-            return _undone(state, event)
+            return _undo(state, event)
         case AgentStart() | AgentEnd() | Bullet():
             return state
         case HandoffStart():
-            return state._replace(handoffs=_with(state.handoffs, event.call_id, event))
+            nested = state.nested._replace(open=_with(state.nested.open, event.call_id, event))
+            return state._replace(nested=nested)
         case HandoffEnd():
-            return _handed_back(state, event)
-        case ApprovalAsked():
-            return state._replace(approvals=_with(state.approvals, event.call_id, event))
-        case ApprovalGiven():
-            return state._replace(decisions=_with(state.decisions, event.approval_id, event))
-        case InputAsked():
-            return state._replace(inputs=_with(state.inputs, event.call_id, event))
-        case InputGiven():
-            return state._replace(answers=_with(state.answers, event.input_id, event))
+            return _hand_back(state, event)
+        case ApprovalAsked() | ApprovalGiven() | InputAsked() | InputGiven():
+            return _add_question(state, event)
         case PlanEvent():
-            plans = _with_plan(state.plans, event.plan)
-            return state._replace(plans=plans, last_plan=event.plan.plan_id)
+            plans = _with_plan(state.plans.all, event.plan)
+            return state._replace(plans=Plans(plans, event.plan.plan_id))
         case Compacted():
-            return _compacted(state, event)
+            return _compact(state, event)
         case Failure():
             return state._replace(failure=event)
         case RunStarted():
-            return _begun(state, event)
+            return _start(state, event)
         case RunFinished():
-            return _ended(state, event)
+            return _close_calls(state)._replace(finished=event)
         case _:
             assert_never(event)
 
@@ -139,221 +122,125 @@ def _with_plan(plans: tuple[Plan, ...], plan: Plan) -> tuple[Plan, ...]:
     return (*plans, plan)
 
 
-def _begun(state: State, event: RunStarted) -> State:
-    progress = progress_note(state.plans)
-    request = event.told or event.prompt
-    said = render_prompt(request, event.context)
-    asked = UserMessage(text=f"{said}\n\n{PROGRESS}{progress}" if progress else said, images=event.images)
-    settled = _settled(state)
+def _start(state: State, event: RunStarted) -> State:
+    """A new run of the session: what was said before, the plans and the rules stay."""
+    before, plans = _close_calls(state).conversation, state.plans.all
+    progress = progress_note(plans)
+    text = event.told or event.prompt
+    told = render_prompt(text, event.context)
+    asked = UserMessage(text=f"{told}\n\n{PROGRESS}{progress}" if progress else told, images=event.images)
+    given = event.brief.plan if event.brief is not None else None
     return State(
-        started_run=True,
-        asks_model=not (event.driven or event.calls),
-        prompt=event.prompt,
-        request=request if len(request) <= KEPT_REQUEST else event.prompt,
-        mode=event.mode,
-        model=event.model,
-        limits=event.limits.model_copy(update=UNBOUND) if event.driven else event.limits,
-        asked_limits=event.limits,
-        rounds_before=event.rounds_before,
-        began=len(settled.messages),
-        given=event.calls,
-        brief=event.brief,
-        messages=(*settled.messages, asked),
-        plans=state.plans
-        if event.brief is None or event.brief.plan is None
-        else _with_plan(state.plans, event.brief.plan),
-        progress=progress,
-        rules=state.rules,
+        request=Request(
+            begun=True,
+            asks_model=not (event.driven or event.calls),
+            prompt=event.prompt,
+            text=text if len(text) <= KEPT_REQUEST else event.prompt,
+            mode=event.mode,
+            model=event.model,
+            limits=event.limits.model_copy(update=UNBOUND) if event.driven else event.limits,
+            asked_limits=event.limits,
+            rounds_before=event.rounds_before,
+            brief=event.brief,
+        ),
+        conversation=Conversation(
+            messages=(*before.messages, asked),
+            start=len(before.messages),
+            progress=progress,
+            rules=before.rules,
+            tokens=before.tokens,
+        ),
+        calls=Calls(preset=event.calls),
+        plans=Plans(plans if given is None else _with_plan(plans, given)),
         tainted=state.tainted or event.tainted,
-        context_tokens=state.context_tokens,
     )
 
 
-def _said(state: State, event: MessageEvent) -> State:
-    if event.role == "user":
-        if event.agent == PERSON:  # a word from outside: what comes now is not the same again
-            state = state._replace(trail=Trail(), said=(*state.said, event.text))
-        elif event.agent == CHECKER:
-            state = state._replace(reminders=(*state.reminders, event.reminder or "objection"))
-        note = told(state.trail, state.limits.max_repeats)
-        kind = "checker" if event.agent == CHECKER else "person"
-        said = UserMessage(text=f"{event.text}\n\n{note}" if note else event.text, kind=kind)
-        if state.pending:
-            return state._replace(held=(*state.held, said))
-        return state._replace(messages=(*state.messages, said))
-    if event.partial:
-        return state._replace(draft=event.text)
-    reply = AssistantMessage(text=event.text, thinking=event.thinking, calls=event.calls, opaque=event.opaque)
-    seen = len(state.messages) if event.seen is None else event.seen
-    later = tuple(m for m in state.messages[seen:] if isinstance(m, UserMessage))
-    before = (*state.messages[:seen], reply)
-    asked = state.asks_model and not is_own(reply)
-    state = state._replace(
-        trail=replied(state.trail, event.text, calls=bool(event.calls)),
-        draft="",
-        rounds=state.rounds + asked,
-    )
-    if event.calls:
-        return state._replace(
-            reminders=_without("unfinished", state.reminders),
-            messages=before,
-            pending=event.calls,
-            went_well=False,
-            held=(*state.held, *later),
-            text=event.text if state.asks_model else state.text,  # what it is about to do is no answer
-        )
-    return state._replace(messages=(*before, *later), text=event.text)
+def _add_question(state: State, event: ApprovalAsked | ApprovalGiven | InputAsked | InputGiven) -> State:
+    """A question to the person, under its call, or the answer, under the question's id."""
+    known = state.questions
+    match event:
+        case ApprovalAsked():
+            known = known._replace(approvals=_with(known.approvals, event.call_id, event))
+        case ApprovalGiven():
+            known = known._replace(decisions=_with(known.decisions, event.approval_id, event))
+        case InputAsked():
+            known = known._replace(inputs=_with(known.inputs, event.call_id, event))
+        case InputGiven():
+            known = known._replace(answers=_with(known.answers, event.input_id, event))
+    return state._replace(questions=known)
 
 
-def _without(reminder: Reminder, told: tuple[Reminder, ...]) -> tuple[Reminder, ...]:
-    return tuple(each for each in told if each != reminder)
-
-
-def _responded(state: State, event: ToolResponse) -> State:
-    went_well, trail = _judged(state, event)
-    last = not trail.current
-    note = told(trail, state.limits.max_repeats) if last else ""
-    progress = progress_note(state.plans) if last else state.progress
-    news = f"{PROGRESS}{progress}" if progress and progress != state.progress else ""
-    message = ToolMessage(
-        call_id=event.id,
-        tool=event.tool,
-        ok=event.ok,
-        outcome=event.outcome,
-        new_problems=new_problems(event.data),
-        exit_code=exit_code_of(event.data),
-        text="\n\n".join(part for part in (event.result, news, note) if part),
-        images=tuple(Image(media_type=i.media_type, data=i.data) for i in event.images),
-        untrusted=event.untrusted,
-    )
-    pending = tuple(
-        filled(call, event.id, event.result, event.data) if event.ok else call
-        for call in state.pending
-        if call.id != event.id
-    )
-    given = tuple(filled(call, event.id, event.result, event.data) for call in state.given)
-    used = state.used
-    if event.ok and is_referred_to(event.id, state.given):
-        used = {**used, event.id: plain_text(event.result, event.data)}
-    went_well = state.went_well or went_well
-    messages = (*state.messages, message)
+def _add_usage(state: State, usage: Usage) -> State:
     return state._replace(
-        given=given if event.ok else state.given,
-        used=used,
-        progress=progress,
-        messages=messages if pending else (*messages, *state.held),
-        held=state.held if pending else (),
-        pending=pending,
-        started=state.started - {event.id},
-        errors=state.errors if pending else 0 if went_well else state.errors + 1,
-        reminders=_without("errors", state.reminders) if went_well else state.reminders,
-        went_well=went_well,
-        trail=trail,
-        tainted=state.tainted or event.untrusted,
-        unattended=state.unattended or event.outcome == "unattended",
+        spending=state.spending._replace(usage=state.spending.usage.plus(usage)),
+        conversation=state.conversation._replace(tokens=usage.prompt_tokens + usage.completion_tokens),
     )
 
 
-def _judged(state: State, event: ToolResponse) -> tuple[bool, Trail]:
-    """Whether the call was carried out, and the trail with it; closed with the reply's last result."""
-    carried_out = _carried_out(event)
-    call = next((c for c in state.pending if c.id == event.id), None)
-    trail = responded(state.trail, call, event, carried_out=carried_out)
-    last = all(c.id == event.id for c in state.pending)
-    return carried_out, closed(trail) if last else trail
-
-
-def _carried_out(event: ToolResponse) -> bool:
-    """A command that ran and failed is an outcome, a rejection is a decision: neither is a call
-    that could not be carried out."""
-    if event.outcome in ("done", "rejected") or (event.outcome == "unattended" and event.tool == "user/ask"):
-        return True
-    return event.data is not None and not OUTCOMES.isdisjoint(event.data)
-
-
-def _used(state: State, event: Usage) -> State:
-    used = Usage(
-        model=event.model,
-        prompt_tokens=event.prompt_tokens,
-        completion_tokens=event.completion_tokens,
-        cached_tokens=event.cached_tokens,
-        cost=event.cost,
-    )
-    return state._replace(
-        usage=state.usage.plus(used),
-        context_tokens=event.prompt_tokens + event.completion_tokens,
-    )
-
-
-def _handed_back(state: State, event: HandoffEnd) -> State:
+def _hand_back(state: State, event: HandoffEnd) -> State:
     """What a nested run did and used is its parent's too, and a plan that it made is known here."""
     made = (event.handover.plan,) if isinstance(event.handover, PlanMade) else ()
     changed = (*event.plans, *made)
+    nested, plans, spending = state.nested, state.plans, state.spending
     return state._replace(
         done=did_hand_over(state.done, event),
-        returned=(*state.returned, event),
-        handoffs=MappingProxyType({k: v for k, v in state.handoffs.items() if k != event.call_id}),
-        nested_rounds=state.nested_rounds + event.rounds,
-        usage=state.usage if event.usage is None else state.usage.plus(event.usage),
+        nested=nested._replace(
+            open=MappingProxyType({k: v for k, v in nested.open.items() if k != event.call_id}),
+            returned=(*nested.returned, event),
+            rounds=nested.rounds + event.rounds,
+        ),
+        spending=spending
+        if event.usage is None
+        else spending._replace(usage=spending.usage.plus(event.usage)),
+        plans=Plans(reduce(_with_plan, changed, plans.all), changed[-1].plan_id) if changed else plans,
         tainted=state.tainted or event.tainted,
-        plans=reduce(_with_plan, changed, state.plans),
-        last_plan=changed[-1].plan_id if changed else state.last_plan,
         unattended=state.unattended or event.unattended,
     )
 
 
-def _noticed(state: State, event: Notice) -> State:
+def _add_rules(state: State, event: Notice) -> State:
     """Rules of a folder join the conversation like a word of the person's: not between calls and results."""
-    rules = {**state.rules, **{each.path: each for each in event.rules}}
-    state = state._replace(rules=MappingProxyType(rules))
-    return _told(state, rules_message(event.rules))
+    rules = {**state.conversation.rules, **{each.path: each for each in event.rules}}
+    conversation = state.conversation._replace(rules=MappingProxyType(rules))
+    return say(state._replace(conversation=conversation), rules_message(event.rules))
 
 
-def _undone(state: State, event: Review | Restored) -> State:
-    """What the person took back is told to the model: its own edits are no longer what it remembers."""
+def _undo(state: State, event: Review | Restored) -> State:
+    """The model is told what the person took back: its own edits are no longer what it remembers."""
     note = undone_note(event)
     if not note:
         return state
     paths = [event.path] if isinstance(event, Review) else [file.path for file in event.files]
-    return _told(state._replace(done=did_undo(state.done, paths)), UserMessage(text=note, kind="note"))
+    return say(state._replace(done=did_undo(state.done, paths)), UserMessage(text=note, kind="note"))
 
 
-def _told(state: State, said: UserMessage) -> State:
-    if state.pending:
-        return state._replace(held=(*state.held, said))
-    return state._replace(messages=(*state.messages, said))
-
-
-def _compacted(state: State, event: Compacted) -> State:
-    kept = state.messages[len(state.messages) - event.kept :] if event.kept else ()
-    rules = (rules_message(tuple(state.rules.values())),) if state.rules else ()
+def _compact(state: State, event: Compacted) -> State:
+    told = state.conversation
+    kept = told.messages[len(told.messages) - event.kept :] if event.kept else ()
+    rules = (rules_message(tuple(told.rules.values())),) if told.rules else ()
     latest = tuple(m for m in kept if not is_rules(m))
-    summary = summary_message(event.summary, state.request if not state.finished else "", state.plans)
+    request = state.request.text if not state.finished else ""
+    summary = summary_message(event.summary, request, state.plans.all)
     return state._replace(
-        messages=(summary, *rules, *latest),
-        began=0,
-        context_tokens=event.after_tokens,
+        conversation=told._replace(messages=(summary, *rules, *latest), start=0, tokens=event.after_tokens)
     )
 
 
-def _settled(state: State) -> State:
+def _close_calls(state: State) -> State:
     """Every call answered: what was still open is marked as not carried out. What was shown of a reply that
     was cut off stays in the conversation: the person may speak of it."""
-    if state.draft:
-        said = AssistantMessage(text=state.draft)
-        state = state._replace(messages=(*state.messages, said), draft="")
-    if not state.pending and not state.held:
+    told, pending = state.conversation, state.calls.pending
+    draft = (AssistantMessage(text=told.draft),) if told.draft else ()
+    if not (draft or pending or told.queued):
         return state
     open_calls = tuple(
-        ToolMessage(call_id=c.id, tool=c.tool, outcome=None, text=NOT_CARRIED_OUT) for c in state.pending
+        ToolMessage(call_id=c.id, tool=c.tool, outcome=None, text=NOT_CARRIED_OUT) for c in pending
     )
+    messages = (*told.messages, *draft, *open_calls, *told.queued)
     return state._replace(
-        messages=(*state.messages, *open_calls, *state.held),
-        pending=(),
-        held=(),
-        started=frozenset(),
+        conversation=told._replace(messages=messages, queued=(), draft=""),
+        calls=state.calls._replace(pending=(), started=frozenset())
+        if pending or told.queued
+        else state.calls,
     )
-
-
-def _ended(state: State, event: RunFinished) -> State:
-    return _settled(state)._replace(finished=event)

@@ -80,7 +80,7 @@ class Repetition(NamedTuple):
     repeats: int
 
 
-def responded(trail: Trail, call: ToolCall | None, event: ToolResponse, *, carried_out: bool) -> Trail:
+def add_result(trail: Trail, call: ToolCall | None, event: ToolResponse, *, carried_out: bool) -> Trail:
     """The trail after one more result; `call` as it was asked for, None where that is not known."""
     args = dumps(call.args, sort_keys=True, ensure_ascii=False) + (call.malformed or "") if call else event.id
     waiting = bool(event.data and event.data.get("running") is True)
@@ -97,14 +97,14 @@ def responded(trail: Trail, call: ToolCall | None, event: ToolResponse, *, carri
     return trail._replace(current=(*trail.current, outcome))
 
 
-def replied(trail: Trail, text: str, *, calls: bool) -> Trail:
+def add_reply(trail: Trail, text: str, *, calls: bool) -> Trail:
     """The trail after one more reply of the model, before its calls."""
     said = " ".join(text.split())
     texts = (*trail.texts, said)[-KEPT_TURNS:] if said or not calls else trail.texts
     return trail._replace(texts=texts, current=(), latest=())
 
 
-def closed(trail: Trail) -> Trail:
+def close_turn(trail: Trail) -> Trail:
     """The trail once every call of the reply has its result."""
     turn = trail.current
     known = {outcome for earlier in trail.turns for outcome in earlier}
@@ -116,7 +116,7 @@ def closed(trail: Trail) -> Trail:
     )
 
 
-def edited(trail: Trail, event: Edit) -> Trail:
+def add_edit(trail: Trail, event: Edit) -> Trail:
     """The trail after one more edit."""
     paths = tuple(stat.path for stat in event.files)
     lines = [line for line in event.diff.splitlines() if not line.startswith(("+++", "---"))]
@@ -196,13 +196,13 @@ def _text(trail: Trail) -> Repetition | None:
     return Repetition("same text", last if len(last) <= 60 else last[:59] + "…", repeats) if repeats else None
 
 
-def told(trail: Trail, limit: int) -> str:
-    """`repeated` as a note to the model."""
-    found = repeated(trail, limit)
+def repetition_note(trail: Trail, limit: int) -> str:
+    """`describe_repetition` as a note to the model."""
+    found = describe_repetition(trail, limit)
     return f"Note: {found}" if found else ""
 
 
-def repeated(trail: Trail, limit: int) -> str:
+def describe_repetition(trail: Trail, limit: int) -> str:
     """What came again, as long as the run may still get out of the loop; empty where it is in none.
     `limit` is the number of repeats that ends the run, 0 for never."""
     found = repetition(trail) if limit else None
@@ -211,7 +211,7 @@ def repeated(trail: Trail, limit: int) -> str:
     return f"{_described(found)} Change your approach, or say what is in the way."
 
 
-def stopped(trail: Trail, limit: int) -> Failure | None:
+def repetition_failure(trail: Trail, limit: int) -> Failure | None:
     """Why the run has to end: the loop came again `limit` times."""
     found = repetition(trail) if limit else None
     if found is None or found.repeats < limit:

@@ -1,4 +1,4 @@
-"""What a run knows: its state as one value."""
+"""The state of a run as one value, in parts by what changes together."""
 
 from __future__ import annotations
 
@@ -34,68 +34,119 @@ PERSON = "user"
 """The agent of what a person says while a run is under way."""
 
 
-class State(NamedTuple):
-    """A run's state, and the conversation that it stands in.
+class Request(NamedTuple):
+    """What the run was asked to do; set once, by its first event.
 
-    `pending` are the calls of the last reply without a response, in order; `started` those of
-    them that are under way. `held` waits until no call is pending: a message between calls and
-    their results would be refused by every provider. `errors` counts replies in a row of which no
-    call could be carried out; `went_well` says that one of the present reply was. `given` are calls
-    that the run was handed instead of a model, `used` the plain texts of results that some of these use (by
-    call). `trail` shows whether it goes round in circles. `done`
-    is what it really did, its nested runs included; `research` what it found on the web; `handoffs` are those that are under way (by call)
-    and `returned` those that came back, in order; `nested_rounds` are the turns of the latter, `rounds_before` those
-    of its limit that were not this run's from the start.
-    `progress` is what the model was last told of how the plans stand.
-    `last_plan` is the plan that was changed last in this run, empty where none was. `draft` is what was shown of
-    a reply that was cut off. `rounds` are replies that a model was asked for: those that are worked out are none.
-    `unattended`: something needed a person, and nobody was there. `reminders` says what the
-    model was told by Daiku itself and still holds, in order: an objection (it cannot end like this) may come again. `limits` are what
-    bounds this run, `asks_model` is False where its replies are worked out (`began` is the place of its request in `messages`, `said` what the person said
-    since), `asked_limits` what was asked for: its nested runs get these.
+    `text` is what the model reads of it (`prompt` where that is too long to be kept beside a summary).
+    `limits` bound this run, `asked_limits` are what was asked for: nested runs get these. `rounds_before`:
+    rounds of its limit that were used before it began. `asks_model` is False where its replies are computed.
     """
 
-    started_run: bool = False
+    begun: bool = False
     asks_model: bool = True
     prompt: str = ""
-    request: str = ""
+    text: str = ""
     mode: Mode = "act"
     model: str = ""
     limits: RunLimits = RunLimits()
-    given: tuple[ToolCall, ...] = ()
-    used: Mapping[str, str] = NOTHING
-    brief: Brief | None = None
-    done: Done = Done()
-    research: Research = Research()
-    handoffs: Mapping[str, HandoffStart] = NOTHING
-    returned: tuple[HandoffEnd, ...] = ()
-    nested_rounds: int = 0
-    rounds_before: int = 0
-    reminders: tuple[Reminder, ...] = ()
     asked_limits: RunLimits = RunLimits()
-    began: int = 0
-    said: tuple[str, ...] = ()
+    rounds_before: int = 0
+    brief: Brief | None = None
+
+
+class Conversation(NamedTuple):
+    """The messages, of earlier runs of the session too; those of this run begin at index `start`.
+
+    `queued` user messages wait until no call is pending: between calls and their results every provider
+    would refuse them. `steering` is what the person said since the run began. `text` is the latest answer,
+    `draft` what was shown of a reply that was cut off. `progress` is what the model was last told of the
+    plans, `rules` the rules of folders that it was told, `tokens` what its last request and reply came to.
+    """
+
     messages: tuple[Message, ...] = ()
+    start: int = 0
+    queued: tuple[UserMessage, ...] = ()
+    steering: tuple[str, ...] = ()
+    text: str = ""
+    draft: str = ""
+    progress: str = ""
+    rules: Mapping[str, RulesText] = NOTHING
+    tokens: int = 0
+
+
+class Calls(NamedTuple):
+    """The tool calls: `pending` are those of the last reply without a result, in order, `started` those of
+    them that are under way. `preset` calls were given to the run, which then asks no model;
+    `preset_results` are the plain texts of results that some of these use, by call.
+    """
+
     pending: tuple[ToolCall, ...] = ()
     started: frozenset[str] = frozenset()
-    held: tuple[UserMessage, ...] = ()
+    preset: tuple[ToolCall, ...] = ()
+    preset_results: Mapping[str, str] = NOTHING
+
+
+class Questions(NamedTuple):
+    """What the person was asked, by call, and answered, by the question's id."""
+
     approvals: Mapping[str, ApprovalAsked] = NOTHING
     decisions: Mapping[str, ApprovalGiven] = NOTHING
     inputs: Mapping[str, InputAsked] = NOTHING
     answers: Mapping[str, InputGiven] = NOTHING
-    text: str = ""
-    draft: str = ""
+
+
+class NestedRuns(NamedTuple):
+    """The nested runs: `open` ones by call, `returned` ones in order, and the rounds that these took."""
+
+    open: Mapping[str, HandoffStart] = NOTHING
+    returned: tuple[HandoffEnd, ...] = ()
+    rounds: int = 0
+
+
+class Plans(NamedTuple):
+    """Every plan of the session, and the id of the one that this run changed last (empty: none)."""
+
+    all: tuple[Plan, ...] = ()
+    last: str = ""
+
+
+class Spending(NamedTuple):
+    """Replies that the run asked its model for, and tokens and cost, nested runs included."""
+
     rounds: int = 0
     usage: Usage = Usage()
-    context_tokens: int = 0
-    errors: int = 0
-    went_well: bool = False
+
+
+class Health(NamedTuple):
+    """Whether the run gets on: its `trail` shows repetition, `failed_replies` counts replies in a row of
+    which no call could be carried out, `reply_worked` says that one of the present reply was. `reminders`
+    are what Daiku itself told the model and still holds, in order; an objection may come again.
+    """
+
     trail: Trail = Trail()
+    failed_replies: int = 0
+    reply_worked: bool = False
+    reminders: tuple[Reminder, ...] = ()
+
+
+class State(NamedTuple):
+    """The state of a run: the fold of its events (`core.state.fold`).
+
+    `done` is what it really did, nested runs included, `research` what it found on the web. `tainted`: text
+    from outside is in the conversation. `unattended`: something needed a person, and nobody was there.
+    """
+
+    request: Request = Request()
+    conversation: Conversation = Conversation()
+    calls: Calls = Calls()
+    questions: Questions = Questions()
+    nested: NestedRuns = NestedRuns()
+    plans: Plans = Plans()
+    spending: Spending = Spending()
+    health: Health = Health()
+    done: Done = Done()
+    research: Research = Research()
     tainted: bool = False
-    plans: tuple[Plan, ...] = ()
-    last_plan: str = ""
     unattended: bool = False
-    progress: str = ""
-    rules: Mapping[str, RulesText] = NOTHING
     failure: Failure | None = None
     finished: RunFinished | None = None

@@ -70,7 +70,7 @@ def unrun(state: State, plan: Plan, checks: tuple[str, ...], since: tuple[Taken,
     restart cut short was not tried: to look again does no harm."""
     tried = {_key(t.call.tool, t.call.args) for t in since if t.outcome != "interrupted"}
     for check, _ in unproven(checks, state.done):
-        do = check_call(check, seconds_of(plan, check, state.limits.check_seconds))
+        do = check_call(check, seconds_of(plan, check, state.request.limits.check_seconds))
         if _key(do.tool, do.args) not in tried:
             yield do
 

@@ -52,10 +52,10 @@ def next_reply(state: State, approvals: ApprovalMode, refused: Failure | None = 
 
 def plan_of(state: State) -> Plan | None:
     """The plan that the team works: the one it was given, else what its planner handed over; as it is now."""
-    given = state.brief.plan if state.brief is not None else None
-    made = [b.handover.plan for b in state.returned if isinstance(b.handover, PlanMade)]
+    given = state.request.brief.plan if state.request.brief is not None else None
+    made = [b.handover.plan for b in state.nested.returned if isinstance(b.handover, PlanMade)]
     found = given or (made[0] if made else None)
-    return next((p for p in state.plans if found is not None and p.plan_id == found.plan_id), None)
+    return next((p for p in state.plans.all if found is not None and p.plan_id == found.plan_id), None)
 
 
 def team_report(state: State) -> ReportMade:
@@ -70,7 +70,7 @@ def brief_of(state: State, agent: str, request: str) -> Brief:
     done, log = state.done, log_of(state)
     made = (t.back.handover for t in reversed(log) if t.back is not None)
     notes = next((each.notes for each in made if isinstance(each, EditsMade)), "")
-    found = [b.handover for b in state.returned if isinstance(b.handover, Findings)]
+    found = [b.handover for b in state.nested.returned if isinstance(b.handover, Findings)]
     reads = agent in ("coder", "reporter")  # the others have no use for pages of text
     wanted = _commands(state, None if agent == "reporter" else step, log)
     return Brief(
@@ -109,9 +109,9 @@ def _next(state: State, approvals: ApprovalMode) -> Do | End:
     if plan is None:
         if any(t.agent == "planner" for t in log):
             raise DaikuError(Failure(kind="format", message=f"No plan could be made: {log[-1].text}"))
-        return hand("planner", state.prompt, "The planner makes a plan.")
-    if state.mode != "act":
-        return End(f"In {state.mode} mode a plan is made and nothing is carried out.")
+        return hand("planner", state.request.prompt, "The planner makes a plan.")
+    if state.request.mode != "act":
+        return End(f"In {state.request.mode} mode a plan is made and nothing is carried out.")
     if plan.status == "draft":
         return Do("plan/approve", {"plan_id": plan.plan_id}, "Shall this plan be worked?")
     if not any(t.agent == "researcher" for t in log):
@@ -210,14 +210,16 @@ def _without_model(state: State, approvals: ApprovalMode, refused: Failure) -> D
 def _may_replan(state: State, plan: Plan, log: tuple[Taken, ...]) -> bool:
     """Whether the rest is planned anew: a step failed, and neither the plans nor its attempts are used up."""
     failed = any(step.status == "failed" for step in plan.steps)
-    most = state.limits.max_attempts
+    most = state.request.limits.max_attempts
     return (
-        failed and _replans(state, log) < state.limits.max_replans and (not most or attempts_used(log) < most)
+        failed
+        and _replans(state, log) < state.request.limits.max_replans
+        and (not most or attempts_used(log) < most)
     )
 
 
 def _replans(state: State, log: tuple[Taken, ...]) -> int:
-    first = 0 if state.brief is not None and state.brief.plan is not None else 1
+    first = 0 if state.request.brief is not None and state.request.brief.plan is not None else 1
     return sum(t.agent == "planner" for t in log) - first
 
 
@@ -247,19 +249,19 @@ def _verify(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do | End:
     rounds = sum(t.agent == "coder" for t in here)
     now = since(here, "coder") if rounds else here
     if rounds and now[0].ok and not any(t.agent == "runner" for t in now):
-        return hand("runner", state.prompt, "The runner looks at it again.")
+        return hand("runner", state.request.prompt, "The runner looks at it again.")
     if (check := next(unrun(state, plan, checks, now), None)) is not None:
         return check
     problems = [*failed_checks(state, checks), *_placeholders(state)]
     changed = not rounds or (
         now[0].back is not None and now[0].back.deeds is not None and now[0].back.deeds.files
     )
-    most = state.limits.max_verifications
+    most = state.request.limits.max_verifications
     if problems and changed and rounds < most and state.done.files:
         told = "\n\n".join(problems)
-        request = f"{state.prompt}\n\nThe work is not finished yet. Put right what is left:\n\n{told}"
+        request = f"{state.request.prompt}\n\nThe work is not finished yet. Put right what is left:\n\n{told}"
         return hand("coder", request, f"Left to do, round {rounds + 1} of {most}.")
-    return hand("reporter", state.prompt or plan.goal, "The reporter writes the report.")
+    return hand("reporter", state.request.prompt or plan.goal, "The reporter writes the report.")
 
 
 def _placeholders(state: State) -> list[str]:
@@ -282,7 +284,7 @@ def _begun(plan: Plan, step: Step) -> Do:
 
 def _only(state: State, plan: Plan) -> Step | None:
     """The step that was asked for alone."""
-    wanted = state.brief.step_id if state.brief is not None else ""
+    wanted = state.request.brief.step_id if state.request.brief is not None else ""
     return next((s for s in plan.steps if s.step_id == wanted), None)
 
 

@@ -59,7 +59,9 @@ def _piece_of(state: State, log: tuple[Taken, ...], step: Step, *, begun: int) -
             ):
                 continue
             key = f"{taken.call.id}:{number}"
-            back = next((b for b in reversed(state.returned) if b.call_id in (key, f"{key}:again")), None)
+            back = next(
+                (b for b in reversed(state.nested.returned) if b.call_id in (key, f"{key}:again")), None
+            )
             if back is None:
                 return None
             call = ToolCall(id=key, tool="agent/handoff", args={"agent": "coder", "request": step.name})

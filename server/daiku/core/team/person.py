@@ -12,7 +12,7 @@ GO_ON, STOP = "Go on", "Stop here"
 
 def asked(state: State, plan: Plan) -> str:
     """What the team was asked to do."""
-    return state.prompt or plan.goal
+    return state.request.prompt or plan.goal
 
 
 def with_words(state: State, request: str) -> str:
@@ -25,12 +25,12 @@ def told_of_answers(state: State) -> tuple[str, ...]:
     """What the person said while the team worked, oldest first; an answer with its question."""
     asks = (t for t in log_of(state) if t.call.tool == "user/ask")
     answers = (_answer(state, t) for t in asks if t.text.strip() not in choices(state, t))
-    return (*answers, *(f"The person says: {text}" for text in state.said))
+    return (*answers, *(f"The person says: {text}" for text in state.conversation.steering))
 
 
 def open_question(state: State, log: tuple[Taken, ...]) -> str | None:
     """What the researcher wants to know of the person, where they were not asked yet."""
-    found = [b.handover for b in state.returned if isinstance(b.handover, Findings)]
+    found = [b.handover for b in state.nested.returned if isinstance(b.handover, Findings)]
     question = found[-1].ask_user.strip() if found else ""
     if not question or any(t.call.args.get("question") == question for t in log):
         return None
@@ -45,7 +45,7 @@ def unanswered(state: State) -> tuple[str, ...]:
 
 def choices(state: State, taken: Taken) -> tuple[str, ...]:
     """The choices that the person had, in their language; none for a question that is answered in words."""
-    shown = state.inputs.get(taken.call.id)
+    shown = state.questions.inputs.get(taken.call.id)
     if shown is not None:
         return shown.choices
     return (GO_ON, STOP) if taken.call.args.get("choices") else ()

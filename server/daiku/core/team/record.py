@@ -39,9 +39,9 @@ class Taken(NamedTuple):
 
 def log_of(state: State) -> tuple[Taken, ...]:
     """The answered calls of this run."""
-    mine = state.messages[state.began :]
+    mine = state.conversation.messages[state.conversation.start :]
     calls = {call.id: call for m in mine if isinstance(m, AssistantMessage) for call in m.calls}
-    backs = {back.call_id: back for back in state.returned}
+    backs = {back.call_id: back for back in state.nested.returned}
     return tuple(
         Taken(calls[m.call_id], m.outcome, m.text, backs.get(m.call_id))
         for m in mine
@@ -52,8 +52,8 @@ def log_of(state: State) -> tuple[Taken, ...]:
 def rejected(state: State, taken: Taken) -> bool:
     """Whether the person rejected the call; of a nested run: rejected what it wanted, and nothing else
     came of it. Research that was not wanted is no reason to stop."""
-    asked = state.approvals.get(taken.call.id)
-    given = state.decisions.get(asked.approval_id) if asked is not None else None
+    asked = state.questions.approvals.get(taken.call.id)
+    given = state.questions.decisions.get(asked.approval_id) if asked is not None else None
     if given is not None and given.decision in ("reject_once", "reject_always"):
         return True
     back = taken.back

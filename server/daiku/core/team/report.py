@@ -25,7 +25,7 @@ ASSUMED = "Nobody was there to answer “{question}”: the most usual was assum
 def final_report(state: State, plan: Plan | None) -> Report:
     """What the reporter handed over, or what follows from the records alone (C4.11); with a claim for
     each step, and every proof as it is on record: what is not there proves nothing."""
-    made = [b.handover.report for b in state.returned if isinstance(b.handover, ReportMade)]
+    made = [b.handover.report for b in state.nested.returned if isinstance(b.handover, ReportMade)]
     report = made[-1] if made else plain_report(_brief(state, plan))
     claims = tuple(
         claim.model_copy(update={"proofs": on_record(claim.proofs, state.done)}) for claim in report.claims
@@ -150,7 +150,7 @@ def _because(state: State, step: Step) -> str:
 def _brief(state: State, plan: Plan | None) -> Brief:
     done = state.done
     return Brief(
-        request=state.prompt,
+        request=state.request.prompt,
         plan=plan,
         edits=EditsMade(files=done.files, checkpoints=done.checkpoints),
         commands=CommandsRun(commands=done.commands),

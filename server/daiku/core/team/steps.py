@@ -41,7 +41,7 @@ def _attempt(state: State, plan: Plan, step: Step, here: tuple[Taken, ...], want
     now = since(here, "coder")
     coder, rest = now[0], now[1:]
     if wants_runner and coder.ok and not any(t.agent == "runner" for t in rest):
-        return hand("runner", state.prompt or step.name, f"The runner works on “{step.name}”.")
+        return hand("runner", state.request.prompt or step.name, f"The runner works on “{step.name}”.")
     runner = next((t for t in rest if t.agent == "runner"), None)
     if (check := next(unrun(state, plan, step.acceptance, rest), None)) is not None:
         return check
@@ -53,15 +53,13 @@ def _attempt(state: State, plan: Plan, step: Step, here: tuple[Taken, ...], want
 
 def _again(state: State, step: Step, problems: list[str], attempts: int) -> Do:
     """The next repair, or the end of the step: of its repairs, or of all the attempts that it has."""
-    most, budget = state.limits.max_repairs, state.limits.max_attempts
+    most, budget = state.request.limits.max_repairs, state.request.limits.max_attempts
     if budget and attempts_used(log_of(state)) >= budget:
         return move(step, "failed", f"“{step.name}” failed: its {budget} attempts are used up.")
     if attempts > most:
         return move(step, "failed", f"“{step.name}” failed after {most} repairs.")
     told = "\n\n".join(problems)
-    request = (
-        f"{with_words(state, state.prompt)}\n\nThis step is not done yet. Put right what fails:\n\n{told}"
-    )
+    request = f"{with_words(state, state.request.prompt)}\n\nThis step is not done yet. Put right what fails:\n\n{told}"
     return hand("coder", request, f"Repair {attempts} of {most} of “{step.name}”.")
 
 

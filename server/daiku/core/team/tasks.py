@@ -183,16 +183,18 @@ def progressed(place: Place, run: State) -> Place:
     """The step with its tasks as the run stands that carries them out; an approval of that run counts."""
     plan, step = place
     answers = {
-        task_of(m.call_id): m for m in run.messages if isinstance(m, ToolMessage) and m.outcome is not None
+        task_of(m.call_id): m
+        for m in run.conversation.messages
+        if isinstance(m, ToolMessage) and m.outcome is not None
     }
-    under_way = {task_of(key) for key in run.started}
-    asked = {task_of(call.id) for call in run.pending}
-    used = {task_of(key): text for key, text in run.used.items()}
+    under_way = {task_of(key) for key in run.calls.started}
+    asked = {task_of(call.id) for call in run.calls.pending}
+    used = {task_of(key): text for key, text in run.calls.preset_results.items()}
     tasks = tuple(
         _moved(t, answers.get(t.task_id), used.get(t.task_id), under_way=t.task_id in under_way | asked)
         for t in step.task_list
     )
-    mine = next((p for p in run.plans if p.plan_id == plan.plan_id), None)
+    mine = next((p for p in run.plans.all if p.plan_id == plan.plan_id), None)
     if plan.status == "draft" and mine is not None and mine.status != "draft":
         plan = plan.model_copy(update={"status": "approved"})
     if tasks != step.task_list and step.status == "pending":

@@ -68,10 +68,10 @@ async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
     Raises HandoffDepthExceeded, Paused.
     """
     state = parent.record.state
-    back = next((b for b in state.returned if b.call_id == call), None)
+    back = next((b for b in state.nested.returned if b.call_id == call), None)
     if back is not None:
         return _not_too_deep(back)
-    begun = state.handoffs.get(call)
+    begun = state.nested.open.get(call)
     if work.agent.request is not None:
         wiring = work.wiring or parent.wiring
         see = partial(wiring.seen.note, parent.session)
@@ -101,7 +101,7 @@ def _not_too_deep(back: HandoffEnd) -> HandoffEnd:
 
 def give_up(parent: LiveRun, call: str, work: Nested) -> None:
     """End a nested run that was begun before a restart and cannot be gone on with."""
-    child = _reopen(parent, parent.record.state.handoffs[call], work)
+    child = _reopen(parent, parent.record.state.nested.open[call], work)
     end(child, "cancelled", None)
     parent.record(_come_back(parent, child, call, work))
 
@@ -128,9 +128,9 @@ def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
         RunStarted(
             prompt=work.request,
             told=work.told,
-            mode=state.mode,
-            model=state.model,
-            limits=state.asked_limits,
+            mode=state.request.mode,
+            model=state.request.model,
+            limits=state.request.asked_limits,
             calls=work.calls,
             driven=bool(work.calls) or agent.drive is not None,
             brief=work.brief,
@@ -144,9 +144,9 @@ def _reopen(parent: LiveRun, begun: HandoffStart, work: Nested) -> LiveRun:
     """The nested run as far as it got before the restart; what it used counts again."""
     state = fold(chunk.event for chunk in parent.past() if chunk.run == begun.run)
     child = parent.child(work.agent, begun.run, state, work.wiring)
-    if not state.started_run:
+    if not state.request.begun:
         _start(parent, child, work)
-    parent.purse.used_before(state.usage, state.rounds + state.nested_rounds)
+    parent.purse.used_before(state.spending.usage, state.spending.rounds + state.nested.rounds)
     return child
 
 
@@ -188,9 +188,9 @@ def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> Hand
             "error": outcome.error,
             "deeds": deeds_of(state.done) if work.wiring is None else Deeds(commands=state.done.commands),
             # Who follows a run has its plans already, and newer ones.
-            "plans": state.plans if state.last_plan and work.after is None else (),
-            "usage": state.usage,
-            "rounds": state.rounds + state.nested_rounds,
+            "plans": state.plans.all if state.plans.last and work.after is None else (),
+            "usage": state.spending.usage,
+            "rounds": state.spending.rounds + state.nested.rounds,
             "rejected": _rejected(state),
             "tainted": state.tainted,
             "unattended": state.unattended,
@@ -199,8 +199,10 @@ def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> Hand
 
 
 def _rejected(state: State) -> int:
-    own = sum(given.decision in ("reject_once", "reject_always") for given in state.decisions.values())
-    return own + sum(back.rejected for back in state.returned)
+    own = sum(
+        given.decision in ("reject_once", "reject_always") for given in state.questions.decisions.values()
+    )
+    return own + sum(back.rejected for back in state.nested.returned)
 
 
 def _handed(agent: Agent, state: State) -> tuple[Handover | None, str]:

@@ -59,13 +59,13 @@ class TaskWork:
     async def generate(self, step_id: str) -> ToolResult:
         """Make the list of the step's tasks and keep it with the step."""
         parent = self.parent
-        place = tasks.find_place(parent.record.state.plans, step_id)
+        place = tasks.find_place(parent.record.state.plans.all, step_id)
         if place is None:
             return failed(_no_step(step_id))
         if place.step.status == "completed":
             return failed(f"Step “{place.step.name}” is completed; reopen it if it must be done again.")
         agent = task_maker(parent.wiring.registry.resolve, self._check)
-        request = tasks_request(place, parent.record.state.messages, self._operations())
+        request = tasks_request(place, parent.record.state.conversation.messages, self._operations())
         back = await nest(parent, self.call, Nested(agent, request, _brief(place, request)))
         if not isinstance(back.handover, TasksMade):
             return failed(f"No tasks could be made for step “{place.step.name}”: {back.problem}")
@@ -126,12 +126,12 @@ class TaskWork:
     def _place(self, step_id: str, task_list: tuple[JsonObject, ...]) -> Place | None:
         """The step that is worked, with `task_list` as its tasks where there is one."""
         state = self.parent.record.state
-        place = tasks.find_place(state.plans, step_id) if step_id else None
+        place = tasks.find_place(state.plans.all, step_id) if step_id else None
         if not task_list or (step_id and place is None):
             return place
         made = self._inline(task_list)
         return (
-            tasks.registered(state.plans, made, state.prompt)
+            tasks.registered(state.plans.all, made, state.request.prompt)
             if place is None
             else tasks.with_list(place, made)
         )
@@ -139,7 +139,7 @@ class TaskWork:
     def _inline(self, task_list: Sequence[JsonObject]) -> tuple[Task, ...]:
         """The list that a call brought; the same ids again when the call goes on after a restart."""
         known = {
-            t.task_id for plan in self.parent.record.state.plans for s in plan.steps for t in s.task_list
+            t.task_id for plan in self.parent.record.state.plans.all for s in plan.steps for t in s.task_list
         }
 
         def name(number: int) -> str:
@@ -156,10 +156,10 @@ class TaskWork:
 
     def _begun(self) -> bool:
         state = self.parent.record.state
-        return self.call in state.handoffs or any(b.call_id == self.call for b in state.returned)
+        return self.call in state.nested.open or any(b.call_id == self.call for b in state.nested.returned)
 
     def _why_not(self, place: Place) -> str:
-        if self.parent.record.state.mode != WORKING:
+        if self.parent.record.state.request.mode != WORKING:
             return "Tasks are carried out in act mode only."
         if place.step.status == "completed":
             return f"Step “{place.step.name}” is completed; reopen it if it must be done again."
@@ -196,7 +196,7 @@ class TaskWork:
         return missing(place.step, self.parent.record.state.done, editor=self._editor)
 
     def _calls(self, place: Place) -> tuple[ToolCall, ...]:
-        seconds = self.parent.record.state.limits.check_seconds
+        seconds = self.parent.record.state.request.limits.check_seconds
         return tasks.calls_of(place, editor=self._editor, check_seconds=seconds)
 
     @property
@@ -212,7 +212,12 @@ class TaskWork:
             return facts
         log = tasks.execution_log(place.step, _checks(place, back))
         person = next(
-            (m.text for m in reversed(self.parent.record.state.messages) if isinstance(m, UserMessage)), ""
+            (
+                m.text
+                for m in reversed(self.parent.record.state.conversation.messages)
+                if isinstance(m, UserMessage)
+            ),
+            "",
         )
         request = report_request(place, log, person)
         work = Nested(task_reporter(facts), request, _brief(place, request))
@@ -221,13 +226,13 @@ class TaskWork:
 
     def _now(self, place: Place) -> Place:
         """The step as it is on record now: a person may have changed the plan meanwhile."""
-        plans = self.parent.record.state.plans
+        plans = self.parent.record.state.plans.all
         plan = next((p for p in plans if p.plan_id == place.plan.plan_id), place.plan)
         step = next((s for s in plan.steps if s.step_id == place.step.step_id), None)
         return place if step is None else Place(plan, step)
 
     def _record(self, place: Place) -> None:
-        if place.plan not in self.parent.record.state.plans:
+        if place.plan not in self.parent.record.state.plans.all:
             self.parent.record(PlanEvent(plan=place.plan))
 
     # -- operations ----------------------------------------------------------------------

@@ -92,16 +92,16 @@ async def side_by_side(
 
 
 def _known(parent: LiveRun, key: str) -> bool:
-    return key in parent.record.state.handoffs or _returned(parent, key) is not None
+    return key in parent.record.state.nested.open or _returned(parent, key) is not None
 
 
 def _returned(parent: LiveRun, key: str) -> HandoffEnd | None:
-    return next((back for back in parent.record.state.returned if back.call_id == key), None)
+    return next((back for back in parent.record.state.nested.returned if back.call_id == key), None)
 
 
 def _left(parent: LiveRun, key: str, work: Nested) -> _Done:
     """What is left of a piece after a restart: its copy is gone."""
-    if key in parent.record.state.handoffs:
+    if key in parent.record.state.nested.open:
         give_up(parent, key, replace(work, wiring=parent.wiring))  # what it did there is not here
     return _Done(None, problem=LOST if _returned(parent, key) is not None else "")
 
@@ -192,8 +192,8 @@ async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> s
     the run that was begun has its call."""
     patch = ToolCall(id=long_id("call"), tool="files/patch", args={"patch": diff})
     bringing = Nested(BRINGER, f"Bring back: {work.request}", work.brief, calls=(patch,))
-    if not diff and key in parent.record.state.handoffs:
-        run = parent.record.state.handoffs[key].run
+    if not diff and key in parent.record.state.nested.open:
+        run = parent.record.state.nested.open[key].run
         if not any(chunk.run == run for chunk in parent.past()):  # it never got its call
             give_up(parent, key, bringing)
     back = await nest(parent, key, bringing)
