@@ -30,7 +30,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "mcp": ("daiku.tools.mcp",),
     "acp": ("daiku.acp",),
     "jinja2": ("daiku.prompts",),
-    "sqlite3": ("daiku.store", "daiku.trace"),
+    "sqlite3": ("daiku.store",),
     "psycopg": ("daiku.store",),
     "dbos": ("daiku.work",),
     "subprocess": (

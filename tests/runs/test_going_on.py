@@ -190,13 +190,13 @@ async def test_the_work_of_a_plan_goes_on_with_that_plan_and_does_nothing_twice(
 async def test_after_a_full_disk_it_goes_on_once_there_is_room(folder: Path, room: int) -> None:
     app = make_app(folder, {"text": "y" * 60_000}, {"text": "Done."}, {"text": "Done."})
     db = app.journal._db  # a full disk, without one
-    pages = db.execute("PRAGMA page_count").fetchone()[0]
-    db.execute(f"PRAGMA max_page_count = {pages + room}")
+    pages = db.first("PRAGMA page_count")[0]
+    db.write(f"PRAGMA max_page_count = {pages + room}")
     first = await app.runs.run(RunRequest("go"), Watch())
     assert first.status == "failed"
     assert first.error is not None
     assert "the disk is full" in first.error.message
-    db.execute("PRAGMA max_page_count = 100000")
+    db.write("PRAGMA max_page_count = 100000")
     again = await app.runs.resume(first.run_id, Watch())
     assert again.status == "completed"
     await app.aclose()

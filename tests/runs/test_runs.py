@@ -262,8 +262,8 @@ async def test_a_run_that_cannot_be_recorded_fails_and_says_why(tmp_path: Path, 
     (tmp_path / "project").mkdir()
     app, watch = make_app(tmp_path, {"text": "y" * 200_000}), Watch()
     db = app.journal._db  # a full disk, without one
-    pages = db.execute("PRAGMA page_count").fetchone()[0]
-    db.execute(f"PRAGMA max_page_count = {pages + room}")
+    pages = db.first("PRAGMA page_count")[0]
+    db.write(f"PRAGMA max_page_count = {pages + room}")
     result = await app.runs.run(RunRequest("go"), watch)
     assert result.status == "failed"
     assert result.error is not None

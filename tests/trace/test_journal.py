@@ -266,7 +266,7 @@ def test_a_file_that_another_program_holds_is_told(tmp_path: Path) -> None:
     path = tmp_path / "daiku.db"
     session = filled(path)
     journal = Journal(path)
-    journal._db.execute("PRAGMA busy_timeout = 1")
+    journal._db.write("PRAGMA busy_timeout = 1")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     with pytest.raises(DaikuError, match="in use by another program"):
@@ -285,7 +285,7 @@ def test_what_is_about_to_be_done_is_on_the_disk_before_it_is_done(
     store = SessionWriter._store
 
     def watched(self: SessionWriter, rows: list[Any]) -> None:
-        stood[rows[0][6]] = journal._db.execute("PRAGMA synchronous").fetchone()[0]
+        stood[rows[0][6]] = journal._db.first("PRAGMA synchronous")[0]
         store(self, rows)
 
     monkeypatch.setattr(SessionWriter, "_store", watched)
@@ -298,7 +298,7 @@ def test_what_is_about_to_be_done_is_on_the_disk_before_it_is_done(
     ):
         writer.write("run_1", None, "c", [event], surely=isinstance(event, ToolCallEvent))
     assert stood == {"run_started": 1, "notice": 1, "tool_call": 2, "approval_given": 2, "run_finished": 1}
-    assert journal._db.execute("PRAGMA synchronous").fetchone()[0] == 1
+    assert journal._db.first("PRAGMA synchronous")[0] == 1
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "limit", "cancelled"])
@@ -326,12 +326,12 @@ def test_what_cannot_be_stored_is_told_and_leaves_nothing_half_done(journal: Jou
     session = journal.new_session().session_id
     writer = journal.writer(session)
     writer.write("run_1", None, "coordinator", [RunStarted(prompt="x")])
-    pages = journal._db.execute("PRAGMA page_count").fetchone()[0]  # a full disk, without one
-    journal._db.execute(f"PRAGMA max_page_count = {pages}")
+    pages = journal._db.first("PRAGMA page_count")[0]  # a full disk, without one
+    journal._db.write(f"PRAGMA max_page_count = {pages}")
     said = MessageEvent(role="assistant", text="y" * 100_000)
     with pytest.raises(DaikuError, match="cannot be recorded"):
         writer.write("run_1", None, "coordinator", [said, said])
-    journal._db.execute("PRAGMA max_page_count = 100000")
+    journal._db.write("PRAGMA max_page_count = 100000")
     writer.write("run_1", None, "coordinator", [said, said])
     assert [c.type for c in journal.chunks(session)] == ["run_started", "message", "message"]
 

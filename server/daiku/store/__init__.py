@@ -1,1 +1,1 @@
-"""One door for SQL: SQLite opened safely, and the lock of a file."""
+"""The one door to databases: what a table needs of one, SQLite behind it, and the lock of a session."""

@@ -1,4 +1,4 @@
-"""One SQLite file per user: opened safely, WAL, private, the same for two servers at once; its faults in plain words."""
+"""A SQLite file as a `Database`: write-ahead log, private to its owner, shared by processes, failures as DaikuError."""
 
 from __future__ import annotations
 
@@ -8,99 +8,69 @@ import sqlite3
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from daiku.domain.errors import DaikuError, Failure, UsageError
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS sessions(
-  id TEXT PRIMARY KEY, title TEXT NOT NULL, workspace TEXT NOT NULL,
-  created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
-  model TEXT, status TEXT NOT NULL, reserved INTEGER NOT NULL DEFAULT 0) STRICT;
-CREATE INDEX IF NOT EXISTS sessions_by_time ON sessions(workspace, updated_at DESC);
-CREATE TABLE IF NOT EXISTS chunks(
-  session TEXT NOT NULL, seq INTEGER NOT NULL, time TEXT NOT NULL, run TEXT NOT NULL,
-  parent TEXT, agent TEXT NOT NULL, type TEXT NOT NULL, data TEXT NOT NULL,
-  PRIMARY KEY(session, seq)) STRICT, WITHOUT ROWID;
-DROP INDEX IF EXISTS chunks_by_run;
-DROP INDEX IF EXISTS changes;
-CREATE INDEX IF NOT EXISTS runs ON chunks(run) WHERE type IN ('run_started', 'agent_start');
-CREATE INDEX IF NOT EXISTS file_changes ON chunks(session, seq)
-  WHERE type = 'checkpoint' OR type = 'edit' OR type = 'review' OR type = 'restored';
-"""
-
+from daiku.store.database import Values
 
 SQLITE, SQLITE_NEEDED = sqlite3.sqlite_version_info, (3, 37, 0)
 """The library here, and the oldest one that knows STRICT tables."""
+BUSY_SECONDS = 10.0
+"""How long a statement waits for another program that holds the file."""
 
 
-class _Cursor(sqlite3.Cursor):
-    """Rows; what goes wrong while they are read is a DaikuError, as everywhere in `Database`."""
+class SqliteDatabase:
+    """The `Database` of one SQLite file."""
 
-    def execute(self, sql: str, parameters: Any = (), /) -> Self:
-        with _plain_words():
-            return super().execute(sql, parameters)
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._execute = connection.execute  # bound once: every step of a run writes
 
-    def executemany(self, sql: str, parameters: Iterable[Any], /) -> Self:
-        with _plain_words():
-            return super().executemany(sql, parameters)
-
-    def fetchone(self) -> Any:
-        with _plain_words():
-            return super().fetchone()
-
-    def fetchall(self) -> list[Any]:
-        with _plain_words():
-            return super().fetchall()
-
-    def __next__(self) -> Any:
-        with _plain_words():
-            return super().__next__()
-
-
-class Database(sqlite3.Connection):
-    """A connection whose failures (full disk, damaged page, locked file) are DaikuErrors that say what
-    is wrong with the file and what to do."""
-
-    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
-        return self.cursor(_Cursor).execute(sql, parameters)
-
-    def write(self, sql: str, parameters: Any) -> None:
-        """Carry out a statement that gives no rows, without the cost of a cursor that looks after them: the
-        journal's most frequent one. Raises DaikuError."""
+    def query(self, sql: str, values: Values = ()) -> list[Any]:
         try:
-            super().execute(sql, parameters)
+            return self._execute(sql, values).fetchall()
         except sqlite3.Error as wrong:
             raise _Faulty(fault_of(wrong)) from wrong
 
-    def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
-        return self.cursor(_Cursor).executemany(sql, parameters)
+    def first(self, sql: str, values: Values = ()) -> Any:
+        try:
+            return self._execute(sql, values).fetchone()
+        except sqlite3.Error as wrong:
+            raise _Faulty(fault_of(wrong)) from wrong
 
-    def executescript(self, sql_script: str, /) -> sqlite3.Cursor:
-        with _plain_words():
-            return super().executescript(sql_script)
+    def write(self, sql: str, values: Values = ()) -> None:
+        try:
+            self._execute(sql, values)
+        except sqlite3.Error as wrong:
+            raise _Faulty(fault_of(wrong)) from wrong
+
+    def write_all(self, sql: str, rows: Iterable[Values]) -> None:
+        try:
+            self._connection.executemany(sql, rows)
+        except sqlite3.Error as wrong:
+            raise _Faulty(fault_of(wrong)) from wrong
 
     @contextmanager
     def transaction(self) -> Generator[None]:
-        """All that is written inside, or nothing of it. Raises DaikuError."""
-        self.write("BEGIN IMMEDIATE", ())
+        self.write("BEGIN IMMEDIATE")
         try:
             yield
-            self.write("COMMIT", ())
+            self.write("COMMIT")
         except BaseException:
-            if self.in_transaction:
-                self.write("ROLLBACK", ())
+            if self._connection.in_transaction:
+                self.write("ROLLBACK")
             raise
 
     @contextmanager
-    def surely(self) -> Generator[None]:
-        """What is written inside survives a power cut, and with it all that was written before; the rest
-        survives the end of the process. Raises DaikuError."""
-        self.write("PRAGMA synchronous=FULL", ())
+    def durable(self) -> Generator[None]:
+        self.write("PRAGMA synchronous=FULL")
         try:
             yield
         finally:
-            self.write("PRAGMA synchronous=NORMAL", ())
+            self.write("PRAGMA synchronous=NORMAL")
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 Fault = Literal["damaged", "held", "full", "forbidden", "unreachable", "broken"]
@@ -123,11 +93,11 @@ _HINTS: dict[Fault, str] = {
 }
 
 
-def connect(path: Path) -> Database:
-    """A connection in autocommit mode. Creates file and folder readable by their owner only,
-    whatever the umask. Raises UsageError where the file cannot be used."""
+def connect(path: Path, schema: str) -> SqliteDatabase:
+    """Open the database file `path` and make the tables of `schema` that it lacks. Creates file and folder readable
+    by their owner only, whatever the umask. Raises UsageError where the file cannot be used."""
     try:
-        return _opened(path)
+        return _open(path, schema)
     except _Faulty as wrong:
         fault = wrong.fault
     except OSError as wrong:
@@ -165,15 +135,7 @@ class _Faulty(DaikuError):
         self.fault: Fault = fault
 
 
-@contextmanager
-def _plain_words() -> Generator[None]:
-    try:
-        yield
-    except sqlite3.Error as wrong:
-        raise _Faulty(fault_of(wrong)) from wrong
-
-
-def _opened(path: Path) -> Database:
+def _open(path: Path, schema: str) -> SqliteDatabase:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -185,14 +147,18 @@ def _opened(path: Path) -> Database:
                 hint="Bring back a copy of it, or remove it: a new one is made.",
             )
         )
-    with _plain_words():
+    try:
         connection = sqlite3.connect(
-            path, isolation_level=None, timeout=10, check_same_thread=False, factory=Database
+            path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
         )
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=NORMAL")
-    connection.executescript(SCHEMA)
-    return connection
+        try:
+            connection.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {schema}")
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as wrong:
+        raise _Faulty(fault_of(wrong)) from wrong
+    return SqliteDatabase(connection)
 
 
 def _emptied(path: Path) -> bool:
