@@ -21,7 +21,7 @@ from daiku.runs import Runs, Wiring
 from daiku.runs.nested.worktrees import sweep
 from daiku.runs.review.decisions import Reviews
 from daiku.settings import secrets_of
-from daiku.texts.catalogue import translator
+from daiku.texts.matcher import translator
 from daiku.tools.files.seen import Seen
 from daiku.tools.mcp import Place, Servers
 from daiku.tools.plugins import Plugin, load_plugins

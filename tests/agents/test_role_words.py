@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from daiku.app import build
+from daiku.core.localised import localised
 from daiku.domain.config import Config
 from daiku.domain.events import MessageEvent
 from daiku.runs import RunRequest
-from daiku.texts.catalogue import translator
-from daiku.texts.events import localised
+from daiku.texts.matcher import translator
 from daiku.workspace.disk import DiskWorkspace
 from tests.agents.acting import act, app_with, said
 from tests.runs.playing import Watch

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field, model_validator
 
-from daiku.domain.base import JsonObject, Wire
+from daiku.domain.base import JsonObject, Telling, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Image, Usage
 from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
@@ -15,6 +15,7 @@ from daiku.domain.work.handovers import Brief, Deeds, Handover
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, PlanStanding
 from daiku.domain.work.review import Irrevocable, ReviewDecision
+from daiku.texts.text import Sentence, Text
 
 
 class RunStarted(Wire):
@@ -70,7 +71,7 @@ class HandoffStart(Wire):
     call_id: str = ""
 
 
-class HandoffEnd(Wire):
+class HandoffEnd(Telling):
     """A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or
     nothing that could be used), what it did (with the plans that it changed) and what it used,
     and how much of what it wanted a person rejected. `problem` says why it is of no use."""
@@ -83,7 +84,7 @@ class HandoffEnd(Wire):
     call_id: str = ""
     status: TerminalStatus = "completed"
     handover: Handover | None = None
-    problem: str = ""
+    problem: Sentence = Text("")
     error: Failure | None = None
     deeds: Deeds | None = None
     plans: tuple[Plan, ...] = ()
@@ -99,7 +100,7 @@ Reminder = Literal["objection", "errors", "rounds", "last_word", "unfinished"]
 is its last reply; it ended its turn without an answer."""
 
 
-class MessageEvent(Wire):
+class MessageEvent(Telling):
     """A whole message, durable: a user's (also steering), or a reply that closes its deltas.
 
     `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one
@@ -111,7 +112,7 @@ class MessageEvent(Wire):
 
     type: ClassVar[str] = "message"
     role: Literal["user", "assistant"]
-    text: str
+    text: Sentence
     agent: str = ""
     thinking: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -166,7 +167,7 @@ ApprovalKind = Literal["edit", "command", "network", "mcp", "plan", "read"]
 ApprovalDecision = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
 
 
-class ApprovalAsked(Wire):
+class ApprovalAsked(Telling):
     """May this be done? `preview` is exactly what will happen (a diff or the command); `remember`
     says in words what "always" would mean, empty where it cannot be remembered."""
 
@@ -175,10 +176,10 @@ class ApprovalAsked(Wire):
     kind: ApprovalKind
     tool: str
     args: JsonObject
-    preview: str
-    why: str
+    preview: Sentence
+    why: Sentence
     call_id: str = ""
-    remember: str = ""
+    remember: Sentence = Text("")
     from_server: bool = False
     """An MCP server needs this itself: no call of a model stands behind it."""
     hunks: int = 0
@@ -196,11 +197,11 @@ class ApprovalGiven(Wire):
     """Of the previewed edit, only these are wanted (0-based, in the order of the diff); None: all."""
 
 
-class InputAsked(Wire):
+class InputAsked(Telling):
     type: ClassVar[str] = "input_asked"
     input_id: str
-    question: str
-    choices: tuple[str, ...] = ()
+    question: Sentence
+    choices: tuple[Sentence, ...] = ()
     call_id: str = ""
     from_server: bool = False
     """An MCP server asks, not the model."""
@@ -262,13 +263,13 @@ class RulesText(Wire):
     trusted: bool = True
 
 
-class Notice(Wire):
+class Notice(Telling):
     """A word to the person. `rules` are told to the model too, and stay until the session ends. `attempt`: a
     call of a model failed for the so-manieth time in a row and is made again; the last such word counts."""
 
     type: ClassVar[str] = "notice"
     level: Literal["info", "warning", "error"]
-    text: str
+    text: Sentence
     attempt: int = 0
     rules: tuple[RulesText, ...] = ()
 

@@ -27,8 +27,9 @@ from daiku.lsp.wire.jsontext import MessageId, write_json
 from daiku.lsp.wire.protocol import Refused, Server, invalid
 from daiku.settings import home, load, secrets_of
 from daiku.settings.trusted import is_trusted
-from daiku.texts.catalogue import translator
+from daiku.texts.catalogue import language_of
 from daiku.texts.editor import texts
+from daiku.texts.matcher import translator
 from daiku.workspace.disk import DiskWorkspace
 
 log = logging.getLogger(__name__)
@@ -71,6 +72,7 @@ class Connection:
         self.offer = offer
         self.words = texts(offer.locale)
         self.protocol.words = translator(offer.locale)
+        self.protocol.language = language_of(offer.locale)
         self.documents.encoding = offer.encoding  # type: ignore[assignment]  # one of ENCODINGS
         self._folders = list(offer.folders)
         self._settings = offer.settings if isinstance(offer.settings, dict) else None

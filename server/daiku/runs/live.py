@@ -14,6 +14,7 @@ from daiku.agents.table import find_agent
 from daiku.core.changes.choose import wanted_of
 from daiku.core.changes.scope import EditPlace, inside
 from daiku.core.guard.guard import Verdict, remembered, verdict
+from daiku.core.localised import localised, spoken
 from daiku.core.proof.gate import next_open
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run.budget import opened
@@ -50,7 +51,6 @@ from daiku.runs.replies import Replies
 from daiku.runs.run_budget import Metered, Purse
 from daiku.runs.waiting import Questions, may_be_asked, still_asked
 from daiku.runs.wiring import Wiring
-from daiku.texts.events import localised, spoken
 from daiku.tools.tool import Preview, TaskWork, ToolContext
 from daiku.trace.export import Tracing
 

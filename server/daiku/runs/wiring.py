@@ -13,7 +13,7 @@ from daiku.core.run.budget import Quote
 from daiku.domain.config import Config, ToolProtocol
 from daiku.domain.messages import ModelEvent, ModelRequest
 from daiku.domain.runs import ApprovalMode, Mode
-from daiku.texts.catalogue import Words, translator
+from daiku.texts.matcher import Words, translator
 from daiku.tools.files.seen import Seen
 from daiku.tools.mcp import Servers
 from daiku.tools.registry import ToolRegistry

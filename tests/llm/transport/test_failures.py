@@ -19,7 +19,7 @@ from daiku.domain.errors import (
     LLMTimeoutError,
 )
 from daiku.llm.transport.failures import Service, from_body, from_exception, from_status, retry_after
-from daiku.texts.catalogue import translator
+from daiku.texts.matcher import translator
 from tests.cases import for_each
 
 SERVICE = Service(name="x", label="X", address="http://x/v1", key_env="X_API_KEY", secrets=("hush-hush",))

@@ -14,7 +14,7 @@ from daiku.domain.events import ApprovalAsked, MessageEvent, Notice, ToolRespons
 from daiku.domain.runs import RunLimits
 from daiku.runs import RunRequest, Runs
 from daiku.runs.recorded.replay import replay
-from daiku.texts.catalogue import translator
+from daiku.texts.matcher import translator
 from tests.runs.playing import Watch, make_app, shell
 
 

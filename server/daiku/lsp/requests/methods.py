@@ -10,8 +10,10 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.agents.table import AGENTS
+from daiku.core.localised import localised_failure
 from daiku.core.plans.proposed import problems_of, with_own_checks_marked
 from daiku.core.plans.transitions import approved, with_status
+from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent
 from daiku.lsp.connection import Connection
@@ -23,7 +25,6 @@ from daiku.lsp.requests.plans import plan_export, plan_import, plan_run
 from daiku.lsp.requests.starts import chat, code, commands, plan, research, resume
 from daiku.lsp.wire.jsontext import model_json
 from daiku.lsp.wire.protocol import Handler, invalid
-from daiku.texts.events import localised_failure
 from daiku.trace.export import forget_trace
 from daiku.trace.transcript import export
 
@@ -64,11 +65,15 @@ async def session_list(c: Connection, p: api.SessionListParams) -> BaseModel:
 async def session_get(c: Connection, p: api.SessionGetParams) -> str:
     journal = (await c.app()).journal
     session = journal.get_session(p.session_id)
+
+    def told(chunk: Chunk) -> str:
+        return chunk.in_language(c.protocol.language).json()
+
     if p.last is None:
-        chunks = ",".join(chunk.json() for chunk in journal.chunks(p.session_id, p.after_seq))
+        chunks = ",".join(told(chunk) for chunk in journal.chunks(p.session_id, p.after_seq))
         return f'{{"session":{model_json(session)},"chunks":[{chunks}]}}'
     shown, window = journal.window(p.session_id, before_seq=p.before_seq or 0, last=p.last)
-    chunks = ",".join(chunk.json() for chunk in shown)
+    chunks = ",".join(told(chunk) for chunk in shown)
     earlier = api.EarlierChunks(before_seq=window.first_seq, count=window.earlier, usage=window.usage)
     left_out = f',"earlier":{model_json(earlier)}' if window.earlier else ""
     return f'{{"session":{model_json(session)},"chunks":[{chunks}]{left_out}}}'

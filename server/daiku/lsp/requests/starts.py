@@ -175,7 +175,8 @@ async def show(
         bar.begin(c.words.working)
     status = "failed"
     try:
-        result = await work(app.runs, fan_out(*listeners))
+        tell, language = fan_out(*listeners), c.protocol.language
+        result = await work(app.runs, lambda chunk: tell(chunk.in_language(language)))
         status = result.status
         return result
     except asyncio.CancelledError:

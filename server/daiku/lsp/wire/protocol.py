@@ -23,6 +23,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, default_converter
 
 from daiku import __version__
+from daiku.core.localised import localised_failure
 from daiku.domain.errors import DaikuError
 from daiku.lsp.opening import Json
 from daiku.lsp.wire.frames import BadFrame, Frames
@@ -38,8 +39,8 @@ from daiku.lsp.wire.jsontext import (
     write_json,
 )
 from daiku.lsp.wire.pipes import Outlet
-from daiku.texts.catalogue import Words, translator
-from daiku.texts.events import localised_failure
+from daiku.texts.catalogue import ENGLISH
+from daiku.texts.matcher import Words, translator
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +83,7 @@ class Protocol(LanguageServerProtocol):
         self.listeners: dict[str, Listener] = {}
         self.on_exit: Callable[[int], None] = lambda _: None
         self.words: Words = translator("en")
+        self.language = ENGLISH
         """The client's language for failures."""
         self.stopped = False
         """True from `shutdown` on."""

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import pairwise
 
 from daiku.core.guard.guard import Verdict
+from daiku.core.localised import localised
 from daiku.core.run import loop
 from daiku.core.run.decide import Rules
 from daiku.core.state.fold import fold
@@ -41,8 +42,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
-from daiku.texts.catalogue import translator
-from daiku.texts.events import localised
+from daiku.texts.matcher import translator
 
 
 class Difference(Frozen):

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from daiku.domain.events import Notice
-from daiku.texts.catalogue import translator
+from daiku.texts.matcher import translator
 from daiku.tools.sandbox.aside import Before, Changed, PutAside, changed_since, put_aside, put_back
 from daiku.tools.tool import ToolContext
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, Event, InputAsked, MessageEvent, Notice
 from daiku.domain.messages import lines_of_ours
-from daiku.texts.catalogue import Words
+from daiku.texts.matcher import Words
+from daiku.texts.text import Text
 
 
 def localised(event: Event, words: Words) -> Event:
     """`event` as the person reads it. What a model said or reads is left alone, but for the lines that a
     role put into its reply."""
+    words = _of_plain(words)
     match event:
         case Notice(text=text):
             return event.model_copy(update={"text": words(text)})
@@ -35,6 +37,7 @@ def localised(event: Event, words: Words) -> Event:
 def spoken(event: Event, words: Words) -> Event:
     """What a run says whose replies are worked out, as the person reads it: line by line, and questions
     with their choices."""
+    words = _of_plain(words)
     match event:
         case MessageEvent(role="assistant", text=text):
             return event.model_copy(update={"text": "\n".join(words(line) for line in text.split("\n"))})
@@ -43,6 +46,11 @@ def spoken(event: Event, words: Words) -> Event:
             return event.model_copy(update={"question": words(question), "choices": said})
         case _:
             return localised(event, words)
+
+
+def _of_plain(words: Words) -> Words:
+    """What is a value already is put into a language where it is shown."""
+    return lambda text: text if isinstance(text, Text) and text.id else words(text)
 
 
 def localised_failure(failure: Failure, words: Words) -> Failure:
