@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from daiku.api.localised import localised
 from daiku.app import build
-from daiku.core.localised import localised
 from daiku.domain.config import Config
 from daiku.domain.events import MessageEvent
 from daiku.runs import RunRequest

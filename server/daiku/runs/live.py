@@ -11,10 +11,10 @@ from functools import partial
 
 from daiku.agents.agent import Agent
 from daiku.agents.table import find_agent
+from daiku.api.localised import localised, spoken
 from daiku.core.changes.choose import wanted_of
 from daiku.core.changes.scope import EditPlace, inside
 from daiku.core.guard.guard import Verdict, remembered, verdict
-from daiku.core.localised import localised, spoken
 from daiku.core.proof.gate import next_open
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run.budget import opened

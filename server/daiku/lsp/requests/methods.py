@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.agents.table import AGENTS
-from daiku.core.localised import localised_failure
+from daiku.api.localised import localised_failure
 from daiku.core.plans.proposed import problems_of, with_own_checks_marked
 from daiku.core.plans.transitions import approved, with_status
 from daiku.domain.chunks import Chunk

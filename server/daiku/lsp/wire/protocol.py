@@ -23,7 +23,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, default_converter
 
 from daiku import __version__
-from daiku.core.localised import localised_failure
+from daiku.api.localised import localised_failure
 from daiku.domain.errors import DaikuError
 from daiku.lsp.opening import Json
 from daiku.lsp.wire.frames import BadFrame, Frames

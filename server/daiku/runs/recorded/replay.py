@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import pairwise
 
+from daiku.api.localised import localised
 from daiku.core.guard.guard import Verdict
-from daiku.core.localised import localised
 from daiku.core.run import loop
 from daiku.core.run.decide import Rules
 from daiku.core.state.fold import fold
