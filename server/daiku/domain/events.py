@@ -206,6 +206,11 @@ class InputAsked(Telling):
     from_server: bool = False
     """An MCP server asks, not the model."""
 
+    def chosen(self, answer: str) -> int | None:
+        """Which of the choices `answer` is (0-based); None where it is none of them."""
+        given = answer.strip().casefold()
+        return next((at for at, choice in enumerate(self.choices) if choice.casefold() == given), None)
+
 
 class InputGiven(Wire):
     type: ClassVar[str] = "input_given"

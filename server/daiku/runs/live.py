@@ -51,7 +51,7 @@ from daiku.runs.replies import Replies
 from daiku.runs.run_budget import Metered, Purse
 from daiku.runs.waiting import Questions, may_be_asked, still_asked
 from daiku.runs.wiring import Wiring
-from daiku.tools.tool import Preview, TaskWork, ToolContext
+from daiku.tools.tool import Answer, Preview, TaskWork, ToolContext
 from daiku.trace.export import Tracing
 
 log = logging.getLogger(__name__)
@@ -324,7 +324,7 @@ class LiveRun:
         """Whether a question of this run is open."""
         return self._questions.any
 
-    async def _ask(self, call: ToolCall, question: str, choices: tuple[str, ...]) -> str:
+    async def _ask(self, call: ToolCall, question: str, choices: tuple[str, ...]) -> Answer:
         """A tool's own question in the middle of its call (a server's form)."""
         input_id = long_id("input")
         asked = InputAsked(
@@ -338,7 +338,7 @@ class LiveRun:
         given = await self.answer(asked)
         if given.input_id not in self.record.state.questions.answers:
             self.record(given)
-        return given.text
+        return Answer(given.text, asked.chosen(given.text))
 
     def given(self, event: ApprovalGiven | InputGiven) -> None:
         """Record the person's word and let the run that waits for it go on."""

@@ -108,9 +108,8 @@ class Replies:
             async for piece in model.stream(asked):
                 yield self._canonical(piece) if isinstance(piece, Reply) else piece
 
-        if model.tool_protocol == "native":
-            return in_role(role, request, ask)
-        return in_role(role, request, ask, protocol=model.tool_protocol)
+        protocol = None if model.tool_protocol == "native" else model.tool_protocol
+        return in_role(role, request, ask, protocol=protocol, brief=self.record.state.request.brief)
 
     def _canonical(self, reply: Reply) -> Reply:
         calls = reply.message.calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -36,8 +36,15 @@ class AnyArgs(Args):
         return dict(self.model_extra or {})
 
 
-Ask = Callable[[str, tuple[str, ...]], Awaitable[str]]
-"""Puts a question (with choices, or none) to the person in the middle of a call; their answer."""
+class Answer(NamedTuple):
+    """What a person answered; `choice` is which of the offered choices that was (0-based), None where none."""
+
+    text: str
+    choice: int | None = None
+
+
+Ask = Callable[[str, tuple[str, ...]], Awaitable[Answer]]
+"""Puts a question (with choices, or none) to the person in the middle of a call."""
 
 
 def _no_plan() -> Plan | None:

@@ -52,7 +52,9 @@ REPLY = {
 
 
 def read(text: str) -> AssistantMessage | Unreadable:
-    return REPORT.read(AssistantMessage(text=text), ASKED, False)
+    found = REPORT.read(AssistantMessage(text=text), ASKED, False)
+    wrong = REPORT.unfit(found, BRIEF) if isinstance(found, AssistantMessage) else ""
+    return Unreadable(wrong) if wrong else found
 
 
 def handed(text: str) -> ReportMade:

@@ -65,6 +65,20 @@ def test_piped_text_approves_nothing_whatever_was_granted(
     assert "--approve edits" not in done.err
 
 
+@pytest.mark.parametrize("approve", ["all", "none"])
+def test_a_log_that_says_that_nobody_was_there_does_not_end_with_4(
+    script: Script, daiku: Daiku, workspace: Path, approve: str
+) -> None:
+    log = "Nobody is there to approve this.\nnobody is there\nunattended: that needs a person\n"
+    (workspace / "old.log").write_text(log)
+    failing = {"text": json.dumps({"commands": ["cat old.log", "cat old.log; ls gone"]})}
+    done = daiku("exec", "--model", script(*[failing] * 4), "--approve", approve, "--json", "check it")
+    responses = [c["data"] for c in done.chunks() if c["type"] == "tool_response"]
+    assert log.rstrip() in responses[-1]["result"]
+    assert responses[-1]["outcome"] == "failed"
+    assert done.code == 1
+
+
 def test_a_limit_ends_with_3(script: Script, daiku: Daiku) -> None:
     done = daiku(
         "run", "--model", script(LOOK, DONE), "--approve", "all", "--max-rounds", "1", "--json", "look"

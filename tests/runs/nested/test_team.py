@@ -12,7 +12,8 @@ import pytest
 from daiku.app import App
 from daiku.core.state.fold import apply
 from daiku.core.state.state import State
-from daiku.core.team.moves import GO_ON, STOP, next_reply
+from daiku.core.team.moves import next_reply
+from daiku.core.team.person import GO_ON, STOP
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     ApprovalAsked,

@@ -15,7 +15,7 @@ from daiku.domain.events import ApprovalDecision, Event
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.tools.mcp import Place, Servers
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.tool import Ask, ToolContext
+from daiku.tools.tool import Answer, Ask, ToolContext
 from daiku.trace.consent import ConsentStore
 
 SERVICES = Path(__file__).resolve().parents[2] / "services"
@@ -94,9 +94,10 @@ def answers(*texts: str) -> tuple[Ask, list[tuple[str, tuple[str, ...]]]]:
     asked: list[tuple[str, tuple[str, ...]]] = []
     left = list(texts)
 
-    async def ask(question: str, choices: tuple[str, ...]) -> str:
+    async def ask(question: str, choices: tuple[str, ...]) -> Answer:
         asked.append((question, choices))
-        return left.pop(0)
+        text = left.pop(0)
+        return Answer(text, choices.index(text) if text in choices else None)
 
     return ask, asked
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field, JsonValue, field_validator
@@ -15,16 +14,13 @@ from daiku.core.plans.transitions import checklist
 from daiku.core.proof.claims import checked, split
 from daiku.core.proof.evidence import Done
 from daiku.core.replies.parse import Unreadable, read_json
-from daiku.core.state.context import is_rules
 from daiku.core.state.state import State
 from daiku.core.team.summary import plain_report, proofs_of, sentence
 from daiku.core.web.research import sources_of, told
 from daiku.domain.base import Frozen
-from daiku.domain.messages import AssistantMessage, Message, UserMessage
-from daiku.domain.work.handovers import Brief, Claim, Report, ReportMade
+from daiku.domain.messages import AssistantMessage, Message
+from daiku.domain.work.handovers import Brief, Claim, Proof, Report, ReportMade
 from daiku.prompts import render
-
-PROVEN = "What is proven, each with its reference:"
 
 
 class ReportVariables(Frozen):
@@ -34,7 +30,6 @@ class ReportVariables(Frozen):
     plan: str
     findings: str
     happened: str
-    heading: str
     proofs: tuple[tuple[str, str], ...]
     """Reference and what it shows."""
 
@@ -49,8 +44,7 @@ def report_request(brief: Brief) -> str:
             plan=checklist(brief.plan) if brief.plan is not None else "",
             findings=sources_of(told(findings.queries, findings.results)) if findings else "",
             happened=happened(brief),
-            heading=PROVEN,
-            proofs=tuple((_label(number), sentence(p)) for number, p in enumerate(proofs_of(brief), 1)),
+            proofs=tuple((ref, sentence(p)) for ref, p in _references(brief).items()),
         ),
     ).strip()
 
@@ -60,10 +54,9 @@ def report_made(state: State) -> ReportMade | Unreadable:
     what is on record."""
     brief = state.request.brief
     said = next((m for m in reversed(state.conversation.messages) if isinstance(m, AssistantMessage)), None)
-    told = said.opaque.get("daiku") if said is not None else None
-    if isinstance(told, dict) and "report" in told:
-        reply = ReportReply.model_validate(told["report"])
-        proofs = {_label(number): p for number, p in enumerate(proofs_of(brief), 1)} if brief else {}
+    reply = _reply_in(said) if said is not None else None
+    if reply is not None:
+        proofs = _references(brief)
         claims = tuple(
             Claim(text=c.text, proofs=tuple(proofs[ref] for ref in c.refs if ref in proofs))
             for c in reply.claims
@@ -107,10 +100,9 @@ class ReportReply(Frozen):
 
 
 def read(
-    message: AssistantMessage, messages: tuple[Message, ...], cut: bool
+    message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """The report, as JSON or as Markdown whose list items are the claims. A reference that was not given
-    is refused: it proves nothing."""
+    """The report, as JSON or as Markdown whose list items are the claims."""
     if message.calls:
         return message
     reply = read_json(message.text, ReportReply.model_validate, cut=cut)
@@ -120,18 +112,12 @@ def read(
         reply = _from_markdown(message.text)
     if isinstance(reply, Unreadable):
         return reply
-    known = _known(messages)
-    invented = sorted({ref for claim in reply.claims for ref in claim.refs if ref not in known})
-    if invented:
-        there = ", ".join(known) or "none"
-        return Unreadable(f"there is no reference {', '.join(invented)}; there are: {there}")
     told: dict[str, JsonValue] = {"report": reply.model_dump(mode="json")}
     return AssistantMessage(text=_shown(reply), thinking=message.thinking, opaque={"daiku": told})
 
 
 _ITEM = re.compile(r"^\s*[-*+]\s+(?:\[[ xX]\]\s+)?(.+)$")
 _REFS = re.compile(r"\[(P\d+(?:\s*[,;]\s*P\d+)*)\]")
-_GIVEN = re.compile(r"^- \[(P\d+)\] ", re.MULTILINE)
 
 
 def _from_markdown(text: str) -> ReportReply | Unreadable:
@@ -152,11 +138,22 @@ def _from_markdown(text: str) -> ReportReply | Unreadable:
     return ReportReply(text=head, claims=tuple(claims))
 
 
-def _known(messages: Sequence[Message]) -> tuple[str, ...]:
-    """The references that the request gave."""
-    asked = next((m for m in reversed(messages) if isinstance(m, UserMessage) and not is_rules(m)), None)
-    proven = asked.text.rpartition(PROVEN)[2] if asked is not None and PROVEN in asked.text else ""
-    return tuple(_GIVEN.findall(proven))
+def invented_references(message: AssistantMessage, brief: Brief | None) -> str:
+    """What is wrong where a claim names a reference that was not given: it proves nothing."""
+    reply, known = _reply_in(message), _references(brief)
+    invented = sorted(
+        {ref for claim in reply.claims for ref in claim.refs if ref not in known} if reply else ()
+    )
+    return (
+        f"there is no reference {', '.join(invented)}; there are: {', '.join(known) or 'none'}"
+        if invented
+        else ""
+    )
+
+
+def _reply_in(message: AssistantMessage) -> ReportReply | None:
+    told = message.opaque.get("daiku")
+    return ReportReply.model_validate(told["report"]) if isinstance(told, dict) and "report" in told else None
 
 
 def _shown(reply: ReportReply) -> str:
@@ -170,15 +167,16 @@ def _shown(reply: ReportReply) -> str:
     return "\n\n".join(part for part in (text, "\n".join(claims)) if part)
 
 
-def _label(number: int) -> str:
-    return f"P{number}"
+def _references(brief: Brief | None) -> dict[str, Proof]:
+    """What is proven, by the names under which the reporter is told of it."""
+    return {f"P{number}": proof for number, proof in enumerate(proofs_of(brief) if brief else (), 1)}
 
 
 def _nothing_more(_: tuple[Message, ...]) -> None:
     return None
 
 
-REPORT = Role(read, _nothing_more)
+REPORT = Role(read, _nothing_more, unfit=invented_references)
 
 
 REPORTER = Agent(

@@ -17,12 +17,13 @@ from daiku.core.text.patterns import lazy
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a command stands: its folder (None: not known), the workspace's roots, the home. `contained`:
-    a sandbox keeps it off all files but the workspace's."""
+    a sandbox keeps it off all files but the workspace's. `narrowed`: it takes a part of a folder only."""
 
     folder: str | None
     roots: tuple[str, ...]
     home: str
     contained: bool = True
+    narrowed: bool = False
 
 
 _SYSTEM = (
@@ -156,7 +157,7 @@ def _named(path: str, place: Place) -> str:
     for root in place.roots:
         bare = root.rstrip("/")
         if path == bare:
-            return "the whole workspace"
+            return "" if place.narrowed else "the whole workspace"
         if bare.startswith(path.rstrip("/") + "/"):
             return f"{path}, which holds the workspace"
     if path == home or home.startswith(path.rstrip("/") + "/"):
@@ -182,17 +183,15 @@ def _find(args: tuple[Word, ...], place: Place) -> str:
         starts.append(word)
     texts = [w.text for w in args]
     removes = "-delete" in texts or any(t.rsplit("/", 1)[-1] in ("rm", "shred", "unlink") for t in texts)
-    narrowed = any(
-        t in ("-name", "-iname", "-path", "-ipath", "-regex", "-newer", "-mtime", "-empty", "-size")
-        for t in texts
-    )
+    filters = ("-name", "-iname", "-path", "-ipath", "-regex", "-newer", "-mtime", "-empty", "-size")
+    place = replace(place, narrowed=any(t in filters for t in texts))
     if not removes:
         return ""
     for word in starts or [Word(".")]:
         if not place.contained and not word.plain and not _KNOWN.match(word.text):
             return UNCONTAINED
         what = precious(word.text, place)
-        if what and not (narrowed and what == "the whole workspace"):
+        if what:
             return f"it would remove {what}"
     return ""
 

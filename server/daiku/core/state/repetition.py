@@ -23,7 +23,7 @@ PATIENCE = 4
 LEAST_TOLD = 2
 
 LoopKind: TypeAlias = Literal[
-    "same result", "same answer", "same failure", "alternating", "same text", "undone edits"
+    "same_result", "same_answer", "same_failure", "alternating", "same_text", "undone_edits"
 ]
 
 # What differs between two runs of the same command although nothing changed.
@@ -148,7 +148,7 @@ def _undone(trail: Trail) -> Repetition | None:
     change = trail.changes.get(trail.latest)
     if change is None or not change.undoing:
         return None
-    return Repetition("undone edits", ", ".join(trail.latest), change.undoing)
+    return Repetition("undone_edits", ", ".join(trail.latest), change.undoing)
 
 
 def _cycles(trail: Trail) -> list[Repetition]:
@@ -170,7 +170,7 @@ def _cycle(turns: tuple[tuple[Outcome, ...], ...], size: int) -> Repetition | No
     if size > 1:
         return Repetition("alternating", what, repeats)
     went_well = any(outcome.ok for outcome in block[0])
-    return Repetition("same result" if went_well else "same failure", what, repeats)
+    return Repetition("same_result" if went_well else "same_failure", what, repeats)
 
 
 def _same_answers(trail: Trail) -> Repetition | None:
@@ -185,7 +185,7 @@ def _same_answers(trail: Trail) -> Repetition | None:
         run.append(turn[0])
     if len({outcome.call for outcome in run}) < 2:  # the same call: that is a loop of its own kind
         return None
-    return Repetition("same answer", last[0].tool, (len(run) - 1) // 2)
+    return Repetition("same_answer", last[0].tool, (len(run) - 1) // 2)
 
 
 def _text(trail: Trail) -> Repetition | None:
@@ -193,7 +193,7 @@ def _text(trail: Trail) -> Repetition | None:
         return None
     last = trail.texts[-1]
     repeats = trail.texts.count(last) - 1
-    return Repetition("same text", last if len(last) <= 60 else last[:59] + "…", repeats) if repeats else None
+    return Repetition("same_text", last if len(last) <= 60 else last[:59] + "…", repeats) if repeats else None
 
 
 def repetition_note(trail: Trail, limit: int) -> str:
@@ -218,7 +218,7 @@ def repetition_failure(trail: Trail, limit: int) -> Failure | None:
         return None
     return Failure(
         kind="limit",
-        message=f"The run went round in circles ({found.kind}): {_described(found)}",
+        message=f"The run went round in circles ({found.kind.replace('_', ' ')}): {_described(found)}",
         hint="Say what to do differently in a new request, or raise limits.max_repeats.",
     )
 
@@ -226,18 +226,18 @@ def repetition_failure(trail: Trail, limit: int) -> Failure | None:
 def _described(found: Repetition) -> str:
     times = found.repeats + 1
     match found.kind:
-        case "same result":
+        case "same_result":
             return (
                 f"{found.what} was called {times} times in a row with the same arguments and the same result."
             )
-        case "same answer":
+        case "same_answer":
             return f"{found.what} gave the same result again and again, whatever its arguments were."
-        case "same failure":
+        case "same_failure":
             return f"{found.what} was called {times} times in a row with the same arguments and failed the same way."
         case "alternating":
             return f"The calls {found.what} came round {times} times with the same results."
-        case "same text":
+        case "same_text":
             words = f"“{found.what}”" if found.what else "Nothing"
             return f"{words} was said {times} times, and nothing new was found out in between."
-        case "undone edits":
+        case "undone_edits":
             return f"{found.repeats} edits of {found.what} in a row each took back the one before."

@@ -9,7 +9,7 @@ from daiku.core.state.conversation import words_of
 from daiku.core.state.state import State
 from daiku.core.team.checks import CHECKING, OUTPUT_SHARE, Do, failed_checks, hand, is_met, looks, move, unrun
 from daiku.core.team.parallel import TOOL, at_once, coded_apart, requests
-from daiku.core.team.person import GO_ON, STOP, asked, choices, open_question, told_of_answers, with_words
+from daiku.core.team.person import OFFERED, STOP, asked, chosen, open_question, told_of_answers, with_words
 from daiku.core.team.record import Taken, begins, log_of, number, rejected, since, since_begun, since_work
 from daiku.core.team.report import closing_words, final_report
 from daiku.core.team.steps import attempts_used, work
@@ -155,7 +155,7 @@ def _why_stopped(state: State, log: tuple[Taken, ...], plan: Plan | None) -> str
     last = log[-1]
     if last.call.tool == "plan/approve" and not last.ok:
         return f"The plan was not approved. {last.text}"
-    if last.call.tool == "user/ask" and last.text.strip() in choices(state, last)[-1:]:
+    if last.call.tool == "user/ask" and chosen(state, last) == OFFERED.index(STOP):
         done, total = plan.progress() if plan is not None else (0, 0)
         return f"You stopped here: {done} of {total} steps are done."
     if rejected(state, last):
@@ -182,7 +182,7 @@ def _begin(plan: Plan, step: Step, log: tuple[Taken, ...], approvals: ApprovalMo
     if approvals == "ask" and last.call.tool == "plan/update_step" and before is not None:
         how = "is done" if before.status == "completed" else "has failed"
         question = f"Step “{before.name}” {how}. Go on with step {number(plan, step)}, “{step.name}”?"
-        return Do("user/ask", {"question": question, "choices": [GO_ON, STOP]})
+        return Do("user/ask", {"question": question, "choices": [*OFFERED]})
     return _begun(plan, step)
 
 

@@ -7,7 +7,7 @@ from daiku.core.team.record import Taken, log_of
 from daiku.domain.work.handovers import Findings
 from daiku.domain.work.plans import Plan
 
-GO_ON, STOP = "Go on", "Stop here"
+GO_ON, STOP = OFFERED = ("Go on", "Stop here")
 
 
 def asked(state: State, plan: Plan) -> str:
@@ -24,7 +24,7 @@ def with_words(state: State, request: str) -> str:
 def told_of_answers(state: State) -> tuple[str, ...]:
     """What the person said while the team worked, oldest first; an answer with its question."""
     asks = (t for t in log_of(state) if t.call.tool == "user/ask")
-    answers = (_answer(state, t) for t in asks if t.text.strip() not in choices(state, t))
+    answers = (_answer(t) for t in asks if chosen(state, t) is None)
     return (*answers, *(f"The person says: {text}" for text in state.conversation.steering))
 
 
@@ -39,21 +39,20 @@ def open_question(state: State, log: tuple[Taken, ...]) -> str | None:
 
 def unanswered(state: State) -> tuple[str, ...]:
     """The questions that nobody was there to answer, and without choices: what was assumed is on nobody's word."""
-    asks = (t for t in log_of(state) if t.call.tool == "user/ask" and not choices(state, t))
+    asks = (t for t in log_of(state) if t.call.tool == "user/ask" and not t.call.args.get("choices"))
     return tuple(str(t.call.args.get("question", "")) for t in asks if _nobody(t))
 
 
-def choices(state: State, taken: Taken) -> tuple[str, ...]:
-    """The choices that the person had, in their language; none for a question that is answered in words."""
-    shown = state.questions.inputs.get(taken.call.id)
-    if shown is not None:
-        return shown.choices
-    return (GO_ON, STOP) if taken.call.args.get("choices") else ()
+def chosen(state: State, taken: Taken) -> int | None:
+    """Which of the offered choices the person took (0-based); None for words of their own, or no answer."""
+    asked = state.questions.inputs.get(taken.call.id)
+    given = state.questions.answers.get(asked.input_id) if asked is not None else None
+    return asked.chosen(given.text) if asked is not None and given is not None else None
 
 
-def _answer(state: State, taken: Taken) -> str:
+def _answer(taken: Taken) -> str:
     question = taken.call.args.get("question")
-    if choices(state, taken):
+    if taken.call.args.get("choices"):
         return f"The person says: {taken.text}"
     if _nobody(taken):
         return (
