@@ -308,4 +308,4 @@ def test_the_trail_stays_small_in_a_long_run() -> None:
 
 def test_an_edit_that_is_taken_back_again_and_again_is_named_with_its_file() -> None:
     found = repetition(after([turn(THERE), turn(BACK), turn(THERE)]).health.trail)
-    assert found == Repetition("undone edits", "a.py", 2)
+    assert found == Repetition("undone_edits", "a.py", 2)
