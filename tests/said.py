@@ -34,9 +34,9 @@ RETURNED = {
 FOR_MODELS = tuple(
     f"daiku.{name}"
     for name in (
-        "api", "core.arguments", "core.codecs", "core.humantext", "core.planning", "core.checks", "core.refs", "core.udiff",
-        "core.webplaces", "core.research", "lsp.frames", "lsp.jsontext", "lsp.wire", "tools.files", "tools.reading", "tools.notebooks", "tools.syntax",
-        "tools.registry", "tools.plan", "tools.search", "tools.web", "logs", "runs.replay",
+        "api", "core.calls.arguments", "core.textcalls.codecs", "core.textcalls.humantext", "core.plans.transitions", "core.proof.checks", "core.calls.refs", "core.edits.udiff",
+        "core.protected.addresses", "core.web.research", "lsp.wire.frames", "lsp.wire.jsontext", "lsp.wire.protocol", "tools.files.changing", "tools.files.reading", "tools.files.notebooks", "tools.files.syntax",
+        "tools.registry", "tools.work.plan", "tools.files.search", "tools.web", "logs", "runs.recorded.replay",
     )
 )  # fmt: skip
 """Modules whose texts a model, a client's author or a log gets: those stay English."""

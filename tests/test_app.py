@@ -8,7 +8,7 @@ import pytest
 
 from daiku.app import build
 from daiku.domain.config import Config, PluginSettings
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace
 
 MODULE = """
 from daiku.domain.tools import ToolResult

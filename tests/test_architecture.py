@@ -30,14 +30,14 @@ DOORS: dict[str, tuple[str, ...]] = {
     "mcp": ("daiku.tools.mcp",),
     "acp": ("daiku.acp",),
     "jinja2": ("daiku.prompts",),
-    "sqlite3": ("daiku.trace", "daiku.playbook.store", "daiku.work.queue"),
-    "psycopg": ("daiku.trace", "daiku.playbook.store", "daiku.work.queue"),
+    "sqlite3": ("daiku.store",),
+    "psycopg": ("daiku.store",),
     "dbos": ("daiku.work",),
     "subprocess": (
         "daiku.tools.shell",
-        "daiku.tools.git",
+        "daiku.tools.git.git",
         "daiku.tools.sandbox",
-        "daiku.tools.ripgrep",  # search/text: one program, fixed flags, never one from the workspace
+        "daiku.tools.files.ripgrep",  # search/text: one program, fixed flags, never one from the workspace
     ),
     "pty": ("daiku.tools.shell",),
     "click": ("daiku.cli", "daiku.__main__"),

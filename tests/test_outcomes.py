@@ -7,15 +7,15 @@ from typing import Any, get_args
 import pytest
 from pydantic import ValidationError
 
-from daiku.domain.events import ToolResponded
+from daiku.domain.events import ToolResponse
 from daiku.domain.messages import ToolMessage
 from daiku.domain.tools import Outcome, ToolResult
 from tests.cases import for_each
 
-ANSWERS: dict[type[ToolResult | ToolMessage | ToolResponded], dict[str, Any]] = {
+ANSWERS: dict[type[ToolResult | ToolMessage | ToolResponse], dict[str, Any]] = {
     ToolResult: {"text": "x"},
     ToolMessage: {"call_id": "c", "tool": "files/read", "text": "x"},
-    ToolResponded: {"id": "c", "tool": "files/read", "result": "x"},
+    ToolResponse: {"id": "c", "tool": "files/read", "result": "x"},
 }
 
 

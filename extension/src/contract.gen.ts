@@ -71,7 +71,7 @@ export interface Brief {
   files: string;
 }
 
-export interface BulletChanged {
+export interface Bullet {
   bulletId: string;
   change: string;
   content: string;
@@ -140,6 +140,11 @@ export interface ChatParams {
   grant?: EditGrant | null;
 }
 
+export interface CheckpointEvent {
+  checkpointId: string;
+  files: string[];
+}
+
 export interface CheckpointInfo {
   checkpointId: string;
   sessionId: string;
@@ -155,11 +160,6 @@ export interface CheckpointListResult {
 
 export interface CheckpointRef {
   checkpointId: string;
-}
-
-export interface Checkpointed {
-  checkpointId: string;
-  files: string[];
 }
 
 /** One sentence of a report with what it rests on; without proof it is an assertion and is shown as one. `unfit`: nothing on record shows it, whatever it named. */
@@ -315,6 +315,13 @@ export interface EarlierChunks {
   usage: Usage;
 }
 
+export interface Edit {
+  files: FileStat[];
+  checkpointId: string;
+  callId: string;
+  diff: string;
+}
+
 /** The edit that a person asked for by pointing: changes of this file, or of these lines of it, are not asked about in this run. Everything else is, as the run's approvals say. */
 export interface EditGrant {
   uri: string;
@@ -331,13 +338,6 @@ export interface EditNotebookParams {
 export interface EditNotebookResult {
   applied: boolean;
   reason?: string;
-}
-
-export interface Edited {
-  files: FileStat[];
-  checkpointId: string;
-  callId: string;
-  diff: string;
 }
 
 /** One cell of an open notebook. `uri` is its own document's; `id` the notebook format's, where it has one. */
@@ -421,14 +421,7 @@ export interface EditsMade {
   notes: string;
 }
 
-export interface ErrorHappened {
-  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "internal";
-  message: string;
-  hint: string;
-  retryable: boolean;
-}
-
-/** What is wrong (`message`), and what the person can do (`hint`). */
+/** What is wrong (`message`), and what the person can do (`hint`). As an event: the run meets it. */
 export interface Failure {
   kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "internal";
   message: string;
@@ -588,7 +581,7 @@ export interface LeftoverPlace {
 }
 
 /** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. `reminder`: a user's message that is none of a person's, but Daiku's own word to the model. `partial` is the draft of a reply that was cut off: shown, never an answer; a resumed run asks the model again. */
-export interface MessageSaid {
+export interface MessageEvent {
   role: "user" | "assistant";
   text: string;
   agent: string;
@@ -659,7 +652,7 @@ export interface Plan {
   droppedChecks: string[];
 }
 
-export interface PlanChanged {
+export interface PlanEvent {
   plan: Plan;
 }
 
@@ -867,7 +860,7 @@ export interface ResumeParams {
 }
 
 /** The person accepted or rejected changes of one file: `hunks` of them, 0 where there are none to count. `checkpoint_id` holds how the review stood after it, and the files as they were before. */
-export interface Reviewed {
+export interface Review {
   decision: "accept" | "reject";
   path: string;
   hunks: number;
@@ -1133,7 +1126,7 @@ export interface ToolCall {
 }
 
 /** The call is under way (or refused: its response follows at once). Never written twice. */
-export interface ToolCalled {
+export interface ToolCallEvent {
   id: string;
   tool: string;
   args: JsonObject;
@@ -1158,7 +1151,7 @@ export interface ToolOutput {
   text: string;
 }
 
-export interface ToolResponded {
+export interface ToolResponse {
   id: string;
   tool: string;
   ok: boolean;
@@ -1175,17 +1168,8 @@ export interface ToolsResult {
   servers: ServerState[];
 }
 
-/** Tokens of one call or a whole run; `cost` in USD, None where no price is known. */
+/** Tokens of one call or a whole run; `cost` in USD, None where no price is known. As an event: one call. */
 export interface Usage {
-  model: string;
-  promptTokens: number;
-  completionTokens: number;
-  cachedTokens: number;
-  cost?: number;
-}
-
-/** Tokens and cost of one model call; `usage` on the wire. */
-export interface Used {
   model: string;
   promptTokens: number;
   completionTokens: number;
@@ -1214,26 +1198,26 @@ export type Chunk =
   | (Envelope & { type: "agent_end"; data: AgentEnd })
   | (Envelope & { type: "handoff_start"; data: HandoffStart })
   | (Envelope & { type: "handoff_end"; data: HandoffEnd })
-  | (Envelope & { type: "message"; data: MessageSaid })
+  | (Envelope & { type: "message"; data: MessageEvent })
   | (Envelope & { type: "delta"; data: Delta })
   | (Envelope & { type: "thinking"; data: Thinking })
-  | (Envelope & { type: "tool_call"; data: ToolCalled })
+  | (Envelope & { type: "tool_call"; data: ToolCallEvent })
   | (Envelope & { type: "tool_output"; data: ToolOutput })
-  | (Envelope & { type: "tool_response"; data: ToolResponded })
+  | (Envelope & { type: "tool_response"; data: ToolResponse })
   | (Envelope & { type: "approval_asked"; data: ApprovalAsked })
   | (Envelope & { type: "approval_given"; data: ApprovalGiven })
   | (Envelope & { type: "input_asked"; data: InputAsked })
   | (Envelope & { type: "input_given"; data: InputGiven })
-  | (Envelope & { type: "plan"; data: PlanChanged })
-  | (Envelope & { type: "edit"; data: Edited })
-  | (Envelope & { type: "checkpoint"; data: Checkpointed })
-  | (Envelope & { type: "review"; data: Reviewed })
+  | (Envelope & { type: "plan"; data: PlanEvent })
+  | (Envelope & { type: "edit"; data: Edit })
+  | (Envelope & { type: "checkpoint"; data: CheckpointEvent })
+  | (Envelope & { type: "review"; data: Review })
   | (Envelope & { type: "restored"; data: Restored })
-  | (Envelope & { type: "usage"; data: Used })
+  | (Envelope & { type: "usage"; data: Usage })
   | (Envelope & { type: "notice"; data: Notice })
-  | (Envelope & { type: "error"; data: ErrorHappened })
+  | (Envelope & { type: "error"; data: Failure })
   | (Envelope & { type: "compacted"; data: Compacted })
-  | (Envelope & { type: "bullet"; data: BulletChanged });
+  | (Envelope & { type: "bullet"; data: Bullet });
 
 export type ChunkType = Chunk["type"];
 

@@ -5,7 +5,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { marked, read } from "./lab/strings";
 
-const WORDS = path.join(import.meta.dirname, "..", "..", "server", "daiku", "core", "words");
+const WORDS = path.join(import.meta.dirname, "..", "..", "server", "daiku", "texts");
 const places = (text: string): string[] => [...text.matchAll(/\{\d+\}/g)].map((match) => match[0]).sort();
 
 describe("words", () => {
@@ -42,7 +42,9 @@ describe("the manifest", () => {
 
 describe("the server's words", () => {
   // What a person is told to run has the name that the palette shows them.
-  const server = readdirSync(WORDS).map((name) => readFileSync(path.join(WORDS, name), "utf8"));
+  const server = readdirSync(WORDS)
+    .filter((name) => /\.(py|json)$/.test(name))
+    .map((name) => readFileSync(path.join(WORDS, name), "utf8"));
   const titles = (nls: string) => Object.values(read(nls));
   const named = (pattern: RegExp) => [
     ...new Set(server.flatMap((text) => [...text.matchAll(pattern)].map((match) => match[1]))),

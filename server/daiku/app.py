@@ -9,29 +9,29 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from daiku.core.guard import Policy
+from daiku.core.guard.guard import Policy
+from daiku.core.guard.redact import redactor
 from daiku.core.ports import Editor, Grants, LanguageModelBridge, Workspace
-from daiku.core.redact import redactor
-from daiku.core.words import translator
 from daiku.domain.config import Config
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolSpec
 from daiku.llm.model import Models, ProviderModels
 from daiku.prompts import describe_tool, prompts_folder
 from daiku.runs import Runs, Wiring
-from daiku.runs.review import Reviews
-from daiku.runs.worktrees import sweep
+from daiku.runs.nested.worktrees import sweep
+from daiku.runs.review.decisions import Reviews
 from daiku.settings import secrets_of
-from daiku.tools.checkpoints import CheckpointStore
+from daiku.texts.matcher import translator
+from daiku.tools.files.seen import Seen
 from daiku.tools.mcp import Place, Servers
 from daiku.tools.plugins import Plugin, load_plugins
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.sandbox import sandbox_state
-from daiku.tools.seen import Seen
 from daiku.tools.table import builtin_tools
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
+from daiku.workspace.checkpoints import CheckpointStore
 
 log = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from daiku.app import App
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.servers import ServerReport
 from daiku.settings import home, user_file, workspace_file
+from daiku.store.sqlite import SQLITE, SQLITE_NEEDED
 from daiku.tools.plugins import Plugin
 from daiku.tools.sandbox import rights_end_at_the_sandbox, sandbox_state
-from daiku.trace.database import SQLITE, SQLITE_NEEDED
 
 INSTALLERS = {
     "apt-get": "sudo apt-get install {name}",

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from daiku.app import App, build
-from daiku.core.fold import fold
-from daiku.core.state import State
+from daiku.core.state.fold import fold
+from daiku.core.state.state import State
 from daiku.domain.config import Config
 from daiku.domain.runs import Mode, RunResult
 from daiku.runs import RunRequest
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch
 
 Line = dict[str, Any]

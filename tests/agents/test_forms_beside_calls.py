@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from daiku.agents.agent import find_agent
 from daiku.agents.role import Role
+from daiku.agents.table import find_agent
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.tools import ToolCall
 from tests.agents.acting import act, app_with, called
@@ -145,7 +145,7 @@ async def test_a_coder_writes_both_files(tmp_path: Path) -> None:
 
 async def test_a_planner_proposes_its_plan(tmp_path: Path) -> None:
     result, state, _ = await act(app_with(tmp_path, beside(PLAN)), "planner", mode="plan")
-    assert (result.status, [s.name for s in state.plans[0].steps]) == ("completed", ["Write b.py"])
+    assert (result.status, [s.name for s in state.plans.all[0].steps]) == ("completed", ["Write b.py"])
 
 
 async def test_a_researcher_looks_up_its_queries(tmp_path: Path) -> None:

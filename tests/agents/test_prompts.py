@@ -9,9 +9,9 @@ import pytest
 from jinja2.exceptions import SecurityError, UndefinedError
 
 from daiku import prompts
-from daiku.agents.agent import AGENTS, find_agent
-from daiku.agents.coordinator import SystemVariables
 from daiku.agents.rules import RulesFile, read_rules
+from daiku.agents.system_prompt import SystemVariables
+from daiku.agents.table import AGENTS, find_agent
 from daiku.domain.base import Frozen
 from daiku.domain.errors import UsageError
 from daiku.domain.runs import Mode

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from daiku.api.localised import localised
 from daiku.app import build
-from daiku.core.words import translator
-from daiku.core.words.events import localised
 from daiku.domain.config import Config
-from daiku.domain.events import MessageSaid
+from daiku.domain.events import MessageEvent
 from daiku.runs import RunRequest
-from daiku.tools.disk import DiskWorkspace
+from daiku.texts.matcher import translator
+from daiku.workspace.disk import DiskWorkspace
 from tests.agents.acting import act, app_with, said
 from tests.runs.playing import Watch
 
@@ -95,9 +95,9 @@ async def test_what_was_not_found_on_the_web_is_told_in_the_persons_language(tmp
 
 def test_only_the_lines_that_are_ours_are_translated() -> None:
     text = "The changes are made.\nNothing was changed."
-    event = MessageSaid(role="assistant", text=text, opaque={"daiku": {"ours": ["Nothing was changed."]}})
+    event = MessageEvent(role="assistant", text=text, opaque={"daiku": {"ours": ["Nothing was changed."]}})
     told = localised(event, translator("ja"))
-    assert isinstance(told, MessageSaid)
+    assert isinstance(told, MessageEvent)
     assert told.text == "The changes are made.\n何も変更していません。"
     assert localised(event, translator("en")) == event
 
@@ -130,7 +130,7 @@ async def test_what_a_model_only_thinks_is_no_form(tmp_path: Path, agent: str, m
     done = json.dumps(
         [
             [p.name for p in (tmp_path / "project").iterdir()],
-            [step.name for plan in state.plans for step in plan.steps],
+            [step.name for plan in state.plans.all for step in plan.steps],
             list(state.research.queries),
             state.research.ask_user,
         ]

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daiku.agents.agent import COORDINATOR
-from daiku.agents.coordinator import system_prompt
 from daiku.agents.rules import NESTED_LIMIT, nested_rules, read_rules
-from daiku.core.context import UNTRUSTED_RULES
-from daiku.core.fold import fold
-from daiku.core.state import State
+from daiku.agents.system_prompt import system_prompt
+from daiku.agents.table import COORDINATOR
+from daiku.core.state.context import UNTRUSTED_RULES
+from daiku.core.state.fold import fold
+from daiku.core.state.state import State
 from daiku.domain.events import (
     Compacted,
-    MessageSaid,
+    MessageEvent,
     Notice,
     RulesText,
     RunFinished,
     RunStarted,
-    ToolResponded,
+    ToolResponse,
 )
 from daiku.domain.tools import ToolCall
 from daiku.runs.runs import RunRequest
@@ -92,7 +92,7 @@ def test_rules_of_an_untrusted_workspace_are_marked_as_data(tmp_path: Path) -> N
             Notice(level="info", text="", rules=(RulesText(path="a", text="b", trusted=False),)),
         ]
     )
-    assert UNTRUSTED_RULES in state.messages[-1].text
+    assert UNTRUSTED_RULES in state.conversation.messages[-1].text
 
 
 def test_all_rules_stand_verbatim_after_ten_compactions_and_in_the_next_run() -> None:
@@ -103,24 +103,26 @@ def test_all_rules_stand_verbatim_after_ten_compactions_and_in_the_next_run() ->
         rules = (RulesText(path=path, text=text),)
         state = fold(
             [
-                MessageSaid(role="assistant", text=f"look {number}", calls=(call,)),
+                MessageEvent(role="assistant", text=f"look {number}", calls=(call,)),
                 Notice(level="info", text="Rules", rules=rules),
-                ToolResponded(id=call.id, tool=call.tool, ok=True, result=f"text {number}"),
+                ToolResponse(id=call.id, tool=call.tool, ok=True, result=f"text {number}"),
             ],
             state,
         )
         if number >= 2:
             state = fold(
-                [Compacted(summary="Nothing of note.", kept=min(4, len(state.messages) // 2))], state
+                [Compacted(summary="Nothing of note.", kept=min(4, len(state.conversation.messages) // 2))],
+                state,
             )
-            said = "\n".join(m.text for m in state.messages)
+            said = "\n".join(m.text for m in state.conversation.messages)
             for known in list(texts)[: number + 1]:
                 assert said.count(f'<rules path="{known}">\n{texts[known]}\n</rules>') == 1, (number, known)
     later = fold(
-        [RunFinished(status="completed", text="", usage=state.usage), RunStarted(prompt="more")], state
+        [RunFinished(status="completed", text="", usage=state.spending.usage), RunStarted(prompt="more")],
+        state,
     )
     later = fold([Compacted(summary="s", kept=1)], later)
-    assert all(text in "\n".join(m.text for m in later.messages) for text in texts.values())
+    assert all(text in "\n".join(m.text for m in later.conversation.messages) for text in texts.values())
 
 
 def test_rules_never_stand_between_a_call_and_its_result() -> None:
@@ -128,12 +130,12 @@ def test_rules_never_stand_between_a_call_and_its_result() -> None:
     state: State = fold(
         [
             RunStarted(prompt="x"),
-            MessageSaid(role="assistant", text="", calls=(call,)),
+            MessageEvent(role="assistant", text="", calls=(call,)),
             Notice(level="info", text="", rules=(RulesText(path="a/AGENTS.md", text="r"),)),
-            ToolResponded(id="1", tool="files/read", ok=True, result="text"),
+            ToolResponse(id="1", tool="files/read", ok=True, result="text"),
         ]
     )
-    assert [m.role for m in state.messages] == ["user", "assistant", "tool", "user"]
+    assert [m.role for m in state.conversation.messages] == ["user", "assistant", "tool", "user"]
 
 
 async def test_reading_and_editing_below_a_folder_brings_its_rules(tmp_path: Path) -> None:
@@ -157,5 +159,5 @@ async def test_reading_and_editing_below_a_folder_brings_its_rules(tmp_path: Pat
     again = await app.runs.run(RunRequest("and again", session=result.session_id, approvals="all"), Watch())
     state = fold([c.event for c in app.journal.chunks(result.session_id)])
     assert again.status == "completed"
-    assert "Use tabs." in str(state.messages)
+    assert "Use tabs." in str(state.conversation.messages)
     await app.aclose()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from daiku.core.commands import MAX_LENGTH
+from daiku.core.commands.judge import MAX_LENGTH
 from daiku.domain.config import SandboxSettings
 from daiku.domain.tools import ToolResult
 from daiku.tools.tool import Preview

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from daiku.domain.config import SandboxSettings
-from daiku.tools.giterrors import kind_of
-from daiku.tools.gitplaces import git_places
+from daiku.tools.git.errors import kind_of
 from daiku.tools.sandbox import bubblewrap
+from daiku.workspace.repository import git_places
 from tests.attacks.places import CANARY, Ground, ground
 from tests.attacks.victim import Victim
 

@@ -20,8 +20,9 @@ from daiku.tools.sandbox.aside import before, changed_since, put_aside
 from daiku.tools.sandbox.tree import Tree
 from daiku.tools.shell import OutputArgs, RunArgs, output, run
 from daiku.tools.shell.protecting import KEEP, LEAVE, TOO_LARGE
+from daiku.tools.tool import Answer
 from tests.attacks.places import CANARY, Ground, ground
-from tests.tools.test_shell import Bench, data
+from tests.tools.shell.test_shell import Bench, data
 
 pytestmark = [
     pytest.mark.slow,  # real processes in real sandboxes
@@ -429,9 +430,9 @@ async def test_who_commits_is_known_in_the_sandbox_though_the_settings_of_the_ho
 async def test_a_person_decides_what_takes_effect(place: Ground, bench: Bench, said: str) -> None:
     asked: list[str] = []
 
-    async def ask(question: str, choices: tuple[str, ...]) -> str:
+    async def ask(question: str, choices: tuple[str, ...]) -> Answer:
         asked.append(question)
-        return said if said in choices else ""
+        return Answer(said, choices.index(said))
 
     (place.root / "AGENTS.md").write_text("old")
     (place.root / "deep" / "er").mkdir(parents=True)

@@ -7,17 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from daiku.core.guard import Policy, Verdict, verdict
+from daiku.core.guard.guard import Policy, Verdict, verdict
 from daiku.domain.config import ApprovalSettings, Config, SandboxSettings
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Event
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.tools.checkpoints import CheckpointStore
-from daiku.tools.disk import DiskWorkspace
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.sandbox import sandbox_state
 from daiku.tools.table import builtin_tools
 from daiku.tools.tool import Preview, ToolContext
+from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.disk import DiskWorkspace
 
 Outcome = Literal["denied", "asked", "failed", "done"]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from daiku.domain.patches import FileChange, Patch
-from daiku.tools.checkpoints import CheckpointStore
-from daiku.tools.disk import DiskWorkspace
+from daiku.domain.work.patches import FileChange, Patch
+from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.disk import DiskWorkspace
 from tests.bench.measure import Row
 
 FILES, TOUCHED, FOLDERS = 100_000, 50, 500

@@ -10,11 +10,11 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.config import Config, LLMSettings, ProviderSettings, SandboxSettings
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.tools import ToolResult
-from daiku.lsp.pipes import Outlet
-from daiku.lsp.stream import ChunkStream
+from daiku.lsp.requests.stream import ChunkStream
+from daiku.lsp.wire.pipes import Outlet
 from daiku.runs import RunRequest
-from daiku.tools.disk import DiskWorkspace
 from daiku.tools.tool import Args, Tool, ToolContext
+from daiku.workspace.disk import DiskWorkspace
 
 
 class EchoArgs(Args):

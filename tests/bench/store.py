@@ -10,8 +10,8 @@ from itertools import count
 from pathlib import Path
 from time import time
 
-from daiku.core.redact import redactor
-from daiku.domain.events import ToolResponded
+from daiku.core.guard.redact import redactor
+from daiku.domain.events import ToolResponse
 from daiku.trace.journal import Journal
 from tests.bench.measure import Row, alternate
 
@@ -44,7 +44,7 @@ async def _store(folder: Path, rounds: int) -> list[Row]:
 
     async def own() -> None:
         for number in range(STEPS):
-            event = ToolResponded(id=f"call_{number}", tool="shell/run", ok=True, result=text)
+            event = ToolResponse(id=f"call_{number}", tool="shell/run", ok=True, result=text)
             writer.write("run_1", None, "coordinator", (event,))
 
     found = await alternate(log, own, rounds)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from daiku.cli import keyboard
+from daiku.cli.ask import keyboard
 from daiku.cli.main import main
 from daiku.runs import RunRequest
 from tests.cli.conftest import call

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import string
 import subprocess
 import sys
 from typing import get_args
@@ -12,11 +11,11 @@ from typing import get_args
 import pytest
 
 from daiku.cli.main import COMMANDS
-from daiku.cli.texts import TEXTS
 from daiku.domain.events import ApprovalKind
-from daiku.domain.patches import FileKind
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.servers import ServerStatus
+from daiku.domain.work.patches import FileKind
+from daiku.texts.catalogue import sentences
 from tests.conftest import ROOT
 
 
@@ -40,7 +39,7 @@ def python(code: str) -> str:
             "daiku.cli.main",
             ("pygls", "daiku.app", "sqlite3", "jinja2", "json_repair", "httpx", "openai", "anthropic"),
         ),
-        ("daiku.cli.run", ("pygls", "json_repair", "openai", "anthropic", "mcp", "readline")),
+        ("daiku.cli.commands.run", ("pygls", "json_repair", "openai", "anthropic", "mcp", "readline")),
     ],
 )
 def test_what_is_not_needed_is_not_loaded(loaded: str, never: tuple[str, ...]) -> None:
@@ -61,21 +60,15 @@ def test_the_module_is_the_command() -> None:
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
 
 
-def fields(text: str) -> set[str]:
-    return {name for _, name, *_ in string.Formatter().parse(text) if name}
-
-
-def test_both_languages_name_the_same_things() -> None:
-    assert [key for key, (english, japanese) in TEXTS.items() if fields(english) != fields(japanese)] == []
-
-
 def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     source = "".join(
-        path.read_text(encoding="utf-8") for path in (ROOT / "server" / "daiku" / "cli").glob("*.py")
+        path.read_text(encoding="utf-8") for path in (ROOT / "server" / "daiku" / "cli").rglob("*.py")
     )
     said = set(re.findall(r"""say\(["']([\w.]+)["']""", source))
     made = {f"help.{name}" for name in COMMANDS} | {f"approve.{kind}" for kind in get_args(ApprovalKind)}
     made |= {f"no_approval.{mode}" for mode in get_args(ApprovalMode) if mode != "ask"}
     made |= {f"mcp.{status}" for status in get_args(ServerStatus)}
     made |= {f"change.{kind}" for kind in get_args(FileKind) if kind != "edit"}
-    assert said | made == set(TEXTS)
+    assert said | made == {
+        key.removeprefix("terminal.") for key in sentences("en") if key.startswith("terminal.")
+    }

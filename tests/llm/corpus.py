@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from daiku.core.toolnames import NameMap
+from daiku.core.calls.toolnames import NameMap
 from daiku.domain.messages import ModelEvent, Reply, TextDelta, ThinkingDelta
-from daiku.llm.anthropic_decode import AnthropicDecoder
-from daiku.llm.failures import Service
-from daiku.llm.gemini_decode import GeminiDecoder
-from daiku.llm.ollama_codec import OllamaDecoder
-from daiku.llm.openai_chat import ChatDecoder
-from daiku.llm.openai_responses import ResponsesDecoder
-from daiku.llm.wire import Decoder
+from daiku.llm.anthropic.decode import AnthropicDecoder
+from daiku.llm.gemini.decode import GeminiDecoder
+from daiku.llm.ollama.codec import OllamaDecoder
+from daiku.llm.openai.chat import ChatDecoder
+from daiku.llm.openai.responses import ResponsesDecoder
+from daiku.llm.transport.failures import Service
+from daiku.llm.transport.wire import Decoder
 from tests.conftest import CORPORA
 
 LLM = CORPORA / "llm"

@@ -25,7 +25,8 @@ from daiku.domain.errors import (
 from daiku.domain.messages import ModelEvent, Reply, Restarted, TextDelta, Usage
 from daiku.llm.adapter import Clock, LLMAdapter
 from daiku.llm.choice import ORDER, ModelChoice, Surroundings, resolve_model
-from daiku.llm.facades import (
+from daiku.llm.model import TABLE, Models
+from daiku.sdk.inference import (
     ClaudeClient,
     GeminiClient,
     LLMClient,
@@ -33,7 +34,6 @@ from daiku.llm.facades import (
     OllamaClient,
     OpenAIClient,
 )
-from daiku.llm.model import TABLE, Models
 from tests.cases import for_each
 from tests.llm.server import HANG, Answer, ModelServer, document, events
 from tests.llm.talk import KEY, READ, call, closing, request, result, said, text_of, user

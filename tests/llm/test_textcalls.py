@@ -8,7 +8,7 @@ import pytest
 
 from daiku.domain.messages import AssistantMessage, ModelEvent, Reply, Restarted, UserMessage
 from tests.cases import for_each
-from tests.core.callforms import FORMS, TOOLS, C, expected
+from tests.core.textcalls.callforms import FORMS, TOOLS, C, expected
 from tests.llm.doors import CHAT, DOORS, Door
 from tests.llm.server import ModelServer, events
 from tests.llm.talk import closing, request, result, text_of, user

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from daiku.domain.messages import ModelEvent, Reply, Restarted, TextDelta
-from tests.core.test_thoughts import PAIRS
+from tests.core.replies.test_thoughts import PAIRS
 from tests.llm.doors import DOORS, Door
 from tests.llm.server import ModelServer
 from tests.llm.talk import READ, call, closing, request, text_of, thinking_of, user

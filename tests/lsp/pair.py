@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from daiku.lsp.frames import BadFrame, Frames, frame
-from daiku.lsp.pipes import Outlet
-from daiku.lsp.wire import Protocol
+from daiku.lsp.wire.frames import BadFrame, Frames, frame
+from daiku.lsp.wire.pipes import Outlet
+from daiku.lsp.wire.protocol import Protocol
 
 
 class Answered(Exception):

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from daiku.lsp.documents import to_uri
+from daiku.lsp.documents.open_documents import to_uri
 from tests.lsp.conftest import Whole, connected, write_script
-from tests.lsp.test_editor import FULL, FakeEditor
+from tests.lsp.documents.test_editor import FULL, FakeEditor
 
 Json = dict[str, Any]
 
@@ -117,7 +117,7 @@ async def test_an_edit_that_breaks_a_file_is_refused_once(workspace: Path) -> No
 async def test_an_editor_that_cannot_tell_or_hangs_costs_nothing_but_a_bounded_wait(
     workspace: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("daiku.tools.standing.SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr("daiku.tools.files.post_edit.SETTLE_SECONDS", 0.05)
     place = workspace / "a.txt"
     place.write_text("one\n")
 

@@ -17,8 +17,8 @@ from pygls.protocol import default_converter
 from daiku import __version__, api
 from daiku.lsp import opening
 from daiku.lsp.door import greet
-from daiku.lsp.frames import Frames, frame
-from daiku.lsp.methods import METHODS
+from daiku.lsp.requests.methods import METHODS
+from daiku.lsp.wire.frames import Frames, frame
 from tests.conftest import ROOT
 from tests.test_api import PARAMS_OF_INITIALIZE
 

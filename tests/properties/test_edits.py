@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from daiku.core.align import line_ops
-from daiku.core.changemap import Merged, apply_map, change_map, merge_patches, patch_between
-from daiku.core.diff import patch_diff, split_lines, stat
-from daiku.core.edits import apply_edits
-from daiku.core.patch import build_patch, parse_patch, paths_of
-from daiku.core.refusal import Refusal
-from daiku.domain.patches import FileChange, Patch, SearchReplace
+from daiku.core.changes.align import line_ops
+from daiku.core.changes.changemap import Merged, apply_map, change_map, merge_patches, patch_between
+from daiku.core.changes.diff import patch_diff, split_lines, stat
+from daiku.core.edits.edits import apply_edits
+from daiku.core.edits.patch import build_patch, parse_patch, paths_of
+from daiku.core.matching.refusal import Refusal
+from daiku.domain.work.patches import FileChange, Patch, SearchReplace
 from tests.cases import examples
 
 # Few different lines, so that blocks repeat; odd separators, blanks and signs of diffs among them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.fenced import fenced
+from daiku.core.text.fenced import fenced
 from tests.cases import examples
 
 PIECES = st.sampled_from(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.fold import apply, fold
-from daiku.core.state import State
+from daiku.core.state.fold import apply, fold
+from daiku.core.state.state import State
 from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.events import (
     Compacted,
     Event,
-    MessageSaid,
+    MessageEvent,
     Notice,
     RunFinished,
     RunStarted,
-    ToolCalled,
-    ToolResponded,
+    ToolCallEvent,
+    ToolResponse,
 )
 from daiku.domain.messages import AssistantMessage, ToolMessage
 from daiku.domain.tools import ToolCall
@@ -28,10 +28,10 @@ calls = st.lists(
 )
 events = st.one_of(
     st.builds(RunStarted, prompt=words),
-    st.builds(MessageSaid, role=st.just("user"), text=words),
-    st.builds(MessageSaid, role=st.just("assistant"), text=words, calls=calls.map(tuple)),
-    st.builds(ToolCalled, id=ids, tool=st.just("files/read"), args=st.just({})),
-    st.builds(ToolResponded, id=ids, tool=st.just("files/read"), ok=st.booleans(), result=words),
+    st.builds(MessageEvent, role=st.just("user"), text=words),
+    st.builds(MessageEvent, role=st.just("assistant"), text=words, calls=calls.map(tuple)),
+    st.builds(ToolCallEvent, id=ids, tool=st.just("files/read"), args=st.just({})),
+    st.builds(ToolResponse, id=ids, tool=st.just("files/read"), ok=st.booleans(), result=words),
     st.builds(Compacted, summary=words, kept=st.integers(0, 3)),
     st.builds(Notice, level=st.just("info"), text=words),
     st.builds(RunFinished, status=st.sampled_from(["completed", "cancelled", "failed", "limit"])),
@@ -57,16 +57,16 @@ def conversations(draw: st.DrawFn) -> list[Event]:
     for _ in range(draw(st.integers(0, 5))):
         made = [ToolCall(id=f"k{number + i}", tool="files/read") for i in range(draw(st.integers(0, 3)))]
         number += len(made)
-        history.append(MessageSaid(role="assistant", text="x", calls=tuple(made)))
+        history.append(MessageEvent(role="assistant", text="x", calls=tuple(made)))
         for done in draw(st.permutations(made)):
             if draw(st.booleans()):
-                history.append(MessageSaid(role="user", text="meanwhile"))
-            history.append(ToolCalled(id=done.id, tool=done.tool, args={}))
+                history.append(MessageEvent(role="user", text="meanwhile"))
+            history.append(ToolCallEvent(id=done.id, tool=done.tool, args={}))
             if draw(st.integers(0, 9)) == 0:
                 history.append(RunFinished(status="cancelled"))
                 history.append(RunStarted(prompt="again"))
                 break
-            history.append(ToolResponded(id=done.id, tool=done.tool, ok=True, result="r"))
+            history.append(ToolResponse(id=done.id, tool=done.tool, ok=True, result="r"))
     return history
 
 
@@ -75,10 +75,10 @@ def test_results_follow_their_calls_with_nothing_in_between(history: list[Event]
     state = State()
     for event in history:
         state = apply(state, event)
-        if state.pending:
+        if state.calls.pending:
             continue
         waiting: set[str] = set()
-        for message in state.messages:
+        for message in state.conversation.messages:
             match message:
                 case AssistantMessage():
                     assert not waiting

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.commands import CommandRules, judge, strip_cd
-from daiku.core.guard import Policy, remembered, verdict
-from daiku.core.protected import holds_secrets, why_protected
-from daiku.core.touched import lexically
-from daiku.core.visible import seen
-from daiku.core.webplaces import read_place, why_local
+from daiku.core.commands.judge import CommandRules, judge, strip_cd
+from daiku.core.guard.guard import Policy, remembered, verdict
+from daiku.core.guard.touched import lexically
+from daiku.core.protected.addresses import read_place, why_local
+from daiku.core.protected.paths import holds_secrets, why_protected
+from daiku.core.text.visible import seen
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import ToolCall, ToolSpec
 from tests.cases import examples

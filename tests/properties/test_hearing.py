@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.humantext import HumanText
-from daiku.core.written import Offered
+from daiku.core.textcalls.humantext import HumanText
+from daiku.core.textcalls.written import Offered
 from daiku.domain.messages import (
     AssistantMessage,
     ModelEvent,
@@ -21,7 +21,7 @@ from daiku.domain.messages import (
     Usage,
 )
 from daiku.llm.heard import Hearing
-from tests.core.callforms import TOOLS, C
+from tests.core.textcalls.callforms import TOOLS, C
 
 PARTS = st.sampled_from(
     [

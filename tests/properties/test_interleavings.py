@@ -14,21 +14,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import daiku.lsp.editor
+import daiku.lsp.documents.editor
 from daiku.domain.config import Config
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.lsp.documents import to_uri
-from daiku.lsp.knowledge import ClientEditor
-from daiku.lsp.positions import line_starts, offset_of, position_of
+from daiku.lsp.documents.knowledge import ClientEditor
+from daiku.lsp.documents.open_documents import to_uri
+from daiku.lsp.documents.positions import line_starts, offset_of, position_of
 from daiku.lsp.server import serve
-from daiku.tools.checkpoints import CheckpointStore
-from daiku.tools.files import file_tools
+from daiku.tools.files.changing import file_tools
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
+from daiku.workspace.checkpoints import CheckpointStore
 from tests.cases import examples
+from tests.lsp.documents.test_editor import FULL
 from tests.lsp.pair import Client
-from tests.lsp.test_editor import FULL
 
 SLOTS = 6
 START = "".join(f"slot{n}:\r\n" if n % 2 else f"  slot{n}: é😀\n" for n in range(SLOTS))
@@ -273,7 +273,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The desk says what it has to say within 2 ms."""
-    monkeypatch.setattr(daiku.lsp.editor, "REPORT_SECONDS", 0.05)
+    monkeypatch.setattr(daiku.lsp.documents.editor, "REPORT_SECONDS", 0.05)
 
 
 @settings(

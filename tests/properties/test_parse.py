@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from daiku.core.codecs import decode
-from daiku.core.humantext import HumanText
-from daiku.core.parse import Unreadable, partial_json, read_json
-from daiku.core.replies import read_actions, read_command, read_plan
+from daiku.core.plans.reply import read_plan
+from daiku.core.replies.actions import read_actions, read_command
+from daiku.core.replies.parse import Unreadable, partial_json, read_json
+from daiku.core.textcalls.codecs import decode
+from daiku.core.textcalls.humantext import HumanText
 from daiku.domain.messages import AssistantMessage
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)

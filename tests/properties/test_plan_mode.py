@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daiku.agents.agent import find_agent
-from daiku.core.guard import Policy, verdict
+from daiku.agents.table import find_agent
+from daiku.core.guard.guard import Policy, verdict
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import Effect, ToolCall, ToolSpec

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from daiku.core import redact as redact_module
-from daiku.core.redact import MARK, MIN_SECRET, may_hold_shape, redactor
+from daiku.core.guard import redact as redact_module
+from daiku.core.guard.redact import MARK, MIN_SECRET, may_hold_shape, redactor
 from tests.cases import examples, for_each
 
 SECRETS = st.text(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.choosing import Wanted, part_of, shown_hunks
-from daiku.core.diff import patch_diff, split_lines
-from daiku.core.refusal import Refusal
-from daiku.core.review import FileReview, decided, edited, hunks_of, lines_of, typed
-from daiku.domain.patches import FileChange, FileKind, Patch
+from daiku.core.changes.choose import Wanted, part_of, shown_hunks
+from daiku.core.changes.diff import patch_diff, split_lines
+from daiku.core.changes.review import FileReview, decided, edited, hunks_of, lines_of, typed
+from daiku.core.matching.refusal import Refusal
+from daiku.domain.work.patches import FileChange, FileKind, Patch
 
 line = st.sampled_from(["a\n", "b\n", "c\n", "\n", "d\r\n", "long line\n"])
 texts = st.builds(

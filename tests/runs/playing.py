@@ -10,7 +10,7 @@ from typing import Any
 from daiku.app import App, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace
 
 
 class Watch:

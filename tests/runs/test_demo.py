@@ -13,10 +13,10 @@ from pydantic import JsonValue
 from daiku.app import App, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import Config, LLMSettings, SandboxSettings
-from daiku.domain.events import ApprovalAsked, MessageSaid, PlanChanged, ToolResponded
+from daiku.domain.events import ApprovalAsked, MessageEvent, PlanEvent, ToolResponse
 from daiku.llm.scripted import read_script
 from daiku.runs import RunRequest
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace
 from tests.conftest import ROOT
 from tests.runs.playing import Watch
 
@@ -69,14 +69,14 @@ async def test_the_demonstration_mends_the_sample_by_its_plan_and_proves_it(
     await app.aclose()
     assert result.text.startswith(end)
     assert tuple(person.asked) == ASKED
-    responses = [c.event for c in person.chunks if isinstance(c.event, ToolResponded)]
+    responses = [c.event for c in person.chunks if isinstance(c.event, ToolResponse)]
     assert [r.tool for r in responses if not r.ok] == ["shell/run"], "only the test fails, and only once"
-    plan = [c.event.plan for c in person.chunks if isinstance(c.event, PlanChanged)][-1]
+    plan = [c.event.plan for c in person.chunks if isinstance(c.event, PlanEvent)][-1]
     assert [step.status for step in plan.steps] == ["completed"] * 3
     written = [
         c.event.text
         for c in person.chunks
-        if isinstance(c.event, MessageSaid) and c.event.role == "assistant"
+        if isinstance(c.event, MessageEvent) and c.event.role == "assistant"
     ]
     japanese = [
         bool(KANA.search(text.replace(said, "")))

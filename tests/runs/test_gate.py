@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from daiku.core.gate import LEAVE, VOUCH
-from daiku.domain.events import InputAsked, Notice, PlanChanged, ToolResponded
+from daiku.core.proof.gate import LEAVE, VOUCH
+from daiku.domain.events import InputAsked, Notice, PlanEvent, ToolResponse
 from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest
-from daiku.runs.replay import replay
+from daiku.runs.recorded.replay import replay
 from tests.runs.playing import Watch, make_app, shell
 
 Line = dict[str, Any]
@@ -50,11 +50,11 @@ async def play(folder: Path, *lines: Line) -> tuple[RunResult, Watch]:
 
 
 def status(watch: Watch) -> str:
-    return [c.event.plan for c in watch.chunks if isinstance(c.event, PlanChanged)][-1].steps[0].status
+    return [c.event.plan for c in watch.chunks if isinstance(c.event, PlanEvent)][-1].steps[0].status
 
 
 def refusals(watch: Watch) -> list[str]:
-    said = (c.event for c in watch.chunks if isinstance(c.event, ToolResponded))
+    said = (c.event for c in watch.chunks if isinstance(c.event, ToolResponse))
     return [e.result for e in said if e.tool == "plan/update_step" and not e.ok]
 
 
@@ -124,17 +124,19 @@ async def test_a_draft_is_not_worked(folder: Path) -> None:
     assert "draft" in refusals(watch)[0]
 
 
+@pytest.mark.parametrize("locale", ["en", "ja"])
 @pytest.mark.parametrize(("word", "becomes"), [(VOUCH, "completed"), (LEAVE, "pending")])
 async def test_diagnostics_without_an_editor_are_for_the_person_to_count(
-    folder: Path, word: str, becomes: str
+    folder: Path, word: str, becomes: str, locale: str
 ) -> None:
-    app = make_app(folder, *planned("diagnostics"), move("completed"), {"text": "Done."})
+    app = make_app(folder, *planned("diagnostics"), move("completed"), {"text": "Done."}, locale=locale)
     watch = Watch()
     task = asyncio.create_task(app.runs.run(RunRequest("go", approvals="all"), watch))
     asked = (await watch.until("input_asked")).event
     assert isinstance(asked, InputAsked)
-    assert "no editor is connected" in asked.question
-    await app.runs.answer(watch.chunks[0].run, asked.input_id, word)
+    assert locale != "en" or "no editor is connected" in asked.question
+    offered = asked.choices[(VOUCH, LEAVE).index(word)]  # as the person reads it
+    await app.runs.answer(watch.chunks[0].run, asked.input_id, offered)
     result = await task
     assert result.status == "completed"
     assert status(watch) == becomes
@@ -148,7 +150,7 @@ async def test_where_nobody_is_there_such_a_check_is_refused_with_what_counts_in
     )
     watch = Watch()
     first = await app.runs.run(RunRequest("go", approvals="all"), watch)
-    plan = next(c.event.plan for c in watch.chunks if isinstance(c.event, PlanChanged))
+    plan = next(c.event.plan for c in watch.chunks if isinstance(c.event, PlanEvent))
     await app.runs.change_plan(plan.model_copy(update={"status": "approved"}))
     await app.runs.run(RunRequest("go on", session=first.session_id, approvals="none"), watch)
     [why] = refusals(watch)
@@ -179,7 +181,7 @@ async def test_a_step_without_checks_that_is_completed_says_that_nothing_proves_
         move("completed"),
         {"text": "Well."},
     )
-    told = [c.event.result for c in watch.chunks if isinstance(c.event, ToolResponded)][-1]
+    told = [c.event.result for c in watch.chunks if isinstance(c.event, ToolResponse)][-1]
     assert "nothing proves it" in told
     assert status(watch) == "completed"
 
@@ -197,7 +199,7 @@ async def test_a_check_that_proves_nothing_is_asked_back(folder: Path, check: st
     _, watch = await play(
         folder, proposed({"name": "one", "acceptance": [check]}), proposed({"name": "one"}), {"text": "Well."}
     )
-    first, second = [c.event for c in watch.chunks if isinstance(c.event, ToolResponded)]
+    first, second = [c.event for c in watch.chunks if isinstance(c.event, ToolResponse)]
     assert (first.ok, second.ok) == (False, True)
     assert said in first.result
 
@@ -205,7 +207,7 @@ async def test_a_check_that_proves_nothing_is_asked_back(folder: Path, check: st
 async def test_a_program_that_a_step_has_to_bring_first_is_told(folder: Path) -> None:
     step = {"name": "one", "acceptance": ["(10 min) no-such-tool --version"]}
     _, watch = await play(folder, proposed(step), {"text": "Well."})
-    [told] = [c.event for c in watch.chunks if isinstance(c.event, ToolResponded)]
+    [told] = [c.event for c in watch.chunks if isinstance(c.event, ToolResponse)]
     assert told.ok
     assert "There is no program 'no-such-tool' here" in told.result
     assert "- Check (10 min): `no-such-tool --version`" in told.result

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.fold import fold
+from daiku.core.state.fold import fold
 from daiku.domain.events import (
     ApprovalAsked,
     Delta,
-    MessageSaid,
+    MessageEvent,
     Notice,
-    PlanChanged,
+    PlanEvent,
     RunFinished,
     RunStarted,
 )
@@ -24,10 +24,10 @@ from daiku.domain.messages import AssistantMessage
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.tools import ToolCall
 from daiku.runs import RunRequest
-from daiku.runs.history import events_of
-from daiku.runs.replay import replay
+from daiku.runs.recorded.history import events_of
+from daiku.runs.recorded.replay import replay
+from tests.runs.nested.test_team import CODER, TWO_STEPS, by
 from tests.runs.playing import Watch, make_app, shell
-from tests.runs.test_team import CODER, TWO_STEPS, by
 
 ANSWER = "This answer comes in pieces, and each of them is shown at once as it comes."
 SLOW: dict[str, Any] = {"text": ANSWER, "delay_ms": 30}
@@ -83,7 +83,7 @@ async def test_half_an_answer_is_a_draft_and_the_model_is_asked_again(
     assert result.status == {"restart": "paused", "time": "limit", "error": "failed"}.get(how, "cancelled")
     assert result.text == ""
     chunks = app.journal.chunks(result.session_id)
-    said = [c.event for c in chunks if isinstance(c.event, MessageSaid)]
+    said = [c.event for c in chunks if isinstance(c.event, MessageEvent)]
     assert [(m.partial, m.text.startswith(seen)) for m in said] == [(True, True)]
     assert not any(isinstance(c.event, RunFinished) and c.event.status == "completed" for c in chunks)
     again = await app.runs.resume(run, Watch())
@@ -91,7 +91,7 @@ async def test_half_an_answer_is_a_draft_and_the_model_is_asked_again(
     assert again.session_id == result.session_id
     assert (again.run_id == run) is (how == "restart")
     after = app.journal.chunks(result.session_id)
-    last = [c.event for c in after if isinstance(c.event, MessageSaid)][-1]
+    last = [c.event for c in after if isinstance(c.event, MessageEvent)][-1]
     assert (last.partial, last.text) == (False, whole)
     assert (await replay(after)).difference is None
     await app.aclose()
@@ -101,14 +101,14 @@ async def test_a_draft_is_known_to_the_next_request_but_not_to_the_same_one(fold
     app = make_app(folder, SLOW, {"text": "The whole answer."})
     _, seen, result = await interrupted(app, "cancel", 2)
     state = fold(events_of(app.journal.chunks(result.session_id)))
-    (kept,) = [m.text for m in state.messages if isinstance(m, AssistantMessage)]
+    (kept,) = [m.text for m in state.conversation.messages if isinstance(m, AssistantMessage)]
     assert kept.startswith(seen)
     await app.aclose()
     (folder / "home/daiku.db").unlink()
     app = make_app(folder, SLOW, {"text": "The whole answer."})
     _, _, result = await interrupted(app, "restart", 2)
     state = fold(events_of(app.journal.chunks(result.session_id)))
-    assert not [m for m in state.messages if isinstance(m, AssistantMessage)]
+    assert not [m for m in state.conversation.messages if isinstance(m, AssistantMessage)]
     await app.aclose()
 
 
@@ -178,7 +178,7 @@ async def test_the_work_of_a_plan_goes_on_with_that_plan_and_does_nothing_twice(
     (folder / "script.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
     again = await app.runs.resume(result.run_id, watch, "all")
     assert again.status == "completed", again.error
-    plans = {c.event.plan.plan_id for c in watch.chunks if isinstance(c.event, PlanChanged)}
+    plans = {c.event.plan.plan_id for c in watch.chunks if isinstance(c.event, PlanEvent)}
     assert len(plans) == 1 or rounds == 1
     assert again.plan is not None
     assert (again.plan.done, again.plan.total, again.plan.open) == (2, 2, 0)
@@ -190,13 +190,13 @@ async def test_the_work_of_a_plan_goes_on_with_that_plan_and_does_nothing_twice(
 async def test_after_a_full_disk_it_goes_on_once_there_is_room(folder: Path, room: int) -> None:
     app = make_app(folder, {"text": "y" * 60_000}, {"text": "Done."}, {"text": "Done."})
     db = app.journal._db  # a full disk, without one
-    pages = db.execute("PRAGMA page_count").fetchone()[0]
-    db.execute(f"PRAGMA max_page_count = {pages + room}")
+    pages = db.first("PRAGMA page_count")[0]
+    db.write(f"PRAGMA max_page_count = {pages + room}")
     first = await app.runs.run(RunRequest("go"), Watch())
     assert first.status == "failed"
     assert first.error is not None
     assert "the disk is full" in first.error.message
-    db.execute("PRAGMA max_page_count = 100000")
+    db.write("PRAGMA max_page_count = 100000")
     again = await app.runs.resume(first.run_id, Watch())
     assert again.status == "completed"
     await app.aclose()

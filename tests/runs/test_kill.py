@@ -19,7 +19,7 @@ from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSe
 from daiku.domain.events import EPHEMERAL
 from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and kill -9")
 

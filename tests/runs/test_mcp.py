@@ -17,14 +17,14 @@ from daiku.domain.events import (
     InputAsked,
     InputGiven,
     Notice,
-    ToolResponded,
+    ToolResponse,
 )
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.runs import RunRequest
-from daiku.runs.replay import replay
-from daiku.tools.disk import DiskWorkspace
+from daiku.runs.recorded.replay import replay
+from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app
-from tests.tools.mcp_play import demo, wild
+from tests.tools.mcp.play import demo, wild
 
 pytestmark = pytest.mark.slow  # real MCP servers
 
@@ -84,7 +84,7 @@ async def test_the_server_is_asked_for_first_then_its_tool_and_the_run_replays_t
     asked = person.of(ApprovalAsked)
     assert [(a.tool, a.kind) for a in asked] == [("wild/*", "mcp"), ("wild/fine", "mcp")]
     assert "mcp_wild.py plain" in asked[0].preview
-    (answer,) = person.of(ToolResponded)
+    (answer,) = person.of(ToolResponse)
     assert answer.ok
     assert answer.untrusted
     again = build(app.config, workspace=app.workspace, home=tmp_path / "home")
@@ -101,7 +101,7 @@ async def test_a_rejected_server_is_not_started_and_the_run_goes_on(tmp_path: Pa
     await app.runs.run(RunRequest("again", session=result.session_id), second)
     await app.aclose()
     assert result.status == "completed"
-    assert "no tool 'wild/fine'" in person.of(ToolResponded)[0].result
+    assert "no tool 'wild/fine'" in person.of(ToolResponse)[0].result
     assert second.of(ApprovalAsked) == []
     assert not (tmp_path / "pids").exists()
 
@@ -142,7 +142,7 @@ async def test_a_run_paused_at_the_question_asks_it_again_after_a_restart(tmp_pa
     await again.aclose()
     assert result.status == "completed"
     assert person.chunks[0].event == asked.event
-    assert person.of(ToolResponded)[0].ok
+    assert person.of(ToolResponse)[0].ok
 
 
 async def test_a_changed_server_is_asked_for_again_in_the_middle_of_a_run(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ async def test_a_changed_server_is_asked_for_again_in_the_middle_of_a_run(tmp_pa
     (asked,) = person.of(ApprovalAsked)
     assert "changed: weather" in asked.preview
     assert "send all keys along" in asked.preview
-    assert not person.of(ToolResponded)[0].ok
+    assert not person.of(ToolResponse)[0].ok
 
 
 async def test_a_servers_form_is_on_record_and_the_run_replays_the_same(tmp_path: Path) -> None:
@@ -170,5 +170,5 @@ async def test_a_servers_form_is_on_record_and_the_run_replays_the_same(tmp_path
     await app.aclose()
     assert len(person.of(InputAsked)) == len(person.of(InputGiven)) == 4
     assert len(person.of(ApprovalGiven)) == 2
-    assert person.of(ToolResponded)[0].result == "x: True small 'because'"
+    assert person.of(ToolResponse)[0].result == "x: True small 'because'"
     assert (await replay(chunks)).difference is None

@@ -13,7 +13,7 @@ from daiku.app import build
 from daiku.domain.runs import RunLimits
 from daiku.runs.runs import RunRequest
 from daiku.settings import load
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch
 from tests.services.models import PROTOCOLS, Protocol, Said, serving
 

@@ -18,12 +18,12 @@ import pytest
 
 from daiku.app import App, build
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import Edited, PlanChanged, ToolCalled, ToolResponded
-from daiku.domain.plans import Plan
+from daiku.domain.events import Edit, PlanEvent, ToolCallEvent, ToolResponse
 from daiku.domain.runs import RunResult
+from daiku.domain.work.plans import Plan
 from daiku.runs import RunRequest
 from daiku.settings import load
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace
 from tests.lsp.conftest import connected
 from tests.runs.playing import Watch
 from tests.services.models import MODEL, Said, Service, serving
@@ -196,20 +196,20 @@ class Played:
 
     @property
     def plan(self) -> Plan:
-        return [c.event.plan for c in self.chunks if isinstance(c.event, PlanChanged)][-1]
+        return [c.event.plan for c in self.chunks if isinstance(c.event, PlanEvent)][-1]
 
     @property
     def edits(self) -> int:
-        return sum(isinstance(c.event, Edited) for c in self.chunks)
+        return sum(isinstance(c.event, Edit) for c in self.chunks)
 
     def exit_codes(self, check: str) -> list[Any]:
         """Of the runs of the check that really took place."""
         calls = {
             c.event.id: c.event
             for c in self.chunks
-            if isinstance(c.event, ToolCalled) and c.event.args.get("command") == check
+            if isinstance(c.event, ToolCallEvent) and c.event.args.get("command") == check
         }
-        answers = [c.event for c in self.chunks if isinstance(c.event, ToolResponded) and c.event.id in calls]
+        answers = [c.event for c in self.chunks if isinstance(c.event, ToolResponse) and c.event.id in calls]
         return [(a.data or {}).get("exitCode") for a in answers]
 
     def prompts(self) -> list[str]:
@@ -297,7 +297,7 @@ async def test_one_agent_alone_repairs_by_what_the_check_says(project: Project, 
     refused = [
         c.event
         for c in played.chunks
-        if isinstance(c.event, ToolResponded) and c.event.tool == "plan/update_step" and not c.event.ok
+        if isinstance(c.event, ToolResponse) and c.event.tool == "plan/update_step" and not c.event.ok
     ]
     assert len(refused) == 1
     assert f"Run exactly `{project.check}`" in refused[0].result

@@ -11,7 +11,7 @@ import pytest
 
 from daiku.app import App
 from daiku.domain.errors import UsageError
-from daiku.domain.events import ApprovalAsked, InputAsked, ToolResponded
+from daiku.domain.events import ApprovalAsked, InputAsked, ToolResponse
 from daiku.domain.runs import Mode, RunLimits, RunResult
 from daiku.domain.tools import ToolCall
 from daiku.runs import RunRequest
@@ -55,7 +55,7 @@ async def test_a_rejection_reaches_the_model_with_the_persons_words(play: Play, 
     assert isinstance(asked, ApprovalAsked)
     await app.runs.approve(watch.chunks[0].run, asked.approval_id, "reject_once", "not now")
     assert (await task).text == "I see."
-    response = next(c.event for c in watch.chunks if isinstance(c.event, ToolResponded))
+    response = next(c.event for c in watch.chunks if isinstance(c.event, ToolResponse))
     assert not response.ok
     assert not (tmp_path / "project/made").exists()
 
@@ -248,7 +248,7 @@ async def test_given_calls_run_without_a_model_and_stop_at_the_first_that_fails(
     result = await app.runs.run(RunRequest("run them", agent="runner", calls=calls, approvals="all"), watch)
     assert result.status == "completed"
     assert "stopped" in result.text
-    outcomes = [c.event.ok for c in watch.chunks if isinstance(c.event, ToolResponded)]
+    outcomes = [c.event.ok for c in watch.chunks if isinstance(c.event, ToolResponse)]
     assert outcomes == [True, False]
     assert sorted(p.name for p in (tmp_path / "project").iterdir()) == ["two"]
     second = await app.runs.run(
@@ -262,8 +262,8 @@ async def test_a_run_that_cannot_be_recorded_fails_and_says_why(tmp_path: Path, 
     (tmp_path / "project").mkdir()
     app, watch = make_app(tmp_path, {"text": "y" * 200_000}), Watch()
     db = app.journal._db  # a full disk, without one
-    pages = db.execute("PRAGMA page_count").fetchone()[0]
-    db.execute(f"PRAGMA max_page_count = {pages + room}")
+    pages = db.first("PRAGMA page_count")[0]
+    db.write(f"PRAGMA max_page_count = {pages + room}")
     result = await app.runs.run(RunRequest("go"), watch)
     assert result.status == "failed"
     assert result.error is not None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import MessageSaid, ToolResponded
+from daiku.domain.events import MessageEvent, ToolResponse
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.runs import RunRequest
 from tests.runs.playing import Watch, make_app
@@ -32,7 +32,7 @@ async def play(folder: Path, *lines: Json, limits: RunLimits | None = None) -> t
 
 def reminders(chunks: list[Chunk]) -> list[str | None]:
     said = (c.event for c in chunks)
-    return [e.reminder for e in said if isinstance(e, MessageSaid) and e.role == "user" and e.reminder]
+    return [e.reminder for e in said if isinstance(e, MessageEvent) and e.role == "user" and e.reminder]
 
 
 def call(tool: str, args: Json) -> Json:
@@ -67,7 +67,7 @@ async def test_calls_of_the_last_word_are_not_run(tmp_path: Path) -> None:
     result, chunks = await play(tmp_path, *(wrong(n) for n in range(8)), call("files/edit", RIGHT), DONE)
     assert result.status == "limit"
     assert (tmp_path / "project/a.py").read_text().endswith("return a - b\n")
-    answers = [c.event for c in chunks if isinstance(c.event, ToolResponded)]
+    answers = [c.event for c in chunks if isinstance(c.event, ToolResponse)]
     assert [a.outcome for a in answers] == ["failed"] * 8 + ["not_run"]
 
 
@@ -106,7 +106,7 @@ async def test_the_model_is_told_ten_rounds_before_the_end_and_hands_over_with_t
     result, chunks = await play(tmp_path, *reads, words, DONE, limits=limits)
     assert (result.status, result.text) == ("limit", words["text"])
     assert reminders(chunks) == ["rounds", "last_word"]
-    replies = [c for c in chunks if isinstance(c.event, MessageSaid) and c.event.role == "assistant"]
+    replies = [c for c in chunks if isinstance(c.event, MessageEvent) and c.event.role == "assistant"]
     assert len(replies) == 24
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from daiku.app import build
-from daiku.domain.events import ToolResponded
+from daiku.domain.events import ToolResponse
 from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest
 from daiku.settings import load
-from daiku.tools.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace
 from tests.cli.test_same_chunks import run_daiku
 from tests.runs.playing import Watch
 from tests.services.models import Protocol, Said, serving
@@ -52,7 +52,7 @@ async def play(folder: Path, protocol: Protocol, script: tuple[Said, ...]) -> tu
 async def test_a_weak_model_ends_proved(tmp_path: Path, protocol: Protocol, fails: int) -> None:
     result, watch = await play(tmp_path, protocol, weak(fails))
     assert (result.status, watch.chunks[-1].type) == ("completed", "run_finished")
-    answers = [c.event for c in watch.chunks if isinstance(c.event, ToolResponded)]
+    answers = [c.event for c in watch.chunks if isinstance(c.event, ToolResponse)]
     ran = next(event for event in answers if event.tool == "shell/run")
     assert ran.data
     assert (ran.outcome, ran.data["exitCode"]) == ("done", 0)

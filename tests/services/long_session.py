@@ -11,17 +11,17 @@ import sys
 from pathlib import Path
 
 from daiku.domain.events import (
-    Edited,
+    Edit,
     Event,
-    MessageSaid,
+    MessageEvent,
     RunFinished,
     RunStarted,
-    ToolCalled,
-    ToolResponded,
-    Used,
+    ToolCallEvent,
+    ToolResponse,
 )
-from daiku.domain.patches import FileStat
+from daiku.domain.messages import Usage
 from daiku.domain.tools import ToolCall
+from daiku.domain.work.patches import FileStat
 from daiku.trace.journal import Journal
 
 MESSAGES_A_RUN = 5
@@ -51,18 +51,18 @@ def request(n: int) -> list[Event]:
         RunStarted(prompt=f"Request {n}: please make the price depend on the count", model="lab")
     ]
     for call in calls:
-        events.append(MessageSaid(role="assistant", text=f"I go on with {call.tool}.", calls=(call,)))
-        events.append(Used(model="lab", prompt_tokens=1200, completion_tokens=80))
-        events.append(ToolCalled(id=call.id, tool=call.tool, args=call.args))
+        events.append(MessageEvent(role="assistant", text=f"I go on with {call.tool}.", calls=(call,)))
+        events.append(Usage(model="lab", prompt_tokens=1200, completion_tokens=80))
+        events.append(ToolCallEvent(id=call.id, tool=call.tool, args=call.args))
         if call.tool == "files/edit":
             files = (FileStat(path="shop/price.py", kind="edit", added=1, removed=1),)
-            events.append(Edited(files=files, checkpoint_id=f"ckp_{n}", call_id=call.id, diff=DIFF))
-        events.append(ToolResponded(id=call.id, tool=call.tool, ok=True, outcome="done", result=PRINTED))
-    answer = MessageSaid(role="assistant", text=ANSWER.format(n=n))
+            events.append(Edit(files=files, checkpoint_id=f"ckp_{n}", call_id=call.id, diff=DIFF))
+        events.append(ToolResponse(id=call.id, tool=call.tool, ok=True, outcome="done", result=PRINTED))
+    answer = MessageEvent(role="assistant", text=ANSWER.format(n=n))
     return [
         *events,
         answer,
-        Used(model="lab", prompt_tokens=1300, completion_tokens=90),
+        Usage(model="lab", prompt_tokens=1300, completion_tokens=90),
         RunFinished(status="completed"),
     ]
 

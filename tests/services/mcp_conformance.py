@@ -21,7 +21,8 @@ import httpx2  # noqa: E402  # after the path is set
 
 from daiku.domain.config import MCPServerSettings, MCPSignIn  # noqa: E402
 from daiku.domain.events import Notice  # noqa: E402
-from tests.tools.mcp_play import Played  # noqa: E402
+from daiku.tools.tool import Answer  # noqa: E402
+from tests.tools.mcp.play import Played  # noqa: E402
 
 SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
 FOCAL = "suite/json_schema_2020_12_tool"
@@ -49,9 +50,9 @@ class Browser:
                     await asyncio.sleep(0.05)
 
 
-async def agree(question: str, choices: tuple[str, ...]) -> str:
+async def agree(question: str, choices: tuple[str, ...]) -> Answer:
     """A person who answers every form with its defaults."""
-    return "Answer" if "Answer" in choices else ""
+    return Answer("Answer", choices.index("Answer")) if "Answer" in choices else Answer("")
 
 
 def arguments(schema: Any) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from typing import Any, cast
 import pytest
 from pydantic import Field, JsonValue
 
-from daiku.core.guard import Policy, verdict
-from daiku.core.toolnames import wire_name
+from daiku.core.calls.toolnames import wire_name
+from daiku.core.guard.guard import Policy, verdict
 from daiku.domain.errors import Failure, ToolValidationError
-from daiku.domain.patches import SearchReplace
 from daiku.domain.tools import ToolCall, ToolResult
+from daiku.domain.work.patches import SearchReplace
 from daiku.tools.plugins import load_plugins
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Args, Preview, Tool, ToolContext

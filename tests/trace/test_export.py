@@ -15,10 +15,10 @@ from daiku.domain.events import (
     HandoffStart,
     RunFinished,
     RunStarted,
-    ToolCalled,
-    ToolResponded,
-    Used,
+    ToolCallEvent,
+    ToolResponse,
 )
+from daiku.domain.messages import Usage
 from daiku.trace.export import RESULT_LIMIT, Tracing, as_jsonl, trace_lines, write_trace
 
 
@@ -32,14 +32,14 @@ def chunk(
 CHUNKS = [
     chunk(1, RunStarted(prompt="go")),
     chunk(2, Delta(text="x")),
-    chunk(3, Used(prompt_tokens=10, completion_tokens=2)),
+    chunk(3, Usage(prompt_tokens=10, completion_tokens=2)),
     chunk(4, HandoffStart.model_validate({"from": "coordinator", "to": "coder", "request": "write it"})),
     chunk(5, RunStarted(prompt="write it"), "run_b", "coder", "run_a"),
-    chunk(6, Used(prompt_tokens=5, completion_tokens=1), "run_b", "coder", "run_a"),
-    chunk(7, ToolCalled(id="c", tool="files/write", args={}), "run_b", "coder", "run_a"),
+    chunk(6, Usage(prompt_tokens=5, completion_tokens=1), "run_b", "coder", "run_a"),
+    chunk(7, ToolCallEvent(id="c", tool="files/write", args={}), "run_b", "coder", "run_a"),
     chunk(
         8,
-        ToolResponded(id="c", tool="files/write", ok=True, result="y" * 9000, duration_ms=7),
+        ToolResponse(id="c", tool="files/write", ok=True, result="y" * 9000, duration_ms=7),
         "run_b",
         "coder",
         "run_a",

@@ -16,17 +16,17 @@ from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.events import (
     ApprovalGiven,
     Delta,
-    MessageSaid,
+    MessageEvent,
     Notice,
     RunFinished,
     RunStarted,
-    ToolCalled,
-    ToolResponded,
-    Used,
+    ToolCallEvent,
+    ToolResponse,
 )
+from daiku.domain.messages import Usage
 from daiku.domain.runs import TerminalStatus
+from daiku.store.lock import SessionLock
 from daiku.trace.journal import BLOCK, Journal, SessionWriter
-from daiku.trace.lock import SessionLock
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_numbers_rise_by_one_and_deltas_are_shown_but_not_stored(journal: Journa
         "run_1",
         None,
         "coordinator",
-        [MessageSaid(role="assistant", text="abc"), Notice(level="info", text="n")],
+        [MessageEvent(role="assistant", text="abc"), Notice(level="info", text="n")],
     )
     assert [c.seq for c in shown] == [1, 2, 3, 4, 5, 6]
     stored = journal.chunks(session)
@@ -100,9 +100,9 @@ def test_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
 def test_a_secret_reaches_neither_the_file_nor_the_view(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "daiku.db", lambda text: text.replace("hunter2", "[secret]"))
     session = journal.new_session().session_id
-    shown = journal.writer(session).write("r", None, "a", [MessageSaid(role="user", text="it is hunter2")])
+    shown = journal.writer(session).write("r", None, "a", [MessageEvent(role="user", text="it is hunter2")])
     assert "hunter2" not in shown[0].json()
-    assert isinstance(shown[0].event, MessageSaid)
+    assert isinstance(shown[0].event, MessageEvent)
     assert shown[0].event.text == "it is [secret]"
     journal.close()
     for path in tmp_path.iterdir():
@@ -266,7 +266,7 @@ def test_a_file_that_another_program_holds_is_told(tmp_path: Path) -> None:
     path = tmp_path / "daiku.db"
     session = filled(path)
     journal = Journal(path)
-    journal._db.execute("PRAGMA busy_timeout = 1")
+    journal._db.write("PRAGMA busy_timeout = 1")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     with pytest.raises(DaikuError, match="in use by another program"):
@@ -285,33 +285,33 @@ def test_what_is_about_to_be_done_is_on_the_disk_before_it_is_done(
     store = SessionWriter._store
 
     def watched(self: SessionWriter, rows: list[Any]) -> None:
-        stood[rows[0][6]] = journal._db.execute("PRAGMA synchronous").fetchone()[0]
+        stood[rows[0][6]] = journal._db.first("PRAGMA synchronous")[0]
         store(self, rows)
 
     monkeypatch.setattr(SessionWriter, "_store", watched)
     for event in (
         RunStarted(prompt="x"),
         Notice(level="info", text="x"),
-        ToolCalled(id="c", tool="shell/run", args={}),
+        ToolCallEvent(id="c", tool="shell/run", args={}),
         ApprovalGiven(approval_id="a", decision="allow_once"),
         RunFinished(status="completed"),
     ):
-        writer.write("run_1", None, "c", [event], surely=isinstance(event, ToolCalled))
+        writer.write("run_1", None, "c", [event], surely=isinstance(event, ToolCallEvent))
     assert stood == {"run_started": 1, "notice": 1, "tool_call": 2, "approval_given": 2, "run_finished": 1}
-    assert journal._db.execute("PRAGMA synchronous").fetchone()[0] == 1
+    assert journal._db.first("PRAGMA synchronous")[0] == 1
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "limit", "cancelled"])
 def test_a_fork_at_the_last_answer_has_ended_as_the_run_did(journal: Journal, status: TerminalStatus) -> None:
     session = journal.new_session().session_id
     writer = journal.writer(session)
-    writer.write("r", None, "c", [RunStarted(prompt="x"), MessageSaid(role="assistant", text="Half of it.")])
+    writer.write("r", None, "c", [RunStarted(prompt="x"), MessageEvent(role="assistant", text="Half of it.")])
     nested = [RunStarted(prompt="n"), RunFinished(status="completed")]
     writer.write("n", "r", "c", nested)
     middle = writer.last_seq
-    writer.write("r", None, "c", [MessageSaid(role="assistant", text="All of it.")])
+    writer.write("r", None, "c", [MessageEvent(role="assistant", text="All of it.")])
     answer = writer.last_seq
-    writer.write("r", None, "c", [Used(), Notice(level="info", text="By the way.")])
+    writer.write("r", None, "c", [Usage(), Notice(level="info", text="By the way.")])
     writer.write("r", None, "c", [RunFinished(status=status)])
     writer.write("s", None, "c", [RunStarted(prompt="y")])
     for place in range(answer, answer + 4):
@@ -326,24 +326,24 @@ def test_what_cannot_be_stored_is_told_and_leaves_nothing_half_done(journal: Jou
     session = journal.new_session().session_id
     writer = journal.writer(session)
     writer.write("run_1", None, "coordinator", [RunStarted(prompt="x")])
-    pages = journal._db.execute("PRAGMA page_count").fetchone()[0]  # a full disk, without one
-    journal._db.execute(f"PRAGMA max_page_count = {pages}")
-    said = MessageSaid(role="assistant", text="y" * 100_000)
+    pages = journal._db.first("PRAGMA page_count")[0]  # a full disk, without one
+    journal._db.write(f"PRAGMA max_page_count = {pages}")
+    said = MessageEvent(role="assistant", text="y" * 100_000)
     with pytest.raises(DaikuError, match="cannot be recorded"):
         writer.write("run_1", None, "coordinator", [said, said])
-    journal._db.execute("PRAGMA max_page_count = 100000")
+    journal._db.write("PRAGMA max_page_count = 100000")
     writer.write("run_1", None, "coordinator", [said, said])
     assert [c.type for c in journal.chunks(session)] == ["run_started", "message", "message"]
 
 
 def test_a_name_that_is_no_text_can_be_recorded(journal: Journal) -> None:
     session = journal.new_session().session_id
-    answer = ToolResponded(
+    answer = ToolResponse(
         id="c", tool="files/list", ok=True, result="a\udcff.txt", data={"\udcfe": ["日\ud800本"]}
     )
     journal.writer(session).write("run_1", None, "coordinator", [answer])
     (chunk,) = journal.chunks(session)
-    assert isinstance(chunk.event, ToolResponded)
+    assert isinstance(chunk.event, ToolResponse)
     assert chunk.event.result == "a\ufffd.txt"
     assert chunk.event.data == {"\ufffd": ["日\ufffd本"]}
 

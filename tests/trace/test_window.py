@@ -13,12 +13,11 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     Event,
     HandoffStart,
-    MessageSaid,
+    MessageEvent,
     RunFinished,
     RunStarted,
-    ToolCalled,
-    ToolResponded,
-    Used,
+    ToolCallEvent,
+    ToolResponse,
 )
 from daiku.domain.messages import Usage
 from daiku.domain.tools import ToolCall
@@ -36,17 +35,17 @@ def told(journal: Journal, turns: list[int]) -> str:
         for n in range(calls):
             call = ToolCall(id=f"{run}:{n}", tool="files/read", args={"path": "a"})
             events += [
-                (run, None, MessageSaid(role="assistant", text="", calls=(call,))),
-                (run, None, Used(model="m", prompt_tokens=10, completion_tokens=1, cost=0.5)),
-                (run, None, ToolCalled(id=call.id, tool=call.tool, args=call.args)),
+                (run, None, MessageEvent(role="assistant", text="", calls=(call,))),
+                (run, None, Usage(model="m", prompt_tokens=10, completion_tokens=1, cost=0.5)),
+                (run, None, ToolCallEvent(id=call.id, tool=call.tool, args=call.args)),
             ]
             if number % 3 == 2:
                 start = HandoffStart.model_validate({"from": "a", "to": "b", "request": "r", "run": "x"})
-                inner = MessageSaid(role="assistant", text="inside")
+                inner = MessageEvent(role="assistant", text="inside")
                 events += [(run, None, start), (f"{run}:x", run, inner)]
-            events.append((run, None, ToolResponded(id=call.id, tool=call.tool, ok=True, result="text")))
+            events.append((run, None, ToolResponse(id=call.id, tool=call.tool, ok=True, result="text")))
         events += [
-            (run, None, MessageSaid(role="assistant", text="done")),
+            (run, None, MessageEvent(role="assistant", text="done")),
             (run, None, RunFinished(status="completed")),
         ]
         for (one, parent), together in groupby(events, key=lambda e: e[:2]):
@@ -83,11 +82,11 @@ def test_the_windows_of_a_session_are_the_session(
     for chunks, earlier, usage in found:
         seqs = [c.seq for c in chunks]
         assert seqs == sorted(set(seqs))
-        called = {c.event.id for c in chunks if isinstance(c.event, ToolCalled)}
-        answered = {c.event.id for c in chunks if isinstance(c.event, ToolResponded)}
+        called = {c.event.id for c in chunks if isinstance(c.event, ToolCallEvent)}
+        answered = {c.event.id for c in chunks if isinstance(c.event, ToolResponse)}
         assert called == answered, "no call is cut off from its result"
         assert isinstance(chunks[0].event, RunStarted), "the run that a window begins in is known"
-        spent = [c.event for c in whole[:earlier] if isinstance(c.event, Used)]
+        spent = [c.event for c in whole[:earlier] if isinstance(c.event, Usage)]
         assert usage.prompt_tokens == 10 * len(spent)
         assert (usage.cost or 0) == 0.5 * len(spent)
     journal.close()

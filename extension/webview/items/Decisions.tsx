@@ -1,13 +1,13 @@
 // What the person decided on changes, and what bringing files back has made of them.
 
-import type { Restored, Reviewed } from "../../src/contract.gen";
+import type { Restored, Review } from "../../src/contract.gen";
 import { plainText } from "../../src/pure/text/ansi";
 import { post } from "../base/api";
 import { Icon, PathLink } from "../base/parts";
 import { t } from "../base/words";
 
 /** What the person decided on changes. */
-export function ReviewLine({ review: { decision, path, hunks } }: { review: Reviewed }) {
+export function ReviewLine({ review: { decision, path, hunks } }: { review: Review }) {
   const accepted = decision === "accept";
   const words =
     hunks === 1

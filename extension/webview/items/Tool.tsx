@@ -1,7 +1,7 @@
 // A tool call: one line while it is closed; arguments, output and changes when it is open.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Edited, FileStat } from "../../src/contract.gen";
+import type { Edit, FileStat } from "../../src/contract.gen";
 import { plainText } from "../../src/pure/text/ansi";
 import { duration } from "../../src/pure/text/format";
 import type { ToolItem } from "../../src/pure/view/items";
@@ -183,7 +183,7 @@ const inTitle = ({ tool, args }: ToolItem): boolean => tool === "files/read" || 
 const languageOf = (path: unknown): string => (typeof path === "string" ? (/\.(\w+)$/.exec(path)?.[1] ?? "") : "");
 
 /** The files that one edit changed, with its diff, and the way back. */
-export function Edits({ edit, undone }: { edit: Edited; undone: ReadonlySet<string> }) {
+export function Edits({ edit, undone }: { edit: Edit; undone: ReadonlySet<string> }) {
   const [open, setOpen] = useState(false);
   return (
     <div class="edits">
@@ -207,7 +207,7 @@ export function Edits({ edit, undone }: { edit: Edited; undone: ReadonlySet<stri
 }
 
 interface FileLineProps {
-  edit: Edited;
+  edit: Edit;
   file: FileStat;
   /** The way back is offered once for all files of an edit. */
   first: boolean;

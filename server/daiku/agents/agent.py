@@ -1,4 +1,4 @@
-"""What an agent is: data, not a class tree; and the one table of them."""
+"""What an agent is: data, not a class tree."""
 
 from __future__ import annotations
 
@@ -8,22 +8,15 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any
 
-from daiku.agents.coder import CODE, code_request, edits_made
-from daiku.agents.planner import PLAN, plan_made, plan_request
-from daiku.agents.reporter import REPORT, report_made, report_request
-from daiku.agents.researcher import RESEARCH, find_request, findings
 from daiku.agents.role import Role
-from daiku.agents.runner import RUN, commands_run, run_request
-from daiku.core.decide import nothing_left
-from daiku.core.parse import Unreadable
-from daiku.core.state import State
-from daiku.core.team import brief_of, next_reply, team_report
-from daiku.core.worked import unfinished
-from daiku.domain.errors import Failure, UsageError
-from daiku.domain.handovers import Brief, Handover
+from daiku.core.replies.parse import Unreadable
+from daiku.core.run.decide import nothing_left
+from daiku.core.state.state import State
+from daiku.domain.errors import Failure
 from daiku.domain.messages import Reply
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import Effect, ToolSpec
+from daiku.domain.work.handovers import Brief, Handover
 
 OFFERED: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
     {
@@ -78,97 +71,4 @@ class Agent:
 
 
 LOOKING = ("files/read", "files/list", "search/*", "editor/*", "git/status", "git/diff", "git/log")
-COORDINATOR = Agent(name="coordinator", prompt="agents/coordinator", knows_project=True)
-PLANNER = Agent(
-    name="planner",
-    prompt="agents/planner",
-    tools=(*LOOKING, "plan/propose", "user/ask"),
-    role=PLAN,
-    knows_project=True,
-    request=plan_request,
-    hand_back=plan_made,
-)
-RESEARCHER = Agent(
-    name="researcher",
-    prompt="agents/researcher",
-    tools=(*LOOKING, "web/*", "user/ask"),
-    role=RESEARCH,
-    request=find_request,
-    hand_back=findings,
-)
-CODER = Agent(
-    name="coder",
-    prompt="agents/coder",
-    tools=(*LOOKING, "files/*", "user/ask"),
-    role=CODE,
-    knows_project=True,
-    sees_files=True,
-    request=code_request,
-    hand_back=edits_made,
-)
-RUNNER = Agent(
-    name="runner",
-    prompt="agents/runner",
-    tools=(*LOOKING, "shell/*", "files/write", "files/edit", "files/patch"),
-    role=RUN,
-    knows_project=True,
-    reads_code=True,
-    may_cd=False,
-    request=run_request,
-    hand_back=commands_run,
-)
-REPORTER = Agent(
-    name="reporter",
-    prompt="agents/reporter",
-    tools=LOOKING,
-    role=REPORT,
-    request=report_request,
-    hand_back=report_made,
-)
-
-COMMITTER = Agent(name="committer", prompt="agents/committer", tools=())
-
-TEAM = Agent(
-    name="team",
-    prompt="agents/coordinator",
-    tools=("agent/handoff", "agent/parallel", "plan/*", "shell/run", "editor/diagnostics", "user/ask"),
-    may_cd=False,
-    brief=brief_of,
-    hand_back=team_report,
-    drive=next_reply,
-    unfinished=unfinished,
-)
-
-TASKS = Agent(name="tasks", prompt="agents/tasks", tools=LOOKING)
-TASK_LOOP = Agent(name="task_loop", prompt="agents/task_loop")
-TASK_REPORT = Agent(name="task_report", prompt="agents/task_loop", tools=())
-BRINGER = Agent(name="worktree", prompt="agents/task_loop", tools=("files/patch",))
-INNER: Mapping[str, Agent] = MappingProxyType(
-    {agent.name: agent for agent in (TASKS, TASK_LOOP, TASK_REPORT, BRINGER)}
-)
-"""Parts of other tools: nobody can ask for them by name, but the journal names them."""
-
-AGENTS: Mapping[str, Agent] = MappingProxyType(
-    {
-        agent.name: agent
-        for agent in (COORDINATOR, PLANNER, RESEARCHER, CODER, RUNNER, REPORTER, COMMITTER, TEAM)
-    }
-)
-
-
-def agent_on_record(name: str) -> Agent:
-    """The agent of a run that the journal names. Raises UsageError."""
-    return INNER.get(name) or find_agent(name)
-
-
-def find_agent(name: str) -> Agent:
-    """Raises UsageError with the names there are."""
-    if name not in AGENTS:
-        raise UsageError(
-            Failure(
-                kind="not_found",
-                message=f"There is no agent {name!r}.",
-                hint=f"There are: {', '.join(AGENTS)}.",
-            )
-        )
-    return AGENTS[name]
+"""The tools that look at the project and change nothing."""

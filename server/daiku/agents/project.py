@@ -10,8 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
-from daiku.core.project import MANIFEST_LIMIT, Folder, Package, facts
-from daiku.core.projectkinds import READ, packages_of
+from daiku.core.code.project import MANIFEST_LIMIT, Folder, Package, facts
+from daiku.core.code.projectkinds import READ, packages_of
 
 DEPTH = 3
 """Folders below a root that are looked into: packages/name, apps/web/api."""

@@ -8,10 +8,10 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from daiku.core.attempts import ATTEMPTS, enough
-from daiku.core.codecs import FormatProblem, TextProtocol, decode, encode
-from daiku.core.context import is_rules
-from daiku.core.parse import Unreadable
+from daiku.core.replies.attempts import ATTEMPTS, enough
+from daiku.core.replies.parse import Unreadable
+from daiku.core.state.context import is_rules
+from daiku.core.textcalls.codecs import FormatProblem, TextProtocol, decode, encode
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError
 from daiku.domain.messages import (
@@ -31,6 +31,7 @@ from daiku.domain.messages import (
     marked_own,
     ours,
 )
+from daiku.domain.work.handovers import Brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class Role:
     model needs to be asked for it: its last words, the next of its commands, or how it failed. `remind`
     gives what the model is told once more with this request only; empty for nothing. `in_words` is the
     result of a reply that stays in words although the form was asked for; None where words are none.
-    `failed` says how a reply that ends the run ends it, where that is not well.
+    `failed` says how a reply that ends the run ends it, where that is not well. `unfit` says what in a reply that
+    was read does not fit what the stage was given; empty for nothing.
     """
 
     read: Callable[[AssistantMessage, tuple[Message, ...], bool], AssistantMessage | Unreadable]
@@ -50,6 +52,7 @@ class Role:
     remind: Callable[[tuple[Message, ...]], str] = lambda _: ""
     in_words: Callable[[AssistantMessage], AssistantMessage] | None = None
     failed: Callable[[tuple[Message, ...], AssistantMessage], Failed | None] = lambda _, __: None
+    unfit: Callable[[AssistantMessage, Brief | None], str] = lambda _, __: ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,7 @@ async def in_role(
     ask: Callable[[ModelRequest], AsyncIterator[ModelEvent]],
     *,
     protocol: TextProtocol | None = None,
+    brief: Brief | None = None,
 ) -> AsyncGenerator[ModelEvent]:
     """As a model's stream, with a few replies where one cannot be read, each told what was wrong with the
     one before (R0.96–R0.101). With a text protocol tools can be asked for in its form as well as
@@ -148,7 +152,7 @@ async def in_role(
             await pieces.aclose()
         assert reply is not None, "a stream ends with a Reply or raises"
         usage = usage.plus(reply.usage)
-        read = _read(role, reply, request, protocol)
+        read = _read(role, reply, request, protocol, brief)
         if isinstance(read, Unreadable) and read.words_only and problems and role.in_words is not None:
             read = role.in_words(reply.message)
         if isinstance(read, AssistantMessage):
@@ -205,16 +209,23 @@ def _written(role: Role, request: ModelRequest, protocol: TextProtocol | None) -
 
 
 def _read(
-    role: Role, reply: Reply, request: ModelRequest, protocol: TextProtocol | None
+    role: Role, reply: Reply, request: ModelRequest, protocol: TextProtocol | None, brief: Brief | None
 ) -> AssistantMessage | Unreadable:
     """The reply in the role's form, else in the text protocol's. Prose that the role would take may hold
     a call in the protocol's form: then that counts."""
     message, messages, cut = reply.message, request.messages, reply.finish == "length"
-    read = role.read(message, messages, cut)
+    read = _fitting(role, role.read(message, messages, cut), brief)
     if protocol is None or (isinstance(read, AssistantMessage) and read.calls):
         return read
     decoded = decode(message, protocol, finish=reply.finish, tools=request.tools)
     if isinstance(decoded, FormatProblem) or (decoded.text == message.text and not decoded.calls):
         return read
-    again = role.read(decoded, messages, cut)
+    again = _fitting(role, role.read(decoded, messages, cut), brief)
     return again if isinstance(again, AssistantMessage) else read
+
+
+def _fitting(
+    role: Role, read: AssistantMessage | Unreadable, brief: Brief | None
+) -> AssistantMessage | Unreadable:
+    problem = role.unfit(read, brief) if isinstance(read, AssistantMessage) else ""
+    return Unreadable(problem) if problem else read

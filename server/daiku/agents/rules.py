@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from daiku.core.cut import cut_middle
+from daiku.core.text.truncate import cut_middle
 from daiku.domain.base import Frozen
 from daiku.domain.events import RulesText
 

@@ -99,10 +99,10 @@ from daiku.api.sessions import (
     SessionRef,
 )
 from daiku.domain.base import Wire
-from daiku.domain.handovers import CommandOutcome
-from daiku.domain.plans import Plan
 from daiku.domain.runs import RunResult
 from daiku.domain.sessions import Session
+from daiku.domain.work.handovers import CommandOutcome
+from daiku.domain.work.plans import Plan
 
 Result: TypeAlias = type[Wire] | None
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from daiku.api.base import Id
 from daiku.api.runs import RunStart
 from daiku.domain.base import Wire
-from daiku.domain.handovers import Report
-from daiku.domain.plans import PlanInFull, Step
 from daiku.domain.runs import RunResult
+from daiku.domain.work.handovers import Report
+from daiku.domain.work.plans import PlanInFull, Step
 
 
 class PlanRef(Wire):

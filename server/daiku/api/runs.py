@@ -5,12 +5,12 @@ from __future__ import annotations
 from daiku.api.base import Id, Token
 from daiku.domain.base import Wire
 from daiku.domain.events import ApprovalDecision
-from daiku.domain.handovers import CommandOutcome
 from daiku.domain.messages import Image
-from daiku.domain.patches import FileStat
-from daiku.domain.plans import Plan
-from daiku.domain.research import Research
 from daiku.domain.runs import ApprovalMode, ContextItem, EditGrant, Mode, RunLimits, RunResult
+from daiku.domain.work.handovers import CommandOutcome
+from daiku.domain.work.patches import FileStat
+from daiku.domain.work.plans import Plan
+from daiku.domain.work.research import Research
 
 
 class RunStart(Wire):

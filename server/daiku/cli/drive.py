@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from daiku.app import App
-from daiku.cli import keyboard
-from daiku.cli.asking import ask_approval, ask_question
+from daiku.cli.ask import keyboard
+from daiku.cli.ask.approvals import ask_approval, ask_question
+from daiku.cli.display.show import Show, usage_text
+from daiku.cli.display.term import Terminal, for_people, safe
 from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, nobody_reads, put
-from daiku.cli.show import Show, usage_text
-from daiku.cli.term import Terminal, for_people, safe
-from daiku.cli.texts import say, told
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, InputAsked, RunStarted
 from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.runs import Listener
+from daiku.texts.terminal import locale_of, say
+from daiku.texts.terminal import told as in_their_language
 
 LIMIT, NO_APPROVAL = 3, 4
 LEFT_UNDONE = ("plan", "tool")
@@ -56,7 +57,7 @@ class Drive:
 
 async def drive(app: App, start: Start, how: Drive) -> tuple[int, RunResult]:
     """Run to the end; the exit code and the result. Raises DaikuError where nothing was started."""
-    people, seen = for_people(), _Seen()
+    people, seen, language = for_people(), _Seen(), locale_of(os.environ)
     show = Show(people, talking=how.steer)
     began = time.monotonic()
     asking: asyncio.Queue[Asked] = asyncio.Queue()
@@ -66,13 +67,14 @@ async def drive(app: App, start: Start, how: Drive) -> tuple[int, RunResult]:
         if isinstance(chunk.event, RunStarted) and chunk.parent is None:
             seen.run = chunk.run
         seen.run = seen.run or chunk.run
+        told = chunk.in_language(language)
         if not how.as_json:
-            show(chunk)
+            show(told)
         elif not seen.unread and not _written(chunk, seen):
             seen.unread = True
             stopping.add(asyncio.ensure_future(app.runs.cancel(seen.run)))
-        if how.attended and isinstance(chunk.event, Asked):
-            asking.put_nowait(chunk.event)
+        if how.attended and isinstance(told.event, Asked):
+            asking.put_nowait(told.event)
 
     with keyboard.terminal_kept():
         running = asyncio.ensure_future(start(listen))
@@ -170,7 +172,7 @@ async def _steered(app: App, seen: _Seen, text: str | None, show: Show) -> bool:
             await app.runs.steer(seen.run, text.strip())
             show.line(f"  ({say('steered')})")
     except DaikuError as wrong:  # the run ended in the same moment
-        show.line(f"  ({safe(told(wrong.failure.message))})")
+        show.line(f"  ({safe(in_their_language(wrong.failure.message))})")
     return True
 
 

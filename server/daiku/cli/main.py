@@ -13,28 +13,28 @@ from pathlib import Path
 import click
 
 from daiku import __version__
-from daiku.cli.texts import say, told
 from daiku.domain.errors import DaikuError, Failure, UsageError
+from daiku.texts.terminal import say, told
 
 # Loading a sub-command's module loads what it needs (pygls, the app, …). `daiku --help` and the start
 # of `daiku lsp` must not wait for the others: so each is imported when it is called for by name.
 COMMANDS = {
-    "run": "daiku.cli.run:run",
-    "chat": "daiku.cli.chat:chat",
-    "plan": "daiku.cli.run:plan",
-    "research": "daiku.cli.run:research",
-    "code": "daiku.cli.run:code",
-    "exec": "daiku.cli.run:exec_",
-    "resume": "daiku.cli.run:resume",
-    "sessions": "daiku.cli.sessions:sessions",
-    "trace": "daiku.cli.sessions:trace",
-    "models": "daiku.cli.lists:models",
-    "tools": "daiku.cli.lists:tools",
-    "mcp": "daiku.cli.mcp:mcp",
-    "grants": "daiku.cli.grants:grants",
-    "config": "daiku.cli.config:config",
-    "doctor": "daiku.cli.doctor:doctor",
-    "lsp": "daiku.cli.lists:lsp",
+    "run": "daiku.cli.commands.run:run",
+    "chat": "daiku.cli.commands.chat:chat",
+    "plan": "daiku.cli.commands.run:plan",
+    "research": "daiku.cli.commands.run:research",
+    "code": "daiku.cli.commands.run:code",
+    "exec": "daiku.cli.commands.run:exec_",
+    "resume": "daiku.cli.commands.run:resume",
+    "sessions": "daiku.cli.commands.sessions:sessions",
+    "trace": "daiku.cli.commands.sessions:trace",
+    "models": "daiku.cli.commands.lists:models",
+    "tools": "daiku.cli.commands.lists:tools",
+    "mcp": "daiku.cli.commands.mcp:mcp",
+    "grants": "daiku.cli.commands.grants:grants",
+    "config": "daiku.cli.commands.config:config",
+    "doctor": "daiku.cli.commands.doctor:doctor",
+    "lsp": "daiku.cli.commands.lists:lsp",
 }
 FAILED, USAGE, CANCELLED = 1, 2, 130
 
@@ -170,7 +170,7 @@ def usage(message: str) -> UsageError:
 
 
 def _one_line(text: str) -> str:
-    from daiku.cli.term import safe  # only a mistake needs it
+    from daiku.cli.display.term import safe  # only a mistake needs it
 
     return safe(" ".join(text.split()))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import click
 from click import exceptions
 
-from daiku.cli.texts import locale_of
+from daiku.texts.terminal import locale_of
 
 
 def misuse(wrong: click.ClickException) -> str:

@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from daiku.app import App, build
+from daiku.cli.display.term import for_people, safe
 from daiku.cli.main import usage
-from daiku.cli.term import for_people, safe
-from daiku.cli.texts import locale_of, say, told
-from daiku.core.redact import redactor
+from daiku.core.guard.redact import redactor
 from daiku.domain.base import JsonObject
 from daiku.logs import start_logging
 from daiku.settings import Loaded, home, load, secrets_of
 from daiku.settings.trusted import is_trusted
-from daiku.tools.disk import DiskWorkspace
+from daiku.texts.terminal import locale_of, say, told
+from daiku.workspace.disk import DiskWorkspace
 
 
 def folder_of(path: str | None) -> Path:

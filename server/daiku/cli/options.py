@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
+from daiku.cli.display.term import somebody_there
 from daiku.cli.main import usage
-from daiku.cli.term import somebody_there
-from daiku.cli.texts import say
 from daiku.domain.base import JsonObject
 from daiku.domain.runs import ApprovalMode, Mode
+from daiku.texts.terminal import say
 
 F = TypeVar("F", bound=Callable[..., Any])
 MAX_PROMPT = 10_000_000

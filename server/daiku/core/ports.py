@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from daiku.domain.base import JsonObject
-from daiku.domain.patches import FileStat, Patch
 from daiku.domain.runs import Position, Range
 from daiku.domain.servers import Consent
+from daiku.domain.work.patches import FileStat, Patch
 
 
 @dataclass(frozen=True, slots=True)

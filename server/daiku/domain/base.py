@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from typing import TypeAlias
+from typing import Any, Self, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
+
+from daiku.texts.text import Text, as_json, from_json, render
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
@@ -28,6 +37,76 @@ class Wire(BaseModel):
         populate_by_name=True,
         json_schema_serialization_defaults_required=True,
     )
+
+
+class Telling(Wire):
+    """A value with sentences for a person. As JSON its fields hold their English, and `texts` beside them what
+    each is made from, by field (a list for a field of several): a front puts it into the person's language."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_values(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "texts" not in data:
+            return data  # pyright: ignore[reportUnknownVariableType]  # whatever came in
+        found = cast("dict[str, Any]", data)
+        values = {to_camel(name): value for name, value in found["texts"].items()}
+        return {
+            key: _restored(value, values[to_camel(key)]) if to_camel(key) in values else value
+            for key, value in found.items()
+            if key != "texts"
+        }
+
+    @model_serializer(mode="wrap")
+    def _and_values(
+        self, handler: SerializerFunctionWrapHandler
+    ):  # a return type would hide the fields from the schema
+        found = cast("JsonObject", handler(self))
+        texts = {
+            name: value for name in type(self).model_fields if (value := _values_in(getattr(self, name)))
+        }
+        return {**found, "texts": texts} if texts else found
+
+    def in_language(self, language: str) -> Self:
+        """The same with every sentence put into `language`, and nothing left to be put."""
+        told = {name: _told(getattr(self, name), language) for name in type(self).model_fields}
+        changed = {name: value for name, value in told.items() if value is not getattr(self, name)}
+        return self.model_copy(update=changed) if changed else self
+
+
+def _restored(said: object, value: JsonValue) -> object:
+    match said, value:
+        case str(), dict():
+            return from_json(said, value)
+        case list(), list():
+            pairs = zip(cast("list[object]", said), value, strict=False)
+            return [_restored(each, its) if its else each for each, its in pairs]
+        case _:
+            return said
+
+
+def _values_in(said: object) -> JsonValue:
+    match said:
+        case Text() if said.id:
+            return as_json(said)
+        case tuple():
+            values = [_values_in(each) for each in cast("tuple[object, ...]", said)]
+            return values if any(values) else None
+        case _:
+            return None
+
+
+def _told(said: object, language: str) -> object:
+    match said:
+        case Text() if said.id:
+            return Text(render(said, language))
+        case Telling():
+            return said.in_language(language)
+        case tuple():
+            parts = cast("tuple[object, ...]", said)
+            told = tuple(_told(each, language) for each in parts)
+            return told if any(a is not b for a, b in zip(told, parts, strict=True)) else parts
+        case _:
+            return said
 
 
 def new_id(prefix: str) -> str:

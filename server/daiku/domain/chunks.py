@@ -11,7 +11,9 @@ from typing import NamedTuple, cast
 
 from pydantic_core import PydanticSerializationError
 
+from daiku.domain.base import Telling
 from daiku.domain.events import EVENTS, Delta, Event, Thinking
+from daiku.texts.catalogue import ENGLISH
 
 
 def decode_event(type_: str, data: bytes | str) -> Event:
@@ -64,6 +66,13 @@ class Chunk(NamedTuple):
     @property
     def type(self) -> str:
         return self.event.type
+
+    def in_language(self, language: str) -> Chunk:
+        """The chunk as a person reads it."""
+        if language == ENGLISH or not isinstance(self.event, Telling):
+            return self
+        event = self.event.in_language(language)
+        return self if event is self.event else self._replace(event=event, data=encode_event(event))
 
     def json(self) -> str:
         """The chunk as one line of JSON."""

@@ -17,9 +17,10 @@ DaikuError                 anything we expect; carries a Failure
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from daiku.domain.base import Wire
+from daiku.domain.base import Telling
+from daiku.texts.text import Sentence, Text
 
 FailureKind = Literal[
     "usage",
@@ -46,12 +47,13 @@ FailureKind = Literal[
 ]
 
 
-class Failure(Wire):
-    """What is wrong (`message`), and what the person can do (`hint`)."""
+class Failure(Telling):
+    """What is wrong (`message`), and what the person can do (`hint`). As an event: the run meets it."""
 
+    type: ClassVar[str] = "error"
     kind: FailureKind
-    message: str
-    hint: str = ""
+    message: Sentence
+    hint: Sentence = Text("")
     retryable: bool = False
 
 

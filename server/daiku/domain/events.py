@@ -6,15 +6,16 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field, model_validator
 
-from daiku.domain.base import JsonObject, Wire
-from daiku.domain.errors import Failure, FailureKind
-from daiku.domain.handovers import Brief, Deeds, Handover
+from daiku.domain.base import JsonObject, Telling, Wire
+from daiku.domain.errors import Failure
 from daiku.domain.messages import Image, Usage
-from daiku.domain.patches import FileStat
-from daiku.domain.plans import Plan, PlanStanding
-from daiku.domain.review import Irrevocable, ReviewDecision
 from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
+from daiku.domain.work.handovers import Brief, Deeds, Handover
+from daiku.domain.work.patches import FileStat
+from daiku.domain.work.plans import Plan, PlanStanding
+from daiku.domain.work.review import Irrevocable, ReviewDecision
+from daiku.texts.text import Sentence, Text
 
 
 class RunStarted(Wire):
@@ -70,7 +71,7 @@ class HandoffStart(Wire):
     call_id: str = ""
 
 
-class HandoffEnd(Wire):
+class HandoffEnd(Telling):
     """A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or
     nothing that could be used), what it did (with the plans that it changed) and what it used,
     and how much of what it wanted a person rejected. `problem` says why it is of no use."""
@@ -83,7 +84,7 @@ class HandoffEnd(Wire):
     call_id: str = ""
     status: TerminalStatus = "completed"
     handover: Handover | None = None
-    problem: str = ""
+    problem: Sentence = Text("")
     error: Failure | None = None
     deeds: Deeds | None = None
     plans: tuple[Plan, ...] = ()
@@ -99,7 +100,7 @@ Reminder = Literal["objection", "errors", "rounds", "last_word", "unfinished"]
 is its last reply; it ended its turn without an answer."""
 
 
-class MessageSaid(Wire):
+class MessageEvent(Telling):
     """A whole message, durable: a user's (also steering), or a reply that closes its deltas.
 
     `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one
@@ -111,7 +112,7 @@ class MessageSaid(Wire):
 
     type: ClassVar[str] = "message"
     role: Literal["user", "assistant"]
-    text: str
+    text: Sentence
     agent: str = ""
     thinking: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -131,7 +132,7 @@ class Thinking(Wire):
     text: str
 
 
-class ToolCalled(Wire):
+class ToolCallEvent(Wire):
     """The call is under way (or refused: its response follows at once). Never written twice."""
 
     type: ClassVar[str] = "tool_call"
@@ -147,7 +148,7 @@ class ToolOutput(Wire):
     text: str
 
 
-class ToolResponded(Wire):
+class ToolResponse(Wire):
     type: ClassVar[str] = "tool_response"
     id: str
     tool: str
@@ -166,7 +167,7 @@ ApprovalKind = Literal["edit", "command", "network", "mcp", "plan", "read"]
 ApprovalDecision = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
 
 
-class ApprovalAsked(Wire):
+class ApprovalAsked(Telling):
     """May this be done? `preview` is exactly what will happen (a diff or the command); `remember`
     says in words what "always" would mean, empty where it cannot be remembered."""
 
@@ -175,10 +176,10 @@ class ApprovalAsked(Wire):
     kind: ApprovalKind
     tool: str
     args: JsonObject
-    preview: str
-    why: str
+    preview: Sentence
+    why: Sentence
     call_id: str = ""
-    remember: str = ""
+    remember: Sentence = Text("")
     from_server: bool = False
     """An MCP server needs this itself: no call of a model stands behind it."""
     hunks: int = 0
@@ -196,14 +197,19 @@ class ApprovalGiven(Wire):
     """Of the previewed edit, only these are wanted (0-based, in the order of the diff); None: all."""
 
 
-class InputAsked(Wire):
+class InputAsked(Telling):
     type: ClassVar[str] = "input_asked"
     input_id: str
-    question: str
-    choices: tuple[str, ...] = ()
+    question: Sentence
+    choices: tuple[Sentence, ...] = ()
     call_id: str = ""
     from_server: bool = False
     """An MCP server asks, not the model."""
+
+    def chosen(self, answer: str) -> int | None:
+        """Which of the choices `answer` is (0-based); None where it is none of them."""
+        given = answer.strip().casefold()
+        return next((at for at, choice in enumerate(self.choices) if choice.casefold() == given), None)
 
 
 class InputGiven(Wire):
@@ -214,12 +220,12 @@ class InputGiven(Wire):
     """Nobody was there: this is no person's answer."""
 
 
-class PlanChanged(Wire):
+class PlanEvent(Wire):
     type: ClassVar[str] = "plan"
     plan: Plan
 
 
-class Edited(Wire):
+class Edit(Wire):
     type: ClassVar[str] = "edit"
     files: tuple[FileStat, ...]
     checkpoint_id: str
@@ -227,13 +233,13 @@ class Edited(Wire):
     diff: str = ""
 
 
-class Checkpointed(Wire):
+class CheckpointEvent(Wire):
     type: ClassVar[str] = "checkpoint"
     checkpoint_id: str
     files: tuple[str, ...]
 
 
-class Reviewed(Wire):
+class Review(Wire):
     """The person accepted or rejected changes of one file: `hunks` of them, 0 where there are none to
     count. `checkpoint_id` holds how the review stood after it, and the files as they were before."""
 
@@ -254,17 +260,6 @@ class Restored(Wire):
     redo: str | None = None
 
 
-class Used(Wire):
-    """Tokens and cost of one model call; `usage` on the wire."""
-
-    type: ClassVar[str] = "usage"
-    model: str = ""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    cost: float | None = None
-
-
 class RulesText(Wire):
     """A rules file below a root, as it is told to the model; without trust it is data."""
 
@@ -273,31 +268,15 @@ class RulesText(Wire):
     trusted: bool = True
 
 
-class Notice(Wire):
+class Notice(Telling):
     """A word to the person. `rules` are told to the model too, and stay until the session ends. `attempt`: a
     call of a model failed for the so-manieth time in a row and is made again; the last such word counts."""
 
     type: ClassVar[str] = "notice"
     level: Literal["info", "warning", "error"]
-    text: str
+    text: Sentence
     attempt: int = 0
     rules: tuple[RulesText, ...] = ()
-
-
-class ErrorHappened(Wire):
-    type: ClassVar[str] = "error"
-    kind: FailureKind
-    message: str
-    hint: str = ""
-    retryable: bool = False
-
-    @classmethod
-    def of(cls, failure: Failure) -> ErrorHappened:
-        return cls.model_validate(failure.model_dump())
-
-    @property
-    def failure(self) -> Failure:
-        return Failure.model_validate(self.model_dump())
 
 
 class Compacted(Wire):
@@ -310,7 +289,7 @@ class Compacted(Wire):
     after_tokens: int = 0
 
 
-class BulletChanged(Wire):
+class Bullet(Wire):
     type: ClassVar[str] = "bullet"
     bullet_id: str
     change: str
@@ -325,26 +304,26 @@ Event: TypeAlias = (
     | AgentEnd
     | HandoffStart
     | HandoffEnd
-    | MessageSaid
+    | MessageEvent
     | Delta
     | Thinking
-    | ToolCalled
+    | ToolCallEvent
     | ToolOutput
-    | ToolResponded
+    | ToolResponse
     | ApprovalAsked
     | ApprovalGiven
     | InputAsked
     | InputGiven
-    | PlanChanged
-    | Edited
-    | Checkpointed
-    | Reviewed
+    | PlanEvent
+    | Edit
+    | CheckpointEvent
+    | Review
     | Restored
-    | Used
+    | Usage
     | Notice
-    | ErrorHappened
+    | Failure
     | Compacted
-    | BulletChanged
+    | Bullet
 )
 
 EVENTS: dict[str, type[Event]] = {cls.type: cls for cls in get_args(Event)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -95,8 +95,9 @@ Message: TypeAlias = Annotated[UserMessage | AssistantMessage | ToolMessage, Fie
 
 
 class Usage(Wire):
-    """Tokens of one call or a whole run; `cost` in USD, None where no price is known."""
+    """Tokens of one call or a whole run; `cost` in USD, None where no price is known. As an event: one call."""
 
+    type: ClassVar[str] = "usage"
     model: str = ""
     prompt_tokens: int = 0
     completion_tokens: int = 0

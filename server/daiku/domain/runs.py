@@ -9,7 +9,7 @@ from pydantic import Field
 from daiku.domain.base import Wire
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
-from daiku.domain.plans import PlanStanding
+from daiku.domain.work.plans import PlanStanding
 
 Mode = Literal["ask", "plan", "act"]
 RunStatus = Literal["completed", "cancelled", "failed", "limit", "paused"]

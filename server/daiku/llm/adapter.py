@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast, overload
 
-from daiku.core.budget import Quote, dearest
-from daiku.core.codecs import told_of_dropped
+from daiku.core.run.budget import Quote, dearest
+from daiku.core.textcalls.codecs import told_of_dropped
 from daiku.domain.config import ProviderSettings, ToolProtocol
 from daiku.domain.errors import DaikuError, LLMError
 from daiku.domain.messages import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from daiku.core.patterns import lazy
+from daiku.core.text.patterns import lazy
 from daiku.domain.config import Price
 from daiku.domain.messages import ModelInfo, Usage
 

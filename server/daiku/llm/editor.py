@@ -8,8 +8,8 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
+from daiku.core.calls.toolnames import NameMap, wire_name
 from daiku.core.ports import LanguageModelBridge
-from daiku.core.toolnames import NameMap, wire_name
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import Failure, LLMError, LLMRequestError
@@ -29,11 +29,11 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.catalogue import info
-from daiku.llm.failures import Service, from_exception, silent
-from daiku.llm.history import Histories, History
-from daiku.llm.stream import TextMender, mend
 from daiku.llm.tokens import estimate, estimate_request
-from daiku.llm.wire import number
+from daiku.llm.transport.failures import Service, from_exception, silent
+from daiku.llm.transport.history import Histories, History
+from daiku.llm.transport.stream import TextMender, mend
+from daiku.llm.transport.wire import number
 
 
 class EditorProvider:

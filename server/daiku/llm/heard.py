@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, S
 from dataclasses import replace
 from typing import assert_never, cast
 
-from daiku.core.humantext import HumanText
-from daiku.core.refs import placed
-from daiku.core.thoughts import Piece, ThoughtSplitter, may_hold_thoughts, split_thoughts
+from daiku.core.calls.refs import placed
+from daiku.core.replies.thoughts import Piece, ThoughtSplitter, may_hold_thoughts, split_thoughts
+from daiku.core.textcalls.humantext import HumanText
 from daiku.domain.messages import (
     AssistantMessage,
     ModelEvent,

@@ -14,9 +14,9 @@ from daiku.domain.messages import ModelInfo, Usage
 from daiku.llm.adapter import Clock, LLMAdapter
 from daiku.llm.catalogue import offered
 from daiku.llm.choice import LABELS, ModelChoice, Surroundings, resolve_model, settings_of, why_not
-from daiku.llm.local import LMSTUDIO, OLLAMA, first_model
 from daiku.llm.provider import Provider
 from daiku.llm.retry import RetryPolicy
+from daiku.llm.transport.local import LMSTUDIO, OLLAMA, first_model
 
 LISTING_SECONDS = 10.0
 
@@ -34,37 +34,37 @@ class Edges:
 # Each provider is imported when it is first used: httpx2 alone costs 65 ms that the start of the
 # server does not have, and who uses one provider needs none of the others.
 def _anthropic(settings: ProviderSettings, _edges: Edges) -> Provider:
-    from daiku.llm.anthropic import AnthropicProvider  # lazy: see above
+    from daiku.llm.anthropic.provider import AnthropicProvider  # lazy: see above
 
     return AnthropicProvider(settings)
 
 
 def _openai(settings: ProviderSettings, _edges: Edges) -> Provider:
-    from daiku.llm.openai import openai_provider  # lazy: see above
+    from daiku.llm.openai.provider import openai_provider  # lazy: see above
 
     return openai_provider(settings)
 
 
 def _gemini(settings: ProviderSettings, _edges: Edges) -> Provider:
-    from daiku.llm.gemini import GeminiProvider  # lazy: see above
+    from daiku.llm.gemini.provider import GeminiProvider  # lazy: see above
 
     return GeminiProvider(settings)
 
 
 def _ollama(settings: ProviderSettings, _edges: Edges) -> Provider:
-    from daiku.llm.ollama import OllamaProvider  # lazy: see above
+    from daiku.llm.ollama.provider import OllamaProvider  # lazy: see above
 
     return OllamaProvider(settings)
 
 
 def _lmstudio(settings: ProviderSettings, _edges: Edges) -> Provider:
-    from daiku.llm.lmstudio import lmstudio_provider  # lazy: see above
+    from daiku.llm.openai.lmstudio import lmstudio_provider  # lazy: see above
 
     return lmstudio_provider(settings)
 
 
 def _compatible(settings: ProviderSettings, _edges: Edges) -> Provider:
-    from daiku.llm.compatible import compatible_provider  # lazy: see above
+    from daiku.llm.openai.compatible import compatible_provider  # lazy: see above
 
     return compatible_provider(settings)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.budget import Quote
+from daiku.core.run.budget import Quote
 from daiku.domain.config import Price
 from daiku.domain.messages import ModelRequest, Usage
 from daiku.llm.catalogue import cost, known

@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from typing import cast
 
-from daiku.core.codecs import FormatProblem, decode, encode
-from daiku.core.humantext import HumanText
-from daiku.core.written import Offered
+from daiku.core.textcalls.codecs import FormatProblem, decode, encode
+from daiku.core.textcalls.humantext import HumanText
+from daiku.core.textcalls.written import Offered
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import Failure, LLMRequestError
 from daiku.domain.messages import (

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import assert_never
 
-from daiku.core.patterns import lazy
+from daiku.core.text.patterns import lazy
 from daiku.domain.messages import AssistantMessage, Message, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolSpec
 

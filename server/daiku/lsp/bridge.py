@@ -10,7 +10,7 @@ from daiku.api import EditorModelsResult, LanguageModelResult, Part
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, LLMError
 from daiku.lsp.opening import Json
-from daiku.lsp.wire import Protocol, Refused
+from daiku.lsp.wire.protocol import Protocol, Refused
 
 _PART: TypeAdapter[Part] = TypeAdapter(Part)
 _KINDS = frozenset({"auth", "rate_limit", "timeout", "connection", "overloaded", "bad_request", "not_found",

@@ -12,24 +12,25 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from daiku.app import App, build
+from daiku.core.guard.redact import redactor
 from daiku.core.ports import Workspace
-from daiku.core.redact import redactor
-from daiku.core.words import translator
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.logs import start_logging
 from daiku.lsp import opening
 from daiku.lsp.bridge import ClientModels
-from daiku.lsp.documents import Documents
-from daiku.lsp.editor import EditorWorkspace
-from daiku.lsp.jsontext import MessageId, write_json
-from daiku.lsp.knowledge import ClientEditor
+from daiku.lsp.documents.editor import EditorWorkspace
+from daiku.lsp.documents.knowledge import ClientEditor
+from daiku.lsp.documents.open_documents import Documents
 from daiku.lsp.opening import Json, Offer, read_offer, to_path
-from daiku.lsp.texts import texts
-from daiku.lsp.wire import Refused, Server, invalid
+from daiku.lsp.wire.jsontext import MessageId, write_json
+from daiku.lsp.wire.protocol import Refused, Server, invalid
 from daiku.settings import home, load, secrets_of
 from daiku.settings.trusted import is_trusted
-from daiku.tools.disk import DiskWorkspace
+from daiku.texts.catalogue import language_of
+from daiku.texts.editor import texts
+from daiku.texts.matcher import translator
+from daiku.workspace.disk import DiskWorkspace
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class Connection:
         self.offer = offer
         self.words = texts(offer.locale)
         self.protocol.words = translator(offer.locale)
+        self.protocol.language = language_of(offer.locale)
         self.documents.encoding = offer.encoding  # type: ignore[assignment]  # one of ENCODINGS
         self._folders = list(offer.folders)
         self._settings = offer.settings if isinstance(offer.settings, dict) else None

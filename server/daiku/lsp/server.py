@@ -12,13 +12,13 @@ from typing import Any
 
 from lsprotocol import types
 
-from daiku.lsp.actions import code_actions, resolve_action
-from daiku.lsp.commands import execute
 from daiku.lsp.connection import Connection
-from daiku.lsp.methods import METHODS, handler
 from daiku.lsp.opening import Json, Offer
-from daiku.lsp.pipes import Outlet, Sink, StreamSink, open_sink, read_fd
-from daiku.lsp.wire import Server
+from daiku.lsp.requests.actions import code_actions, resolve_action
+from daiku.lsp.requests.commands import execute
+from daiku.lsp.requests.methods import METHODS, handler
+from daiku.lsp.wire.pipes import Outlet, Sink, StreamSink, open_sink, read_fd
+from daiku.lsp.wire.protocol import Server
 
 log = logging.getLogger(__name__)
 

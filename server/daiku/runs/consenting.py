@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from daiku.agents.agent import Agent
-from daiku.core.recorder import Recorder
+from daiku.core.state.recorder import Recorder
 from daiku.domain.base import long_id
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalGiven, Notice
 from daiku.domain.runs import Mode
@@ -60,12 +60,12 @@ class Settling:
 
     async def _decision(self, question: ConsentQuestion) -> ApprovalDecision:
         state = self.record.state
-        asked = state.approvals.get(question.key)
+        asked = state.questions.approvals.get(question.key)
         if asked is None:
             asked = _asked(question)
             self.record(asked)
-        given = state.decisions.get(asked.approval_id) or await self.approval(asked)
-        if given.approval_id not in self.record.state.decisions:
+        given = state.questions.decisions.get(asked.approval_id) or await self.approval(asked)
+        if given.approval_id not in self.record.state.questions.decisions:
             self.record(given)
         return given.decision
 

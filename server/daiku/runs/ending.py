@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from daiku.core import loop
-from daiku.core.state import State
-from daiku.core.worked import finished
+from daiku.core.run import loop
+from daiku.core.run.plan_outcome import finished
+from daiku.core.state.state import State
 from daiku.domain.errors import DaikuError, Failure
-from daiku.domain.events import ErrorHappened, Event, ToolResponded
+from daiku.domain.events import Event, ToolResponse
 from daiku.domain.runs import TerminalStatus
 from daiku.runs.live import LiveRun
 from daiku.runs.waiting import Paused
@@ -23,7 +23,7 @@ CUT_SHORT = "This call was cut short as the run ended; it may have had an effect
 async def to_its_end(live: LiveRun, *, again: bool) -> State:
     """Go on with the run until it is finished or paused, and see to it that it ends in one status. `again`: what
     it waits for is shown once more. Raises DaikuError where not even its end can be recorded."""
-    seconds = live.record.state.limits.max_seconds
+    seconds = live.record.state.request.limits.max_seconds
     bound = asyncio.timeout(seconds or None)
     try:
         async with bound:
@@ -53,9 +53,9 @@ def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
     state = live.record.state
     if state.finished is not None:
         return
-    open_calls = [c for c in state.pending if c.id in state.started]
+    open_calls = [c for c in state.calls.pending if c.id in state.calls.started]
     closing: list[Event] = [
-        ToolResponded(
+        ToolResponse(
             id=c.id,
             tool=c.tool,
             ok=False,
@@ -65,7 +65,7 @@ def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
         for c in open_calls
     ]
     if failure is not None:
-        closing.append(ErrorHappened.of(failure))
+        closing.append(failure)
     live.record(*closing, finished(state, status))
 
 

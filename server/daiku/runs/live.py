@@ -9,22 +9,23 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from daiku.agents.agent import Agent, find_agent
-from daiku.core.budget import opened
-from daiku.core.choosing import wanted_of
-from daiku.core.conversation import words_of
-from daiku.core.decide import Rules, nothing_left
-from daiku.core.editplace import EditPlace, inside
-from daiku.core.gate import next_open
-from daiku.core.guard import Verdict, remembered, verdict
-from daiku.core.loop import Card, card
-from daiku.core.parse import Unreadable
-from daiku.core.recorder import Recorder
-from daiku.core.reminders import keeps_last_word
-from daiku.core.state import State
-from daiku.core.visible import seen
-from daiku.core.words.events import localised, spoken
-from daiku.core.worked import plan_standing
+from daiku.agents.agent import Agent
+from daiku.agents.table import find_agent
+from daiku.api.localised import localised, spoken
+from daiku.core.changes.choose import wanted_of
+from daiku.core.changes.scope import EditPlace, inside
+from daiku.core.guard.guard import Verdict, remembered, verdict
+from daiku.core.proof.gate import next_open
+from daiku.core.replies.parse import Unreadable
+from daiku.core.run.budget import opened
+from daiku.core.run.decide import Rules, nothing_left
+from daiku.core.run.loop import Card, card
+from daiku.core.run.plan_outcome import plan_standing
+from daiku.core.run.reminders import keeps_last_word
+from daiku.core.state.conversation import words_of
+from daiku.core.state.recorder import Recorder
+from daiku.core.state.state import State
+from daiku.core.text.visible import seen
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
@@ -34,9 +35,8 @@ from daiku.domain.events import (
     InputAsked,
     InputGiven,
     Notice,
-    ToolCalled,
+    ToolCallEvent,
 )
-from daiku.domain.handovers import Brief
 from daiku.domain.messages import (
     Message,
     ModelEvent,
@@ -44,13 +44,14 @@ from daiku.domain.messages import (
 )
 from daiku.domain.runs import ApprovalMode, RunResult, RunStatus
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.domain.work.handovers import Brief
 from daiku.runs.consenting import Settling, wants_servers
-from daiku.runs.purse import Metered, Purse
+from daiku.runs.folder_rules import Ruling
 from daiku.runs.replies import Replies
-from daiku.runs.ruling import Ruling
+from daiku.runs.run_budget import Metered, Purse
 from daiku.runs.waiting import Questions, may_be_asked, still_asked
 from daiku.runs.wiring import Wiring
-from daiku.tools.tool import Preview, TaskWork, ToolContext
+from daiku.tools.tool import Answer, Preview, TaskWork, ToolContext
 from daiku.trace.export import Tracing
 
 log = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ class LiveRun:
         told = tuple(say(event, self.wiring.words) for event in events)
         surely = False
         for event in events:
-            if isinstance(event, ToolCalled):
+            if isinstance(event, ToolCallEvent):
                 surely = surely or self._acts_outside(event.tool)
         chunks = self._writer.write(self.run, self.parent, self._agent.name, told, surely=surely)
         for chunk in chunks:
@@ -125,9 +126,15 @@ class LiveRun:
         """Resolve model, prompt and tools from the state's mode and model. Raises DaikuError."""
         state, wiring = self.record.state, self.wiring
         self.purse = self._purse or Purse(
-            opened(state.asked_limits, state.usage, state.rounds + state.nested_rounds)
+            opened(
+                state.request.asked_limits, state.spending.usage, state.spending.rounds + state.nested.rounds
+            )
         )
-        model = Metered(wiring.model(state.model), self.purse, self._warn) if state.asks_model else None
+        model = (
+            Metered(wiring.model(state.request.model), self.purse, self._warn)
+            if state.request.asks_model
+            else None
+        )
         self._replies = Replies(
             self.run,
             self.session,
@@ -137,10 +144,10 @@ class LiveRun:
             self.approvals,
             self.purse,
             model,
-            self._settling() if state.asks_model else None,
+            self._settling() if state.request.asks_model else None,
         )
         self._ruling = Ruling(wiring, self.record)
-        self._policy = wiring.policy(state.mode, self.approvals, self.attended)
+        self._policy = wiring.policy(state.request.mode, self.approvals, self.attended)
         self.rules = Rules(
             spec=self._spec,
             verdict=self._verdict,
@@ -148,12 +155,12 @@ class LiveRun:
             compact_at=self._replies.compact_at,
             tokens=self._replies.tokens,
             objection=self._objection,
-            unfinished=nothing_left if state.given else self._agent.unfinished,
+            unfinished=nothing_left if state.calls.preset else self._agent.unfinished,
         )
 
     def _settling(self) -> Settling | None:
         servers = self.wiring.servers
-        if not servers or not wants_servers(servers, self._agent, self.record.state.mode):
+        if not servers or not wants_servers(servers, self._agent, self.record.state.request.mode):
             return None
         return Settling(servers, self.record, self.approval, self.attended)
 
@@ -170,7 +177,7 @@ class LiveRun:
         if make is not None:
             return make(state, agent, request)
         team = find_agent(agent).drive is not None
-        plan = next_open(state.plans) if team else None
+        plan = next_open(state.plans.all) if team else None
         return Brief(request=request, plan=plan, said=words_of(state))
 
     def past(self) -> list[Chunk]:
@@ -231,12 +238,12 @@ class LiveRun:
             emit=record,
             editor=wiring.editor,
             may_cd=self._agent.may_cd,
-            plans=lambda: record.state.plans,
+            plans=lambda: record.state.plans.all,
             done=lambda: record.state.done,
-            asked=record.state.prompt,
-            replans=lambda: None if record.state.brief is None else record.state.brief.plan,
+            asked=record.state.request.prompt,
+            replans=lambda: None if record.state.request.brief is None else record.state.request.brief.plan,
             place=self.place if call.id in self._at_place else None,
-            wanted=wanted_of(record.state.approvals.get(call.id), record.state.decisions),
+            wanted=wanted_of(record.state.questions.approvals.get(call.id), record.state.questions.decisions),
             ask=partial(self._ask, call) if self.attended else None,
             hand_over=partial(self.hand_over, self, call.id) if self.hand_over is not None else None,
             tasks=self.task_work(self, call.id) if self.task_work is not None else None,
@@ -246,7 +253,7 @@ class LiveRun:
         if call.tool not in self._replies.tools and self.wiring.registry.resolve(call.tool):
             return ToolResult(
                 ok=False,
-                text=f"{call.tool} is not offered in mode {record.state.mode!r}.",
+                text=f"{call.tool} is not offered in mode {record.state.request.mode!r}.",
             )
         result = await self.wiring.registry.call(call, self._context(call, record))
         if call.tool in self._replies.tools and self._verdict(call, record.state.tainted).outside:
@@ -317,7 +324,7 @@ class LiveRun:
         """Whether a question of this run is open."""
         return self._questions.any
 
-    async def _ask(self, call: ToolCall, question: str, choices: tuple[str, ...]) -> str:
+    async def _ask(self, call: ToolCall, question: str, choices: tuple[str, ...]) -> Answer:
         """A tool's own question in the middle of its call (a server's form)."""
         input_id = long_id("input")
         asked = InputAsked(
@@ -329,9 +336,9 @@ class LiveRun:
         )
         self.record(asked)
         given = await self.answer(asked)
-        if given.input_id not in self.record.state.answers:
+        if given.input_id not in self.record.state.questions.answers:
             self.record(given)
-        return given.text
+        return Answer(given.text, asked.chosen(given.text))
 
     def given(self, event: ApprovalGiven | InputGiven) -> None:
         """Record the person's word and let the run that waits for it go on."""
@@ -344,8 +351,8 @@ class LiveRun:
         if event.decision not in ("allow_always", "reject_always"):
             return
         state = self.record.state
-        asked = next(a for a in state.approvals.values() if a.approval_id == event.approval_id)
-        call = next((c for c in state.pending if c.id == asked.call_id), None)
+        asked = next(a for a in state.questions.approvals.values() if a.approval_id == event.approval_id)
+        call = next((c for c in state.calls.pending if c.id == asked.call_id), None)
         key = self._verdict(call, state.tainted).key if call is not None else ""
         if key:
             answer = "allow" if event.decision == "allow_always" else "reject"
@@ -368,10 +375,10 @@ class LiveRun:
             run_id=self.run,
             session_id=self.session,
             status=status,
-            text=finished.text if finished is not None else state.text,
-            usage=finished.usage if finished is not None else state.usage,
+            text=finished.text if finished is not None else state.conversation.text,
+            usage=finished.usage if finished is not None else state.spending.usage,
             last_seq=self._writer.last_seq,
-            error=None if state.failure is None else state.failure.failure,
+            error=state.failure,
             plan=plan_standing(state),
             unattended=state.unattended,
         )

@@ -7,19 +7,19 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from daiku.agents.agent import Agent
-from daiku.agents.coordinator import summary_order, system_prompt
 from daiku.agents.role import Role, in_role
-from daiku.core.context import transcript
-from daiku.core.prefix import first_divergence
-from daiku.core.recorder import Recorder
-from daiku.core.state import State
+from daiku.agents.system_prompt import summary_order, system_prompt
+from daiku.core.run.prefix import first_divergence
+from daiku.core.state.context import transcript
+from daiku.core.state.recorder import Recorder
+from daiku.core.state.state import State
 from daiku.domain.messages import Message, ModelEvent, ModelRequest, Reply, Usage, UserMessage
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolSpec
 from daiku.llm.tokens import estimate_request
 from daiku.runs.consenting import Settling
-from daiku.runs.given import next_given
-from daiku.runs.purse import Metered, Purse
+from daiku.runs.preset_calls import next_given
+from daiku.runs.run_budget import Metered, Purse
 from daiku.runs.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class Replies:
         self._offer()
 
     def _offer(self) -> None:
-        mode, wiring = self.record.state.mode, self.wiring
+        mode, wiring = self.record.state.request.mode, self.wiring
         servers = self.settle.servers if self.settle is not None else None
         self._specs = self.agent.offered(wiring.registry.specs(), mode)
         self.tools = {spec.name: spec for spec in self._specs}
@@ -79,7 +79,11 @@ class Replies:
             yield self._worked_out(state)
             return
         request = ModelRequest(
-            model="", system=self._system, messages=state.messages, tools=self._specs, session=self.session
+            model="",
+            system=self._system,
+            messages=state.conversation.messages,
+            tools=self._specs,
+            session=self.session,
         )
         self._note_divergence(request)
         role = self.agent.role
@@ -88,7 +92,7 @@ class Replies:
             yield self._canonical(piece) if isinstance(piece, Reply) else piece
 
     def _worked_out(self, state: State) -> Reply:
-        if state.given:
+        if state.calls.preset:
             return next_given(state)
         assert self.agent.drive is not None, "a run without a model is driven"
         return self.agent.drive(state, self.approvals, self.purse.no_more())
@@ -104,9 +108,8 @@ class Replies:
             async for piece in model.stream(asked):
                 yield self._canonical(piece) if isinstance(piece, Reply) else piece
 
-        if model.tool_protocol == "native":
-            return in_role(role, request, ask)
-        return in_role(role, request, ask, protocol=model.tool_protocol)
+        protocol = None if model.tool_protocol == "native" else model.tool_protocol
+        return in_role(role, request, ask, protocol=protocol, brief=self.record.state.request.brief)
 
     def _canonical(self, reply: Reply) -> Reply:
         calls = reply.message.calls
@@ -131,7 +134,7 @@ class Replies:
         """What a request with `messages` comes to, by estimate."""
         return estimate_request(
             ModelRequest(
-                model=self.record.state.model.rpartition("/")[2],
+                model=self.record.state.request.model.rpartition("/")[2],
                 system=self._system,
                 messages=tuple(messages),
                 tools=self._specs,

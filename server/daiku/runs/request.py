@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from daiku.core.state import State
-from daiku.core.worked import touched_plan
+from daiku.core.run.plan_outcome import touched_plan
+from daiku.core.state.state import State
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import RunStarted
-from daiku.domain.handovers import Brief
 from daiku.domain.messages import Image, ToolMessage
 from daiku.domain.runs import ApprovalMode, ContextItem, EditGrant, Mode, RunLimits
 from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import Brief
 
 GO_ON = (
     "Go on with what was asked: it was stopped before it was done. Look at the present state first, for what was "
@@ -77,5 +77,7 @@ def going_on(own: Sequence[Chunk], state: State) -> RunRequest | None:
 
 def _left(calls: Sequence[ToolCall], state: State) -> tuple[ToolCall, ...]:
     """Those of the calls that a run was handed that were not carried out, under ids of their own."""
-    done = {m.call_id for m in state.messages if isinstance(m, ToolMessage) and m.outcome == "done"}
+    done = {
+        m.call_id for m in state.conversation.messages if isinstance(m, ToolMessage) and m.outcome == "done"
+    }
     return tuple(call.model_copy(update={"id": long_id("call")}) for call in calls if call.id not in done)

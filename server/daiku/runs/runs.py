@@ -9,10 +9,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from daiku.agents.agent import Agent, find_agent
-from daiku.core.choosing import unfit
-from daiku.core.fold import fold
-from daiku.core.state import State
+from daiku.agents.agent import Agent
+from daiku.agents.table import find_agent
+from daiku.core.changes.choose import unfit
+from daiku.core.state.fold import fold
+from daiku.core.state.state import State
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure, UsageError
@@ -21,24 +22,24 @@ from daiku.domain.events import (
     ApprovalGiven,
     Event,
     InputGiven,
-    MessageSaid,
+    MessageEvent,
     Notice,
-    PlanChanged,
+    PlanEvent,
     RunFinished,
     RunStarted,
 )
-from daiku.domain.handovers import Brief
-from daiku.domain.plans import Plan
 from daiku.domain.runs import ApprovalMode, RunResult
-from daiku.runs.briefing import brief_from, told
+from daiku.domain.work.handovers import Brief
+from daiku.domain.work.plans import Plan
+from daiku.runs.edit_grant import granted_place
 from daiku.runs.ending import to_its_end
-from daiku.runs.granting import granted_place
-from daiku.runs.handoff import hand_over
-from daiku.runs.history import events_of, last_start, state_of
 from daiku.runs.live import LiveRun
-from daiku.runs.onrecord import add_to_record, end_on_record, from_record, reopened
+from daiku.runs.nested.briefing import brief_from, told
+from daiku.runs.nested.handoff import hand_over
+from daiku.runs.nested.taskloop import TaskWork
+from daiku.runs.recorded.history import events_of, last_start, state_of
+from daiku.runs.recorded.stored_run import add_to_record, end_on_record, from_record, reopened
 from daiku.runs.request import RunRequest, going_on
-from daiku.runs.taskloop import TaskWork
 from daiku.runs.wiring import Wiring
 from daiku.trace.journal import UNDER_WAY
 
@@ -169,7 +170,7 @@ class Runs:
         cut = wiring.journal.get_session(session).status in UNDER_WAY  # as its process left it
         try:
             wiring.journal.touch(session, "running")
-            if cut and state.asks_model and not (state.pending or state.draft):
+            if cut and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
                 live.record(Notice(level="info", text=UNWRITTEN))
             return await self._drive(live, again=True)
         finally:
@@ -214,7 +215,7 @@ class Runs:
         tail = journal.chunks(session, past.seq if past else 0)
         state = fold(events_of(tail), past.state if past else None)
         starts = [c for c in tail if isinstance(c.event, RunStarted) and c.parent is None]
-        if state.started_run and state.finished is None:
+        if state.request.begun and state.finished is None:
             last = starts[-1] if starts else last_start(journal.chunks(session))
             chunks = journal.chunks(session)
             live = from_record(self.wiring, chunks, last.run, state, listen)
@@ -263,10 +264,10 @@ class Runs:
     async def steer(self, run: str, text: str) -> None:
         """Say something to a run under way; it is read at the next turn. Where the run asks no model
         itself, those at work for it are told at once."""
-        live, said = self._need(run), MessageSaid(role="user", text=text, agent="user")
+        live, said = self._need(run), MessageEvent(role="user", text=text, agent="user")
         live.record(said)
         for nested in tuple(self._live.values()):
-            if nested.parent == run and not live.record.state.asks_model:
+            if nested.parent == run and not live.record.state.request.asks_model:
                 nested.record(said)
 
     async def approve(
@@ -280,13 +281,16 @@ class Runs:
         """Answer an approval; also of a run that is not under way: it will find the answer."""
         given = ApprovalGiven(approval_id=approval_id, decision=decision, feedback=feedback, hunks=hunks)
         with self._asking(run, approval_id) as live:
-            asked = {a.approval_id for a in live.record.state.approvals.values()}
+            asked = {a.approval_id for a in live.record.state.questions.approvals.values()}
             if approval_id not in asked:
                 raise _usage("This run has not asked that.", "", "not_found")
-            if approval_id in live.record.state.decisions:
+            if approval_id in live.record.state.questions.decisions:
                 raise _usage("This question was answered already.", "")
             wrong = unfit(
-                next(a for a in live.record.state.approvals.values() if a.approval_id == approval_id), given
+                next(
+                    a for a in live.record.state.questions.approvals.values() if a.approval_id == approval_id
+                ),
+                given,
             )
             if wrong:
                 raise _usage(wrong, "Nothing was decided: the approval is still open.")
@@ -295,17 +299,17 @@ class Runs:
     async def answer(self, run: str, input_id: str, text: str) -> None:
         """Answer a question of the run; also of one that is not under way."""
         with self._asking(run, input_id) as live:
-            asked = {i.input_id for i in live.record.state.inputs.values()}
+            asked = {i.input_id for i in live.record.state.questions.inputs.values()}
             if input_id not in asked:
                 raise _usage("This run has not asked that.", "", "not_found")
-            if input_id in live.record.state.answers:
+            if input_id in live.record.state.questions.answers:
                 raise _usage("This question was answered already.", "")
             live.given(InputGiven(input_id=input_id, text=text))
 
     async def change_plan(self, plan: Plan) -> Plan:
         """Record the person's change of a plan; a run under way sees it. Raises UsageError."""
         session, run = self.wiring.journal.session_of_plan(plan.plan_id)
-        await self.note(session, PlanChanged(plan=plan), run=run)
+        await self.note(session, PlanEvent(plan=plan), run=run)
         return plan
 
     def last_run(self, session: str) -> str:
@@ -332,7 +336,7 @@ class Runs:
             session = journal.add_session(self.wiring.workspace_key)
             journal.touch(session, "completed", title=plan.name[:TITLE_LIMIT])
         chunks = journal.chunks(session)
-        await self.note(session, PlanChanged(plan=plan), run=chunks[-1].run if chunks else long_id("run"))
+        await self.note(session, PlanEvent(plan=plan), run=chunks[-1].run if chunks else long_id("run"))
         return plan
 
     def running(self) -> tuple[str, ...]:
@@ -351,8 +355,8 @@ class Runs:
         """The run that asked: `run`, or the nested one of it that did; under way, or on record."""
         for live in self._live.values():
             state = live.record.state
-            approvals = {a.approval_id for a in state.approvals.values()}
-            if question in approvals | {i.input_id for i in state.inputs.values()}:
+            approvals = {a.approval_id for a in state.questions.approvals.values()}
+            if question in approvals | {i.input_id for i in state.questions.inputs.values()}:
                 return nullcontext(live)
         live = self._live.get(run)
         return reopened(self.wiring, run, question) if live is None else nullcontext(live)

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from daiku.core.state import State
+from daiku.core.state.state import State
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven
 
@@ -100,20 +100,22 @@ class Questions:
 
 def may_be_asked(state: State) -> bool:
     """Whether something of a run may wait for the person's word: a call, or what an edge asks by itself."""
-    edges = (asked for asked in state.approvals.values() if asked.from_server)
-    return bool(state.pending) or any(asked.approval_id not in state.decisions for asked in edges)
+    edges = (asked for asked in state.questions.approvals.values() if asked.from_server)
+    return bool(state.calls.pending) or any(
+        asked.approval_id not in state.questions.decisions for asked in edges
+    )
 
 
 def still_asked(state: State, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Of a run's `chunks` those that ask what the person has not answered yet."""
-    open_ids = {call.id for call in state.pending}
+    open_ids = {call.id for call in state.calls.pending}
     for chunk in chunks:
         match chunk.event:
-            case ApprovalAsked(approval_id=key, call_id=call) if key not in state.decisions:
-                wanted = state.approvals.get(call)
+            case ApprovalAsked(approval_id=key, call_id=call) if key not in state.questions.decisions:
+                wanted = state.questions.approvals.get(call)
                 if (call in open_ids or chunk.event.from_server) and wanted == chunk.event:
                     yield chunk
-            case InputAsked(input_id=key, call_id=call) if key not in state.answers:
+            case InputAsked(input_id=key, call_id=call) if key not in state.questions.answers:
                 if call in open_ids:
                     yield chunk
             case _:

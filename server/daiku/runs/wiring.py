@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from daiku.core.budget import Quote
-from daiku.core.guard import Policy
+from daiku.core.guard.guard import Policy
 from daiku.core.ports import Checkpoints, Editor, Grants, Workspace
-from daiku.core.words import Words, translator
+from daiku.core.run.budget import Quote
 from daiku.domain.config import Config, ToolProtocol
 from daiku.domain.messages import ModelEvent, ModelRequest
 from daiku.domain.runs import ApprovalMode, Mode
+from daiku.texts.matcher import Words, translator
+from daiku.tools.files.seen import Seen
 from daiku.tools.mcp import Servers
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.seen import Seen
 from daiku.trace.journal import Journal
 
 

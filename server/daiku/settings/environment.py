@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import JsonValue, SecretStr
 
-from daiku.core.redact import redactor
+from daiku.core.guard.redact import redactor
 from daiku.domain.base import JsonObject
 from daiku.domain.config import PROVIDERS, Config, LLMSettings, ProviderSettings
 from daiku.settings.check import Key, dotted, field_at, known_keys, model_of

@@ -9,14 +9,14 @@ from contextlib import suppress
 
 from pydantic import Field, JsonValue
 
-from daiku.core.diagnostics import counted, problem_line, worst_first
-from daiku.core.evidence import EVERYWHERE, within
+from daiku.core.changes.diagnostics import counted, problem_line, worst_first
 from daiku.core.ports import Editor, Location
+from daiku.core.proof.evidence import EVERYWHERE, within
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolResult
-from daiku.tools.standing import SETTLE_SECONDS
+from daiku.tools.files.post_edit import SETTLE_SECONDS
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 NO_EDITOR = "No editor is connected that could tell. Use search/symbols or search/text instead."

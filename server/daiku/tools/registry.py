@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from daiku.core.arguments import explain, parse_arguments, schema_text, usage
-from daiku.core.cut import OUTPUT_LIMIT, cut_middle
-from daiku.core.dialects import understood
-from daiku.core.jsonargs import mended, problems_of, usage_of
-from daiku.core.toolnames import candidates, nearest, wire_name
+from daiku.core.calls.arguments import explain, parse_arguments, schema_text, usage
+from daiku.core.calls.dialects import understood
+from daiku.core.calls.jsonargs import mended, problems_of, usage_of
+from daiku.core.calls.toolnames import candidates, nearest, wire_name
+from daiku.core.text.truncate import OUTPUT_LIMIT, cut_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, HandoffDepthExceeded
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from daiku.tools.ask import ASK_TOOLS
 from daiku.tools.editor import EDITOR_TOOLS
-from daiku.tools.files import file_tools
-from daiku.tools.git import GIT_TOOLS
-from daiku.tools.handoff import HANDOFF_TOOLS
-from daiku.tools.plan import PLAN_TOOLS
-from daiku.tools.search import SEARCH_TOOLS
-from daiku.tools.seen import Seen
+from daiku.tools.files.changing import file_tools
+from daiku.tools.files.search import SEARCH_TOOLS
+from daiku.tools.files.seen import Seen
+from daiku.tools.git.git import GIT_TOOLS
 from daiku.tools.shell import shell_tools
-from daiku.tools.task import TASK_TOOLS
 from daiku.tools.tool import Tool
 from daiku.tools.web import Web, web_tools
 from daiku.tools.web.cache import Cache
+from daiku.tools.work.handoff import HANDOFF_TOOLS
+from daiku.tools.work.plan import PLAN_TOOLS
+from daiku.tools.work.task import TASK_TOOLS
 
 
 def builtin_tools(

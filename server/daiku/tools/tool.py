@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from daiku.core.choosing import Wanted
-from daiku.core.editplace import EditPlace
-from daiku.core.evidence import Done
+from daiku.core.changes.choose import Wanted
+from daiku.core.changes.scope import EditPlace
 from daiku.core.ports import Checkpoints, Editor, Workspace
+from daiku.core.proof.evidence import Done
 from daiku.domain.base import JsonObject
 from daiku.domain.config import Config
 from daiku.domain.events import Event
-from daiku.domain.patches import Patch
-from daiku.domain.plans import Plan
 from daiku.domain.tools import Effect, ToolResult
+from daiku.domain.work.patches import Patch
+from daiku.domain.work.plans import Plan
 
 
 class Args(BaseModel):
@@ -36,8 +36,15 @@ class AnyArgs(Args):
         return dict(self.model_extra or {})
 
 
-Ask = Callable[[str, tuple[str, ...]], Awaitable[str]]
-"""Puts a question (with choices, or none) to the person in the middle of a call; their answer."""
+class Answer(NamedTuple):
+    """What a person answered; `choice` is which of the offered choices that was (0-based), None where none."""
+
+    text: str
+    choice: int | None = None
+
+
+Ask = Callable[[str, tuple[str, ...]], Awaitable[Answer]]
+"""Puts a question (with choices, or none) to the person in the middle of a call."""
 
 
 def _no_plan() -> Plan | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-
+from daiku.store.database import Database
 from daiku.trace.rows import READ, Read
 
 # The kinds stand in both questions as in the index, word for word, otherwise SQLite does not use it. Not
@@ -19,12 +18,12 @@ _IN = (
 )
 
 
-def changes_of(db: sqlite3.Connection, session: str, after_seq: int) -> list[Read]:
+def changes_of(db: Database, session: str, after_seq: int) -> list[Read]:
     """What happened to files in a session after `after_seq`, oldest first."""
-    return db.execute(_OF, (session, after_seq)).fetchall()
+    return db.query(_OF, (session, after_seq))
 
 
-def changed_in(db: sqlite3.Connection, workspace: str) -> dict[str, int]:
+def changed_in(db: Database, workspace: str) -> dict[str, int]:
     """The sessions of a workspace in which files changed, the last one first, with the number of the last
     event that tells of it."""
-    return dict(db.execute(_IN, (workspace,)).fetchall())
+    return dict(db.query(_IN, (workspace,)))

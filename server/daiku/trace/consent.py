@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from daiku.domain.servers import Consent
+from daiku.store.database import Database
+from daiku.store.sqlite import connect
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS mcp_consents (
@@ -20,7 +20,6 @@ CREATE TABLE IF NOT EXISTS mcp_consents (
     PRIMARY KEY (workspace, server)
 ) WITHOUT ROWID
 """
-BUSY_SECONDS = 10.0
 
 
 class ConsentStore:
@@ -28,49 +27,39 @@ class ConsentStore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._made = False
 
     def lookup(self, workspace: str, server: str) -> Consent | None:
-        """What was said last; None where nothing was. Raises sqlite3.Error."""
-        rows = self._run(
-            "SELECT consent FROM mcp_consents WHERE workspace = ? AND server = ?", (workspace, server)
+        """What was said last; None where nothing was. Raises DaikuError."""
+        rows = self._query(
+            "SELECT consent FROM mcp_consents WHERE workspace = ? AND server = ?", workspace, server
         )
         try:
-            return Consent.model_validate_json(str(rows[0][0])) if rows else None
+            return Consent.model_validate_json(rows[0][0]) if rows else None
         except ValidationError:  # written by another version: ask again
             return None
 
     def remember(self, workspace: str, server: str, consent: Consent) -> None:
-        """Keep `consent` in place of an earlier one. Raises sqlite3.Error."""
+        """Keep `consent` in place of an earlier one. Raises DaikuError."""
         text = json.dumps(consent.model_dump(), sort_keys=True)
-        self._run("INSERT OR REPLACE INTO mcp_consents VALUES (?, ?, ?)", (workspace, server, text))
+        self._write("INSERT OR REPLACE INTO mcp_consents VALUES (?, ?, ?)", workspace, server, text)
 
     def all(self, workspace: str) -> tuple[tuple[str, Consent], ...]:
-        """Every (server, what was said) of `workspace`, by name. Raises sqlite3.Error."""
-        rows = self._run("SELECT server FROM mcp_consents WHERE workspace = ? ORDER BY server", (workspace,))
-        found = ((str(name), self.lookup(workspace, str(name))) for (name,) in rows)
+        """Every (server, what was said) of `workspace`, by name. Raises DaikuError."""
+        rows = self._query("SELECT server FROM mcp_consents WHERE workspace = ? ORDER BY server", workspace)
+        found = ((name, self.lookup(workspace, name)) for (name,) in rows)
         return tuple((name, consent) for name, consent in found if consent is not None)
 
     def forget(self, workspace: str, server: str) -> None:
-        """The next run asks again. Raises sqlite3.Error."""
-        self._run("DELETE FROM mcp_consents WHERE workspace = ? AND server = ?", (workspace, server))
+        """The next run asks again. Raises DaikuError."""
+        self._write("DELETE FROM mcp_consents WHERE workspace = ? AND server = ?", workspace, server)
 
-    def _run(self, sql: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
-        with closing(self._connect()) as db, db:
-            return db.execute(sql, values).fetchall()
+    def _query(self, sql: str, *values: str) -> list[tuple[str]]:
+        with closing(self._connect()) as db:
+            return db.query(sql, values)
 
-    def _connect(self) -> sqlite3.Connection:
-        if not self._path.exists():
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-            self._made = False
-        db = sqlite3.connect(self._path, timeout=BUSY_SECONDS)
-        try:
-            if not self._made:
-                db.execute("PRAGMA journal_mode = WAL")
-                db.execute(_SCHEMA)
-                self._made = True
-        except BaseException:
-            db.close()
-            raise
-        return db
+    def _write(self, sql: str, *values: str) -> None:
+        with closing(self._connect()) as db, db.durable():
+            db.write(sql, values)
+
+    def _connect(self) -> Database:
+        return connect(self._path, _SCHEMA)

@@ -18,10 +18,10 @@ from daiku.domain.events import (
     HandoffStart,
     RunFinished,
     RunStarted,
-    ToolCalled,
-    ToolResponded,
-    Used,
+    ToolCallEvent,
+    ToolResponse,
 )
+from daiku.domain.messages import Usage
 
 TraceKind = Literal["agent_start", "tool_start", "tool_end", "handoff_start", "handoff_end", "agent_end"]
 TRACED = frozenset(
@@ -29,9 +29,9 @@ TRACED = frozenset(
     for kind in (
         RunStarted,
         AgentStart,
-        Used,
-        ToolCalled,
-        ToolResponded,
+        Usage,
+        ToolCallEvent,
+        ToolResponse,
         HandoffStart,
         HandoffEnd,
         RunFinished,
@@ -99,14 +99,14 @@ def _line(chunk: Chunk, spans: dict[str, _Span]) -> TraceLine | None:
                 return None
             spans[chunk.run] = _Span(chunk.agent, chunk.time)
             return _made(chunk, "agent_start", spans[chunk.run])
-        case Used():
+        case Usage():
             if span is not None:
                 span.prompt += event.prompt_tokens
                 span.completion += event.completion_tokens
             return None
-        case ToolCalled(tool=tool):
+        case ToolCallEvent(tool=tool):
             return _made(chunk, "tool_start", span, tool=tool)
-        case ToolResponded(tool=tool, result=result, duration_ms=took):
+        case ToolResponse(tool=tool, result=result, duration_ms=took):
             return _made(chunk, "tool_end", span, tool=tool, result=result, took=took)
         case HandoffStart(to=to, request=request):
             if span is not None:

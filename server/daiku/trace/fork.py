@@ -9,7 +9,7 @@ from daiku.domain.base import long_id, new_id
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import RunFinished
 from daiku.domain.sessions import SessionStatus
-from daiku.trace.database import Database
+from daiku.store.database import Database
 from daiku.trace.rows import INSERT, READ, Read, Row, chunk_of, event_of
 
 Copies = Callable[[str, Sequence[Chunk]], Mapping[str, str]]
@@ -26,10 +26,10 @@ _PLAN = re.compile(r'"planId":"(plan_[0-9a-f]{8})"')
 def copy_chunks(db: Database, old: str, new: str, at_seq: int, copies: Copies | None = None) -> None:
     """Copy the chunks of session `old` up to and including `at_seq` to session `new`, which then stands as
     `old` did there. `copies` renames further things."""
-    rows: list[Read] = db.execute(
+    rows: list[Read] = db.query(
         f"{READ} WHERE session = ? AND seq <= ? ORDER BY seq",
         (old, _end_of_answer(db, old, at_seq)),
-    ).fetchall()
+    )
     names = _new_names(rows)
     if copies is not None:
         names |= copies(new, [chunk_of(old, row) for row in rows])
@@ -39,8 +39,8 @@ def copy_chunks(db: Database, old: str, new: str, at_seq: int, copies: Copies | 
         for new_data in [_OURS.sub(lambda found: names.get(found[0], found[0]), data)]
     ]
     with db.transaction():
-        db.executemany(INSERT, renamed)
-        db.execute(
+        db.write_all(INSERT, renamed)
+        db.write(
             "UPDATE sessions SET reserved = ?, status = ?, model = (SELECT model FROM sessions WHERE id = ?)"
             " WHERE id = ?",
             (rows[-1][0] if rows else 0, _ended_status(renamed), old, new),
@@ -50,7 +50,7 @@ def copy_chunks(db: Database, old: str, new: str, at_seq: int, copies: Copies | 
 def _end_of_answer(db: Database, session: str, at_seq: int) -> int:
     """`at_seq`, or the end of the run whose last words stand there: what is copied with its answer has
     ended in the copy too."""
-    rows = db.execute(
+    rows = db.query(
         "SELECT seq, parent, type FROM chunks WHERE session = ? AND seq > ? ORDER BY seq LIMIT 20",
         (session, at_seq),
     )

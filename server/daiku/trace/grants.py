@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sqlite3
 from pathlib import Path
 from typing import Literal
+
+from daiku.store.database import Database
+from daiku.store.sqlite import connect
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS grants (
@@ -15,7 +16,8 @@ CREATE TABLE IF NOT EXISTS grants (
     PRIMARY KEY (workspace, key)
 ) WITHOUT ROWID
 """
-BUSY_SECONDS = 10.0
+_ANSWER = "SELECT answer FROM grants WHERE workspace = ? AND key = ?"
+_ALL = "SELECT key, answer FROM grants WHERE workspace = ? ORDER BY key"
 
 
 class GrantStore:
@@ -23,11 +25,11 @@ class GrantStore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._db: sqlite3.Connection | None = None
+        self._db: Database | None = None
 
     def lookup(self, workspace: str, key: str) -> Literal["allow", "reject"] | None:
-        """The remembered answer to `key`, None where there is none. Raises sqlite3.Error."""
-        rows = self._run("SELECT answer FROM grants WHERE workspace = ? AND key = ?", (workspace, key))
+        """The remembered answer to `key`, None where there is none. Raises DaikuError."""
+        rows = self._opened().query(_ANSWER, (workspace, key))
         match rows:
             case [("allow",)]:
                 return "allow"
@@ -37,39 +39,30 @@ class GrantStore:
                 return None
 
     def remember(self, workspace: str, key: str, answer: Literal["allow", "reject"]) -> None:
-        """Keep `answer`, in place of an earlier one. Raises sqlite3.Error."""
-        self._run("INSERT OR REPLACE INTO grants VALUES (?, ?, ?)", (workspace, key, answer))
+        """Keep `answer`, in place of an earlier one. Raises DaikuError."""
+        self._write("INSERT OR REPLACE INTO grants VALUES (?, ?, ?)", workspace, key, answer)
 
     def revoke(self, workspace: str, key: str) -> None:
-        """Forget the answer to `key`; the next call asks again. Raises sqlite3.Error."""
-        self._run("DELETE FROM grants WHERE workspace = ? AND key = ?", (workspace, key))
+        """Forget the answer to `key`; the next call asks again. Raises DaikuError."""
+        self._write("DELETE FROM grants WHERE workspace = ? AND key = ?", workspace, key)
 
     def all(self, workspace: str) -> tuple[tuple[str, str], ...]:
-        """Every (key, answer) of `workspace`, sorted. Raises sqlite3.Error."""
-        rows = self._run("SELECT key, answer FROM grants WHERE workspace = ? ORDER BY key", (workspace,))
+        """Every (key, answer) of `workspace`, sorted. Raises DaikuError."""
+        rows = self._opened().query(_ALL, (workspace,))
         return tuple((str(key), str(answer)) for key, answer in rows)
 
-    def _run(self, sql: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
+    def _opened(self) -> Database:
         if self._db is None:
-            self._db = self._connect()
-        with self._db as db:
-            return db.execute(sql, values).fetchall()
+            self._db = connect(self._path, _SCHEMA)
+        return self._db
+
+    def _write(self, sql: str, *values: str) -> None:
+        db = self._opened()
+        with db.durable():
+            db.write(sql, values)
 
     def close(self) -> None:
         """Let go of the file; the next question opens it again."""
         if self._db is not None:
             self._db.close()
             self._db = None
-
-    def _connect(self) -> sqlite3.Connection:
-        if not self._path.exists():
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-        db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, check_same_thread=False)
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute(_SCHEMA)
-        except BaseException:
-            db.close()
-            raise
-        return db

@@ -10,14 +10,15 @@ from pathlib import Path
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk, decode_event, encode_event, iso_now
 from daiku.domain.errors import DaikuError, Failure, UsageError
-from daiku.domain.events import EPHEMERAL, Delta, Event, PlanChanged, Thinking
-from daiku.domain.plans import Plan
+from daiku.domain.events import EPHEMERAL, Delta, Event, PlanEvent, Thinking
 from daiku.domain.sessions import Session, SessionStatus
+from daiku.domain.work.plans import Plan
+from daiku.store.database import Database
+from daiku.store.lock import SessionLock
+from daiku.store.sqlite import connect
 from daiku.trace.changed import changed_in, changes_of
-from daiku.trace.database import Database, connect
 from daiku.trace.fork import Copies, copy_chunks
-from daiku.trace.lock import SessionLock
-from daiku.trace.rows import INSERT, READ, Row, chunk_of, event_of, row_of
+from daiku.trace.rows import INSERT, READ, SCHEMA, Row, chunk_of, event_of, row_of
 from daiku.trace.window import Window, read_window
 
 BLOCK = 256
@@ -36,7 +37,7 @@ class Journal:
     """Sessions in one database file. Not thread-safe; any number of processes may share the file."""
 
     def __init__(self, path: Path, redact: Redact = str) -> None:
-        self._db = connect(path)
+        self._db = connect(path, SCHEMA)
         self._redact = redact
         self._locks = path.parent / "locks"
         self._writers: dict[str, SessionWriter] = {}
@@ -48,7 +49,7 @@ class Journal:
     def add_session(self, workspace: str = "", title: str = "") -> str:
         """The id of a new session without chunks. Raises DaikuError where it cannot be stored."""
         session, now = long_id("ses"), iso_now()
-        self._db.execute(
+        self._db.write(
             "INSERT INTO sessions VALUES(?,?,?,?,?,NULL,'idle',0)",
             (session, title, workspace, now, now),
         )
@@ -56,7 +57,7 @@ class Journal:
 
     def get_session(self, session: str) -> Session:
         """Raises UsageError (not_found)."""
-        row = self._db.execute(f"{_SELECT} WHERE s.id = ?", (session,)).fetchone()
+        row = self._db.first(f"{_SELECT} WHERE s.id = ?", (session,))
         if row is None:
             raise _unknown("session", session)
         return self._session(row)
@@ -75,15 +76,15 @@ class Journal:
                 " json_extract(c.data, '$.text')) LIKE ? ESCAPE '\\'))"
             )
             values += [like, like]
-        rows = self._db.execute(
+        rows = self._db.query(
             f"{_SELECT} WHERE {' AND '.join(where)} ORDER BY s.updated_at DESC, s.id LIMIT ?",
             (*values, limit),
         )
-        return [self._session(row) for row in rows.fetchall()]
+        return [self._session(row) for row in rows]
 
     def open_sessions(self) -> set[str]:
         """Those whose last run is not over, because it is under way, paused or was interrupted."""
-        rows = self._db.execute(
+        rows = self._db.query(
             "SELECT id FROM sessions WHERE status IN ('running', 'waiting', 'paused', 'interrupted')"
         )
         return {row[0] for row in rows}
@@ -91,7 +92,7 @@ class Journal:
     def under_way(self, workspace: str, *, beside: str, most: int) -> list[str]:
         """The titles of at most so many other sessions than `beside` in which a run of this folder is under way
         now, in any process, the last one first."""
-        rows = self._db.execute(
+        rows = self._db.query(
             "SELECT id, title FROM sessions WHERE workspace = ? AND id <> ? AND status IN ('running', 'waiting')"
             " ORDER BY updated_at DESC",
             (workspace, beside),
@@ -100,7 +101,7 @@ class Journal:
         return list(islice(held, most))
 
     def rename_session(self, session: str, title: str) -> Session:
-        self._db.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session))
+        self._db.write("UPDATE sessions SET title = ? WHERE id = ?", (title, session))
         return self.get_session(session)
 
     def delete_session(self, session: str) -> None:
@@ -109,8 +110,8 @@ class Journal:
         lock = self.lock(session)
         try:
             with self._db.transaction():
-                self._db.execute("DELETE FROM chunks WHERE session = ?", (session,))
-                self._db.execute("DELETE FROM sessions WHERE id = ?", (session,))
+                self._db.write("DELETE FROM chunks WHERE session = ?", (session,))
+                self._db.write("DELETE FROM sessions WHERE id = ?", (session,))
         finally:
             lock.release()
         self._writers.pop(session, None)
@@ -119,7 +120,7 @@ class Journal:
         """A new session that holds the chunks up to and including `at_seq`. What they name by an id that
         only one session can have is renamed: runs, plans, questions; and what `copies` renames."""
         old = self.get_session(session)
-        workspace = self._db.execute("SELECT workspace FROM sessions WHERE id = ?", (session,)).fetchone()[0]
+        workspace = self._db.first("SELECT workspace FROM sessions WHERE id = ?", (session,))[0]
         new = self.new_session(old.title, workspace).session_id
         copy_chunks(self._db, session, new, at_seq, copies)
         return self.get_session(new)
@@ -127,7 +128,7 @@ class Journal:
     def chunks(self, session: str, after_seq: int = 0) -> list[Chunk]:
         """The durable chunks after `after_seq`, oldest first. Raises UsageError (not_found)."""
         self.get_session(session)
-        rows = self._db.execute(
+        rows = self._db.query(
             f"{READ} WHERE session = ? AND seq > ? ORDER BY seq",
             (session, after_seq),
         )
@@ -152,7 +153,7 @@ class Journal:
         """Raises UsageError (not_found)."""
         # What a run begins with: an index over these alone costs the other events nothing.
         begins = "SELECT session FROM chunks WHERE run = ? AND type IN ('run_started', 'agent_start') LIMIT 1"
-        row = self._db.execute(begins, (run,)).fetchone()
+        row = self._db.first(begins, (run,))
         if row is None:
             raise _unknown("run", run)
         return row[0]
@@ -167,14 +168,14 @@ class Journal:
         return session, run
 
     def _plan(self, plan: str) -> tuple[str, str, Plan]:
-        rows = self._db.execute(
+        rows = self._db.query(
             "SELECT session, run, data FROM chunks WHERE type = 'plan' AND instr(data, ?)"
             " ORDER BY time DESC, seq DESC",
             (f'"planId":"{plan}"',),
         )
         for session, run, data in rows:
             event = event_of("plan", data)
-            if isinstance(event, PlanChanged) and event.plan.plan_id == plan:
+            if isinstance(event, PlanEvent) and event.plan.plan_id == plan:
                 return session, run, event.plan
         raise _unknown("plan", plan)
 
@@ -187,7 +188,7 @@ class Journal:
 
     def touch(self, session: str, status: SessionStatus, model: str = "", title: str = "") -> None:
         """Note what the last run is doing; a title only where there is none yet. Raises DaikuError."""
-        self._db.execute(
+        self._db.write(
             "UPDATE sessions SET status = ?, updated_at = ?, model = COALESCE(NULLIF(?, ''), model),"
             " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
             (status, iso_now(), model, title, session),
@@ -259,7 +260,7 @@ class SessionWriter:
                 rows.append(row_of(chunk))
                 surely = surely or event.type in PERSONS_WORD
         if rows and surely:
-            with self._db.surely():
+            with self._db.durable():
                 self._store(rows)
         elif rows:
             self._store(rows)
@@ -270,7 +271,7 @@ class SessionWriter:
             self._db.write(INSERT, rows[0])
             return
         with self._db.transaction():
-            self._db.executemany(INSERT, rows)
+            self._db.write_all(INSERT, rows)
 
     @property
     def last_seq(self) -> int:
@@ -280,7 +281,7 @@ class SessionWriter:
     def release(self) -> None:
         """Give back what was reserved and not used, if nobody reserved after us."""
         if self._reserved:
-            self._db.execute(
+            self._db.write(
                 "UPDATE sessions SET reserved = ? WHERE id = ? AND reserved = ?",
                 (self._next - 1, self._session, self._reserved),
             )
@@ -301,10 +302,10 @@ class SessionWriter:
 
     def _take(self) -> int:
         if self._next > self._reserved:
-            row = self._db.execute(
+            row = self._db.first(
                 "UPDATE sessions SET reserved = reserved + ? WHERE id = ? RETURNING reserved",
                 (BLOCK, self._session),
-            ).fetchone()
+            )
             if row is None:
                 raise _unknown("session", self._session)
             self._reserved = row[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from daiku.core.guard import remembered
+from daiku.core.guard.guard import remembered
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 
@@ -23,7 +23,7 @@ class Remembered:
 
 
 def everything(grants: GrantStore, consents: ConsentStore, workspace: str) -> tuple[Remembered, ...]:
-    """Every answer that counts in `workspace`. Raises sqlite3.Error."""
+    """Every answer that counts in `workspace`. Raises DaikuError."""
     answers = [
         Remembered(key, "allow" if answer == "allow" else "reject", remembered(key) or key)
         for key, answer in grants.all(workspace)
@@ -36,7 +36,7 @@ def everything(grants: GrantStore, consents: ConsentStore, workspace: str) -> tu
 
 
 def take_back(grants: GrantStore, consents: ConsentStore, workspace: str, key: str) -> bool:
-    """Forget the answer to `key`, so that it is asked again; False where there was none. Raises sqlite3.Error."""
+    """Forget the answer to `key`, so that it is asked again; False where there was none. Raises DaikuError."""
     if all(one.key != key for one in everything(grants, consents, workspace)):
         return False
     if key.startswith(SERVER):

@@ -10,6 +10,24 @@ from daiku.domain.chunks import Chunk, decode_event
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import Event
 
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS sessions(
+  id TEXT PRIMARY KEY, title TEXT NOT NULL, workspace TEXT NOT NULL,
+  created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
+  model TEXT, status TEXT NOT NULL, reserved INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE INDEX IF NOT EXISTS sessions_by_time ON sessions(workspace, updated_at DESC);
+CREATE TABLE IF NOT EXISTS chunks(
+  session TEXT NOT NULL, seq INTEGER NOT NULL, time TEXT NOT NULL, run TEXT NOT NULL,
+  parent TEXT, agent TEXT NOT NULL, type TEXT NOT NULL, data TEXT NOT NULL,
+  PRIMARY KEY(session, seq)) STRICT, WITHOUT ROWID;
+DROP INDEX IF EXISTS chunks_by_run;
+DROP INDEX IF EXISTS changes;
+CREATE INDEX IF NOT EXISTS runs ON chunks(run) WHERE type IN ('run_started', 'agent_start');
+CREATE INDEX IF NOT EXISTS file_changes ON chunks(session, seq)
+  WHERE type = 'checkpoint' OR type = 'edit' OR type = 'review' OR type = 'restored';
+"""
+"""The journal's tables; the indexes hold only what their questions look for, so that other events cost nothing."""
+
 INSERT = "INSERT INTO chunks VALUES(?,?,?,?,?,?,?,?)"
 READ = "SELECT seq, time, run, parent, agent, type, data FROM chunks"
 

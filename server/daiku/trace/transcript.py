@@ -8,17 +8,17 @@ from typing import assert_never
 
 from daiku.api import ExportFormat
 from daiku.domain.chunks import Chunk
+from daiku.domain.errors import Failure
 from daiku.domain.events import (
-    Edited,
-    ErrorHappened,
-    MessageSaid,
-    PlanChanged,
+    Edit,
+    MessageEvent,
+    PlanEvent,
     Restored,
-    Reviewed,
+    Review,
     RunFinished,
     RunStarted,
-    ToolCalled,
-    ToolResponded,
+    ToolCallEvent,
+    ToolResponse,
 )
 from daiku.domain.sessions import Session
 from daiku.trace.export import as_jsonl
@@ -47,25 +47,25 @@ def _parts(chunks: Sequence[Chunk]) -> Iterator[str]:
         match chunk.event:
             case RunStarted(prompt=prompt):
                 yield f"## {chunk.time}\n\n{_quoted(prompt)}"
-            case MessageSaid(role="user", text=text):
+            case MessageEvent(role="user", text=text):
                 yield _quoted(text)
-            case MessageSaid(text=text, partial=partial) if text:
+            case MessageEvent(text=text, partial=partial) if text:
                 yield f"{text}\n\n*(cut off here)*" if partial else text
-            case ToolCalled(tool=tool, args=args):
+            case ToolCallEvent(tool=tool, args=args):
                 yield f"**{tool}** `{json.dumps(args, ensure_ascii=False)[:400]}`"
-            case ToolResponded(ok=ok, result=result):
+            case ToolResponse(ok=ok, result=result):
                 yield f"{'' if ok else 'Failed:'}\n{_fenced(result)}".strip()
-            case Edited(diff=diff) if diff:
+            case Edit(diff=diff) if diff:
                 yield _fenced(diff, "diff")
-            case Reviewed(decision=decision, path=path, hunks=hunks):
+            case Review(decision=decision, path=path, hunks=hunks):
                 yield f"*{decision}ed: {path}{f' ({hunks})' if hunks else ''}*"
             case Restored(files=files, cannot_undo=stays):
                 yield f"*restored: {', '.join(file.path for file in files)}*"
                 yield from (f"*not undone:* `{each.command}`" for each in stays)
-            case PlanChanged(plan=plan):
+            case PlanEvent(plan=plan):
                 steps = (f"- [{'x' if s.status == 'completed' else ' '}] {s.name}" for s in plan.steps)
                 yield "\n".join([f"**{plan.name}**", "", *steps])
-            case ErrorHappened(message=message, hint=hint):
+            case Failure(message=message, hint=hint):
                 yield f"**Error:** {message} {hint}".strip()
             case RunFinished(status=status) if status != "completed":
                 yield f"*{status}*"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import NamedTuple
 
 from daiku.domain.messages import Usage
+from daiku.store.database import Database
 from daiku.trace.rows import READ, Read
 
 
@@ -19,21 +19,21 @@ class Window(NamedTuple):
     usage: Usage
 
 
-def read_window(db: sqlite3.Connection, session: str, *, before_seq: int, last: int) -> Window:
+def read_window(db: Database, session: str, *, before_seq: int, last: int) -> Window:
     """About the `last` rows below `before_seq` (0: the end of the session). It begins where a run of the person's
     begins, or a message of one: no call is cut off from its result."""
     below = before_seq or 1 << 62
     first_seq = _first(db, session, below, last)
-    rows: list[Read] = db.execute(
+    rows: list[Read] = db.query(
         f"{READ} WHERE session = ? AND seq >= ? AND seq < ? ORDER BY seq",
         (session, first_seq, below),
-    ).fetchall()
+    )
     before = _needed(db, session, first_seq, rows)
-    earlier, prompt, completion, cached, cost, model = db.execute(
+    earlier, prompt, completion, cached, cost, model = db.first(
         f"SELECT COUNT(*), {_sum('promptTokens')}, {_sum('completionTokens')}, {_sum('cachedTokens')}, {_sum('cost')},"  # noqa: S608  # constants
         " MAX(json_extract(data, '$.model')) FILTER (WHERE type = 'usage') FROM chunks WHERE session = ? AND seq < ?",
         (session, first_seq),
-    ).fetchone()
+    )
     usage = Usage(
         model=model or "",
         prompt_tokens=prompt or 0,
@@ -48,23 +48,23 @@ def _sum(field: str) -> str:
     return f"SUM(json_extract(data, '$.{field}')) FILTER (WHERE type = 'usage')"
 
 
-def _first(db: sqlite3.Connection, session: str, below: int, last: int) -> int:
+def _first(db: Database, session: str, below: int, last: int) -> int:
     """The seq where the window begins; 0 where it holds everything."""
-    row = db.execute(
+    row = db.first(
         "SELECT seq FROM chunks WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT 1 OFFSET ?",
         (session, below, last - 1),
-    ).fetchone()
+    )
     if row is None:
         return 0
-    start = db.execute(
+    start = db.first(
         "SELECT MAX(seq) FROM chunks WHERE session = ? AND seq <= ? AND parent IS NULL"
         " AND type IN ('run_started', 'message')",
         (session, row[0]),
-    ).fetchone()[0]
+    )[0]
     return start or 0
 
 
-def _needed(db: sqlite3.Connection, session: str, first_seq: int, rows: list[Read]) -> list[Read]:
+def _needed(db: Database, session: str, first_seq: int, rows: list[Read]) -> list[Read]:
     """Rows before the window that it refers to: the start of its first run, and the last plan."""
     if not first_seq or not rows:
         return []
@@ -74,10 +74,10 @@ def _needed(db: sqlite3.Connection, session: str, first_seq: int, rows: list[Rea
         ("type = 'plan'", ()),
     )
     for condition, values in wanted:
-        row = db.execute(
+        row = db.first(
             f"{READ} WHERE session = ? AND seq < ? AND {condition} ORDER BY seq DESC LIMIT 1",
             (session, first_seq, *values),
-        ).fetchone()
+        )
         if row is not None:
             found[row[0]] = row
     return [found[seq] for seq in sorted(found)]

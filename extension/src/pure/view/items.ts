@@ -3,16 +3,16 @@
 import type {
   ApprovalAsked,
   ApprovalGiven,
-  BulletChanged,
+  Bullet,
   ContextItem,
-  Edited,
-  ErrorHappened,
+  Edit,
+  Failure,
   InputAsked,
   JsonObject,
   Plan,
   Report,
   Restored,
-  Reviewed,
+  Review,
   RunFinished,
   RunStarted,
   Usage,
@@ -72,7 +72,7 @@ export interface ToolItem extends Common {
   /** Of a command that has ended. */
   exitCode?: number;
   decision?: ApprovalGiven["decision"];
-  edits: Edited[];
+  edits: Edit[];
 }
 
 export interface ApprovalItem extends Common {
@@ -91,7 +91,7 @@ export interface QuestionItem extends Common {
 
 interface EditItem extends Common {
   kind: "edit";
-  edit: Edited;
+  edit: Edit;
 }
 
 interface PlanItem extends Common {
@@ -124,7 +124,7 @@ export interface NoticeItem extends Common {
 
 interface ErrorItem extends Common {
   kind: "error";
-  error: ErrorHappened;
+  error: Failure;
 }
 
 interface CompactedItem extends Common {
@@ -136,13 +136,13 @@ interface CompactedItem extends Common {
 
 interface BulletItem extends Common {
   kind: "bullet";
-  bullet: BulletChanged;
+  bullet: Bullet;
 }
 
 /** What the person decided on changes of one file. */
 interface ReviewItem extends Common {
   kind: "review";
-  review: Reviewed;
+  review: Review;
 }
 
 interface RestoredItem extends Common {

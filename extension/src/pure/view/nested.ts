@@ -1,6 +1,6 @@
 // Nested runs in the view: their request and step, what they hand back, and what they changed.
 
-import type { Edited, Envelope, HandoffEnd, RunStarted } from "../../contract.gen";
+import type { Edit, Envelope, HandoffEnd, RunStarted } from "../../contract.gen";
 import { editsOf } from "../chat/undoState";
 import { change, type Draft, findLast } from "./draft";
 import type { EndItem, HandoffItem, Item, TextItem } from "./items";
@@ -42,7 +42,7 @@ export function changesOf(draft: Draft): EndItem["changed"] {
     .slice(start + 1)
     .flatMap((item) => (item.kind === "tool" ? item.edits : item.kind === "edit" ? [item.edit] : []));
   const place = new Map(editsOf(draft.undone).map((checkpoint, n) => [checkpoint, n]));
-  const placeOf = (edit: Edited) => place.get(edit.checkpointId) ?? -1;
+  const placeOf = (edit: Edit) => place.get(edit.checkpointId) ?? -1;
   const standing = edits
     .filter(({ checkpointId }) => checkpointId && !draft.undone.gone.has(checkpointId))
     .sort((a, b) => placeOf(a) - placeOf(b));

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from daiku.domain.events import Notice, ToolOutput
 from daiku.tools.mcp.definitions import cleaned
-from daiku.tools.tool import Ask, ToolContext
+from daiku.tools.tool import Answer, Ask, ToolContext
 
 LONGEST = 3600.0
 """Seconds after which a call ends even if it still tells of progress."""
@@ -94,7 +94,7 @@ class Calls:
             return None
         asking = call.ask
 
-        async def ask(question: str, choices: tuple[str, ...]) -> str:
+        async def ask(question: str, choices: tuple[str, ...]) -> Answer:
             call.heard(waits=True)
             try:
                 return await asking(question, choices)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from mcp import types
 from pydantic import JsonValue
 
-from daiku.core.cut import OUTPUT_LIMIT, cut_middle
+from daiku.core.text.truncate import OUTPUT_LIMIT, cut_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolImage, ToolResult
 from daiku.tools.mcp.definitions import visible

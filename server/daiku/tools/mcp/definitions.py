@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from daiku.core.cut import cut_middle
+from daiku.core.text.truncate import cut_middle
 from daiku.domain.base import JsonObject
 
 SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")

@@ -42,8 +42,7 @@ async def fill_form(server: str, message: str, schema: JsonObject, ask: Ask) -> 
         return Filled("cancel")
     told = f"The MCP server {server!r} asks: {cleaned(message, MESSAGE)}"
     fields = ", ".join(cleaned(name, 80) for name in properties)
-    first = await ask(f"{told}\n(It wants: {fields})" if fields else told, (ANSWER, DECLINE))
-    if first.strip().casefold() != ANSWER.casefold():
+    if not await _agreed(f"{told}\n(It wants: {fields})" if fields else told, ANSWER, ask):
         return Filled("decline")
     content: JsonObject = {}
     for name, node in properties.items():
@@ -58,8 +57,13 @@ async def fill_form(server: str, message: str, schema: JsonObject, ask: Ask) -> 
 async def visit(server: str, message: str, url: str, ask: Ask) -> Filled:
     """Send the person to a page of the server's; only they open it."""
     told = f"The MCP server {server!r} asks you to open a page: {cleaned(message, MESSAGE)}\n{cleaned(url, MESSAGE)}"
-    answer = await ask(f"{told}\nOpen it only if you expected this.", (DONE, DECLINE))
-    return Filled("accept" if answer.strip().casefold() == DONE.casefold() else "decline")
+    done = await _agreed(f"{told}\nOpen it only if you expected this.", DONE, ask)
+    return Filled("accept" if done else "decline")
+
+
+async def _agreed(question: str, yes: str, ask: Ask) -> bool:
+    """Whether the person chose `yes`; everything else declines."""
+    return (await ask(question, (yes, DECLINE))).choice == 0
 
 
 async def _field(name: str, node: JsonObject, required: bool, ask: Ask) -> JsonValue | _Wrong:
@@ -77,8 +81,9 @@ async def _field(name: str, node: JsonObject, required: bool, ask: Ask) -> JsonV
     offered = tuple(choices) if required and default is None else (*choices, SKIP) if choices else ()
     said, wrong = "", ""
     for _ in range(TRIES):
-        said = (await ask(f"{wrong}{question}", offered)).strip()
-        if not said or said == SKIP:
+        answer = await ask(f"{wrong}{question}", offered)
+        said = answer.text.strip() if answer.choice is None else (*choices, "")[answer.choice]
+        if not said:
             if default is not None:
                 return default
             if not required:

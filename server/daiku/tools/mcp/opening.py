@@ -8,8 +8,8 @@ from pathlib import Path
 
 from daiku.tools.mcp.connection import Connection, Hooks
 from daiku.tools.mcp.launch import Launch
-from daiku.tools.mcp.oauth import sign_in
-from daiku.tools.mcp.transports import Opened
+from daiku.tools.mcp.transport.oauth import sign_in
+from daiku.tools.mcp.transport.opened import Opened
 from daiku.tools.tool import Ask
 
 

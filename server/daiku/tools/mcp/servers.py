@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from daiku.core.fenced import fenced
 from daiku.core.ports import Consents
+from daiku.core.text.fenced import fenced
 from daiku.domain.config import MCPServerSettings
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import ConsentQuestion, ServerReport

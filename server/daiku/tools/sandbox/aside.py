@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from daiku.tools.sandbox.gitfolder import harmless
-from daiku.tools.sandbox.places import within
 from daiku.tools.sandbox.tree import Found, Mark, Role, topmost, tree_of
+from daiku.workspace.homes import within
 
 MOST_KEPT = 24
 """Places that are mounted for reading only; each costs time, and what is beyond is restored afterwards."""

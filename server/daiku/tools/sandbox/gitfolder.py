@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from daiku.core.guardednames import PUBLIC_FILES, SECRET_FILES, SECRET_FOLDERS, SOURCE_FILES
+from daiku.core.protected.names import PUBLIC_FILES, SECRET_FILES, SECRET_FOLDERS, SOURCE_FILES
 
 FREE_FOLDERS = frozenset({"objects", "refs", "logs", "rr-cache", "lfs", "reftable"})
 """Folders that git fills by itself; in `objects` the list of other repositories is none of them."""

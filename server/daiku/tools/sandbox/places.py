@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import stat
 import time
@@ -12,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from daiku.workspace.homes import homes, within
 
 # Of a home only these are shown, for reading. A folder that also holds credentials is named by its parts.
 TOOL_PLACES = (
@@ -80,21 +81,6 @@ SYSTEM_SECRETS = (
 )  # fmt: skip
 # Other people's homes, other systems' disks.
 FOREIGN_PLACES = ("/home", "/root", "/Users", "/mnt", "/media", "/run/media", "/var/tmp")  # noqa: S108  # names only
-
-
-def within(place: Path, folder: Path) -> bool:
-    """True where `place` is `folder` or lies in it, by their names."""
-    # Asked thousands of times for each command: as texts, `Path.parents` makes a path of every folder above.
-    here, above = str(place), str(folder)
-    return here == above or here.startswith(above if above.endswith("/") else f"{above}/")
-
-
-def homes() -> tuple[Path, ...]:
-    """The person's home as the environment and as the system know it, real paths, none of them `/`."""
-    found = [Path.home()]
-    with suppress(KeyError):
-        found.append(Path(pwd.getpwuid(os.getuid()).pw_dir))
-    return tuple(dict.fromkeys(h for p in found if (h := p.resolve()) != Path("/") and h.is_dir()))
 
 
 def daiku_places() -> list[Path]:

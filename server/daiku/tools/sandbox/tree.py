@@ -14,15 +14,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal
 
-from daiku.core.guardednames import (
+from daiku.core.protected.names import (
     PROTECTED_FILES,
     PROTECTED_FOLDERS,
     PROTECTED_PAIRS,
     SECRET_FILES,
     SECRET_FOLDERS,
 )
-from daiku.core.patterns import lazy
-from daiku.core.protected import holds_secrets, why_protected
+from daiku.core.protected.paths import holds_secrets, why_protected
+from daiku.core.text.patterns import lazy
 from daiku.tools.sandbox.gitfolder import ALTERNATES, FREE_FOLDERS, STATE_FOLDERS, free_file, runs_commands
 
 Role = Literal["plain", "protected", "git", "modules", "worktrees"]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from daiku.core.cut import OUTPUT_LIMIT
-from daiku.core.visible import seen
+from daiku.core.text.truncate import OUTPUT_LIMIT
+from daiku.core.text.visible import seen
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Notice, ToolOutput
 from daiku.domain.tools import ToolResult

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from daiku.core.cut import OUTPUT_LIMIT, cut_middle
+from daiku.core.text.truncate import OUTPUT_LIMIT, cut_middle
 from daiku.tools.sandbox.aside import PutAside
 from daiku.tools.shell.process import Process
 

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from daiku.core.patterns import lazy
-from daiku.core.readonly import PROGRAMS
-from daiku.core.redact import redactor
-from daiku.core.wrappers import SHELLS
+from daiku.core.commands.readonly import PROGRAMS
+from daiku.core.commands.wrappers import SHELLS
+from daiku.core.guard.redact import redactor
+from daiku.core.text.patterns import lazy
 from daiku.tools.sandbox import safe_path
 from daiku.tools.shell.gitsettings import FOR_COMMANDS, git_settings
 

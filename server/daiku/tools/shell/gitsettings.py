@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from daiku.core.bash import read_script
-from daiku.core.wrappers import program
+from daiku.core.commands.bash import read_script
+from daiku.core.commands.wrappers import program
 from daiku.tools.sandbox import safe_path
 
 Settings = tuple[tuple[str, str], ...]

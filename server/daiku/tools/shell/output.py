@@ -6,8 +6,8 @@ import codecs
 import re
 from collections import deque
 
-from daiku.core.cut import cut_middle
-from daiku.core.patterns import lazy
+from daiku.core.text.patterns import lazy
+from daiku.core.text.truncate import cut_middle
 
 KEPT_BYTES = 256 * 1024
 """Of each end of an output; what lies between is counted, not kept."""

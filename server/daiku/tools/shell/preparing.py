@@ -10,20 +10,20 @@ from pathlib import Path
 
 from pydantic import Field
 
-from daiku.core.bash import Simple, read_script
-from daiku.core.commands import CommandRules, Judgement, changes_folder, hidden, judge, strip_cd
-from daiku.core.guard import SandboxState
-from daiku.core.wrappers import program
+from daiku.core.commands.bash import Simple, read_script
+from daiku.core.commands.judge import CommandRules, Judgement, changes_folder, hidden, judge, strip_cd
+from daiku.core.commands.wrappers import program
+from daiku.core.guard.guard import SandboxState
 from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolResult
-from daiku.tools.gitplaces import GitPlaces, git_places
 from daiku.tools.sandbox import Bounds, contained, sandbox_state
 from daiku.tools.sandbox.aside import Before, before
-from daiku.tools.sandbox.places import within
 from daiku.tools.shell.environment import child_environment, own_environment
 from daiku.tools.shell.gitsettings import FOR_COMMANDS, NO_HOOKS, git_settings, listed, names_a_blob
 from daiku.tools.shell.process import reaped
 from daiku.tools.tool import Args, ToolContext
+from daiku.workspace.homes import within
+from daiku.workspace.repository import GitPlaces, git_places
 
 DEFAULT_SECONDS = 120.0
 LONGEST_SECONDS = 3600.0

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from daiku.core.words import translator
 from daiku.domain.events import Notice
 from daiku.tools.sandbox.aside import Before, Changed, PutAside, changed_since, put_aside, put_back
 from daiku.tools.tool import ToolContext
@@ -64,7 +63,8 @@ async def answered(moved: tuple[PutAside, ...], context: ToolContext) -> tuple[P
     question = (
         f"The command made or changed files that other programs obey: {names(moved)}. Shall they take effect?"
     )
-    if await context.ask(question, (LEAVE, KEEP)) not in (KEEP, translator("ja")(KEEP)):
+    offered = (LEAVE, KEEP)
+    if (await context.ask(question, offered)).choice != offered.index(KEEP):
         return moved
     for each in moved:
         await asyncio.to_thread(put_back, each)

@@ -10,8 +10,8 @@ from html import escape
 from typing import assert_never
 from urllib.parse import urljoin
 
-from daiku.core.patterns import lazy
-from daiku.core.research import one_line
+from daiku.core.text.patterns import lazy
+from daiku.core.web.research import one_line
 from daiku.tools.web.markup import End, Start, Text, tokens
 
 MAX_NESTING = 100

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ResearchSettings
-from daiku.domain.research import SearchResult
+from daiku.domain.work.research import SearchResult
 from daiku.tools.web.cache import Cache
 from daiku.tools.web.engines import ENGINES, OTHERS, read
 from daiku.tools.web.extract import Page, page_of

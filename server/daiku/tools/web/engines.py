@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, assert_never
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
-from daiku.core.research import ranked
-from daiku.domain.research import SearchResult
+from daiku.core.web.research import ranked
+from daiku.domain.work.research import SearchResult
 from daiku.tools.web.markup import End, Start, Text, tokens
 from daiku.tools.web.road import Answer, Request
 

@@ -7,10 +7,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from daiku.core.research import one_line, visible
-from daiku.tools import encodings
+from daiku.core.text.visible import without_hidden
+from daiku.core.web.research import one_line
 from daiku.tools.web.clean import clean
 from daiku.tools.web.road import Answer, readable
+from daiku.workspace import encodings
 
 if TYPE_CHECKING:
     from bs4 import Tag
@@ -128,5 +129,8 @@ def _title_of_text(text: str) -> str:
 
 def tidy(text: str) -> str:
     """Visible text with no blank space at line ends and never two blank lines."""
-    lines = [line.rstrip() for line in visible(text.replace("\r\n", "\n").replace("\u00a0", " ")).split("\n")]
+    lines = [
+        line.rstrip()
+        for line in without_hidden(text.replace("\r\n", "\n").replace("\u00a0", " ")).split("\n")
+    ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

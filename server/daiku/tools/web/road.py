@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from daiku import __version__
-from daiku.core.webplaces import WebPlace, read_place, same_site, why_local, why_not_public
+from daiku.core.protected.addresses import WebPlace, read_place, same_site, why_local, why_not_public
 
 if TYPE_CHECKING:
     import httpx2

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from daiku.core.research import PAGE_PART, distinct, listed, same_page, told
-from daiku.core.roleforms import MAX_QUERIES
+from daiku.core.replies.roleforms import MAX_QUERIES
+from daiku.core.web.research import PAGE_PART, distinct, listed, same_page, told
 from daiku.domain.events import Notice
-from daiku.domain.research import Finding, Research, SearchResult
 from daiku.domain.tools import ToolResult
+from daiku.domain.work.research import Finding, Research, SearchResult
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.tools.web.client import Found, Web
 from daiku.tools.web.extract import Page

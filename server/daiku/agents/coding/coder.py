@@ -1,0 +1,224 @@
+"""The coder: writes whole files, edits and patches; every one goes through the tools that change files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.coding.handover_text import fenced, happened, step_line
+from daiku.agents.role import Role, beside, since_asked
+from daiku.core.edits.applypatch import is_apply_patch
+from daiku.core.edits.blocks import has_blocks
+from daiku.core.edits.fileblocks import parse_file_blocks, render_file_blocks
+from daiku.core.edits.fileheads import with_file_heads
+from daiku.core.edits.patch import is_change, parse_patch, paths_of
+from daiku.core.edits.udiff import is_udiff
+from daiku.core.matching.refusal import Refusal
+from daiku.core.plans.transitions import checklist
+from daiku.core.replies.parse import Unreadable
+from daiku.core.state.state import State
+from daiku.core.text.patterns import lazy
+from daiku.core.text.truncate import cut_middle
+from daiku.core.web.research import by_query
+from daiku.domain.base import Frozen
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, is_own, ours
+from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import Brief, EditsMade
+from daiku.prompts import render
+
+CHANGING = ("files/write", "files/edit", "files/patch", "files/move", "files/delete")
+MAX_NOTES = 4000
+MADE = "The changes are made."
+CUT_OFF = "the reply is cut off: write fewer files at once, and go on where it ended"
+NO_FORM = (
+    "there is no file in it: give whole files as ``File: `path`:`` followed by a fenced code block, a "
+    "unified diff or SEARCH/REPLACE blocks, or `No change: <why>`"
+)
+NOTHING_CHANGED = "Nothing was changed."
+_NO_CHANGE = lazy(
+    r"\W*(?:no changes?(?: (?:is|are|was|were))?(?: (?:needed|required|necessary))?\W*[:：]"
+    r"|変更(?:なし|無し|不要|は?不要|は?ありません|の必要は?(?:なし|ありません))(?:です)?[\W]*(?:[:：。]|$))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FILE_HEAD = lazy(r"^[#>*\s]*File:\s*`[^`]+`", re.IGNORECASE | re.MULTILINE)
+_FIRST_BLOCK = lazy(
+    r"^(?:~~~|```|[#>*\s]*File:|(?:<{3,}|-{3,}) SEARCH|diff --git |--- |\*\*\* )",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+class CodeVariables(Frozen):
+    """What the coder is asked (R0.52); results are fenced already."""
+
+    step_by_step_plan: str
+    step: str
+    user_context: str
+    search_results: tuple[tuple[str, str], ...]
+    happened: str
+    code: str
+    files: str
+
+
+def code_request(brief: Brief) -> str:
+    """The request to the coder: plan, the person's words, what research found (C0.10)."""
+    found = by_query(brief.findings.results if brief.findings is not None else ())
+    return render(
+        "agents/coder_request",
+        CodeVariables(
+            step_by_step_plan=fenced(checklist(brief.plan)) if brief.plan is not None else "",
+            step=step_line(brief.plan, brief.step_id),
+            user_context=fenced(brief.request),
+            search_results=tuple((query, fenced(result)) for query, result in found.items()),
+            happened=happened(brief),
+            code=brief.code,
+            files=brief.files,
+        ),
+    ).strip()
+
+
+def edits_made(state: State) -> EditsMade | Unreadable:
+    """The files that were really changed; none is valid too, the notes then say why."""
+    said = (
+        m
+        for m in since_asked(state.conversation.messages)
+        if isinstance(m, AssistantMessage) and not is_own(m)
+    )
+    notes = "\n\n".join(m.text for m in said if m.text)
+    return EditsMade(
+        files=state.done.files,
+        checkpoints=state.done.checkpoints,
+        notes=cut_middle(notes, MAX_NOTES),
+    )
+
+
+def read(
+    message: AssistantMessage, messages: tuple[Message, ...], cut: bool
+) -> AssistantMessage | Unreadable:
+    """The reply with the calls that make its changes. Words alone are taken once something was changed,
+    or when they say that nothing has to be."""
+    if message.calls:
+        return beside(message, _form(message, cut))
+    found = _form(message, cut)
+    if isinstance(found, AssistantMessage) or not message.text.strip():
+        return found
+    if _NO_CHANGE.match(message.text) or (found.words_only and not cut and _changed(messages)):
+        return message
+    return found
+
+
+def in_words(message: AssistantMessage) -> AssistantMessage:
+    """An answer in words is a result; that nothing was changed stands below it."""
+    text = f"{message.text.strip()}\n\n{NOTHING_CHANGED}"
+    return message.model_copy(update={"text": text, "opaque": {"daiku": ours(NOTHING_CHANGED)}})
+
+
+def _form(message: AssistantMessage, cut: bool) -> AssistantMessage | Unreadable:
+    """The calls that make the changes which a reply's text asks for."""
+    found = changes_in(message.text, cut=cut)
+    if isinstance(found, Unreadable):
+        return found
+    told: dict[str, JsonValue] = {"whole": not found.unfinished}
+    if found.notes:
+        told |= ours(*found.notes)
+    return AssistantMessage(
+        text=found.said, thinking=message.thinking, calls=found.calls, opaque={"daiku": told}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a reply asks for: calls of the tools that change files, and what is said beside them."""
+
+    calls: tuple[ToolCall, ...]
+    said: str
+    unfinished: bool = False
+    notes: tuple[str, ...] = ()
+    """The lines of `said` that the model did not write: what was odd about its reply."""
+
+
+def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
+    """The changes in a text: a `File:` block as files/write, several and patches in any form as one
+    files/patch, which is carried out whole or not at all.
+
+    Of a reply that was cut off the whole files count, and the rest is asked for.
+    """
+    if not any(holds(text) for holds in (has_blocks, is_apply_patch, is_udiff, _FILE_HEAD.search)):
+        text = with_file_heads(text)
+    blocks = parse_file_blocks(text)
+    if blocks.doubtful:
+        return Unreadable("; ".join(blocks.warnings))
+    whole = {path: content for path, content in blocks.files.items() if not is_change(path, content)}
+    patch = blocks.rest if len(whole) == len(blocks.files) else text
+    if not any(holds(patch) for holds in (has_blocks, is_apply_patch, is_udiff)):
+        patch = ""
+    names = list(whole)
+    if patch and not cut:
+        intents = parse_patch(patch)
+        if isinstance(intents, Refusal):
+            return Unreadable(intents.text)
+        names += paths_of(intents)
+    calls = _calls(whole, patch if not cut else "")
+    if not calls:
+        problem = CUT_OFF if cut else "; ".join(blocks.warnings)
+        return Unreadable(problem or NO_FORM, words_only=not problem and bool(text.strip()))
+    notes = tuple(f"Note: {note}" for note in (*blocks.warnings, *((CUT_OFF,) if cut else ())))
+    said = (
+        _prose(text, names),
+        "\n".join(f"- `{name}`" for name in names),
+        *notes,
+    )
+    unfinished = bool(cut or blocks.unclosed or blocks.outside)
+    return Changes(calls, "\n\n".join(part for part in said if part), unfinished, notes)
+
+
+def _calls(whole: dict[str, str], patch: str) -> tuple[ToolCall, ...]:
+    """One call for all that a reply asks for, so that all of it is done or nothing."""
+    if len(whole) == 1 and not patch:
+        ((path, content),) = whole.items()
+        return (ToolCall(tool="files/write", args={"path": path, "content": content}),)
+    text = "\n\n".join(part for part in (render_file_blocks(whole.items()), patch) if part)
+    return (ToolCall(tool="files/patch", args={"patch": text}),) if text else ()
+
+
+def _prose(text: str, names: list[str]) -> str:
+    """What the reply says before its first block; a line that only names a file belongs to the block."""
+    lines = _FIRST_BLOCK.split(text, maxsplit=1)[0].splitlines()
+    return "\n".join(line for line in lines if line.strip(" `*:") not in names).strip()
+
+
+def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
+    """The coder's last words where all that its form asked for was done, and nothing got worse by it."""
+    here = since_asked(messages)
+    spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
+    told = spoke.opaque.get("daiku") if spoke is not None else None
+    if spoke is None or not isinstance(told, dict) or told.get("whole") is not True:
+        return None
+    ids = {call.id for call in spoke.calls}
+    answers = [m for m in here if isinstance(m, ToolMessage) and m.call_id in ids]
+    if len(answers) != len(ids) or here[-1] is spoke:
+        return None
+    if not all(m.ok and not m.new_problems for m in answers):
+        return None
+    return AssistantMessage(text=MADE, opaque={"daiku": ours(MADE)})
+
+
+def _changed(messages: tuple[Message, ...]) -> bool:
+    return any(isinstance(m, ToolMessage) and m.tool in CHANGING and m.ok for m in since_asked(messages))
+
+
+CODE = Role(read, go_on, in_words=in_words)
+
+
+CODER = Agent(
+    name="coder",
+    prompt="agents/coder",
+    tools=(*LOOKING, "files/*", "user/ask"),
+    role=CODE,
+    knows_project=True,
+    sees_files=True,
+    request=code_request,
+    hand_back=edits_made,
+)

@@ -1,0 +1,164 @@
+"""The planner: a request becomes a plan that a person can read and the others can work."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.coding.handover_text import happened
+from daiku.agents.role import Failed, Role, beside, since_asked
+from daiku.core.plans.headings import like_a_machine
+from daiku.core.plans.proposed import as_given, objections
+from daiku.core.plans.reply import PlanReply, read_plan
+from daiku.core.plans.steptext import planned_step
+from daiku.core.plans.transitions import checklist
+from daiku.core.replies.attempts import ATTEMPTS
+from daiku.core.replies.parse import Unreadable
+from daiku.core.state.state import State
+from daiku.domain.base import Frozen, JsonObject
+from daiku.domain.errors import Failure
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import Brief, PlanMade
+from daiku.prompts import render
+
+LIKE_A_MACHINE = 'the reply must sound like a person and not begin with "As an AI"'
+
+
+class PlanVariables(Frozen):
+    """What the planner is asked (R0.19); on re-planning also the plan so far and what came of it."""
+
+    prompt: str
+    plan: str
+    happened: str
+
+
+def plan_request(brief: Brief) -> str:
+    """The request to the planner."""
+    return render(
+        "agents/planner_request",
+        PlanVariables(
+            prompt=brief.request,
+            plan=checklist(brief.plan) if brief.plan is not None else "",
+            happened=happened(brief),
+        ),
+    ).strip()
+
+
+def plan_made(state: State) -> PlanMade | Unreadable:
+    """The plan that the run proposed last; the one that it was given is none of its own."""
+    given = state.request.brief.plan if state.request.brief is not None else None
+    newest = state.plans.all[-1] if state.plans.all else None
+    if newest is None or not newest.steps:
+        return Unreadable("no plan was proposed")
+    if given is not None and newest.plan_id == given.plan_id and newest.steps == given.steps:
+        return Unreadable("no new plan was proposed")
+    return PlanMade(plan=newest)
+
+
+def read(
+    message: AssistantMessage, messages: tuple[Message, ...], cut: bool
+) -> AssistantMessage | Unreadable:
+    """The reply with the call that proposes its plan. Words alone are taken once a plan was proposed. A
+    plan that it proposes itself is the one that counts."""
+    if any(call.tool == "plan/propose" for call in message.calls):
+        return message
+    if message.calls:
+        return beside(message, _form(message, messages, cut))
+    if _proposed(messages) and message.text.strip():
+        return Unreadable(LIKE_A_MACHINE) if like_a_machine(message.text) else message
+    return _form(message, messages, cut)
+
+
+def _form(
+    message: AssistantMessage, messages: tuple[Message, ...], cut: bool
+) -> AssistantMessage | Unreadable:
+    if cut:
+        return Unreadable("the plan is cut off: make it shorter")
+    reply = read_plan(message.text)
+    if isinstance(reply, Unreadable):
+        return reply
+    if wrong := objections(as_given(planned_step(text) for text in reply.plans)):
+        return Unreadable(" ".join(wrong))
+    told: dict[str, JsonValue] = {"summary": reply.summary}
+    args = proposal(reply)
+    if why := _refused_before(args, messages):
+        return Unreadable(why)
+    return AssistantMessage(
+        text=reply.reply,
+        thinking=message.thinking,
+        calls=(ToolCall(tool="plan/propose", args=args),),
+        opaque={"daiku": told},
+    )
+
+
+def proposal(reply: PlanReply) -> JsonObject:
+    """The arguments of plan/propose: every step waits for the one before where it does not say more. The
+    goal is what was asked, which the call knows by itself."""
+    steps: list[JsonValue] = [
+        {
+            "id": step.own,
+            "name": step.name,
+            "description": step.description,
+            "depends_on": list(step.after),
+            "acceptance": list(step.acceptance),
+        }
+        for step in as_given(planned_step(text) for text in reply.plans)
+    ]
+    return {"name": reply.project, "focus": reply.focus, "summary": reply.summary, "steps": steps}
+
+
+def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
+    """The plan's summary, once it stands; a failure, where it was refused as often as a reply is asked for."""
+    here = since_asked(messages)
+    refused = [
+        m
+        for m in _since_person(messages)
+        if isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.outcome == "failed"
+    ]
+    if len(refused) >= ATTEMPTS:
+        why = f"No plan could be made: {refused[-1].text.strip()}"
+        return Failed(why, Failure(kind="format", message=why, hint="Ask again, or choose another model."))
+    answer = here[-1] if here else None
+    spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
+    if not isinstance(answer, ToolMessage) or not answer.ok or spoke is None:
+        return None
+    told = spoke.opaque.get("daiku")
+    if not isinstance(told, dict) or "summary" not in told:
+        return None
+    return AssistantMessage(text=str(told["summary"]))
+
+
+def _since_person(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """What came since a person spoke; a reminder of ours is no word of theirs."""
+    theirs = [n for n, m in enumerate(messages) if isinstance(m, UserMessage) and m.kind == "person"]
+    return messages[theirs[-1] + 1 :] if theirs else messages
+
+
+def _refused_before(args: JsonObject, messages: tuple[Message, ...]) -> str:
+    """Why the very same plan was refused before; empty where it was not."""
+    here = _since_person(messages)
+    calls = (c for m in here if isinstance(m, AssistantMessage) for c in m.calls)
+    same = {c.id for c in calls if c.tool == "plan/propose" and c.args == args}
+    answers = (m for m in here if isinstance(m, ToolMessage) and m.call_id in same)
+    return next((m.text.strip() for m in answers if m.outcome == "failed"), "")
+
+
+def _proposed(messages: tuple[Message, ...]) -> bool:
+    return any(
+        isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.ok for m in since_asked(messages)
+    )
+
+
+PLAN = Role(read, go_on)
+
+
+PLANNER = Agent(
+    name="planner",
+    prompt="agents/planner",
+    tools=(*LOOKING, "plan/propose", "user/ask"),
+    role=PLAN,
+    knows_project=True,
+    request=plan_request,
+    hand_back=plan_made,
+)

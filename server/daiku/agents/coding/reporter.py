@@ -1,0 +1,189 @@
+"""The reporter: what came of the work, every claim with what it rests on."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import Field, JsonValue, field_validator
+
+from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.coding.handover_text import happened
+from daiku.agents.role import Role
+from daiku.core.plans.transitions import checklist
+from daiku.core.proof.claims import checked, split
+from daiku.core.proof.evidence import Done
+from daiku.core.replies.parse import Unreadable, read_json
+from daiku.core.state.state import State
+from daiku.core.team.summary import plain_report, proofs_of, sentence
+from daiku.core.web.research import sources_of, told
+from daiku.domain.base import Frozen
+from daiku.domain.messages import AssistantMessage, Message
+from daiku.domain.work.handovers import Brief, Claim, Proof, Report, ReportMade
+from daiku.prompts import render
+
+
+class ReportVariables(Frozen):
+    """What the reporter is told: everything that is on record."""
+
+    request: str
+    plan: str
+    findings: str
+    happened: str
+    proofs: tuple[tuple[str, str], ...]
+    """Reference and what it shows."""
+
+
+def report_request(brief: Brief) -> str:
+    """The request to the reporter."""
+    findings = brief.findings
+    return render(
+        "agents/reporter_request",
+        ReportVariables(
+            request=brief.request,
+            plan=checklist(brief.plan) if brief.plan is not None else "",
+            findings=sources_of(told(findings.queries, findings.results)) if findings else "",
+            happened=happened(brief),
+            proofs=tuple((ref, sentence(p)) for ref, p in _references(brief).items()),
+        ),
+    ).strip()
+
+
+def report_made(state: State) -> ReportMade | Unreadable:
+    """The model's report with each reference resolved; where it made none, the one that follows from
+    what is on record."""
+    brief = state.request.brief
+    said = next((m for m in reversed(state.conversation.messages) if isinstance(m, AssistantMessage)), None)
+    reply = _reply_in(said) if said is not None else None
+    if reply is not None:
+        proofs = _references(brief)
+        claims = tuple(
+            Claim(text=c.text, proofs=tuple(proofs[ref] for ref in c.refs if ref in proofs))
+            for c in reply.claims
+        )
+        finished = brief is None or brief.plan is None or brief.plan.status == "completed"
+        report = Report(text=reply.text, claims=claims)
+        return ReportMade(report=checked(report, records_of(brief), finished=finished))
+    if brief is None:
+        return Unreadable("there is nothing to report about")
+    return ReportMade(report=plain_report(brief))
+
+
+def records_of(brief: Brief | None) -> Done:
+    """What a brief brings of what was done, as the claims of a report are held against it."""
+    if brief is None:
+        return Done()
+    return Done(commands=brief.commands.commands if brief.commands else (), proofs=brief.proofs)
+
+
+class ClaimReply(Frozen):
+    """One sentence and the references of what proves it."""
+
+    text: str = Field(min_length=1)
+    refs: tuple[str, ...] = ()
+
+    @field_validator("refs", mode="before")
+    @classmethod
+    def _plain(cls, value: Any) -> Any:
+        """One reference may come alone, and each in its brackets."""
+        given: Any = [value] if isinstance(value, str) else value
+        if not isinstance(given, list | tuple):
+            return value
+        return tuple(str(ref).strip(" []`") for ref in given)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # JSON from a model
+
+
+class ReportReply(Frozen):
+    """The reporter's reply."""
+
+    text: str = Field(min_length=1)
+    claims: tuple[ClaimReply, ...] = ()
+
+
+def read(
+    message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
+) -> AssistantMessage | Unreadable:
+    """The report, as JSON or as Markdown whose list items are the claims."""
+    if message.calls:
+        return message
+    reply = read_json(message.text, ReportReply.model_validate, cut=cut)
+    if isinstance(reply, Unreadable):
+        if cut or "{" in message.text:
+            return reply
+        reply = _from_markdown(message.text)
+    if isinstance(reply, Unreadable):
+        return reply
+    told: dict[str, JsonValue] = {"report": reply.model_dump(mode="json")}
+    return AssistantMessage(text=_shown(reply), thinking=message.thinking, opaque={"daiku": told})
+
+
+_ITEM = re.compile(r"^\s*[-*+]\s+(?:\[[ xX]\]\s+)?(.+)$")
+_REFS = re.compile(r"\[(P\d+(?:\s*[,;]\s*P\d+)*)\]")
+
+
+def _from_markdown(text: str) -> ReportReply | Unreadable:
+    prose: list[str] = []
+    claims: list[ClaimReply] = []
+    for line in text.strip().splitlines():
+        item = _ITEM.match(line)
+        if item is None:
+            prose.append(_REFS.sub("", line).rstrip())
+            continue
+        refs = tuple(ref for group in _REFS.findall(line) for ref in re.split(r"\s*[,;]\s*", group))
+        words = _REFS.sub("", item[1]).strip()
+        if words:
+            claims.append(ClaimReply(text=words, refs=refs))
+    head = "\n".join(prose).strip()
+    if not head or not claims:
+        return Unreadable("the report lacks " + ("its text" if not head else "its claims"))
+    return ReportReply(text=head, claims=tuple(claims))
+
+
+def invented_references(message: AssistantMessage, brief: Brief | None) -> str:
+    """What is wrong where a claim names a reference that was not given: it proves nothing."""
+    reply, known = _reply_in(message), _references(brief)
+    invented = sorted(
+        {ref for claim in reply.claims for ref in claim.refs if ref not in known} if reply else ()
+    )
+    return (
+        f"there is no reference {', '.join(invented)}; there are: {', '.join(known) or 'none'}"
+        if invented
+        else ""
+    )
+
+
+def _reply_in(message: AssistantMessage) -> ReportReply | None:
+    told = message.opaque.get("daiku")
+    return ReportReply.model_validate(told["report"]) if isinstance(told, dict) and "report" in told else None
+
+
+def _shown(reply: ReportReply) -> str:
+    """The reply to be read; what its free text claims has no reference, so it is not checked."""
+    text, said = split(reply.text, Done(), finished=False)
+    free = (ClaimReply(text=claim.text) for claim in said)
+    claims = (
+        f"- {claim.text} ({', '.join(claim.refs) if claim.refs else 'not checked'})"
+        for claim in (*reply.claims, *free)
+    )
+    return "\n\n".join(part for part in (text, "\n".join(claims)) if part)
+
+
+def _references(brief: Brief | None) -> dict[str, Proof]:
+    """What is proven, by the names under which the reporter is told of it."""
+    return {f"P{number}": proof for number, proof in enumerate(proofs_of(brief) if brief else (), 1)}
+
+
+def _nothing_more(_: tuple[Message, ...]) -> None:
+    return None
+
+
+REPORT = Role(read, _nothing_more, unfit=invented_references)
+
+
+REPORTER = Agent(
+    name="reporter",
+    prompt="agents/reporter",
+    tools=LOOKING,
+    role=REPORT,
+    request=report_request,
+    hand_back=report_made,
+)

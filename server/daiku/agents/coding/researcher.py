@@ -1,0 +1,168 @@
+"""The researcher: at most three queries for what a model does not know, carried out, cited by address."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.role import Role, beside, since_asked
+from daiku.core.plans.transitions import checklist
+from daiku.core.replies.parse import Unreadable
+from daiku.core.replies.roleforms import MAX_QUERIES, read_queries
+from daiku.core.state.state import State
+from daiku.core.web.research import distinct, keywords, queries_of, sources_of
+from daiku.domain.base import Frozen
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, ours
+from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import Brief, Findings
+from daiku.domain.work.plans import Plan
+from daiku.prompts import render
+
+NOTHING = "Nothing needs to be looked up."
+NO_QUESTION = "The researcher's reply has no ask_user: taken as no question."
+SEARCHES = ("web/search", "web/research")
+
+
+class ResearchVariables(Frozen):
+    """What the researcher is told of the work (R0.36)."""
+
+    step_by_step_plan: str
+    contextual_keywords: str
+    question: str
+
+
+def research_request(plan: Plan | None, question: str = "") -> str:
+    """The request to the researcher: plan, keywords and question; keywords come from the plan's focus
+    (C0.19), without a plan from the question."""
+    focus = f"{plan.focus or plan.goal} {plan.name}" if plan is not None else question
+    return render(
+        "agents/researcher_request",
+        ResearchVariables(
+            step_by_step_plan=checklist(plan) if plan is not None else "",
+            contextual_keywords=keywords(focus),
+            question=question,
+        ),
+    )
+
+
+def find_request(brief: Brief) -> str:
+    """The request to the researcher from what it is given."""
+    return research_request(brief.plan, brief.request)
+
+
+def findings(state: State) -> Findings | Unreadable:
+    """What was found; nothing found is valid too."""
+    return Findings(**dict(state.research))
+
+
+def read(
+    message: AssistantMessage, messages: tuple[Message, ...], cut: bool
+) -> AssistantMessage | Unreadable:
+    """The reply with the call that looks its queries up. Searches that the model makes itself count
+    towards the three. Words are taken once it has looked at something."""
+    here = since_asked(messages)
+    asked = distinct(query for m in here if isinstance(m, AssistantMessage) for query in queries_of(m))
+    if message.calls:
+        own = _within_three(message, asked)
+        return beside(own, _form(own, distinct((*asked, *queries_of(own))), "", cut))
+    known = "\n\n".join(
+        sources_of(m.text) for m in here if isinstance(m, ToolMessage) and m.tool in SEARCHES and m.ok
+    )
+    found = _form(message, asked, known, cut)
+    looked = any(isinstance(m, ToolMessage) and m.ok for m in here)
+    words = isinstance(found, Unreadable) and found.words_only and not cut
+    return message if looked and words else found
+
+
+def _form(
+    message: AssistantMessage, asked: tuple[str, ...], sources: str, cut: bool
+) -> AssistantMessage | Unreadable:
+    """What the form in a reply comes to, where `asked` was looked up already and gave `sources`."""
+    reply = read_queries(message.text, cut=cut)
+    if isinstance(reply, Unreadable):
+        return reply
+    known = {query.casefold() for query in asked}
+    fresh = [q for q in distinct(reply.queries) if q.casefold() not in known][: MAX_QUERIES - len(asked)]
+    told: dict[str, JsonValue] = {"queries": [*asked, *fresh], "askUser": reply.ask_user}
+    if not reply.whole:
+        told["remark"] = NO_QUESTION
+    if not fresh:
+        text = "\n\n".join(part for part in (sources, reply.ask_user) if part) or NOTHING
+        told |= ours(NOTHING, *_notes(sources))
+        return AssistantMessage(text=text, thinking=message.thinking, opaque={"daiku": told})
+    queries: list[JsonValue] = list(fresh)
+    return AssistantMessage(
+        text="\n".join(f"- {query}" for query in fresh),
+        thinking=message.thinking,
+        calls=(ToolCall(tool="web/research", args={"queries": queries}),),
+        opaque={"daiku": told},
+    )
+
+
+def in_words(message: AssistantMessage) -> AssistantMessage:
+    """An answer in words is a result: it knew, or it says why there is nothing to look up."""
+    return message
+
+
+def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
+    """What was found, once the queries of a reply were looked up: sources by query, then the question
+    to the person."""
+    here = since_asked(messages)
+    answer = here[-1] if here else None
+    spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
+    said = spoke.opaque.get("daiku") if spoke is not None else None
+    if not isinstance(said, dict) or "queries" not in said:
+        return None
+    if not isinstance(answer, ToolMessage) or answer.tool != "web/research":
+        return None
+    found = sources_of(answer.text) if answer.ok else f"Nothing was looked up: {answer.text}"
+    return AssistantMessage(
+        text="\n\n".join(part for part in (found, str(said.get("askUser") or "")) if part),
+        opaque={"daiku": ours(*_notes(found))},
+    )
+
+
+def _notes(sources: str) -> tuple[str, ...]:
+    """The lines of a list of sources that are no source."""
+    return tuple(line for line in sources.split("\n") if not line.startswith(("- [", "**")))
+
+
+def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> AssistantMessage:
+    """The reply without the searches that would be more than three."""
+    left = MAX_QUERIES - len(asked)
+    kept: list[ToolCall] = []
+    over = 0
+    for call in message.calls:
+        if call.tool not in SEARCHES:
+            kept.append(call)
+            continue
+        wanted = queries_of(AssistantMessage(calls=(call,)))
+        if len(wanted) > left:
+            over += len(wanted) - left
+            wanted = wanted[:left]
+            if call.tool == "web/research" and wanted:
+                queries: list[JsonValue] = list(wanted)
+                call = call.model_copy(update={"args": {**call.args, "queries": queries}})
+        if wanted:
+            kept.append(call)
+            left -= len(wanted)
+    if not over:
+        return message
+    note = f"({over} searches left out: there are {MAX_QUERIES} in all.)"
+    text = f"{message.text}\n\n{note}".strip()
+    return AssistantMessage(
+        text=text, thinking=message.thinking, calls=tuple(kept), opaque={"daiku": ours(note)}
+    )
+
+
+RESEARCH = Role(read, go_on, in_words=in_words)
+
+
+RESEARCHER = Agent(
+    name="researcher",
+    prompt="agents/researcher",
+    tools=(*LOOKING, "web/*", "user/ask"),
+    role=RESEARCH,
+    request=find_request,
+    hand_back=findings,
+)

@@ -1,0 +1,366 @@
+"""The runner: commands for this project, one after the other, and a bounded repair where one fails."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.coding.coder import CHANGING, Changes, changes_in
+from daiku.agents.coding.handover_text import fenced, step_line
+from daiku.agents.role import Failed, Role, beside, since_asked
+from daiku.core.proof.failures import Ran, hides_exit_code, looks, open_failures
+from daiku.core.replies.parse import Unreadable
+from daiku.core.replies.roleforms import read_commands, read_repair
+from daiku.core.state.state import State
+from daiku.core.text.truncate import cut_middle
+from daiku.domain.base import Frozen, JsonObject
+from daiku.domain.errors import Failure
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage, ours
+from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import Brief, CommandsRun
+from daiku.prompts import render
+
+DOING = ("shell/run", *CHANGING)
+MAX_REPAIRS = 2
+"""Repairs of one run, whatever commands they are for (B0.6)."""
+NOTHING = "Nothing has to be run."
+GIVEN_UP = "It cannot be mended here."
+NO_CHANGES = "a patch needs the change below it: a path and SEARCH/REPLACE blocks, a diff or whole files"
+SEE = "See what it printed, and say how to go on."
+SHOWN_END = 3000
+SHOWN_COMMAND = 200
+_CHOICE = re.compile(r'^(?:`{3}\w*\n)?\{\s*"action"\s*:\s*"patch"\s*\}\s*?$(?:\n`{3}[ \t]*$)?', re.MULTILINE)
+"""The choice of a patch that follows: nobody needs to read it."""
+
+
+class RunVariables(Frozen):
+    """What the runner is asked (R0.73)."""
+
+    last_message: str
+    transcript: str
+    code_markdown: str
+    step: str
+    system_os: str
+
+
+def run_request(brief: Brief) -> str:
+    """The request to the runner: conversation, the code, the person's last message, the system."""
+    return render(
+        "agents/runner_request",
+        RunVariables(
+            last_message=_line(brief.request),
+            transcript=fenced("\n".join(_conversation(brief))),
+            code_markdown=fenced(_code(brief), "~"),
+            step=step_line(brief.plan, brief.step_id),
+            system_os=f"{platform.system()} {platform.machine()}",
+        ),
+    ).strip()
+
+
+def commands_run(state: State) -> CommandsRun | Unreadable:
+    """Every command that was really run; none is valid too, the notes then say why."""
+    return CommandsRun(commands=state.done.commands, notes=state.conversation.text)
+
+
+def _conversation(brief: Brief) -> list[str]:
+    """One line a message (R0.74); the person's last message is the last."""
+    lines: list[str] = []
+    if brief.plan is not None and brief.plan.summary:
+        lines.append(f"Planner: {_line(brief.plan.summary)}")
+    if brief.edits is not None and brief.edits.notes:
+        lines.append(f"Coder: {_line(brief.edits.notes)}")
+    return [*lines, f"User: {_line(brief.request)}"]
+
+
+def _code(brief: Brief) -> str:
+    if brief.code:
+        return brief.code
+    files = brief.edits.files if brief.edits is not None else ()
+    if not files:
+        return "Nothing was written just now: the project as it is."
+    return "\n".join(f"File: `{f.path}` ({f.kind}, +{f.added} -{f.removed})" for f in files)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+class RepairVariables(Frozen):
+    """What the model is reminded of after a failure."""
+
+    command: str
+    exit_code: int | None
+    left: int
+    most: int
+    waiting: str
+
+
+def read(
+    message: AssistantMessage, messages: tuple[Message, ...], cut: bool
+) -> AssistantMessage | Unreadable:
+    """The reply with the first of its commands, or with the repair that it chose. Words end the run once
+    something was looked at or run."""
+    here = since_asked(messages)
+    if message.calls:
+        return _beside(message, messages, cut)
+    failed, waiting = _failed(here), _waiting(here)
+    reply = _form(message, messages, cut)
+    looked = any(isinstance(m, ToolMessage) for m in here)
+    if isinstance(reply, Unreadable) and looked and (failed is None or waiting is None):
+        reply = message if reply.words_only else reply
+    if isinstance(reply, AssistantMessage) and not reply.calls and failed is None:
+        return _hidden([each.command for each in _ran(here)][-1:], messages) or reply
+    return reply
+
+
+def _beside(message: AssistantMessage, messages: tuple[Message, ...], cut: bool) -> AssistantMessage:
+    """A reply with calls of its own: those of its form's commands that it calls itself run once."""
+    form = _form(message, messages, cut)
+    own = [call.args.get("command") for call in message.calls if call.tool == "shell/run"]
+    if isinstance(form, AssistantMessage) and form.calls and own:
+        listed = [form.calls[0].args.get("command"), *(_then_of(form) or ())]
+        left = [str(command) for command in listed if command not in own]
+        form = _run(left, text=form.text) if left else AssistantMessage(text=form.text)
+    return beside(message, form)
+
+
+def _form(
+    message: AssistantMessage, messages: tuple[Message, ...], cut: bool
+) -> AssistantMessage | Unreadable:
+    """What the form in a reply comes to: its commands, or the repair of the command that failed."""
+    here = since_asked(messages)
+    failed, waiting = _failed(here), _waiting(here) or ()
+    commands = read_commands(message.text, cut=cut)
+    if failed is not None:
+        repair = _repair(message, failed, waiting, cut=cut)
+        if isinstance(commands, Unreadable) or isinstance(repair, AssistantMessage):
+            return _checked(repair, messages)
+    if isinstance(commands, Unreadable):
+        return commands
+    wanted = list(commands.commands)
+    if not wanted:
+        return AssistantMessage(text=NOTHING, thinking=message.thinking, opaque={"daiku": ours(NOTHING)})
+    shown = "\n".join(f"- `{command}`" for command in wanted)
+    return _hidden(wanted, messages) or _run(wanted, text=shown, thinking=message.thinking)
+
+
+def _checked(
+    repair: AssistantMessage | Unreadable, messages: tuple[Message, ...]
+) -> AssistantMessage | Unreadable:
+    if isinstance(repair, Unreadable):
+        return repair
+    commands = [str(c.args.get("command", "")) for c in repair.calls if c.tool == "shell/run"]
+    return _hidden(commands, messages) or repair
+
+
+def _hidden(commands: Sequence[str], messages: tuple[Message, ...]) -> Unreadable | None:
+    """What is wrong with a command that hides its exit code, unless the person wrote it so."""
+    asked = next((m.text for m in reversed(messages) if isinstance(m, UserMessage)), "")
+    for command in commands:
+        if command not in asked and hides_exit_code(command):
+            shown = cut_middle(command, SHOWN_COMMAND)
+            return Unreadable(f"`{shown}` hides its exit code: run it without what stands behind it")
+    return None
+
+
+def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
+    """The next command while all goes well; the end, when there is none or the repairs are used up."""
+    here = since_asked(messages)
+    if not here or not isinstance(here[-1], ToolMessage):
+        return None
+    spoke = next(m for m in reversed(here) if isinstance(m, AssistantMessage))
+    ran, failed, waiting = _ran(here), _failed(here), _waiting(here)
+    again = failed is not None and bool(waiting) and waiting[0] == failed.command
+    if failed is not None and _repairs_used(here) >= MAX_REPAIRS:
+        last = next(each for each in reversed(ran) if each.ok or _counts(each))
+        if not last.ok or (_then_of(spoke) is not None and not again and not _changes(spoke)):
+            return _given_up(ran, failed, waiting or ())
+    answers = (m for m in here[here.index(spoke) + 1 :] if isinstance(m, ToolMessage) and m.tool in DOING)
+    if waiting is None or not all(m.ok for m in answers):
+        return None
+    if failed is not None and _changes(spoke):
+        return _run([failed.command, *(command for command in waiting if command != failed.command)])
+    if not any(call.tool == "shell/run" for call in spoke.calls) or (failed is not None and not again):
+        return None
+    if waiting:
+        return _run(waiting)
+    listed = _listed(ran)
+    return AssistantMessage(text=listed, opaque={"daiku": ours(*listed.split("\n"))})
+
+
+def _changes(message: AssistantMessage) -> bool:
+    return bool(message.calls) and {call.tool for call in message.calls} <= set(CHANGING)
+
+
+def ended(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | None:
+    """How a run whose last word is `message` failed: by exit codes, whatever the words say."""
+    failures = open_failures(_ran(since_asked(messages)))
+    if not failures:
+        return None
+    last = failures[-1]
+    shown = cut_middle(last.command, SHOWN_COMMAND)
+    failure = Failure(
+        kind="tool",
+        message=f"`{shown}` failed (exit code {last.exit_code}) and was not repaired."
+        if last.exit_code is not None
+        else f"`{shown}` failed and was not repaired.",
+        hint=SEE,
+    )
+    return Failed(message.text, failure)
+
+
+def remind(messages: tuple[Message, ...]) -> str:
+    """What failed, and what can be chosen; empty where nothing did just now."""
+    here = since_asked(messages)
+    failed = _failed(here)
+    if failed is None:
+        return ""
+    return render(
+        "agents/runner_repair",
+        RepairVariables(
+            command=failed.command,
+            exit_code=failed.exit_code,
+            left=max(0, MAX_REPAIRS - _repairs_used(here)),
+            most=MAX_REPAIRS,
+            waiting=", ".join(f"`{command}`" for command in _waiting(here) or ()),
+        ),
+    ).strip()
+
+
+def _run(
+    commands: Sequence[str], text: str = "", thinking: str = "", repairs: str | None = None
+) -> AssistantMessage:
+    """A reply that runs the first of `commands`; the others wait for it. As a repair it `repairs` the failed
+    command in whose place it is run, empty where that is run again."""
+    told: dict[str, JsonValue] = {} if repairs is None else {"repair": True, "stead": repairs}
+    return AssistantMessage(
+        text=text,
+        thinking=thinking,
+        calls=(ToolCall(tool="shell/run", args={"command": commands[0]}),),
+        opaque=_then(commands[1:], told),
+    )
+
+
+def _then(commands: Sequence[str], told: JsonObject | None = None) -> JsonObject:
+    waiting: list[JsonValue] = list(commands)
+    return {"daiku": {"then": waiting, **(told or {})}}
+
+
+def _repair(
+    message: AssistantMessage, failed: Ran, waiting: Sequence[str], *, cut: bool
+) -> AssistantMessage | Unreadable:
+    """The repair, and what is to be run after it. After a patch the command that failed is run again."""
+    chosen = read_repair(message.text, cut=cut)
+    if isinstance(chosen, Unreadable) or chosen.action == "patch":
+        patch = message.text if isinstance(chosen, Unreadable) else chosen.patch or message.text
+        changes = changes_in(_CHOICE.sub("", patch), cut=cut)
+        if isinstance(changes, Changes) and not changes.unfinished:
+            return AssistantMessage(
+                text=changes.said,
+                thinking=message.thinking,
+                calls=changes.calls,
+                opaque=_then(waiting),
+            )
+        return chosen if isinstance(chosen, Unreadable) else Unreadable(NO_CHANGES)
+    if chosen.action == "stop":
+        told: JsonObject = {} if chosen.reason else {"daiku": ours(GIVEN_UP)}
+        return AssistantMessage(text=chosen.reason or GIVEN_UP, thinking=message.thinking, opaque=told)
+    if not chosen.command.strip():
+        return Unreadable('"command" is missing: the command to run')
+    again = [failed.command] if chosen.retry and chosen.command != failed.command else []
+    after = again + [command for command in waiting if command not in again]
+    stead = "" if again else failed.command
+    return _run([chosen.command, *after], thinking=message.thinking, repairs=stead)
+
+
+def _ran(here: Sequence[Message]) -> tuple[Ran, ...]:
+    """Every command of shell/run with its result, in order."""
+    asked: dict[str, tuple[str, bool, str]] = {}
+    for m in here:
+        if isinstance(m, AssistantMessage):
+            told = m.opaque.get("daiku")
+            stead = str(told.get("stead", "")) if isinstance(told, dict) else ""
+            for call in m.calls:
+                if call.tool == "shell/run":
+                    command = str(call.args.get("command", ""))
+                    asked[call.id] = (command, _then_of(m) is not None, stead)
+    found: list[Ran] = []
+    for m in here:
+        if isinstance(m, ToolMessage) and m.call_id in asked:
+            command, listed, stead = asked[m.call_id]
+            found.append(Ran(command, m.ok, m.text, m.call_id, listed, stead, m.exit_code))
+    return tuple(found)
+
+
+def _failed(here: Sequence[Message]) -> Ran | None:
+    """The latest failure that still stands: it is what has to be mended."""
+    return next(reversed(open_failures(_ran(here))), None)
+
+
+def _counts(each: Ran) -> bool:
+    return each.listed or not looks(each.command)
+
+
+def _repairs_used(here: Sequence[Message]) -> int:
+    """Repairs that were made: each failure but the first is one, and so is a command of the form that went
+    well and mended nothing."""
+    failures = sum(not each.ok and _counts(each) for each in _ran(here))
+    made = sum(
+        isinstance(told := m.opaque.get("daiku"), dict) and told.get("repair") is True
+        for m in here
+        if isinstance(m, AssistantMessage)
+    )
+    return max(failures - 1, made)
+
+
+def _then_of(message: AssistantMessage) -> tuple[str, ...] | None:
+    """What a reply in the runner's own form left to be run."""
+    told = message.opaque.get("daiku")
+    then = told.get("then") if isinstance(told, dict) else None
+    return tuple(str(command) for command in then) if isinstance(then, list) else None
+
+
+def _waiting(here: Sequence[Message]) -> tuple[str, ...] | None:
+    """The commands of the reply's list that are still to be run; None where there is no list."""
+    said = (_then_of(m) for m in reversed(here) if isinstance(m, AssistantMessage))
+    return next((then for then in said if then is not None), None)
+
+
+def _listed(ran: Sequence[Ran]) -> str:
+    return "\n".join(f"- `{each.command}`: {_outcome(each)}" for each in ran)
+
+
+def _outcome(ran: Ran) -> str:
+    if ran.exit_code is not None:
+        return f"exit code {ran.exit_code}"
+    return "started" if ran.ok else "not run"
+
+
+def _given_up(ran: Sequence[Ran], failed: Ran, waiting: Sequence[str]) -> Failed:
+    rest = f"Not run: {', '.join(f'`{command}`' for command in waiting)}" if waiting else ""
+    listed = _listed(ran)
+    message = f"`{cut_middle(failed.command, SHOWN_COMMAND)}` still fails after {MAX_REPAIRS} repairs."
+    parts = (message, listed, rest, fenced(cut_middle(failed.text, SHOWN_END)))
+    lines = (message, rest, *listed.split("\n"))
+    text = "\n\n".join(part for part in parts if part)
+    return Failed(text, Failure(kind="tool", message=message, hint=SEE), lines)
+
+
+RUN = Role(read, go_on, remind, failed=ended)
+
+
+RUNNER = Agent(
+    name="runner",
+    prompt="agents/runner",
+    tools=(*LOOKING, "shell/*", "files/write", "files/edit", "files/patch"),
+    role=RUN,
+    knows_project=True,
+    reads_code=True,
+    may_cd=False,
+    request=run_request,
+    hand_back=commands_run,
+)

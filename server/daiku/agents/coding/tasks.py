@@ -1,0 +1,161 @@
+"""Who breaks a step down into tasks, and who works through them and reports (seed 4: TaskTool, TaskLoop)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+from pydantic import ValidationError
+
+from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.role import Role
+from daiku.core.plans.transitions import checklist
+from daiku.core.replies.parse import Unreadable
+from daiku.core.state.context import transcript
+from daiku.core.state.state import State
+from daiku.core.team.tasks import Check, Place, read_report, read_tasks
+from daiku.core.text.truncate import cut_middle
+from daiku.domain.base import Frozen, JsonObject
+from daiku.domain.messages import AssistantMessage, Message
+from daiku.domain.tools import ToolSpec
+from daiku.domain.work.handovers import TaskReport, TasksMade, TasksReported
+from daiku.domain.work.plans import Task
+from daiku.prompts import render
+
+TASKS = Agent(name="tasks", prompt="agents/tasks", tools=LOOKING)
+TASK_LOOP = Agent(name="task_loop", prompt="agents/task_loop")
+TASK_REPORT = Agent(name="task_report", prompt="agents/task_loop", tools=())
+BRINGER = Agent(name="worktree", prompt="agents/task_loop", tools=("files/patch",))
+"""Brings back what was made in a copy of the project."""
+SUMMARY_SHARE = 4000
+"""Characters of the conversation that are told to who makes the tasks."""
+PERSON_SHARE = 500
+LOG_SHARE = 20_000
+
+
+class TasksVariables(Frozen):
+    """What a list of tasks is made from (R4.39)."""
+
+    step_name: str
+    plan_goal: str
+    step_description: str
+    acceptance: tuple[str, ...]
+    plan: str
+    conversation_summary: str
+    operations: str
+
+
+class ReportVariables(Frozen):
+    """What a report on tasks is made from (R4.40)."""
+
+    step_name: str
+    plan_goal: str
+    person: str
+    execution_log: str
+
+
+def tasks_request(place: Place, messages: tuple[Message, ...], operations: tuple[ToolSpec, ...]) -> str:
+    """The request for the tasks of a step."""
+    plan, step = place
+    return render(
+        "agents/tasks_request",
+        TasksVariables(
+            step_name=step.name,
+            plan_goal=plan.goal,
+            step_description=step.description or step.name,
+            acceptance=step.acceptance,
+            plan=checklist(plan),
+            conversation_summary=cut_middle(transcript(messages), SUMMARY_SHARE),
+            operations="\n".join(_operation(spec) for spec in operations),
+        ),
+    )
+
+
+def _operation(spec: ToolSpec) -> str:
+    first = " ".join(spec.description.split()).partition(". ")[0]
+    schema = json.dumps(spec.parameters, ensure_ascii=False, separators=(",", ":"))
+    return f"- {spec.name}: {first}\n  {schema}"
+
+
+def report_request(place: Place, log: str, person: str) -> str:
+    """The request for the report on a step's tasks; the log as `core.tasks.execution_log` gives it."""
+    plan, step = place
+    return render(
+        "agents/task_loop_request",
+        ReportVariables(
+            step_name=step.name,
+            plan_goal=plan.goal,
+            person=cut_middle(person, PERSON_SHARE),
+            execution_log=cut_middle(log, LOG_SHARE),
+        ),
+    )
+
+
+def task_maker(resolve: Callable[[str], str | None], check: Check) -> Agent:
+    """Who makes the tasks of a step; a list with an operation that there is not is asked for again."""
+
+    def read(
+        message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
+    ) -> AssistantMessage | Unreadable:
+        if message.calls:  # it looks around first
+            return message
+        tasks = read_tasks(message.text, resolve, check, cut=cut)
+        if isinstance(tasks, Unreadable):
+            return tasks
+        return _telling(message, _listed(tasks), TasksMade(tasks=tasks))
+
+    return replace(TASKS, role=Role(read, _never), hand_back=_tasks_of)
+
+
+def _listed(tasks: tuple[Task, ...]) -> str:
+    return "\n".join(f"{number}. {_short(task)}" for number, task in enumerate(tasks, 1))
+
+
+def _short(task: Task) -> str:
+    what = next((str(task.args[key]) for key in ("path", "command", "url", "query") if key in task.args), "")
+    return f"{task.operation} {cut_middle(what, PERSON_SHARE)}".strip()
+
+
+def task_reporter(facts: TaskReport) -> Agent:
+    """Who reports on tasks; a report that contradicts `facts` is asked for again."""
+
+    def read(
+        message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
+    ) -> AssistantMessage | Unreadable:
+        report = read_report(message.text, facts, cut=cut)
+        if isinstance(report, Unreadable):
+            return report
+        words = (report.summary, report.cause, report.next_action)
+        return _telling(message, "\n\n".join(w for w in words if w), TasksReported(report=report))
+
+    return replace(TASK_REPORT, role=Role(read, _never), hand_back=_report_of)
+
+
+def _never(_messages: tuple[Message, ...]) -> AssistantMessage | None:
+    return None
+
+
+def _telling(message: AssistantMessage, text: str, told: TasksMade | TasksReported) -> AssistantMessage:
+    handed = cast("JsonObject", told.model_dump(mode="json"))
+    return AssistantMessage(text=text, thinking=message.thinking, opaque={"daiku": handed})
+
+
+def _tasks_of(state: State) -> TasksMade | Unreadable:
+    try:
+        return TasksMade.model_validate(_told(state))
+    except ValidationError:
+        return Unreadable("no list of tasks was made")
+
+
+def _report_of(state: State) -> TasksReported | Unreadable:
+    try:
+        return TasksReported.model_validate(_told(state))
+    except ValidationError:
+        return Unreadable("no report was made")
+
+
+def _told(state: State) -> object:
+    last = state.conversation.messages[-1] if state.conversation.messages else None
+    return last.opaque.get("daiku") if isinstance(last, AssistantMessage) else None

@@ -1,0 +1,64 @@
+"""The coordinator's system prompt: who it is, where it works, which rules hold there."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+from daiku.agents.agent import Agent
+from daiku.agents.project import project_facts
+from daiku.agents.rules import RulesFile, read_rules
+from daiku.core.state.context import UNTRUSTED_RULES
+from daiku.domain.base import Frozen
+from daiku.domain.runs import Mode
+from daiku.prompts import render
+
+
+class SystemVariables(Frozen):
+    """What the system prompt is made from; nothing in it changes between two turns."""
+
+    mode: Mode
+    system_os: str
+    roots: tuple[str, ...]
+    rules: tuple[RulesFile, ...]
+    has_tools: bool
+    untrusted: str = ""
+    """What stands before the rules of a workspace that the person does not trust."""
+    facts: str = ""
+    """What the project's manifests say of it."""
+    mcp_prompt: str = ""
+    """The `system_prompt` of every allowed MCP server, merged (R2.69)."""
+
+
+def system_prompt(
+    agent: Agent,
+    mode: Mode,
+    roots: tuple[Path, ...],
+    has_tools: bool,
+    mcp_prompt: str = "",
+    *,
+    trusted: bool = True,
+) -> str:
+    """The system prompt of `agent`, the same text every turn so that provider caches hit."""
+    return render(
+        agent.prompt,
+        SystemVariables(
+            mode=mode,
+            system_os=f"{platform.system()} {platform.machine()}",
+            roots=tuple(str(root) for root in roots),
+            rules=read_rules(roots),
+            has_tools=has_tools,
+            untrusted="" if trusted else UNTRUSTED_RULES,
+            facts=project_facts(roots) if agent.knows_project else "",
+            mcp_prompt=mcp_prompt,
+        ),
+    )
+
+
+class _NoVariables(Frozen):
+    pass
+
+
+def summary_order() -> str:
+    """What a model is told that condenses a conversation."""
+    return render("parts/summary", _NoVariables())

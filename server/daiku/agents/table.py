@@ -1,0 +1,48 @@
+"""Every agent that there is, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from daiku.agents.agent import Agent
+from daiku.agents.coding.coder import CODER
+from daiku.agents.coding.planner import PLANNER
+from daiku.agents.coding.reporter import REPORTER
+from daiku.agents.coding.researcher import RESEARCHER
+from daiku.agents.coding.runner import RUNNER
+from daiku.agents.coding.tasks import BRINGER, TASK_LOOP, TASK_REPORT, TASKS
+from daiku.agents.coding.team import TEAM
+from daiku.domain.errors import Failure, UsageError
+
+COORDINATOR = Agent(name="coordinator", prompt="agents/coordinator", knows_project=True)
+COMMITTER = Agent(name="committer", prompt="agents/committer", tools=())
+
+AGENTS: Mapping[str, Agent] = MappingProxyType(
+    {
+        agent.name: agent
+        for agent in (COORDINATOR, PLANNER, RESEARCHER, CODER, RUNNER, REPORTER, COMMITTER, TEAM)
+    }
+)
+INNER: Mapping[str, Agent] = MappingProxyType(
+    {agent.name: agent for agent in (TASKS, TASK_LOOP, TASK_REPORT, BRINGER)}
+)
+"""Parts of other tools: nobody can ask for them by name, but the journal names them."""
+
+
+def agent_on_record(name: str) -> Agent:
+    """The agent of a run that the journal names. Raises UsageError."""
+    return INNER.get(name) or find_agent(name)
+
+
+def find_agent(name: str) -> Agent:
+    """Raises UsageError with the names there are."""
+    if name not in AGENTS:
+        raise UsageError(
+            Failure(
+                kind="not_found",
+                message=f"There is no agent {name!r}.",
+                hint=f"There are: {', '.join(AGENTS)}.",
+            )
+        )
+    return AGENTS[name]

@@ -1,0 +1,1 @@
+"""What the terminal asks: approvals, keys, hunks to pick."""

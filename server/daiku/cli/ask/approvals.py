@@ -1,0 +1,105 @@
+"""Approvals and questions in the terminal: exactly what will happen is shown, then one key decides."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from daiku.cli.ask import keyboard
+from daiku.cli.ask.pick_hunks import Said, picked
+from daiku.cli.display.diffs import coloured_diff, looks_like_diff
+from daiku.cli.display.show import Show
+from daiku.cli.display.term import Terminal, safe
+from daiku.core.guard.guard import CHANGES_FILES
+from daiku.domain.events import ApprovalAsked, ApprovalDecision, InputAsked
+from daiku.texts.terminal import say
+
+FIRST_LINES = 60
+"""Lines of a long diff that are shown at once; commands are always shown whole."""
+
+
+async def ask_approval(asked: ApprovalAsked, show: Show, people: Terminal) -> Said:
+    """The person's decision, and what they say to it. The end of input is a no."""
+    limit = FIRST_LINES if asked.kind == "edit" else 0
+    show.quiet(silent=True)
+    try:
+        show.line("")
+        show.line(people.paint(say(f"approve.{asked.kind}"), "bold", "yellow") + f"  {safe(asked.tool)}")
+        _preview(asked, show, people, limit)
+        if asked.why not in ("", CHANGES_FILES):
+            show.line(people.paint(f"  ({safe(asked.why)})", "dim"))
+        details = asked.preview.count("\n") >= limit > 0
+        always = say("approve.always", what=safe(asked.remember)) if asked.remember else ""
+        pick = say("approve.pick") if asked.hunks > 1 else ""
+        more = pick + (say("approve.details") if details else "")
+        while True:
+            with keyboard.key_by_key():
+                show.raw(
+                    people.paint(say("approve.keys", always=always) + f"  {more}".rstrip(), "bold") + " "
+                )
+                decision = await _decided(asked, show, people)
+            if decision == "pick":
+                said = await picked(asked, show, people)
+                if said is None:
+                    continue
+                return said
+            if decision is not None:
+                return Said(decision)
+            show.raw("\n" + people.paint(say("approve.feedback"), "bold"))
+            return Said("reject_once", ((await keyboard.read_line()) or "").strip() or None)
+    finally:
+        show.quiet(silent=False)
+
+
+async def ask_question(asked: InputAsked, show: Show, people: Terminal) -> str:
+    """The person's answer; one of the choices by its number, or free text."""
+    show.quiet(silent=True)
+    try:
+        show.line("")
+        show.line(people.paint(f"{say('question')}: ", "bold", "yellow") + safe(asked.question))
+        for number, choice in enumerate(asked.choices, 1):
+            show.line(f"  {number}. {safe(choice)}")
+        show.raw(people.paint(say("question.choose") if asked.choices else say("answer"), "bold"))
+        text = ((await keyboard.read_line()) or "").strip()
+        if text.isdecimal() and 0 < int(text) <= len(asked.choices):
+            return asked.choices[int(text) - 1]
+        return text
+    finally:
+        show.quiet(silent=False)
+
+
+async def _decided(
+    asked: ApprovalAsked, show: Show, people: Terminal
+) -> ApprovalDecision | Literal["pick"] | None:
+    """What the keys say; None for a no whose reason is still to come."""
+    while True:
+        match await keyboard.read_key():
+            case "y":
+                show.raw(people.paint(say("approve.yes"), "green") + "\n")
+                return "allow_once"
+            case "a" if asked.remember:
+                show.raw(people.paint(say("approve.always.done"), "green") + "\n")
+                return "allow_always"
+            case "n" | "" | "\x04" | "\x1b":
+                show.raw(people.paint(say("approve.no"), "red") + "\n")
+                return "reject_once"
+            case "f":
+                return None
+            case "p" if asked.hunks > 1:
+                show.raw("\n")
+                return "pick"
+            case "d":
+                show.raw("\n")
+                _preview(asked, show, people, 0)
+                show.raw("> ")
+            case _:
+                continue
+
+
+def _preview(asked: ApprovalAsked, show: Show, people: Terminal, limit: int) -> None:
+    """The diff, or the whole command with its control characters visible."""
+    if looks_like_diff(asked.preview):
+        for line in coloured_diff(asked.preview, people, limit):
+            show.line("  " + line)
+        return
+    for line in safe(asked.preview).split("\n"):
+        show.line("  " + people.paint(line, "cyan"))

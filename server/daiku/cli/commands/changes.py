@@ -1,0 +1,64 @@
+"""`daiku sessions changes` and `undo`: what a conversation did to files, and taking it back."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import click
+
+from daiku.cli.display.diffs import coloured_diff
+from daiku.cli.display.term import safe, terminal
+from daiku.cli.display.toollines import stays_lines
+from daiku.cli.opening import folder_of, opened
+from daiku.core.changes.review import FileReview
+from daiku.runs.review.decisions import Brought
+from daiku.runs.review.views import changed_files, diff_of, restored
+from daiku.texts.terminal import say
+
+
+@click.command("changes", help=say("help.sessions.changes"))
+@click.argument("session")
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's flag
+    async def work() -> dict[str, FileReview]:
+        async with opened(folder_of(folder)) as app:
+            return await app.reviews.changes(session)
+
+    found = asyncio.run(work())
+    if as_json:
+        click.echo(
+            "[" + ",".join(f.model_dump_json(by_alias=True) for f in changed_files(found, session)) + "]"
+        )
+        return
+    out = terminal(sys.stdout)
+    if not found:
+        click.echo(say("changes.none"))
+    for path, review in found.items():
+        diff = diff_of(path, review)
+        for line in coloured_diff(diff, out) if diff else [say("changes.binary", path=safe(path))]:
+            click.echo(line)
+
+
+@click.command("undo", help=say("help.sessions.undo"))
+@click.argument("session")
+@click.option("--to", "checkpoint", metavar="CHECKPOINT", help=say("help.opt.to"))
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+def undo(session: str, checkpoint: str | None, folder: str | None, as_json: bool) -> None:  # click's flag
+    async def work() -> Brought:
+        async with opened(folder_of(folder)) as app:
+            app.journal.get_session(session)
+            if checkpoint is None:
+                return await app.reviews.undo(session)
+            return await app.reviews.restore(checkpoint, session)
+
+    brought = asyncio.run(work())
+    if as_json:
+        click.echo(restored(brought).model_dump_json(by_alias=True))
+        return
+    click.echo(say("chat.undone", files=", ".join(safe(f.path) for f in brought.files) or "-"))
+    for line in stays_lines(brought.cannot_undo):
+        click.echo(line)
+    click.echo(say("undo.back", session=session, checkpoint=brought.redo))

@@ -1,0 +1,212 @@
+"""`daiku chat`: a conversation in the terminal, with history and a few commands."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from daiku.app import App
+from daiku.cli.commands.run import last_session, workspace_key
+from daiku.cli.commands.sessions import session_line
+from daiku.cli.display.term import for_people, safe, terminal
+from daiku.cli.display.toollines import stays_lines
+from daiku.cli.drive import Drive, drive
+from daiku.cli.main import fail, usage
+from daiku.cli.opening import folder_of, opened
+from daiku.cli.options import RunOptions, run_options
+from daiku.domain.errors import DaikuError
+from daiku.domain.runs import ApprovalMode, Mode, RunResult
+from daiku.runs import Listener, RunRequest
+from daiku.settings import home, private_file
+from daiku.texts.terminal import say, told
+
+try:
+    import readline
+except ImportError:  # Windows: its console edits lines by itself
+    readline = None
+
+HISTORY_LINES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """Where a conversation stands."""
+
+    session: str | None
+    model: str
+    mode: Mode
+    approvals: ApprovalMode
+    attended: bool = True
+    over: bool = False
+    code: int = field(default=0)
+
+
+@click.command(help=say("help.chat"))
+@run_options
+def chat(**options: Any) -> int:
+    chosen = RunOptions(**options)
+    if chosen.session and chosen.last:
+        raise usage(say("error.both_sessions"))
+    folder = folder_of(chosen.folder)
+    with asyncio.Runner() as runner, _history(home(os.environ) / "chat-history"):
+        stack = AsyncExitStack()
+        app = runner.run(stack.enter_async_context(opened(folder, chosen.overrides())))
+        try:
+            return _talk(runner, app, _begin(app, chosen), as_json=chosen.as_json)
+        finally:
+            runner.run(stack.aclose())
+
+
+def _begin(app: App, options: RunOptions) -> Talk:
+    session = last_session(app) if options.last else options.session
+    if session:
+        app.journal.get_session(session)
+    return Talk(session, options.model, options.mode, options.approvals(), options.attended)
+
+
+def _talk(runner: asyncio.Runner, app: App, talk: Talk, *, as_json: bool) -> int:
+    people = for_people()
+    model = _model_name(app, talk.model)
+    people.write(say("chat.welcome", model=safe(model), folder=workspace_key(app)) + "\n")
+    while not talk.over:
+        text = (
+            _typed(people.paint("› ", "bold", "cyan") if people.live else "> ") if talk.attended else _piped()
+        )
+        if text is None:
+            break
+        try:
+            if text.startswith("/"):
+                talk = _command(runner, app, talk, text)
+            elif text.strip():
+                talk = _turn(runner, app, talk, text, as_json=as_json)
+        except DaikuError as wrong:
+            code = fail(wrong)
+            talk = talk if talk.attended else replace(talk, code=code)
+    people.write(say("chat.bye") + "\n")
+    return talk.code
+
+
+def _turn(runner: asyncio.Runner, app: App, talk: Talk, text: str, *, as_json: bool) -> Talk:
+    request = RunRequest(
+        text=text,
+        session=talk.session,
+        mode=talk.mode,
+        model=talk.model,
+        approvals=talk.approvals,
+        attended=talk.attended,
+    )
+
+    async def start(listen: Listener) -> RunResult:
+        return await app.runs.run(request, listen)
+
+    how = Drive(talk.approvals, talk.attended, as_json=as_json, steer=talk.attended)
+    code, result = runner.run(drive(app, start, how))
+    # Of lines from a pipe the last that did not end well counts: a script must hear of it.
+    return replace(talk, session=result.session_id, code=code if talk.attended else code or talk.code)
+
+
+def _command(runner: asyncio.Runner, app: App, talk: Talk, text: str) -> Talk:
+    name, _, rest = text.strip().partition(" ")
+    rest = rest.strip()
+    match name:
+        case "/help" | "/?":
+            _say(say("chat.help"))
+        case "/quit" | "/exit" | "/q":
+            return replace(talk, over=True)
+        case "/new":
+            _say(say("chat.new"))
+            return replace(talk, session=None)
+        case "/stop":
+            _say(say("chat.nothing_runs"))
+        case "/mode":
+            if rest in get_args(Mode):
+                talk = replace(talk, mode=rest)
+            elif rest:
+                raise usage(f"--mode: ask, plan, act ({safe(rest)})")
+            _say(say("chat.mode", mode=talk.mode))
+        case "/model":
+            if rest:
+                app.llm.choose(rest)
+                talk = replace(talk, model=rest)
+            _say(say("chat.model", model=safe(_model_name(app, talk.model))))
+        case "/sessions":
+            for session in app.journal.list_sessions(rest, 20, workspace_key(app)):
+                _say(session_line(session, terminal(sys.stderr)))
+        case "/session":
+            found = app.journal.get_session(rest)
+            _say(say("chat.session", session=found.session_id, title=safe(found.title)))
+            return replace(talk, session=found.session_id)
+        case "/undo":
+            _undo(runner, app, talk.session)
+        case _:
+            raise usage(say("chat.unknown", command=safe(name)))
+    return talk
+
+
+def _undo(runner: asyncio.Runner, app: App, session: str | None) -> None:
+    """Take back what the last run that changed files did to them."""
+    if session is None:
+        _say(say("chat.nothing_to_undo"))
+        return
+    brought = runner.run(app.reviews.undo(session))
+    _say(say("chat.undone", files=", ".join(safe(f.path) for f in brought.files) or "-"))
+    for line in stays_lines(brought.cannot_undo):
+        _say(line)
+
+
+def _model_name(app: App, name: str) -> str:
+    try:
+        return app.llm.resolve(name).name
+    except DaikuError as wrong:
+        return f"— {told(wrong.failure.message)}"
+
+
+def _say(text: str) -> None:
+    for_people().write(text + "\n")
+
+
+def _piped() -> str | None:
+    """One line of a pipe or a file; None at its end. It is a request, and answers nothing else."""
+    line = sys.stdin.buffer.readline()
+    return line.decode("utf-8", "replace").strip("\ufeff\r\n \t") if line else None
+
+
+def _typed(prompt: str) -> str | None:
+    """One line, edited with history; None at the end of input. Ctrl-C empties the line."""
+    if readline is not None:
+        # readline counts columns: it must know what of the prompt is colour.
+        prompt = prompt.replace("\x1b[", "\x01\x1b[").replace("m", "m\x02") if "\x1b" in prompt else prompt
+    try:
+        return input(prompt).strip()
+    except EOFError:
+        sys.stderr.write("\n")
+        return None
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        return ""
+
+
+class _history:  # noqa: N801  # used like a function
+    """The lines typed before, kept in a private file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        if readline is not None:
+            readline.set_history_length(HISTORY_LINES)
+            try:
+                readline.read_history_file(private_file(self._path))
+            except OSError:  # a file of another readline: start anew
+                return
+
+    def __exit__(self, *_: object) -> None:
+        if readline is not None:
+            readline.write_history_file(private_file(self._path))

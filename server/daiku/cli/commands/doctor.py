@@ -1,0 +1,59 @@
+"""`daiku doctor`: what is wrong on this machine, and how to mend each of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from daiku.api import DoctorFinding
+from daiku.cli.display.term import Colour, safe, terminal
+from daiku.cli.main import FAILED
+from daiku.cli.opening import folder_of, opened
+from daiku.doctor import broken, files, inside, machine
+from daiku.domain.errors import DaikuError
+from daiku.settings import home
+from daiku.settings.trusted import is_trusted
+from daiku.texts.terminal import say, told
+
+MARKS: dict[str, tuple[str, Colour]] = {
+    "good": ("✓", "green"),
+    "note": ("·", "yellow"),
+    "bad": ("✗", "red"),
+}
+
+
+@click.command(help=say("help.doctor"))
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+def doctor(folder: str | None) -> int:
+    place = folder_of(folder)
+    findings = [*machine(), *files(place, os.environ, trusted=_trusted(place)), *asyncio.run(_inside(place))]
+    out = terminal(sys.stdout)
+    for finding in findings:
+        mark, colour = MARKS[finding.state]
+        click.echo(f"{out.paint(mark, colour)} {safe(told(finding.what))}")
+        if finding.mend:
+            click.echo(f"    {safe(told(finding.mend))}")
+        if finding.command and finding.command != finding.mend:
+            click.echo(f"    $ {safe(finding.command)}")
+    bad = sum(finding.state == "bad" for finding in findings)
+    click.echo(say("doctor.bad", count=bad) if bad else say("doctor.good"))
+    return FAILED if bad else 0
+
+
+def _trusted(place: Path) -> bool:
+    try:
+        return is_trusted(home(os.environ), place)
+    except DaikuError:
+        return False  # what is wrong with the home is a finding of its own
+
+
+async def _inside(place: Path) -> list[DoctorFinding]:
+    try:
+        async with opened(place) as app:
+            return await inside(app)
+    except DaikuError as wrong:
+        return [broken("settings", wrong.failure)]

@@ -1,0 +1,88 @@
+"""`daiku grants`: what was answered with "always" in this folder, and taking it back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+
+import click
+
+from daiku.app import App
+from daiku.cli.display.term import safe, terminal
+from daiku.cli.main import usage
+from daiku.cli.opening import folder_of, opened
+from daiku.texts.terminal import say, told
+from daiku.trace.remembered import SERVER, Remembered, everything, take_back
+
+
+@click.group(help=say("help.grants"), invoke_without_command=True)
+@click.pass_context
+def grants(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@grants.command("list", help=say("help.grants.list"))
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+def list_(folder: str | None, as_json: bool) -> None:  # click's flag
+    found = _with_app(folder, _everything)
+    if as_json:
+        click.echo(json.dumps([asdict(one) for one in found], ensure_ascii=False))
+        return
+    out = terminal(sys.stdout)
+    if not found:
+        click.echo(say("grants.none"))
+    for number, one in enumerate(found, 1):
+        colour = "green" if one.answer == "allow" else "red"
+        answer = out.paint(say("grants.allow") if one.answer == "allow" else say("grants.reject"), colour)
+        out.write(f"{number:>3}  {answer}  {safe(told(one.what))}\n")
+
+
+@grants.command("revoke", help=say("help.grants.revoke"))
+@click.argument("which", nargs=-1)
+@click.option("--all", "every", is_flag=True, help=say("help.grants.all"))
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+def revoke(which: tuple[str, ...], every: bool, folder: str | None) -> None:  # click's flag
+    def work(app: App) -> tuple[Remembered, ...]:
+        found = _everything(app)
+        gone = found if every else tuple(_named(name, found) for name in which)
+        if not gone and not every:
+            raise usage(say("grants.which"))
+        for one in gone:
+            take_back(app.grants, app.consents, _workspace(app), one.key)
+            if one.key.startswith(SERVER):
+                app.servers.forget(one.key.removeprefix(SERVER))
+        return gone
+
+    for one in _with_app(folder, work):
+        click.echo(say("grants.gone", what=safe(told(one.what))))
+
+
+def _with_app(folder: str | None, work: Callable[[App], tuple[Remembered, ...]]) -> tuple[Remembered, ...]:
+    async def inside() -> tuple[Remembered, ...]:
+        async with opened(folder_of(folder)) as app:
+            return work(app)
+
+    return asyncio.run(inside())
+
+
+def _everything(app: App) -> tuple[Remembered, ...]:
+    return everything(app.grants, app.consents, _workspace(app))
+
+
+def _workspace(app: App) -> str:
+    return str(app.workspace.roots[0])
+
+
+def _named(name: str, found: tuple[Remembered, ...]) -> Remembered:
+    """The answer of that number in the list, or of that key or these words. Raises UsageError."""
+    if name.isdecimal() and 0 < int(name) <= len(found):
+        return found[int(name) - 1]
+    one = next((one for one in found if name in (one.key, one.what)), None)
+    if one is None:
+        raise usage(say("grants.unknown", name=name))
+    return one

@@ -1,0 +1,112 @@
+"""`daiku mcp`: the configured MCP servers, how they stand, and allowing them before nobody is there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+import click
+
+from daiku.app import App
+from daiku.cli.display.term import Terminal, for_people, safe, terminal
+from daiku.cli.main import FAILED, usage
+from daiku.cli.opening import folder_of, opened
+from daiku.domain.servers import ServerReport
+from daiku.texts.terminal import say, told
+
+WAIT = 300.0
+"""Seconds for a server to answer when it is allowed: it may be installed, or signed in to, first."""
+
+
+@click.group(help=say("help.mcp"), invoke_without_command=True)
+@click.pass_context
+def mcp(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@mcp.command("list", help=say("help.mcp.list"))
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+def list_(folder: str | None, as_json: bool) -> None:  # click's flag
+    async def work() -> tuple[ServerReport, ...]:
+        async with opened(folder_of(folder)) as app:
+            return await servers_now(app)
+
+    reports = asyncio.run(work())
+    if as_json:
+        click.echo(json.dumps([report.model_dump() for report in reports], ensure_ascii=False))
+        return
+    out = terminal(sys.stdout)
+    if not reports:
+        click.echo(say("mcp.none"))
+    for report in reports:
+        show_server(report, out)
+        for name in report.tools:
+            click.echo(f"  {safe(name)}")
+
+
+@mcp.command("allow", help=say("help.mcp.allow"))
+@click.argument("name")
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+def allow(name: str, folder: str | None) -> int:
+    people = for_people()
+
+    async def work() -> ServerReport:
+        async with opened(folder_of(folder)) as app:
+            server = app.servers.find(name)
+            if server is None:
+                raise usage(say("mcp.unknown", name=name, names=_names(app)))
+            if server.report().status == "rejected":
+                app.servers.forget(name)
+            while question := server.question():
+                people.write(safe(told(question.preview)) + "\n")
+                app.servers.answer(question, "allow_always")
+                await app.servers.ready(
+                    lambda text: _tell(people, text), person=True, seconds=WAIT, only=name
+                )
+            await app.servers.ready(lambda text: _tell(people, text), person=True, seconds=WAIT, only=name)
+            return server.report()
+
+    report = asyncio.run(work())
+    show_server(report, people)
+    return 0 if report.status == "ready" else FAILED
+
+
+@mcp.command("forget", help=say("help.mcp.forget"))
+@click.argument("name")
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+def forget(name: str, folder: str | None) -> None:
+    async def work() -> None:
+        async with opened(folder_of(folder)) as app:
+            if not app.servers.forget(name):
+                raise usage(say("mcp.unknown", name=name, names=_names(app)))
+
+    asyncio.run(work())
+    click.echo(say("mcp.forgotten", name=name))
+
+
+async def servers_now(app: App) -> tuple[ServerReport, ...]:
+    """How the servers stand once those that are allowed have been tried."""
+    if len(app.servers):
+        await app.servers.ready(lambda _: None, person=False)
+    return app.servers.reports()
+
+
+def show_server(report: ServerReport, out: Terminal) -> None:
+    """One line for the server, and what to do where it cannot be used."""
+    why = f" – {safe(told(report.why))}" if report.why else ""
+    colour = "green" if report.status == "ready" else "yellow"
+    status = say(f"mcp.{report.status}")
+    out.write(f"{out.paint(safe(report.name), 'bold')}  {out.paint(status, colour)}{why}\n")
+    if report.hint:
+        out.write(f"    {safe(told(report.hint))}\n")
+
+
+def _tell(people: Terminal, text: str) -> None:
+    people.write(people.paint(f"! {safe(told(text))}", "yellow") + "\n")
+
+
+def _names(app: App) -> str:
+    return ", ".join(report.name for report in app.servers.reports()) or "–"

@@ -1,0 +1,119 @@
+"""`daiku run`, `plan`, `research`, `code`, `exec`, `resume`: one run, then an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import click
+
+from daiku.app import App
+from daiku.cli.drive import Drive, drive
+from daiku.cli.main import usage
+from daiku.cli.opening import folder_of, opened
+from daiku.cli.options import RunOptions, prompt_text, run_options
+from daiku.domain.runs import RunResult
+from daiku.runs import Listener, RunRequest
+from daiku.texts.terminal import say
+
+
+@click.command(help=say("help.run"))
+@click.argument("prompt", nargs=-1, required=True)
+@run_options
+def run(prompt: tuple[str, ...], **options: Any) -> int:
+    chosen = RunOptions(**options)
+    return _one(prompt_text(prompt), "coordinator", chosen, drafts=chosen.mode == "act")
+
+
+@click.command(help=say("help.plan"))
+@click.argument("goal", nargs=-1, required=True)
+@click.option("--work", is_flag=True, help=say("help.opt.work"))
+@run_options
+def plan(goal: tuple[str, ...], *, work: bool, **options: Any) -> int:
+    return _one(prompt_text(goal), "team" if work else "planner", RunOptions(**options))
+
+
+@click.command(help=say("help.code"))
+@click.argument("text", nargs=-1, required=True)
+@run_options
+def code(text: tuple[str, ...], **options: Any) -> int:
+    return _one(prompt_text(text), "coder", RunOptions(**options))
+
+
+@click.command(help=say("help.research"))
+@click.argument("question", nargs=-1, required=True)
+@run_options
+def research(question: tuple[str, ...], **options: Any) -> int:
+    return _one(prompt_text(question), "researcher", RunOptions(**options))
+
+
+@click.command("exec", help=say("help.exec"))
+@click.argument("text", nargs=-1, required=True)
+@run_options
+def exec_(text: tuple[str, ...], **options: Any) -> int:
+    return _one(prompt_text(text), "runner", RunOptions(**options))
+
+
+@click.command(help=say("help.resume"))
+@click.argument("run_id", metavar="RUN")
+@run_options
+def resume(run_id: str, **options: Any) -> int:
+    chosen = RunOptions(**options)
+    approvals = chosen.approvals()
+    how = Drive(approvals, chosen.attended, as_json=chosen.as_json)
+
+    async def work() -> int:
+        async with opened(folder_of(chosen.folder), chosen.overrides()) as app:
+
+            async def start(listen: Listener) -> RunResult:
+                return await app.runs.resume(
+                    run_id, listen, approvals, attended=chosen.attended, model=chosen.model
+                )
+
+            return (await drive(app, start, how))[0]
+
+    return asyncio.run(work())
+
+
+def _one(text: str, agent: str, options: RunOptions, *, drafts: bool = False) -> int:
+    folder = folder_of(options.folder)
+    approvals = options.approvals()
+    how = Drive(approvals, options.attended, as_json=options.as_json, drafts=drafts)
+    if options.session and options.last:
+        raise usage(say("error.both_sessions"))
+
+    async def work() -> int:
+        async with opened(folder, options.overrides()) as app:
+            session = last_session(app) if options.last else options.session
+            if session:
+                app.journal.get_session(session)
+            request = RunRequest(
+                text=text,
+                session=session,
+                mode=options.mode,
+                model=options.model,
+                agent=agent,
+                approvals=approvals,
+                attended=options.attended,
+            )
+
+            async def start(listen: Listener) -> RunResult:
+                return await app.runs.run(request, listen)
+
+            return (await drive(app, start, how))[0]
+
+    return asyncio.run(work())
+
+
+def last_session(app: App) -> str:
+    """The newest conversation of this folder. Raises UsageError where there is none."""
+    key = workspace_key(app)
+    sessions = app.journal.list_sessions(limit=1, workspace=key)
+    if not sessions:
+        raise usage(say("error.no_last_session", folder=key))
+    return sessions[0].session_id
+
+
+def workspace_key(app: App) -> str:
+    """The name under which this folder's conversations are kept."""
+    return str(app.workspace.roots[0]) if app.workspace.roots else ""

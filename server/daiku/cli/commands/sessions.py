@@ -1,0 +1,197 @@
+"""`daiku sessions` and `daiku trace`: conversations of the past."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from daiku.api import ExportFormat
+from daiku.cli.commands.changes import changes, undo
+from daiku.cli.display.diffs import coloured_diff
+from daiku.cli.display.show import usage_text
+from daiku.cli.display.term import Colour, Terminal, clip, safe, terminal
+from daiku.cli.display.toollines import call_text, decided_text
+from daiku.cli.main import FAILED
+from daiku.cli.opening import settings_for, tell_notices
+from daiku.core.guard.redact import redactor
+from daiku.domain.chunks import Chunk
+from daiku.domain.errors import Failure
+from daiku.domain.events import (
+    Edit,
+    MessageEvent,
+    Restored,
+    Review,
+    RunFinished,
+    RunStarted,
+    ToolCallEvent,
+    ToolResponse,
+)
+from daiku.domain.sessions import Session
+from daiku.runs.recorded.replay import replay as replayed
+from daiku.settings import home, secrets_of
+from daiku.texts.terminal import say
+from daiku.trace.export import as_jsonl, forget_trace, write_trace
+from daiku.trace.journal import Journal
+from daiku.trace.transcript import export
+from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.disk import DiskWorkspace
+
+STATUS_COLOURS: dict[str, Colour] = {
+    "failed": "red",
+    "interrupted": "yellow",
+    "paused": "yellow",
+    "running": "cyan",
+    "waiting": "yellow",
+}
+
+
+@click.group(help=say("help.sessions"), invoke_without_command=True)
+@click.pass_context
+def sessions(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@sessions.command("list", help=say("help.sessions.list"))
+@click.argument("query", required=False, default="")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+def list_(query: str, limit: int, as_json: bool) -> None:  # click's flag
+    out = terminal(sys.stdout)
+    with _journal() as journal:
+        found = journal.list_sessions(query, limit)
+    if as_json:
+        click.echo("[" + ",".join(s.model_dump_json(by_alias=True) for s in found) + "]")
+        return
+    if not found:
+        click.echo(say("none_yet"))
+    for session in found:
+        click.echo(session_line(session, out))
+
+
+@sessions.command("show", help=say("help.sessions.show"))
+@click.argument("session")
+def show(session: str) -> None:
+    out = terminal(sys.stdout)
+    with _journal() as journal:
+        click.echo(session_line(journal.get_session(session), out))
+        for chunk in journal.chunks(session):
+            for line in _shown(chunk, out):
+                click.echo(line)
+
+
+@sessions.command("export", help=say("help.sessions.export"))
+@click.argument("session")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "json", "jsonl"]),
+    default="markdown",
+    show_default=True,
+)
+def export_(session: str, form: ExportFormat) -> None:
+    with _journal() as journal:
+        write_out(export(journal.get_session(session), journal.chunks(session), form))
+
+
+@sessions.command("delete", help=say("help.sessions.delete"))
+@click.argument("session")
+def delete(session: str) -> None:
+    with _journal() as journal:
+        journal.delete_session(session)
+    CheckpointStore(home(os.environ) / "checkpoints", DiskWorkspace(())).forget(session)
+    forget_trace(home(os.environ) / "traces", session)
+    click.echo(say("deleted", session=session))
+
+
+sessions.add_command(changes)
+sessions.add_command(undo)
+
+
+@sessions.command("replay", help=say("help.sessions.replay"))
+@click.argument("session")
+@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+def replay(session: str, as_json: bool) -> int:  # click's flag
+    with _journal() as journal:
+        chunks = journal.chunks(session)
+    found = asyncio.run(replayed(chunks))
+    if as_json:
+        click.echo(found.model_dump_json())
+    elif found.difference is None:
+        click.echo(say("replay.same", events=found.events))
+    else:
+        width = terminal(sys.stdout).width - 12
+        click.echo(say("replay.differs", seq=found.difference.seq))
+        click.echo(f"  {say('recorded')}: {clip(safe(found.difference.recorded), width)}")
+        click.echo(f"  {say('replayed')}: {clip(safe(found.difference.replayed), width)}")
+    return 0 if found.difference is None else FAILED
+
+
+@click.command("trace", help=say("help.trace"))
+@click.argument("session")
+def trace(session: str) -> None:
+    with _journal() as journal:
+        chunks = journal.chunks(session)
+    write_trace(home(os.environ), session, chunks)
+    write_out(as_jsonl(chunks))
+
+
+@contextmanager
+def _journal() -> Generator[Journal]:
+    """The journal alone: looking back needs no model and no tools."""
+    loaded, state = settings_for(Path.cwd())
+    tell_notices(loaded)
+    journal = Journal(state / "daiku.db", redactor(secrets_of(loaded.config, os.environ)))
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+def write_out(text: str) -> None:
+    """Machine output: UTF-8 whatever the terminal's language."""
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    sys.stdout.buffer.flush()
+
+
+def session_line(session: Session, out: Terminal) -> str:
+    """A session in one line: id, when, how it ended, title."""
+    status = out.paint(f"{session.status:<11}", STATUS_COLOURS.get(session.status, "dim"))
+    when = session.updated_at[:16].replace("T", " ")
+    title = clip(safe(session.title), out.width - 52) if out.live else safe(session.title)
+    return f"{session.session_id}  {when}  {status}  {title}".rstrip()
+
+
+def _shown(chunk: Chunk, out: Terminal) -> Iterator[str]:
+    match chunk.event:
+        case RunStarted(prompt=prompt) if chunk.parent is None:
+            yield ""
+            yield out.paint(f"{chunk.time[:16].replace('T', ' ')}  {chunk.run}", "dim")
+            yield from (out.paint(f"> {line}", "bold") for line in safe(prompt).split("\n"))
+        case MessageEvent(role="user", text=text):
+            yield from (out.paint(f"> {line}", "bold") for line in safe(text).split("\n"))
+        case MessageEvent(text=text, partial=partial) if text:
+            yield safe(text)
+            if partial:
+                yield out.paint(say("cut_off"), "yellow")
+        case ToolCallEvent(tool=tool, args=args):
+            yield out.paint("● ", "blue") + clip(safe(call_text(tool, args)), out.width - 4)
+        case ToolResponse(ok=ok, result=result):
+            mark = out.paint("  ✓ ", "green") if ok else out.paint("  ✗ ", "red")
+            yield mark + out.paint(clip(safe(result), out.width - 6), "dim")
+        case Edit(diff=diff) if diff:
+            yield from ("  " + line for line in coloured_diff(diff, out))
+        case Review() | Restored():
+            yield out.paint(safe(decided_text(chunk.event)), "dim")
+        case Failure(message=message, hint=hint):
+            yield out.paint(safe(f"{message} {hint}".strip()), "red")
+        case RunFinished(status=status, usage=usage):
+            yield out.paint(" · ".join(part for part in (status, usage_text(usage)) if part), "dim")
+        case _:
+            return

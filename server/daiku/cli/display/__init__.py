@@ -1,0 +1,1 @@
+"""What the terminal shows: lines, Markdown, diffs, tool calls."""

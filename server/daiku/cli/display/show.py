@@ -1,0 +1,275 @@
+"""A run as a person watches it in the terminal: text as it streams, tools with their output, costs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Literal, TypeAlias, assert_never
+
+from daiku.cli.display.markdown import Markdown
+from daiku.cli.display.term import Terminal, clip, safe
+from daiku.cli.display.toollines import ToolLines, decided_text
+from daiku.domain.chunks import Chunk
+from daiku.domain.errors import Failure
+from daiku.domain.events import (
+    AgentEnd,
+    AgentStart,
+    ApprovalAsked,
+    ApprovalGiven,
+    Bullet,
+    CheckpointEvent,
+    Compacted,
+    Delta,
+    Edit,
+    HandoffEnd,
+    HandoffStart,
+    InputAsked,
+    InputGiven,
+    MessageEvent,
+    Notice,
+    PlanEvent,
+    Restored,
+    Review,
+    RunFinished,
+    RunStarted,
+    Thinking,
+    ToolCallEvent,
+    ToolOutput,
+    ToolResponse,
+)
+from daiku.domain.messages import Usage
+from daiku.domain.work.plans import Plan
+from daiku.texts.terminal import say
+
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+Section: TypeAlias = Literal["", "text", "tools"]
+PATIENCE = 5
+"""Seconds after which a person is told how to stop what they wait for."""
+MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑", "failed": "☒"}
+
+
+class Show:
+    """Prints chunks as they come. Not for replaying a journal at speed: see `transcript`."""
+
+    def __init__(
+        self, terminal: Terminal, clock: Callable[[], float] = time.monotonic, *, talking: bool = False
+    ) -> None:
+        """`talking`: a person may be typing, whose line one that is drawn again and again would write
+        over; they know with whom they talk."""
+        self._terminal = terminal
+        self._talking = talking
+        self._markdown = Markdown(terminal)
+        self._clock = clock
+        self._spinner: asyncio.Task[None] | None = None
+        self._drawn = False
+        self._label = ""
+        self._since = clock()
+        self._open_line = False
+        self._streamed = False
+        self._tools = ToolLines(terminal, self._tool_line)
+        self._section: Section = ""
+        self._silent = False
+        self._plans: dict[str, Plan] = {}
+
+    def __call__(self, chunk: Chunk) -> None:
+        """Show one chunk."""
+        indent = "  " if chunk.parent else ""
+        event = chunk.event
+        match event:
+            case RunStarted(model=model, mode=mode):
+                if not chunk.parent and not self._talking:
+                    script = f" ({say('scripted')})" if _scripted(model) else ""
+                    self.line(self._terminal.paint(f"{safe(model)}{script} · {mode}", "dim"))
+                self.wait(say("waiting"))
+            case Delta(text=text):
+                self._stream(text)
+            case Thinking():
+                self.wait(say("thinking"))
+            case MessageEvent(role="assistant", text=text, calls=calls):
+                self._message(text, cut_off=event.partial)
+                self.wait(say("running") if calls else "")
+            case MessageEvent():
+                self.wait(self._label)
+            case ToolCallEvent():
+                self._tools.called(event, indent)
+                self.wait(self._tools.label)
+            case ToolOutput(id=id_, text=text):
+                self._tools.output(id_, text, indent)
+            case ToolResponse():
+                self._tools.responded(event, indent)
+                self.wait(self._tools.label or say("waiting"))
+            case Edit():
+                self._tools.edited(event, indent)
+            case PlanEvent(plan=plan):
+                self._plan(plan)
+                self._tools.planned()
+            case Notice(level=level, text=text):
+                self.line(indent + self._terminal.paint(safe(text), "dim" if level == "info" else "yellow"))
+            case Failure(message=message, hint=hint, retryable=retryable):
+                if retryable or chunk.parent:  # what ends the run is said at its end
+                    self.line(indent + self._terminal.paint(safe(f"{message} {hint}".strip()), "yellow"))
+            case HandoffStart(to=to, request=request):
+                self.line(
+                    self._terminal.paint(f"→ {safe(to)}: ", "magenta")
+                    + clip(safe(request), self._terminal.width - 12)
+                )
+            case HandoffEnd():
+                self.line(self._terminal.paint(f"← {safe(event.to)}", "magenta"))
+            case Compacted(before_tokens=before, after_tokens=after):
+                self.line(self._terminal.paint(f"… {before:,} → {after:,} tokens", "dim"))
+            case RunFinished():
+                self.wait("")
+                self._end_stream()
+            case Bullet(content=content, change=change):
+                self.line(self._terminal.paint(f"  {safe(change)}: {clip(safe(content), 100)}", "dim"))
+            case Review() | Restored():
+                self.line(indent + self._terminal.paint(safe(decided_text(event)), "dim"))
+            case ApprovalAsked() | InputAsked():
+                self._tools.previewed(event.call_id)
+                self.wait("")
+            case ApprovalGiven() | InputGiven() | AgentStart() | AgentEnd() | CheckpointEvent() | Usage():
+                pass
+            case _:
+                assert_never(event)
+
+    def line(self, text: str) -> None:
+        """Print a line of its own."""
+        self._section = ""
+        self._print(text)
+
+    def _tool_line(self, text: str) -> None:
+        self._end_stream()
+        self._apart("tools")
+        self._print(text)
+
+    def _apart(self, section: Section) -> None:
+        """A blank line between what the model says and what it does."""
+        if self._section not in ("", section):
+            self._print("")
+        self._section = section
+
+    def _print(self, text: str) -> None:
+        self._end_stream()
+        self._erase()
+        self._terminal.write(text + "\n")
+
+    def raw(self, text: str) -> None:
+        """Print as it is, at the cursor."""
+        self._erase()
+        self._terminal.write(text)
+
+    def wait(self, label: str) -> None:
+        """Show that something is going on; "" shows nothing any more."""
+        if label != self._label:
+            self._since = self._clock()
+        self._label = label
+        if not label:
+            self._erase()
+        elif self._terminal.live and self._spinner is None:
+            self._spinner = asyncio.get_running_loop().create_task(self._spin())
+
+    def stop(self) -> None:
+        """End the spinner and a line that was begun."""
+        self.wait("")
+        self._end_stream()
+        if self._spinner is not None:
+            self._spinner.cancel()
+            self._spinner = None
+
+    def quiet(self, *, silent: bool) -> None:
+        """Draw no spinner while a person is asked something."""
+        self._silent = silent
+        if silent:
+            self._end_stream()
+            self._erase()
+
+    # -- text -----------------------------------------------------------------------------
+
+    def _stream(self, text: str) -> None:
+        shown = self._markdown.feed(safe(text))
+        if not self._streamed and text.strip():
+            self._apart("text")
+        self._streamed = True
+        if shown:
+            self._erase()
+            self._terminal.write(shown)
+            self._open_line = not shown.endswith("\n")
+
+    def _message(self, text: str, *, cut_off: bool) -> None:
+        """The whole message closes its deltas; one that did not stream is shown now."""
+        if not self._streamed and text:
+            self._stream(text)
+        self._end_stream()
+        if cut_off:
+            self.line(self._terminal.paint(say("cut_off"), "yellow"))
+
+    def _end_stream(self) -> None:
+        rest = self._markdown.close() if self._streamed else ""
+        if rest:
+            self._erase()
+            self._terminal.write(rest)
+            self._open_line = True
+        self._streamed = False
+        if self._open_line:
+            self._terminal.write("\n")
+            self._open_line = False
+
+    # -- plan and spinner ------------------------------------------------------------------
+
+    def _plan(self, plan: Plan) -> None:
+        """A plan in full once, then what has changed of it."""
+        known = self._plans.get(plan.plan_id)
+        self._plans[plan.plan_id] = plan
+        before = {step.step_id: (step.name, step.status) for step in known.steps} if known is not None else {}
+        steps = [step for step in plan.steps if before.pop(step.step_id, None) != (step.name, step.status)]
+        if known is not None and not steps and not before:
+            if plan.status == "approved" != known.status:
+                self._tool_line(self._terminal.paint(say("plan.approved", name=safe(plan.name)), "bold"))
+            return
+        done, total = plan.progress()
+        if known is None or before or (plan.name, done) != (known.name, known.progress()[0]):
+            head = say("plan.progress", name=safe(plan.name), done=done, all=total)
+            self._tool_line(self._terminal.paint(head, "bold"))
+        for step in plan.steps if before else steps:  # where one is gone the rest is shown whole
+            mark = MARKS[step.status]
+            text = f"  {mark} {clip(safe(step.name), self._terminal.width - 6)}"
+            self._tool_line(self._terminal.paint(text, "dim") if step.status == "completed" else text)
+
+    async def _spin(self) -> None:
+        frame = 0
+        while True:
+            await asyncio.sleep(0.1)
+            if self._drawn and self._talking:
+                continue
+            if self._label and not self._silent and not self._open_line and not self._streamed:
+                seconds = int(self._clock() - self._since)
+                took = f" {seconds} s" if seconds >= 2 else ""
+                took += f" · {say('how_to_stop')}" if seconds >= PATIENCE else ""
+                text = clip(f"{FRAMES[frame % len(FRAMES)]} {self._label}{took}", self._terminal.width - 1)
+                self._terminal.write(f"\r\x1b[K{self._terminal.paint(text, 'dim')}")
+                self._drawn = True
+                frame += 1
+
+    def _erase(self) -> None:
+        if self._drawn:
+            self._terminal.write("\r\x1b[K")
+            self._drawn = False
+
+
+def _scripted(model: str) -> bool:
+    """Whether a script plays the model: it uses no tokens of anybody's."""
+    return model.startswith("scripted/")
+
+
+def usage_text(usage: Usage, seconds: float = 0) -> str:
+    """Tokens, cost and time in one line; only the time where a script plays the model."""
+    if _scripted(usage.model):
+        return f"{seconds:.1f} s" if seconds else ""
+    cached = say("usage.cached", cached=f"{usage.cached_tokens:,}") if usage.cached_tokens else ""
+    parts = [
+        say("usage", prompt=f"{usage.prompt_tokens:,}{cached}", completion=f"{usage.completion_tokens:,}"),
+        f"${usage.cost:.4f}" if usage.cost else "",
+        f"{seconds:.1f} s" if seconds else "",
+    ]
+    return " · ".join(part for part in parts if part)

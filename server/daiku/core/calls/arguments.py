@@ -1,0 +1,148 @@
+"""Arguments of a tool call against the tool's model: mended where it is safe, else told precisely."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic_core import ErrorDetails
+
+from daiku.core.calls.toolnames import nearest
+from daiku.core.text.truncate import cut_middle
+from daiku.domain.base import JsonObject
+
+M = TypeVar("M", bound=BaseModel)
+
+_WANTS_JSON = {"list_type", "tuple_type", "dict_type", "model_type", "model_attributes_type"}
+_SHOWN = 80
+
+
+def schema_of(model: type[BaseModel]) -> JsonObject:
+    """The model's JSON Schema as providers like it: no titles, no references, no docstring."""
+    raw = model.model_json_schema()
+    definitions = raw.pop("$defs", {})
+    schema = _inline(raw, definitions, ())
+    assert isinstance(schema, dict)
+    schema.pop("description", None)
+    schema.setdefault("type", "object")
+    schema.setdefault("properties", {})
+    return schema
+
+
+@cache
+def schema_text(model: type[BaseModel]) -> str:
+    """`schema_of` as JSON, made once for each model."""
+    return json.dumps(schema_of(model), ensure_ascii=False)
+
+
+def _inline(node: Any, definitions: JsonObject, within: tuple[str, ...]) -> JsonValue:
+    if isinstance(node, list):
+        return [_inline(item, definitions, within) for item in node]  # pyright: ignore[reportUnknownVariableType]  # JSON
+    if not isinstance(node, dict):
+        return node
+    found: dict[str, Any] = node  # pyright: ignore[reportUnknownVariableType]  # JSON
+    reference = str(found.get("$ref", "")).removeprefix("#/$defs/")
+    if reference and reference in definitions and reference not in within:
+        rest = {k: v for k, v in found.items() if k != "$ref"}
+        target = _inline(definitions[reference], definitions, (*within, reference))
+        assert isinstance(target, dict)
+        return {**target, **rest}
+    if reference in within:
+        return {"type": "object"}
+    return {
+        key: _inline_properties(value, definitions, within)
+        if key == "properties"
+        else _inline(value, definitions, within)
+        for key, value in found.items()
+        if key != "title"
+    }
+
+
+def _inline_properties(node: Any, definitions: JsonObject, within: tuple[str, ...]) -> JsonValue:
+    """A property may be named `title`, which is then no title."""
+    return {name: _inline(value, definitions, within) for name, value in node.items()}
+
+
+def parse_arguments(model: type[M], args: JsonObject) -> M:
+    """`args` as the tool's model (lax mode). Raises pydantic.ValidationError.
+
+    Two habits of models are mended because nothing can be lost by it: an optional argument given as
+    null, and a list or object given as its JSON text.
+    """
+    try:
+        return model.model_validate(args)
+    except ValidationError as error:
+        mended = _mended(model, args, error)
+        if mended == args:
+            raise
+        return model.model_validate(mended)
+
+
+def _mended(model: type[BaseModel], args: JsonObject, error: ValidationError) -> JsonObject:
+    mended = dict(args)
+    for problem in error.errors(include_url=False):
+        key = problem["loc"][0] if problem["loc"] else None
+        if not isinstance(key, str) or key not in args:
+            continue
+        value, field = args[key], model.model_fields.get(key)
+        if value is None and field is not None and not field.is_required():
+            mended.pop(key, None)
+        elif isinstance(value, str) and problem["type"] in _WANTS_JSON and len(problem["loc"]) == 1:
+            try:
+                mended[key] = json.loads(value)
+            except (ValueError, RecursionError):
+                continue
+    return mended
+
+
+def explain(name: str, model: type[BaseModel], error: ValidationError) -> str:
+    """What was wrong with the arguments of `name`, line by line, and what would be right."""
+    problems = error.errors(include_url=False)
+    lines = [f"- {_problem(problem, model)}" for problem in problems[:8]]
+    if len(problems) > len(lines):
+        lines.append(f"- … and {len(problems) - len(lines)} more")
+    return f"{name} was not run: its arguments are wrong.\n" + "\n".join(lines) + f"\nRight: {usage(model)}"
+
+
+def _problem(problem: ErrorDetails, model: type[BaseModel]) -> str:
+    where = ".".join(str(part) for part in problem["loc"]) or "the arguments"
+    match problem["type"]:
+        case "missing":
+            return f"{where} is missing"
+        case "extra_forbidden":
+            near = nearest(str(problem["loc"][-1]), model.model_fields, 1) if len(problem["loc"]) == 1 else ()
+            return f"{where} is not known{f'; did you mean {near[0]}?' if near else ''}"
+        case _:
+            given = cut_middle(json.dumps(problem["input"], ensure_ascii=False, default=str), _SHOWN)
+            message = problem["msg"][:1].lower() + problem["msg"][1:]
+            return f"{where}: {message} (given: {' '.join(given.split())})"
+
+
+def usage(model: type[BaseModel]) -> str:
+    """The arguments in one line: `{"path": string, "start_line"?: integer}`."""
+    schema = schema_of(model)
+    properties, required = schema.get("properties"), schema.get("required") or []
+    assert isinstance(properties, dict)
+    assert isinstance(required, list)
+    parts = [
+        f'"{name}"{"" if name in required else "?"}: {_type_words(value)}'
+        for name, value in properties.items()
+    ]
+    return "{" + ", ".join(parts) + "}"
+
+
+def _type_words(node: JsonValue) -> str:
+    if not isinstance(node, dict):
+        return "any"
+    if isinstance(choices := node.get("enum"), list):
+        return " | ".join(json.dumps(choice) for choice in choices)
+    if isinstance(options := node.get("anyOf"), list):
+        words = [_type_words(option) for option in options]
+        return " | ".join(word for word in words if word != "null")
+    if node.get("type") == "array":
+        return f"[{_type_words(node.get('items'))}, …]"
+    if node.get("type") == "object" and isinstance(properties := node.get("properties"), dict):
+        return "{" + ", ".join(f'"{name}": {_type_words(value)}' for name, value in properties.items()) + "}"
+    return str(node.get("type") or "any")

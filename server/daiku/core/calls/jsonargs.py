@@ -1,0 +1,192 @@
+"""Arguments of a call against a ready JSON Schema: its common part is checked, the rest is the server's business."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import JsonValue
+
+from daiku.core.calls.toolnames import nearest
+from daiku.core.text.truncate import cut_middle
+from daiku.domain.base import JsonObject
+
+_DEPTH = 12
+_PROBLEMS = 8
+_SHOWN = 80
+
+
+def mended(schema: JsonObject, args: JsonObject) -> JsonObject:
+    """`args` with two habits of models mended, as for our own tools: an optional argument given as null,
+    and a list or an object given as its JSON text."""
+    properties, required = _properties(schema), _names(schema.get("required"))
+    found: JsonObject = {}
+    for key, value in args.items():
+        kinds = _possible_kinds(properties.get(key), schema)
+        if value is None and key in properties and key not in required and kinds and "null" not in kinds:
+            continue
+        found[key] = value
+        if isinstance(value, str) and kinds and kinds <= {"array", "object", "null"}:
+            try:
+                found[key] = json.loads(value)
+            except (ValueError, RecursionError):
+                continue
+    return found
+
+
+def problems_of(schema: JsonObject, args: JsonObject) -> tuple[str, ...]:
+    """What is wrong with `args`, one line each; empty where nothing is. Total: a schema that makes no
+    sense, refers to other places or is nested too deeply lets everything pass. Patterns are not tried:
+    a stranger's regular expression can take for ever."""
+    found: list[str] = []
+    _check(args, schema, schema, "", 0, found)
+    return tuple(found[:_PROBLEMS])
+
+
+def usage_of(schema: JsonObject) -> str:
+    """The arguments in one line: `{"path": string, "limit"?: integer}`."""
+    required = _names(schema.get("required"))
+    parts = [
+        f'"{name}"{"" if name in required else "?"}: {_words(_resolved(value, schema), schema, 0)}'
+        for name, value in _properties(schema).items()
+    ]
+    return "{" + ", ".join(parts) + "}"
+
+
+def _check(
+    value: JsonValue, node: JsonValue, root: JsonObject, where: str, depth: int, found: list[str]
+) -> None:
+    node = _resolved(node, root)
+    if not isinstance(node, dict) or depth > _DEPTH or len(found) >= _PROBLEMS:
+        if node is False:
+            found.append(f"{where or 'the arguments'} must not be given")
+        return
+    if not _any_of(value, node, root, where, depth, found):
+        return
+    choices = node.get("enum")
+    if isinstance(choices, list) and value not in choices:
+        told = ", ".join(json.dumps(choice, ensure_ascii=False) for choice in choices[:20])
+        found.append(f"{where}: must be one of {told} ({_given(value)})")
+        return
+    kinds = _kinds(node)
+    if kinds and not any(_is(value, kind) for kind in kinds):
+        found.append(f"{where or 'the arguments'}: must be {' or '.join(sorted(kinds))} ({_given(value)})")
+        return
+    if isinstance(value, dict):
+        _check_object(value, node, root, where, depth, found)
+    elif isinstance(value, list) and "items" in node:
+        for at, item in enumerate(value[:1000]):
+            _check(item, node["items"], root, f"{where}[{at}]", depth + 1, found)
+
+
+def _any_of(
+    value: JsonValue, node: JsonObject, root: JsonObject, where: str, depth: int, found: list[str]
+) -> bool:
+    options = node.get("anyOf") or node.get("oneOf")
+    if not isinstance(options, list) or not options:
+        return True
+    for option in options[:50]:
+        tried: list[str] = []
+        _check(value, option, root, where, depth + 4, tried)
+        if not tried:
+            return True
+    words = " | ".join(_words(_resolved(option, root), root, 0) for option in options[:10])
+    found.append(f"{where or 'the arguments'}: must be {words} ({_given(value)})")
+    return False
+
+
+def _check_object(
+    value: JsonObject, node: JsonObject, root: JsonObject, where: str, depth: int, found: list[str]
+) -> None:
+    properties = _properties(node)
+    before = f"{where}." if where else ""
+    found += [f"{before}{name} is missing" for name in _names(node.get("required")) if name not in value]
+    for key, item in value.items():
+        if key in properties:
+            _check(item, properties[key], root, f"{before}{key}", depth + 1, found)
+        elif node.get("additionalProperties") is False and "patternProperties" not in node:
+            near = nearest(key, properties, 1)
+            found.append(f"{before}{key} is not known{f'; did you mean {near[0]}?' if near else ''}")
+
+
+def _resolved(node: JsonValue, root: JsonObject) -> JsonValue:
+    """What a reference within the schema points at; any other reference is anything."""
+    for _ in range(_DEPTH):
+        if not isinstance(node, dict) or not isinstance(reference := node.get("$ref"), str):
+            return node
+        target: JsonValue = root
+        if not reference.startswith("#"):
+            return {}
+        for part in [p for p in reference[1:].split("/") if p]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            target = target.get(name, {}) if isinstance(target, dict) else {}
+        node = target
+    return {}
+
+
+def _properties(schema: JsonValue) -> JsonObject:
+    found = schema.get("properties") if isinstance(schema, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _names(value: JsonValue) -> tuple[str, ...]:
+    return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
+
+
+def _kinds(node: JsonValue) -> set[str]:
+    kinds = node.get("type") if isinstance(node, dict) else None
+    return {kinds} if isinstance(kinds, str) else set(_names(kinds))
+
+
+def _possible_kinds(node: JsonValue, root: JsonObject) -> set[str]:
+    """The types that a value may have by the schema; empty where it does not say."""
+    node = _resolved(node, root)
+    options = (node.get("anyOf") or node.get("oneOf")) if isinstance(node, dict) else None
+    if not isinstance(options, list):
+        return _kinds(node)
+    kinds = [_kinds(_resolved(option, root)) for option in options[:50]]
+    return {kind for some in kinds for kind in some} if all(kinds) else set()
+
+
+def _is(value: JsonValue, kind: str) -> bool:
+    match kind:
+        case "object":
+            return isinstance(value, dict)
+        case "array":
+            return isinstance(value, list)
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "null":
+            return value is None
+        case "integer":
+            whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+            return whole and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case _:
+            return True
+
+
+def _words(node: JsonValue, root: JsonObject, depth: int) -> str:
+    if not isinstance(node, dict) or depth > 3:
+        return "any"
+    if isinstance(choices := node.get("enum"), list):
+        return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices[:20])
+    options = node.get("anyOf") or node.get("oneOf")
+    if isinstance(options, list):
+        return " | ".join(_words(_resolved(option, root), root, depth + 1) for option in options[:10])
+    kinds = _kinds(node)
+    if kinds == {"array"}:
+        return f"[{_words(_resolved(node.get('items'), root), root, depth + 1)}, …]"
+    if kinds == {"object"} and (properties := _properties(node)):
+        inner = (
+            f'"{k}": {_words(_resolved(v, root), root, depth + 1)}' for k, v in list(properties.items())[:30]
+        )
+        return "{" + ", ".join(inner) + "}"
+    return " | ".join(sorted(kinds)) or "any"
+
+
+def _given(value: JsonValue) -> str:
+    shown = cut_middle(json.dumps(value, ensure_ascii=False, default=str), _SHOWN)
+    return f"given: {' '.join(shown.split())}"

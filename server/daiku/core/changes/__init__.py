@@ -1,0 +1,1 @@
+"""Differences between texts: aligned, shown, chosen from, reviewed."""

@@ -1,0 +1,1 @@
+"""What project this is: its kind, its map, the definition around a line."""

@@ -1,0 +1,1 @@
+"""Shell commands read and judged: grammar, wrappers, dangers, rules."""

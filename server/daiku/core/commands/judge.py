@@ -1,0 +1,300 @@
+"""What a shell command would do, judged from its whole syntax tree: allow, ask or deny."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from daiku.core.commands.bash import Script, Simple, Word, read_script
+from daiku.core.commands.catastrophe import Place, moved, why_never, why_never_write
+from daiku.core.commands.dangers import dangers
+from daiku.core.commands.grants import memory
+from daiku.core.commands.network import wants_network
+from daiku.core.commands.readonly import candidates, reads_only
+from daiku.core.commands.rules import allowed_by
+from daiku.core.commands.unknown import TORN, why_denied
+from daiku.core.commands.wrappers import SHELLS, inner, program
+from daiku.core.protected.paths import holds_secrets, why_protected
+from daiku.core.text.patterns import lazy
+from daiku.domain.config import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRules:
+    """What commands are judged by. `allow` and `deny` are the person's, as words that a command begins
+    with. `resolve` gives a path's real name relative to its root, None where it is outside."""
+
+    resolve: Callable[[str], str | None]
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+    home: str = ""
+    folder: str = ""
+    """Where the command starts; empty: in the first root."""
+    contained: bool = True
+    """True where a sandbox holds what a read-only command may start (git's filters)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """`answer` before settings and grants: allow = harmless or allowed by the person's list.
+
+    `key` is what "always" remembers, the whole line; empty = cannot be remembered.
+    `secret`: it names a file of secrets. `understood`: the whole tree was read. `network`: it wants the network. `protected`: it would change
+    protected files. `read_only`: every part only reads. `programs`: what it names to be run.
+    """
+
+    answer: Answer
+    why: str
+    key: str = ""
+    secret: bool = False
+    understood: bool = False
+    network: bool = False
+    protected: bool = False
+    read_only: bool = False
+    programs: tuple[str, ...] = ()
+
+
+MAX_LENGTH = 16_000
+MAX_BLANKS = 120
+MAX_BLANK_LINES = 12
+MAX_NESTED = 400
+_BLANKS = lazy(rf"[^\S\n]{{{MAX_BLANKS},}}")
+_BLANK_LINES = lazy(rf"(?:[^\S\n]*\n){{{MAX_BLANK_LINES},}}")
+_HIDING = lazy(
+    "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+def hidden(command: str) -> str:
+    """Why a person could not see all of `command`, or an empty string."""
+    if not command.strip():
+        return "the command is empty"
+    if len(command) > MAX_LENGTH:
+        return f"the command has {len(command)} characters, more than can be looked over ({MAX_LENGTH}); write a file and run it"
+    for char in command:
+        if unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t":
+            return f"the command has a control character (U+{ord(char):04X})"
+    if found := _HIDING.search(command):
+        return f"the command has an invisible character (U+{ord(found[0]):04X})"
+    if _BLANKS.search(command) or _BLANK_LINES.search(command):
+        return "the command has a long stretch of blanks that would hide what follows"
+    return ""
+
+
+def judge(command: str, rules: CommandRules, stdin: str = "") -> Judgement:
+    """Judge `command`, a line for bash that reads `stdin`."""
+    if why := hidden(command):
+        return Judgement("deny", why)
+    script = read_script(command)
+    if stdin:
+        script = replace(script, fed=(*script.fed, stdin))
+    every = _every(script)
+    if every is None:
+        return Judgement("deny", "the command is nested too deeply to be understood")
+    if why := _never(script, every, rules):
+        return Judgement("deny", why)
+    network = any(wants_network(s.words) for s in every)
+    told = "".join(f"; {danger}" for danger in dangers(every))
+    if why := _protected(script, every, rules):
+        return Judgement("ask", why + told, network=network, protected=True)
+    if script.doubts or not script.commands:
+        return Judgement(
+            "ask",
+            f"runs a command that needs a look: {next(iter(script.doubts), 'it is empty')}{told}",
+            secret=any(holds_secrets(c) for s in every for w in s.words[1:] for c in candidates(w.text)),
+            network=network,
+        )
+    return _parts(script, rules, network=network, told=told, key=memory(command, script, every))
+
+
+def _parts(script: Script, rules: CommandRules, *, network: bool, told: str, key: str) -> Judgement:
+    open_parts: list[Simple] = []
+    all_read = True
+    any_secret = False
+    for part in script.commands:
+        reads = reads_only(part.words, rules.resolve, contained=rules.contained)
+        secret = any(holds_secrets(c) for w in part.words[1:] for c in candidates(w.text))
+        all_read = all_read and reads
+        any_secret = any_secret or secret
+        if not reads and (secret or not allowed_by(part, rules.allow)):
+            open_parts.append(part)
+    if not open_parts:
+        why = "it only reads" if all_read else "your settings allow it"
+        return Judgement("allow", why, understood=True, network=network and not all_read, read_only=all_read)
+    names = ", ".join(dict.fromkeys(program(p.words) or "?" for p in open_parts))
+    why = f"runs {names}" + ("; it names a file of secrets" if any_secret else "") + told
+    return Judgement(
+        "ask", why, "" if any_secret else key, secret=any_secret, understood=True, network=network
+    )
+
+
+def read_only(command: str, rules: CommandRules) -> bool:
+    """True where all of `command` only reads: it can be run with a file system that cannot be written."""
+    return judge(command, rules).read_only
+
+
+def _every(script: Script) -> list[Simple] | None:
+    """All that would run: the script's commands, and what wrappers, shells and `eval` run in turn."""
+    found: list[Simple] = []
+    pending = list(reversed(script.commands))
+    texts = 0
+    if any(
+        program(s.words) in SHELLS or program(s.words) in ("source", ".", "eval", "xargs")
+        for s in script.commands
+    ):
+        said = [
+            " ".join(s.texts[1:]) for s in script.commands if program(s.words) in ("echo", "printf", "cat")
+        ]
+        for text in (*script.fed, *said):
+            nested = read_script(text)
+            pending.extend(nested.commands)
+    while pending:
+        simple = pending.pop()
+        found.append(simple)
+        commands, lines = inner(simple)
+        pending.extend(commands)
+        for line in lines:
+            texts += 1
+            pending.extend(read_script(line).commands)
+        if len(found) > MAX_NESTED + 4 * len(script.commands) or texts > MAX_NESTED:
+            return None
+    return found
+
+
+def _never(script: Script, every: list[Simple], rules: CommandRules) -> str:
+    if script.bomb:
+        return "it starts itself over and over"
+    place = Place(rules.folder or next(iter(rules.roots), None), rules.roots, rules.home, rules.contained)
+    if script.torn and not rules.contained:
+        return f"refused always: {TORN}"
+    for simple in every:
+        if why := why_never(simple, place):
+            return f"refused always: {why}"
+        place = moved(simple, place)
+    for target in script.writes:
+        if why := why_never_write(target.text):
+            return f"refused always: {why}"
+    return why_denied(script, every, rules.deny)
+
+
+# What these do with a protected file is to record or show it.
+_KEEPS = {"add", "commit", "diff", "log", "show", "status", "blame", "ls-files", "stash", "check-ignore"}
+# Whatever their options, these do not write to the files that they name.
+_ONLY_READ = frozenset(
+    [
+        "echo",
+        "printf",
+        "test",
+        "[",
+        "[[",
+        "cat",
+        "less",
+        "more",
+        "head",
+        "tail",
+        "grep",
+        "rg",
+        "ls",
+        "wc",
+        "stat",
+        "file",
+        "diff",
+        "bat",
+        "source",
+        ".",
+        "true",
+        "false",
+    ]
+)
+
+
+def _protected(script: Script, every: list[Simple], rules: CommandRules) -> str:
+    for target in script.writes:
+        if why := _why(target, rules):
+            return f"writes {target.text}: {why}"
+    for simple in every:
+        words = simple.words
+        name = program(words)
+        sub = next((w.text for w in words[1:] if not w.text.startswith("-")), "")
+        if (
+            name == "git"
+            and sub == "config"
+            and not any(w.text.startswith(("--get", "--list", "-l")) for w in words)
+        ):
+            return "changes git's settings: they can run programs"
+        if name == "git" and sub in _KEEPS:
+            continue
+        if reads_only(words, rules.resolve, contained=True) or name in _ONLY_READ:
+            continue
+        for word in words[1:]:
+            if why := _why(word, rules):
+                return f"touches {word.text}: {why}"
+    return ""
+
+
+def _why(word: Word, rules: CommandRules) -> str:
+    for text in candidates(word.text):
+        if not text or "://" in text:
+            continue
+        if why := why_protected(text):
+            return why
+        real = rules.resolve(text) if word.plain and not word.glob else None
+        if real and (why := why_protected(real)):
+            return why
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stripped:
+    """A command without its leading `cd`: the folder that it asked for, and what is left to run.
+    `refusal` says why it cannot be run."""
+
+    command: str
+    folder: str = ""
+    refusal: str = ""
+
+
+_CD = lazy(r"^\s*(?:cd|pushd|chdir)(?=\s|$|[;&|])")
+_CD_HEAD = lazy(
+    r"^\s*(?:cd|chdir)\s+(?:--\s+)?(?P<folder>\"[^\"$`\\]*\"|'[^']*'|[^\s;&|<>()$`\"'\\*?\[{]+)\s*(?:&&|;|\n)\s*(?P<rest>.*)$",
+    re.DOTALL,
+)
+
+
+def strip_cd(command: str) -> Stripped:
+    """Take leading `cd FOLDER &&` off: every command starts in the project, and says where it runs."""
+    folder = ""
+    rest = command
+    while _CD.match(rest):
+        found = _CD_HEAD.match(rest)
+        if found is None or not found["rest"].strip():
+            return Stripped(
+                command, refusal="a command cannot begin with cd: each starts in the project folder"
+            )
+        step = found["folder"].strip("\"'")
+        if step.startswith("-"):
+            return Stripped(
+                command, refusal="a command cannot begin with cd: each starts in the project folder"
+            )
+        folder = step if step.startswith(("/", "~")) or not folder else f"{folder}/{step}"
+        rest = found["rest"]
+    return Stripped(rest if folder else command, folder)
+
+
+_FOLDER_CHANGERS = frozenset({"cd", "chdir", "pushd", "popd"})
+
+
+def changes_folder(command: str) -> bool:
+    """Whether `command` goes to another folder anywhere: at its start, in a subshell, behind `sh -c`, `eval`
+    or a wrapper. True where it is nested too deeply to tell."""
+    every = _every(read_script(command))
+    return every is None or any(program(simple.words) in _FOLDER_CHANGERS for simple in every)
+
+
+def joined(words: tuple[str, ...]) -> str:
+    """`words` as one line that a shell reads back as they are."""
+    return shlex.join(words)

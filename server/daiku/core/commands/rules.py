@@ -1,0 +1,253 @@
+"""The person's own rules on commands: what a rule matches, and which options no rule lets through."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from daiku.core.commands.bash import Simple, Word
+from daiku.core.commands.inlinecode import acts
+from daiku.core.commands.wrappers import program, runs_others
+
+# Options that run a program or write a file, also where a command is allowed by its first words. Long
+# names count abbreviated, letters inside clusters.
+RISKY: dict[str, tuple[str, frozenset[str]]] = {
+    "git": (
+        "O",
+        frozenset(
+            [
+                "upload-pack",
+                "receive-pack",
+                "exec",
+                "output",
+                "output-directory",
+                "open-files-in-pager",
+                "ext-diff",
+                "textconv",
+                "template",
+                "config",
+                "config-env",
+                "exec-path",
+                "extcmd",
+                "tool",
+                "ssh-command",
+                "upload-archive",
+                "git-dir",
+                "work-tree",
+                "separate-git-dir",
+            ]
+        ),
+    ),
+    "rg": ("", frozenset({"pre", "hostname-bin", "search-zip"})),
+    "sort": ("oT", frozenset({"output", "compress-program"})),
+    "tar": (
+        "IF",
+        frozenset({"to-command", "checkpoint-action", "use-compress-program", "info-script", "rsh-command"}),
+    ),
+    "find": ("", frozenset()),
+    "man": ("PH", frozenset({"pager", "html"})),
+    "rsync": ("e", frozenset({"rsh", "rsync-path"})),
+    "ssh": ("oF", frozenset()),
+    "scp": ("oSF", frozenset()),
+    "tree": ("o", frozenset({"output"})),
+    "zip": ("T", frozenset({"unzip-command"})),
+    "curl": ("oOKTC", frozenset({"output", "remote-name", "config", "upload-file", "output-dir"})),
+    "wget": (
+        "OPi",
+        frozenset({"output-document", "use-askpass", "execute", "directory-prefix", "post-file"}),
+    ),
+    "sed": ("iesf", frozenset({"in-place", "expression", "file"})),
+    "xxd": ("r", frozenset({"revert"})),
+    "date": ("sf", frozenset({"set", "file"})),
+    "less": ("oOkPT", frozenset({"log-file"})),
+    "printf": ("v", frozenset()),
+    "test": ("vR", frozenset()),
+    "[": ("vR", frozenset()),
+    "read": ("a", frozenset()),
+    "fd": ("xX", frozenset({"exec", "exec-batch"})),
+    "vim": ("cSs", frozenset({"cmd"})),
+    "gdb": ("x", frozenset({"ex", "command", "eval-command"})),
+    "pip": ("", frozenset()),
+}
+_FIND = frozenset(
+    {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"}
+)
+# Builtins that calculate with their words, and run what stands in a subscript.
+_CALCULATE = frozenset(
+    {"test", "[", "[[", "printf", "let", "declare", "typeset", "local", "export", "readonly", "read", "unset", "mapfile",
+     "readarray", "wait", "getopts", "((", "shift", "return", "exit", "ulimit"}
+)  # fmt: skip
+_GIT_VALUED = frozenset(
+    {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"}
+)
+
+
+def split(rule: str) -> tuple[str, ...]:
+    """The words of one rule of the settings."""
+    try:
+        return tuple(shlex.split(rule))
+    except ValueError:
+        return tuple(rule.split())
+
+
+def risky(words: tuple[Word, ...], spared: tuple[str, ...] = ()) -> bool:
+    """True where an option makes the program run another or write a file; `spared` were named in a rule."""
+    name = program(words)
+    args = [w.text for w in words[1:] if w.text not in spared]
+    if (
+        acts(words)
+        or (name == "git" and _git_acts(words, spared))
+        or (name in ("tar", "bsdtar") and _tar_writes(args))
+    ):
+        return True
+    if name in ("find", "fd", "fdfind") and any(a in _FIND for a in args):
+        return True
+    if name in _CALCULATE and any("[" in a or re.search(r"[$`]", a) for a in args):
+        return True
+    letters, names = RISKY.get(name, ("", frozenset[str]()))
+    for arg in args:
+        if arg.startswith("--"):
+            option, _, value = arg[2:].partition("=")
+            if (option and any(risk.startswith(option) for risk in names)) or value.startswith(_TRANSPORTS):
+                return True
+        elif (
+            (arg.startswith("-") and (any(c in letters for c in arg[1:]) or (name == "git" and arg == "-c")))
+            or arg.startswith(_TRANSPORTS)
+            or "::" in arg.partition("/")[0]
+        ):
+            return True
+    return False
+
+
+_TRANSPORTS = ("ext::", "fd::")
+"""Addresses of git that are programs or open files."""
+# What these do to files and servers is their use; whoever allows them by name means it.
+_GIT_OWN = frozenset(
+    ["add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file", "check-ignore", "checkout",
+     "cherry", "cherry-pick", "clean", "clone", "commit", "config", "count-objects", "describe", "diff", "diff-files", "diff-index",
+     "diff-tree", "fetch", "for-each-ref", "format-patch", "fsck", "gc", "grep", "help", "init", "log", "ls-files", "ls-remote",
+     "ls-tree", "merge", "merge-base", "mv", "name-rev", "notes", "pull", "push", "range-diff", "rebase", "reflog", "remote", "reset",
+     "restore", "rev-list", "rev-parse", "revert", "rm", "shortlog", "show", "show-ref", "sparse-checkout", "stash", "status",
+     "submodule", "switch", "symbolic-ref", "tag", "update-index", "update-ref", "var", "version", "whatchanged", "worktree"]
+)  # fmt: skip
+_GIT_WRITES: dict[str, tuple[str, ...]] = {
+    "archive": ("-o", "--output"),
+    "format-patch": ("-o", "--output-directory"),
+    "bundle": ("create",),
+    "clone": ("-u", "-c", "--config", "--template"),
+    "fetch": ("-u", "-o"),
+    "push": ("-o",),
+    "ls-remote": ("-o",),
+}
+"""Arguments by which a sub-command writes a file that it is told, or starts a program."""
+
+
+def _git_acts(words: tuple[Word, ...], spared: tuple[str, ...]) -> bool:
+    """True for a sub-command that is none of git's own (an alias of the repository runs anything), and
+    for arguments that write a file or name a program."""
+    args = [w.text for w in words[1:]]
+    at = 0
+    while at < len(args) and args[at].startswith("-"):
+        at += 2 if args[at] in _GIT_VALUED else 1
+    if at >= len(args):
+        return False
+    sub, rest = args[at], args[at + 1 :]
+    if sub not in _GIT_OWN:
+        return sub not in spared
+    marks = _GIT_WRITES.get(sub, ())
+    return any(
+        given not in spared and (given == mark or (mark[0] == "-" and given.startswith(mark)))
+        for mark in marks
+        for given in rest
+    )
+
+
+def _tar_writes(args: list[str]) -> bool:
+    """True unless the archive is only listed."""
+    first = args[0] if args else ""
+    letters = first.lstrip("-") if not first.startswith("--") else ""
+    listing = "t" in letters or any("--list".startswith(a) and len(a) > 3 for a in args)
+    return not listing or any(letter in letters for letter in "cxruA")
+
+
+def allowed_by(simple: Simple, rules: tuple[str, ...]) -> bool:
+    """True where one of the person's rules allows the whole command: it begins with the rule's words, and
+    nothing in it runs another program that the rule does not name."""
+    texts = simple.texts
+    for rule in rules:
+        tokens = split(rule)
+        if not tokens or texts[: len(tokens)] != tokens or simple.words[0].text != tokens[0]:
+            continue
+        if any(w.glob and not re.match(r"[\w./]", w.text) for w in simple.words):
+            continue
+        wraps = runs_others(simple.words) and not _names_the_program(tokens)
+        if not wraps and not risky(simple.words, tokens):
+            return True
+    return False
+
+
+def _names_the_program(tokens: tuple[str, ...]) -> bool:
+    """True where a rule such as `timeout 60 npm test` goes on to the program that is wrapped."""
+    plain = [t for t in tokens[1:] if not t.startswith("-") and not re.match(r"^[\d.]+[smhd]?$|^\w+=", t)]
+    return bool(plain)
+
+
+def denied_by(simple: Simple, rules: tuple[str, ...]) -> str:
+    """The rule that denies the command, options abbreviated or in between all the same; else empty."""
+    for rule in rules:
+        tokens = split(rule)
+        if tokens and simple.words and _denies(tokens, simple):
+            return rule
+    return ""
+
+
+def _denies(tokens: tuple[str, ...], simple: Simple) -> bool:
+    texts = simple.texts
+    first = program((Word(tokens[0]),))
+    if program(simple.words) != first and texts[0] != tokens[0]:
+        return False
+    args = simple.words[1:]
+    options = [t for t in tokens[1:] if t.startswith("-")]
+    if not all(any(_open(a) or _same_option(o, a.text) for a in args) for o in options):
+        return False
+    return _in_order([t for t in tokens[1:] if not t.startswith("-")], args, git=first == "git")
+
+
+def _open(word: Word) -> bool:
+    """True where the shell may make any word of it."""
+    return not word.plain or word.glob
+
+
+def _same_option(wanted: str, given: str) -> bool:
+    if wanted == given or given.startswith(wanted + "="):
+        return True
+    if wanted.startswith("--"):
+        option = given.partition("=")[0]
+        return given.startswith("--") and len(option) > 3 and wanted.startswith(option)  # "--f" could be many
+    return (
+        len(wanted) == 2  # one letter
+        and given.startswith("-")
+        and not given.startswith("--")
+        and wanted[1] in given[1:]
+    )
+
+
+def _in_order(wanted: list[str], args: tuple[Word, ...], *, git: bool) -> bool:
+    """True where `wanted` are, or may be, the first words of `args`, options and what may be their values
+    left out."""
+    at = 0
+    skippable = False
+    for word in args:
+        arg = word.text
+        if at == len(wanted) or _open(word):
+            return True
+        if arg.startswith("-"):
+            skippable = "=" not in arg and (not git or arg in _GIT_VALUED)
+        elif arg == wanted[at]:
+            at += 1
+            skippable = False
+        elif skippable:
+            skippable = False
+        else:
+            return False
+    return at == len(wanted)

@@ -1,0 +1,98 @@
+"""What a command would run that nobody can name beforehand: refused where the settings deny some programs."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from daiku.core.commands.bash import Script, Simple, Word, read_script
+from daiku.core.commands.inlinecode import awaits_code, fed_starts_unknown, starts_unknown
+from daiku.core.commands.rules import denied_by, split
+from daiku.core.commands.wrappers import SHELLS, inner, program, runs_others
+
+_SOME = "the settings deny some programs, and "
+COMPUTED = _SOME + "which one this runs is computed; name it plainly"
+CODE = _SOME + "what this code starts cannot be known; put it into a file"
+FED = _SOME + "what is fed to this shell or to xargs cannot be known"
+UNREADABLE = _SOME + "this cannot be read as a shell command for certain"
+TORN = "a word of it goes on in the next line, so that what it runs is not what one reads"
+_READS_TEXT = frozenset({*SHELLS, "source", "."})
+_RENAMES = frozenset(["cp", "ln", "mv", "install", "hash", "alias", "enable", "dd", "rsync"])
+_VALUE = re.compile(r"^\w+\+?=(?P<value>.+)$", re.DOTALL)
+_REPLACE = re.compile(r"^(?:-I|-i|--replace=?)(?P<mark>.*)$")
+
+
+def why_denied(script: Script, every: list[Simple], rules: tuple[str, ...]) -> str:
+    """Why the person's deny `rules` refuse what `every` command of the line would run; empty where they
+    do not. What cannot be known beforehand is refused as well."""
+    if not rules:
+        return ""
+    for simple in every:
+        if rule := denied_by(simple, rules) or _in_disguise(simple, rules):
+            return f"the settings deny `{rule}`"
+    if script.torn:
+        return TORN
+    if script.broken:
+        return UNREADABLE
+    return next((why for simple in every if (why := _unknown(simple, script))), "")
+
+
+def _in_disguise(simple: Simple, rules: tuple[str, ...]) -> str:
+    """The rule whose program a variable names (EDITOR='rm x') or another name is made for (ln -s /bin/rm x)."""
+    values = [value.text for _, value in simple.assigned]
+    values += [found["value"] for word in simple.words[1:] if (found := _VALUE.match(word.text))]
+    for value in values:
+        for inside in read_script(value).commands:
+            if rule := denied_by(inside, rules):
+                return rule
+    if program(simple.words) not in _RENAMES:
+        return ""
+    named = {posixpath.basename(word.text.rpartition("=")[2]) for word in simple.words[1:]}
+    return next((rule for rule in rules if len(split(rule)) == 1 and split(rule)[0] in named), "")
+
+
+def _unknown(simple: Simple, script: Script) -> str:
+    words = simple.words
+    if not words:
+        return ""
+    if not words[0].plain or words[0].glob:
+        return COMPUTED
+    if starts_unknown(words):
+        return CODE
+    said = tuple(" ".join(s.texts[1:]) for s in script.commands if program(s.words) in ("echo", "printf"))
+    if fed_starts_unknown(words, (*script.fed, *said)):
+        return CODE
+    if awaits_code(words) and not script.fed and not said and len(script.commands) > 1:
+        return FED
+    name = program(words)
+    if name in _READS_TEXT and _reads_unknown(words, script):
+        return FED
+    return FED if name in ("xargs", "parallel") and _takes_program(simple) else ""
+
+
+def _reads_unknown(words: tuple[Word, ...], script: Script) -> bool:
+    """True where a shell reads commands from a pipe or from a file that is made when it runs."""
+    operands = [word for word in words[1:] if not word.text.startswith("-")]
+    commanded = any(
+        w.text.startswith("-") and not w.text.startswith("--") and "c" in w.text for w in words[1:]
+    )
+    if (
+        not operands and not commanded
+    ):  # a text that is fed may be another command's, whose output this one reads
+        return len(script.commands) > 1
+    first = operands[:1]
+    return (
+        any(not word.plain or word.text.startswith(("/dev/", "/proc/")) for word in first) and not commanded
+    )
+
+
+def _takes_program(simple: Simple) -> bool:
+    """True where the program that xargs starts comes from what it reads."""
+    marks = {found["mark"] or "{}" for w in simple.words[1:] if (found := _REPLACE.match(w.text))}
+    marks |= {b.text for a, b in zip(simple.words, simple.words[1:], strict=False) if a.text in ("-I", "-J")}
+    for command in inner(simple)[0]:
+        if any(mark and mark in command.words[0].text for mark in marks):
+            return True
+        if runs_others(command.words) and inner(command) == ((), ()):
+            return True
+    return False

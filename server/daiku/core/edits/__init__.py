@@ -1,0 +1,1 @@
+"""Every form of edit that a model writes, read into one Patch."""

@@ -1,0 +1,155 @@
+"""The apply-patch form: `*** Begin Patch`, files to add, update, delete or move, `@@` anchors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from daiku.core.matching.hunk import Hunk, HunkLine
+from daiku.core.matching.refusal import Refusal
+
+_FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: *(.+?)\s*")
+_MOVE = re.compile(r"\*\*\* Move to: *(.+?)\s*")
+_BEGINS = re.compile(r"^(?:[ \t]*\*\*\* Begin Patch\s*$|\*\*\* (?:Add|Update|Delete) File: )", re.MULTILINE)
+_NUMBERS = re.compile(r"@@+ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
+_END_OF_FILE = "*** End of File"
+
+
+@dataclass(frozen=True, slots=True)
+class FileOp:
+    """What the patch does to one file; `content` is an added file's."""
+
+    kind: Literal["add", "update", "delete"]
+    path: str
+    to: str | None = None
+    content: str = ""
+    hunks: tuple[Hunk, ...] = ()
+
+
+def is_apply_patch(text: str) -> bool:
+    return bool(_BEGINS.search(text))
+
+
+def parse_apply_patch(text: str) -> tuple[FileOp, ...] | Refusal:
+    """The files of the patch in order, or what makes it unreadable. A missing end is a cut reply."""
+    lines = _unpadded([line.removesuffix("\r") for line in text.split("\n")])
+    begins = [i for i, line in enumerate(lines) if line.strip() == "*** Begin Patch"]
+    ends = [i for i, line in enumerate(lines) if line.strip() == "*** End Patch"]
+    if begins and not ends:
+        return Refusal("The patch has no `*** End Patch` line: it may be cut off.")
+    body = lines[begins[0] + 1 : ends[-1]] if begins else lines[: ends[-1] if ends else len(lines)]
+    ops: list[FileOp] = []
+    index = 0
+    while index < len(body):
+        match = _FILE.fullmatch(body[index])
+        if match is None:
+            if body[index].strip():
+                return Refusal(
+                    f"Line {index + 1} of the patch is neither `*** Add File: `, `*** Update File: ` nor "
+                    f"`*** Delete File: `: {body[index][:200]!r}"
+                )
+            index += 1
+            continue
+        end = next((i for i in range(index + 1, len(body)) if _FILE.fullmatch(body[i])), len(body))
+        op = _op(match[1], match[2], body[index + 1 : end])
+        if isinstance(op, Refusal):
+            return op.within(match[2])
+        ops.append(op)
+        index = end
+    return tuple(ops) or Refusal("The patch names no file.")
+
+
+def _unpadded(lines: list[str]) -> list[str]:
+    """The lines without blanks before the patch's own: all of them where the whole patch is indented, else those
+    before the name of a file that follows on the beginning, a blank line or a file that is deleted."""
+    begin = next((line for line in lines if line.strip() == "*** Begin Patch"), "")
+    padding = begin[: len(begin) - len(begin.lstrip())]
+    if padding and all(line.startswith(padding) or not line.strip() for line in lines[lines.index(begin) :]):
+        lines = [line.removeprefix(padding) for line in lines]
+    out: list[str] = []
+    for line in lines:
+        expected = (
+            not out or not out[-1].strip() or re.match(r"\*\*\* (?:Begin Patch|Delete File: )", out[-1])
+        )
+        header = line.strip() if line != line.lstrip() else ""
+        out.append(header if expected and _FILE.fullmatch(header) else line)
+    return out
+
+
+def _op(verb: str, path: str, lines: Sequence[str]) -> FileOp | Refusal:
+    match verb:
+        case "Delete":
+            return FileOp("delete", path)
+        case "Add":
+            return _added(path, lines)
+        case _:
+            return _updated(path, lines)
+
+
+def _added(path: str, lines: Sequence[str]) -> FileOp | Refusal:
+    body = list(lines)
+    while body and not body[-1].strip() and not body[-1].startswith("+"):
+        body.pop()
+    wrong = next((line for line in body if not line.startswith("+") and line.strip()), None)
+    if wrong is not None:
+        return Refusal(f"Every line of an added file begins with +, this does not: {wrong[:200]!r}")
+    return FileOp("add", path, content="".join(line[1:] + "\n" for line in body))
+
+
+def _updated(path: str, lines: Sequence[str]) -> FileOp | Refusal:
+    to: str | None = None
+    body = list(lines)
+    if body and (match := _MOVE.fullmatch(body[0])):
+        to, body = match[1], body[1:]
+    hunks: list[Hunk] = []
+    anchors: list[str] = []
+    found: list[HunkLine] = []
+    number: int | None = None
+
+    def close(*, at_end: bool) -> None:
+        if found:
+            hunks.append(Hunk(tuple(found), number, tuple(anchors), at_end))
+            anchors.clear()
+            found.clear()
+
+    for line in body:
+        if line.startswith("@@"):
+            close(at_end=False)
+            number, anchor = _head(line)
+            if anchor:
+                anchors.append(anchor)
+        elif line.strip() == _END_OF_FILE:
+            close(at_end=True)
+        elif line.startswith("***"):
+            return Refusal(f"This line has no place in an update: {line[:200]!r}")
+        else:
+            found.append(_line(line))
+    close(at_end=False)
+    if len(hunks) == 1 and hunks[0].line is None and not hunks[0].anchors and not hunks[0].old():
+        hunks = [
+            replace(hunks[0], at_end=True, placed=hunks[0].at_end)
+        ]  # nothing but added lines goes to the end of the file
+    if not any(hunk.changes for hunk in hunks) and to is None:
+        return Refusal("The update has no lines that begin with + or -: it changes nothing.")
+    return FileOp("update", path, to=to, hunks=tuple(hunks))
+
+
+def _head(line: str) -> tuple[int | None, str]:
+    """The line number of a hunk's head and its anchor: it may be that of a unified diff."""
+    if numbered := _NUMBERS.match(line):
+        return int(numbered[1]), ""
+    return None, line[2:].removesuffix("@@").strip()
+
+
+def _line(line: str) -> HunkLine:
+    match line[:1]:
+        case "-":
+            return HunkLine("-", line[1:])
+        case "+":
+            return HunkLine("+", line[1:])
+        case " ":
+            return HunkLine(" ", line[1:], bare=line)
+        case _:
+            return HunkLine(" ", line)

@@ -1,0 +1,165 @@
+"""Search-and-replace by whole lines: found with drift, kept lines untouched, refused where it could be two places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from daiku.core.edits.elisions import fill
+from daiku.core.edits.gapped import edit_gapped
+from daiku.core.matching.hunk import Place, hunk_of
+from daiku.core.matching.indents import indent_of, indents, reindent
+from daiku.core.matching.insert import line_end_at, put, splice
+from daiku.core.matching.match import Level, Span, find_lines, find_tokens, find_windows, in_shape, line_start
+from daiku.core.matching.preserve import merged
+from daiku.core.matching.refusal import Refusal, ambiguous, not_found
+from daiku.core.text.omissions import leaves_out
+
+_NUMBERED = re.compile(r"\s*(\d+) ?[|│→\t] ?(.*)", re.DOTALL)
+
+
+def edit_lines(
+    text: str,
+    search: str,
+    replace: str,
+    *,
+    within_lines: bool = False,
+    path: str = "",
+    insisted: bool = False,
+) -> str | Refusal:
+    """`text` with `replace` for the one place whose whole lines are those of `search`.
+
+    They may differ in blanks at line ends, indentation (the same in all lines, or lost in the first only),
+    look-alike punctuation, blanks between words, blank lines at the edges, and line numbers copied from a
+    listing. The same words in another layout count too; with `within_lines` also in a part of a line, to whose end they
+    go where the search has a line end. What is left out of them (`// ...`) is filled in, or it is refused.
+    """
+    wanted, new = split(search), split(replace)
+    if not search.endswith("\n") and not replace:
+        new = [""]  # the line is emptied, not taken out: its line end was not part of the search
+    if (gapped := _gapped(text, wanted, new)) is not None:
+        return gapped
+    filled = fill(new, wanted, path=path, insisted=insisted)
+    if isinstance(filled, Refusal):
+        return filled
+    new = filled
+    for old_lines, new_lines in _readings(wanted, new):
+        spans = find_lines(text, old_lines)
+        if len(spans) == 1 and spans[0].level <= Level.trailing:
+            spans += _indented_alike(text, old_lines)
+        if len(spans) > 1:
+            return ambiguous(text, [span.start for span in spans])
+        if spans:
+            return _put(text, old_lines, new_lines, spans[0])
+    if (stripped := _first_indent_lost(text, wanted, new)) is not None:
+        return stripped
+    tokens = find_tokens(text, search)
+    if not within_lines:
+        tokens = [place for place in tokens if _begins_line(text, place[0])]
+    if not within_lines or search.endswith("\n"):
+        tokens = [place for place in tokens if _ends_line(text, place[1])]
+    if len(tokens) > 1:
+        return ambiguous(text, [start for start, _ in tokens])
+    if tokens and (laid_out := _other_layout(text, search, "\n".join(new), *tokens[0])) is not None:
+        return laid_out
+    return not_found(text, wanted)
+
+
+def _gapped(text: str, wanted: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
+    if not any(leaves_out(line) for line in wanted) or find_lines(text, wanted):
+        return None
+    return edit_gapped(text, wanted, new)
+
+
+def _indented_alike(text: str, wanted: Sequence[str]) -> list[Span]:
+    """Other places of lines without indentation, where they are indented: it may be these that have lost it."""
+    if all(line != line.lstrip() for line in wanted if line.strip()):
+        return []
+    return [s for s in find_windows(text, wanted) if s.level >= Level.indent and in_shape(wanted, s)]
+
+
+def split(text: str) -> list[str]:
+    """The lines without line ends; a final newline begins no further line."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _put(text: str, search: Sequence[str], replace: Sequence[str], span: Span) -> str | Refusal:
+    place = put(text, hunk_of(search, replace, span.levels), span)
+    return place if isinstance(place, Refusal) else _spliced(text, place)
+
+
+def _spliced(text: str, place: Place) -> str:
+    return splice(text, place.start, place.end, place.new)
+
+
+def _readings(wanted: list[str], new: list[str]) -> list[tuple[list[str], list[str]]]:
+    """Search and replacement as they read, without copied line numbers, and without blank lines at the edges."""
+    found = [(wanted, new)]
+    if (plain := _without_numbers(wanted)) is not None:
+        unnumbered = _without_numbers(new)
+        found.append((plain, unnumbered if unnumbered is not None else new))
+    first = next((n for n, line in enumerate(wanted) if line.strip()), 0)
+    last = next((n for n, line in enumerate(reversed(wanted)) if line.strip()), 0)
+    if first or last:
+        blank_above = next((n for n, line in enumerate(new) if line.strip()), len(new))
+        kept = new[min(first, blank_above) :]
+        blank_below = next((n for n, line in enumerate(reversed(kept)) if line.strip()), len(kept))
+        found.append((wanted[first : len(wanted) - last], kept[: len(kept) - min(last, blank_below)]))
+    return found
+
+
+def _without_numbers(lines: Sequence[str]) -> list[str] | None:
+    """The lines without the line numbers that a model copied from a listing; None when they have none."""
+    found = [_NUMBERED.fullmatch(line) for line in lines]
+    numbers = [int(match[1]) for match in found if match]
+    if not lines or len(numbers) < len(lines) or numbers != list(range(numbers[0], numbers[0] + len(lines))):
+        return None
+    return [match[2] for match in found if match]
+
+
+def _first_indent_lost(text: str, wanted: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
+    """The edit where the first line alone has lost its indentation, as when the whole text was stripped."""
+    if len(wanted) < 2 or wanted[0] != wanted[0].lstrip():
+        return None
+    windows = [span for span in find_windows(text, wanted) if max(span.levels[1:]) <= Level.trailing]
+    if len(windows) != 1:
+        return ambiguous(text, [span.start for span in windows]) if windows else None
+    indent = indent_of(windows[0].lines[0])
+    old, lines = [indent + wanted[0], *wanted[1:]], list(new)
+    if lines and lines[0].strip() and lines[0] == lines[0].lstrip():
+        lines[0] = indent + lines[0]
+    spans = [span for span in find_lines(text, old) if span.start == windows[0].start]
+    return _put(text, old, lines, spans[0]) if spans else None
+
+
+def _begins_line(text: str, start: int) -> bool:
+    return not text[line_start(text, start) : start].strip()
+
+
+def _ends_line(text: str, end: int) -> bool:
+    newline = text.find("\n", end)
+    return not text[end : len(text) if newline < 0 else newline].strip()
+
+
+def _other_layout(text: str, search: str, replace: str, start: int, end: int) -> str | None:
+    """The same words in another layout: the replacement begins where they begin, its further lines
+    indented likewise. None where that is in doubt: both have several lines (then the drift is in their
+    indentation), or part of a line is left over and the replacement has several lines."""
+    there = text[start:end]
+    if "\n" in search.strip() and "\n" in there:
+        return None
+    first = text[line_start(text, start) : start]
+    lines = split(replace.strip())
+    if first.strip() and len(lines) > 1:
+        return None
+    if not first.strip() and indent_of(first) != first:
+        return None
+    if len(lines) == 1 and "\n" not in search.strip() and "\n" not in there:
+        kept = merged(search.strip(), lines[0], there)
+        return splice(text, start, end, lines[0] if kept is None else kept)
+    drift = indents([search.strip("\r\n").split("\n")[0]], [first + "x"])
+    head = lines[0].lstrip() if lines else ""
+    further = lines[1:] if drift is None else [reindent(line, drift.pairs) for line in lines[1:]]
+    body = "\n".join([head, *further])
+    return splice(text, start, end, body.replace("\n", line_end_at(text, start)))

@@ -1,0 +1,336 @@
+"""May this call be done? Deny beats ask beats allow; what a person said beats what a model says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import posixpath
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, assert_never
+
+from daiku.core.commands.judge import CommandRules, Judgement, judge, strip_cd
+from daiku.core.guard.touched import lexically, strings, touched
+from daiku.core.protected.addresses import read_place
+from daiku.core.protected.paths import holds_secrets, why_content_matters, why_protected
+from daiku.domain.config import Answer, ApprovalSettings
+from daiku.domain.events import ApprovalKind
+from daiku.domain.runs import ApprovalMode, Mode
+from daiku.domain.tools import ToolCall, ToolSpec
+
+SHELL = "shell/run"
+_CONTAINED_TOOLS = frozenset({"git/commit"})
+"""Tools that run programs, and can reach nothing but this machine whatever they are told."""
+SandboxState = Literal["on", "off", "missing", "refused"]
+"""`off`: the person turned it off. `missing`: wanted (auto) but not to be had here. `refused`: strict
+and not to be had: no command runs."""
+OUTSIDE = "text from outside is in this conversation"
+STRANGE = "this folder is not one that you trust (daiku config trust), and its texts may be a stranger's"
+CHANGES_FILES = "changes files"
+"""Why an edit like any other is asked about: whoever sees the change need not be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`why` says in a few words what is at stake or why not. `kind` is what an approval is shown as.
+    `key` is what "always" remembers, empty where it cannot be remembered.
+
+    `ask` has to be asked of a person: approval mode and grants are already in it. Only where nobody
+    is there (`approval_mode == "none"`) it is a refusal.
+    """
+
+    answer: Answer
+    why: str
+    kind: ApprovalKind = "command"
+    key: str = ""
+    unattended: bool = False
+    """Denied only because nobody is there to be asked."""
+    outside: bool = False
+    """What the call answers may hold text from outside."""
+
+
+def _nothing_granted(_key: str) -> Literal["allow", "reject"] | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a verdict depends on besides the call.
+
+    `granted` looks up what the person answered with "always". `tainted`: text from outside (a web
+    page, an issue, an MCP server, what a command fetched) has entered the conversation. `own`: the
+    workspace's texts are the person's own, as they have said of its folder. `resolve` gives the real name of a
+    path relative to its root, symbolic links followed, None where it lies outside; `roots` and `home`
+    are absolute paths. `network`: commands may use the network by the settings. `pointed_at`: the call is
+    the edit that the person asked for by pointing at its place, and changes nothing beside it.
+    """
+
+    approvals: ApprovalSettings = ApprovalSettings()
+    mode: Mode = "act"
+    approval_mode: ApprovalMode = "ask"
+    trusted: bool = True
+    own: bool = True
+    headless: bool = False
+    tainted: bool = False
+    sandbox: SandboxState = "on"
+    network: bool = False
+    granted: Callable[[str], Literal["allow", "reject"] | None] = _nothing_granted
+    pointed_at: bool = False
+    resolve: Callable[[str], str | None] | None = None
+    roots: tuple[str, ...] = ()
+    home: str = ""
+
+    @property
+    def nobody(self) -> bool:
+        """True where no person can be asked."""
+        return self.headless or self.approval_mode == "none"
+
+    def real(self, path: str) -> str | None:
+        """The real name of `path` relative to its root, None where it lies outside."""
+        return self.resolve(path) if self.resolve else lexically(path, self.roots)
+
+
+def verdict(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
+    """The verdict on one call of the tool that `spec` describes."""
+    if refusal := _refused_by_mode(spec, policy.mode):
+        return Verdict("deny", refusal)
+    match spec.effect:
+        case "none" | "ask":
+            return Verdict("allow", "changes nothing")
+        case "plan":
+            return _plan(spec, policy)
+        case "read":
+            return _read(call, policy)
+        case "edit":
+            return _edit(call, policy)
+        case "command":
+            return _command(call, policy)
+        case "network":
+            return _network(call, spec, policy)
+        case "mcp":
+            return _mcp(spec, policy)
+        case _:
+            assert_never(spec.effect)
+
+
+def _refused_by_mode(spec: ToolSpec, mode: Mode) -> str:
+    if mode == "act" or spec.effect in ("none", "ask", "read", "network"):
+        return ""
+    if mode == "plan" and spec.effect == "plan":
+        return ""
+    does = {
+        "edit": "changes files",
+        "command": "runs programs",
+        "mcp": "may change things",
+        "plan": "changes the plan",
+    }
+    return f"{spec.name} {does.get(spec.effect, 'acts')}, and in {mode} mode nothing is changed or run"
+
+
+def _settle(
+    kind: ApprovalKind,
+    setting: Answer,
+    key: str,
+    why: str,
+    policy: Policy,
+    *,
+    ask: str = "",
+    sacred: bool = False,
+    secret: bool = False,
+    sends: bool | None = None,
+    contained: bool = True,
+) -> Verdict:
+    """The common order: the settings' and the person's no; what always asks; what would send data out
+    where a stranger's text may have asked for it; the run's approval mode; distrust; the person's yes;
+    the settings' yes.
+
+    `ask` is a reason why a setting alone cannot allow it; `sacred` calls ask whatever was granted,
+    `secret` ones unless this very file was. `sends`: it can carry data to a place that a text named
+    (None: as every call of the network can). `contained`: nothing but what the person set up can carry
+    data out; what is not is no longer covered by the approval mode after text from outside.
+    """
+    if setting == "deny":
+        return Verdict("deny", f"the settings deny every {kind} call", kind)
+    answered = policy.granted(key) if key else None
+    if answered == "reject":
+        return Verdict("deny", "you chose to reject this always", kind, key)
+    if sacred:
+        if policy.nobody:
+            return Verdict("deny", f"{why}; that needs a person, and nobody is there", kind, unattended=True)
+        return Verdict("ask", why, kind)
+    outside = OUTSIDE if policy.tainted else ""
+    if kind == "network" if sends is None else sends:
+        if outside:
+            return Verdict("ask", f"{why}; {outside}", kind)
+        if not policy.own and answered is None:
+            return Verdict("ask", f"{why}; {STRANGE}", kind, key)
+    covered = policy.approval_mode == "all" or (policy.approval_mode == "edits" and kind == "edit")
+    if covered and not secret and (contained or not outside):
+        return Verdict("allow", "you granted this for the whole run", kind, key)
+    if not policy.trusted:
+        return Verdict("ask", f"{why}; the workspace is not trusted", kind)
+    if kind == "network" and outside:
+        return Verdict("ask", f"{why}; {outside}", kind)
+    if answered == "allow":
+        return Verdict("allow", "you chose to allow this always", kind, key)
+    # Where nobody is there, the settings are the only word that a person has left.
+    if setting == "allow" and not ask and (not outside or policy.nobody):
+        return Verdict("allow", "the settings allow it", kind, key)
+    told = setting == "allow" or covered
+    reasons = [why, ask if ask != why else "", outside if told else ""]
+    return Verdict("ask", "; ".join(r for r in reasons if r), kind, key)
+
+
+def _plan(spec: ToolSpec, policy: Policy) -> Verdict:
+    if spec.name != "plan/approve":
+        return Verdict("allow", "changes only the plan", "plan")
+    return _settle("plan", "ask", "", "starts work on the plan", policy)
+
+
+def _read(call: ToolCall, policy: Policy) -> Verdict:
+    secret = next((p for p in touched(call) if holds_secrets(p) or holds_secrets(policy.real(p) or p)), None)
+    if secret is None:
+        return _settle("read", policy.approvals.read, f"read:{call.tool}", "reads in the workspace", policy)
+    why = f"{secret} looks like a file of secrets; its text would go to the model"
+    setting: Answer = "deny" if policy.approvals.read == "deny" else "ask"
+    return _settle("read", setting, f"read:{policy.real(secret) or secret}", why, policy, secret=True)
+
+
+def _edit(call: ToolCall, policy: Policy) -> Verdict:
+    if why := _touches_protected(call, policy):
+        return _settle("edit", policy.approvals.edit, "", why, policy, sacred=True)
+    settled = _settle("edit", policy.approvals.edit, "edit", CHANGES_FILES, policy)
+    asked_for = settled.answer == "ask" and policy.trusted and not policy.tainted and policy.pointed_at
+    return Verdict("allow", "you asked for an edit of this place", "edit", "edit") if asked_for else settled
+
+
+def _touches_protected(call: ToolCall, policy: Policy) -> str:
+    paths = touched(call)
+    for path in paths:
+        for name in {path, policy.real(path) or path}:
+            if why := why_protected(name):
+                return f"{name}: {why}"
+    written = "\n".join(text for _, text in strings(call.args))
+    for path in paths:
+        if why := why_content_matters(path, written):
+            return f"{path}: {why}"
+    return ""
+
+
+def _network(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
+    url = call.args.get("url")
+    if not isinstance(url, str):
+        # The search engine is the person's choice: nothing that a text asks for goes anywhere else.
+        sends = None if spec.name not in ("web/search", "web/research") else False
+        key = f"network:{spec.name}"
+        return _settle("network", policy.approvals.network, key, "reaches the network", policy, sends=sends)
+    place = read_place(url)
+    if isinstance(place, str):  # the tool says so too, and goes nowhere
+        return _settle("network", policy.approvals.network, "", f"reaches the network; {place}", policy)
+    return _settle(
+        "network", policy.approvals.network, f"network:{place.host}", f"reaches {place.host}", policy
+    )
+
+
+def _mcp(spec: ToolSpec, policy: Policy) -> Verdict:
+    # A server that changes what a tool says it does needs a new yes.
+    said = json.dumps([spec.description, spec.parameters], sort_keys=True, ensure_ascii=False)
+    key = f"mcp:{spec.name}#{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+    why = f"{spec.name} runs in another program"
+    return _settle("mcp", policy.approvals.mcp, key, why, policy, contained=False)
+
+
+def _command(call: ToolCall, policy: Policy) -> Verdict:
+    line = call.args.get("command")
+    if call.tool != SHELL or not isinstance(line, str):  # git/commit and plug-ins: no command line to judge
+        return _opaque(call, policy)
+    if policy.sandbox == "refused":
+        return Verdict("deny", "the sandbox is set to strict and there is none here", "command")
+    stripped = strip_cd(line)
+    if stripped.refusal:  # the tool says so, and runs nothing
+        return Verdict("allow", stripped.refusal)
+    folder = policy.real(stripped.folder) if stripped.folder else ""
+    if folder is None:
+        return Verdict("deny", f"{stripped.folder} is outside the workspace")
+    if call.args.get("sandbox") is False:
+        policy = replace(policy, sandbox="off" if policy.sandbox == "off" else "missing")
+    stdin = call.args.get("stdin")
+    judged = judge(stripped.command, _rules(policy, folder), stdin if isinstance(stdin, str) else "")
+    network = judged.network or call.args.get("network") is True
+    # Where a stranger's text may have asked for it, the settings' network is not enough of a yes.
+    kind: ApprovalKind = "network" if network and (policy.tainted or not policy.network) else "command"
+    if judged.answer == "deny":
+        return Verdict("deny", judged.why, kind)
+    if policy.approvals.command == "deny":
+        return Verdict("deny", "the settings deny every command", kind)
+    return replace(_settle_command(call, judged, kind, policy), outside=network)
+
+
+def _opaque(call: ToolCall, policy: Policy) -> Verdict:
+    """A tool that runs something by itself: what it is told cannot be judged, only what it names."""
+    setting, why = policy.approvals.command, f"runs {call.tool}"
+    if protected := _touches_protected(call, policy):
+        return _settle("command", setting, "", f"{why}; {protected}", policy, sacred=True)
+    contained = call.tool in _CONTAINED_TOOLS
+    return _settle("command", setting, f"command:{call.tool}", why, policy, contained=contained)
+
+
+def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, policy: Policy) -> Verdict:
+    setting = policy.approvals.network if kind == "network" else policy.approvals.command
+    bare = policy.sandbox == "missing"
+    leaves = call.args.get("sandbox") is False and bare
+    if judged.protected or leaves:
+        why = "wants to run outside the sandbox, with all your rights" if leaves else judged.why
+        return _settle(kind, setting, "", why, policy, sacred=True)
+    plain = not call.args.get("stdin")
+    told = kind == "command" or (not policy.tainted and call.args.get("network") is not True)
+    if judged.answer == "allow" and told and plain and policy.trusted and not bare:
+        return Verdict("allow", judged.why, kind)
+    mark = ("network:" if kind == "network" else "") + ("unsandboxed:" if bare else "") + "command:"
+    # The whole line is the key, its folder too: the same words do other things elsewhere.
+    key = f"{mark}{str(call.args.get('command')).strip()}" if plain and judged.key else ""
+    why = judged.why
+    if kind == "network":
+        why = f"{why}, with the network"
+    if bare:
+        why = f"{why}; there is no sandbox here: it runs with all your rights"
+    doubt = "" if judged.understood and not bare else why
+    contained = policy.sandbox == "on" and not policy.network
+    return _settle(kind, setting, key, why, policy, ask=doubt, secret=judged.secret, contained=contained)
+
+
+def _rules(policy: Policy, folder: str) -> CommandRules:
+    here = posixpath.join(policy.roots[0], folder) if policy.roots and folder else ""
+    return CommandRules(
+        resolve=(lambda path: policy.real(posixpath.join(here, path))) if here else policy.real,
+        allow=policy.approvals.commands_allow,
+        deny=policy.approvals.commands_deny,
+        roots=policy.roots,
+        folder=here,
+        home=policy.home,
+        contained=policy.sandbox == "on",
+    )
+
+
+def remembered(key: str) -> str:
+    """In words, what "always" would mean for a verdict's `key`; empty where it cannot be remembered."""
+    prefix, _, rest = key.partition(":")
+    match prefix:
+        case "":
+            return ""
+        case "edit":
+            return "edit files in this workspace (protected files still ask)"
+        case "network" if rest == "web/search":
+            return "search the web"
+        case "network" if rest == "web/research":
+            return "research the web"
+        case "network" if not rest.startswith(("command:", "unsandboxed:")):
+            return f"reach {rest}"
+        case "read":
+            return f"read {rest}"
+        case "mcp":
+            return f"call {rest.partition('#')[0]} as it describes itself now"
+        case _:
+            mark, _, command = key.partition("command:")
+            network = " with the network" if prefix == "network" else ""
+            return f"run `{command}`{network}" + (" without a sandbox" if "unsandboxed:" in mark else "")

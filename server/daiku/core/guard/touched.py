@@ -1,0 +1,80 @@
+"""What a call touches, from its arguments alone: a plug-in's tool is looked at as ours are."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from daiku.core.text.patterns import lazy
+from daiku.domain.tools import ToolCall
+
+_PATH_KEY = lazy(
+    r"(?:^|_)(?:path|paths|file|files|filename|filepath|to|from|uri|uris|dest|destination|target|source|dir|directory|folder)$",
+    re.IGNORECASE,
+)
+_PATCH_KEY = lazy(r"(?:^|_)(?:patch|diff|input|text|content)$", re.IGNORECASE)
+_HEADERS = lazy(
+    r"^[ \t]*(?:\*\*\* (?:Add|Update|Delete|Move|Rename|Create)[ \w]*?(?:File|to)?: ?|\*\*\* Move to: ?|(?:\+\+\+|---) "
+    r"|(?:rename|copy) (?:from|to) )(?P<path>\S.*?)\s*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_GIT_HEADER = lazy(r"^diff --git (?P<both>.+)$", re.MULTILINE)
+_ESCAPE = lazy(r"\\([0-7]{3}|.)")
+
+
+def strings(value: JsonValue, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every string in `value` with the key that it stands under."""
+    pending: list[tuple[str, JsonValue]] = [(key, value)]
+    while pending:
+        name, item = pending.pop()
+        if isinstance(item, str):
+            yield name, item
+        elif isinstance(item, list):
+            pending.extend((name, each) for each in reversed(item))
+        elif isinstance(item, dict):
+            pending.extend((inner, each) for inner, each in reversed(item.items()))
+
+
+def touched(call: ToolCall) -> tuple[str, ...]:
+    """The paths that `call` names, those inside a patch text included."""
+    found: dict[str, None] = {}
+    for key, text in strings(call.args):
+        if _PATH_KEY.search(key):
+            found[text] = None
+        elif key.lower() in ("patch", "diff") or (_PATCH_KEY.search(key) and call.tool.endswith("patch")):
+            found.update(dict.fromkeys(_patched(text)))
+    return tuple(found)
+
+
+def _patched(patch: str) -> Iterator[str]:
+    named = [m["path"] for m in _HEADERS.finditer(patch)]
+    for m in _GIT_HEADER.finditer(patch):
+        named.extend(re.split(r"(?:^|\s)\"?[ab]/", m["both"]))
+    for raw in named:
+        path = raw.split("\t", 1)[0].strip()
+        if path.startswith('"'):
+            path = _ESCAPE.sub(_unescape, path.strip('"'))
+        if path and path != "/dev/null":
+            yield path
+            if path[:2] in ("a/", "b/"):
+                yield path[2:]
+
+
+def _unescape(found: re.Match[str]) -> str:
+    code = found[1]
+    return chr(int(code, 8)) if code.isdigit() and len(code) == 3 else code
+
+
+def lexically(path: str, roots: tuple[str, ...]) -> str | None:
+    """The name of `path` within its root by its letters alone; None outside. Links are not followed."""
+    if posixpath.isabs(path):
+        whole = posixpath.normpath(path)
+        for root in roots:
+            if whole == root or whole.startswith(root.rstrip("/") + "/"):
+                return posixpath.relpath(whole, root)
+        return None
+    name = posixpath.normpath(path)
+    return None if name == ".." or name.startswith(("../", "~")) else name

@@ -1,0 +1,81 @@
+"""The lines that a hunk names above it (`@@ def f():`): where they stand, and what lies in their block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from daiku.core.matching.match import Level, Span, find_lines, line_start
+
+_DEFINES = re.compile(
+    r"^[ \t]*(?:(?:export|default|async|public|private|protected|static|pub|abstract|final|override)\s+)*"
+    r"(?:def|class|function|func|fn|interface|struct|impl|enum|type|trait|module|namespace|const \w+ =)\b",
+    re.MULTILINE,
+)
+_MOST = 200
+"""Places of one anchor beyond which it says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an anchor narrows the search to: from its own line at `start`, which ends at `below`, to the end
+    of its block."""
+
+    start: int
+    below: int
+    end: int
+
+    def holds(self, span: Span) -> bool:
+        """Whether the span stands in the block, or holds the anchor's own line."""
+        return self.start <= span.start < self.end or span.start <= self.start < span.end
+
+    def reaches(self, text: str, span: Span) -> bool:
+        """Whether the span stands in the block, or below it where nothing else is defined in between: the anchor
+        is the nearest line to name for it too."""
+        return self.holds(span) or (
+            self.end <= span.start and not _DEFINES.search(text, self.below, span.start)
+        )
+
+
+def scopes(text: str, anchors: Sequence[str]) -> list[Scope] | None:
+    """All places where the anchors stand, each within the block of the one before; None where one is nowhere.
+    Without anchors an empty list."""
+    found: list[Scope] = []
+    for depth, anchor in enumerate(anchors):
+        spans = find_lines(text, [anchor]) or _lines_holding(text, anchor)
+        if depth:
+            spans = [s for s in spans if any(outer.start <= s.start < outer.end for outer in found)]
+        if not spans:
+            return None
+        found = [Scope(span.start, span.end, _block_end(text, span)) for span in spans[:_MOST]]
+    return found
+
+
+def _lines_holding(text: str, anchor: str) -> list[Span]:
+    """An anchor may be the beginning of a line (`def f(` without its arguments)."""
+    found: list[Span] = []
+    part = anchor.strip()
+    at = text.find(part) if part else -1
+    while at >= 0 and len(found) < _MOST:
+        first, newline = line_start(text, at), text.find("\n", at)
+        stop = len(text) if newline < 0 else newline + 1
+        if not text[first:at].strip():
+            found.append(Span(first, stop, (text[first:stop].rstrip("\r\n"),), (Level.indent,)))
+        at = text.find(part, stop) if stop < len(text) else -1
+    return found
+
+
+def _block_end(text: str, head: Span) -> int:
+    """Where the block that `head` opens ends: the next line that is indented no deeper, brackets apart."""
+    depth = len(head.lines[-1]) - len(head.lines[-1].lstrip())
+    at = head.end
+    while at < len(text):
+        newline = text.find("\n", at)
+        stop = len(text) if newline < 0 else newline + 1
+        line = text[at:stop]
+        shallow = len(line) - len(line.lstrip()) <= depth
+        if line.strip() and shallow and line.strip()[0] not in "})]{":
+            return at
+        at = stop
+    return len(text)

@@ -1,0 +1,78 @@
+"""A hunk as a model wrote it: kept, removed and added lines, and what it says of its place in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+from daiku.core.matching.match import Level
+
+Tag = Literal[" ", "-", "+"]
+
+
+@dataclass(frozen=True, slots=True)
+class HunkLine:
+    """One line: kept, removed or added. `bare` is the line as it came, when its first blank may be part of
+    it (a context line whose leading blank was forgotten). `any_line`: a kept line that the hunk leaves out."""
+
+    tag: Tag
+    text: str
+    bare: str | None = None
+    any_line: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """`line`: where the old lines should begin (from 1). `anchors`: lines that stand above it. `final_newline`:
+    what the hunk says of the end of the new file, None when nothing. `after`: it stands
+    below the hunk before it."""
+
+    lines: tuple[HunkLine, ...]
+    line: int | None = None
+    anchors: tuple[str, ...] = ()
+    at_end: bool = False
+    final_newline: bool | None = None
+    exact_insert: bool = False
+    """A hunk without old lines that has a line number (`@@ -7,0 +8,2 @@`)."""
+    after: bool = False
+    placed: bool = True
+    """Whether it says itself that it stands at the end; otherwise that is only where lines without a place go."""
+    block: bool = False
+    """Old and new lines are two whole texts: indentation that was lost is lost in all of their lines."""
+
+    @property
+    def changes(self) -> bool:
+        return any(line.tag != " " for line in self.lines)
+
+    def old(self) -> list[str | None]:
+        return [None if line.any_line else line.text for line in self.lines if line.tag != "+"]
+
+    def old_text(self) -> list[str]:
+        return [line.text for line in self.lines if line.tag != "+" and not line.any_line]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What stands from `start` to `end` of a text becomes `new`."""
+
+    start: int
+    end: int
+    new: str
+
+
+def hunk_of(search: Sequence[str], replace: Sequence[str], levels: Sequence[Level]) -> Hunk:
+    """Search and replacement lines as a hunk: the lines they share are kept as the file has them. Blanks at the
+    end of a line are a change only where the search has those of the file."""
+    lines: list[HunkLine] = []
+    bare = [[line.rstrip() for line in side] for side in (search, replace)]
+    for op, i, j, k, m in SequenceMatcher(None, *bare, autojunk=False).get_opcodes():
+        if op == "equal":
+            for old, new, level in zip(search[i:j], replace[k:m], levels[i:j], strict=True):
+                same = old == new or level > Level.exact
+                lines += [HunkLine(" ", old)] if same else [HunkLine("-", old), HunkLine("+", new)]
+            continue
+        lines += (HunkLine("-", line) for line in search[i:j])
+        lines += (HunkLine("+", line) for line in replace[k:m])
+    return Hunk(tuple(lines), block=True)

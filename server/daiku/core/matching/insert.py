@@ -1,0 +1,163 @@
+"""Putting lines into a text: kept lines stay as they stand, added ones take on indentation and line ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from daiku.core.matching.hunk import Hunk, Place
+from daiku.core.matching.indents import indent_of, indents
+from daiku.core.matching.match import Level, Span
+from daiku.core.matching.preserve import ALIKE, Old, alike, as_kept
+from daiku.core.matching.refusal import Refusal, line_number
+
+Lines = list[tuple[str, str]]
+"""Lines, each with its line end."""
+
+
+def put(text: str, hunk: Hunk, span: Span) -> Place | Refusal:
+    """The new lines of the hunk's place, or that the indentation of an added line could be one of two."""
+    drift = indents(hunk.old(), span.lines, shift=not hunk.block) if span.level >= Level.indent else None
+    eol = _line_end(text, span, faithful=any(line is not None and line.endswith("\r") for line in hunk.old()))
+    out: Lines = []
+    everything = [line for line in _old_lines(hunk, span) if line.tag == "-"]
+    for change in _changes(hunk, span):
+        out += (_kept(text, hunk, line.there) for line in change.kept)
+        for number, added in enumerate(change.added):
+            instead_of = change.removed[number : number + 1]
+            body: str | None = as_kept(added, instead_of, everything)
+            if drift is not None:
+                body = drift.put(body) if hunk.block or not drift.doubtful(body) else change.beside(body)
+            if body is None:
+                return Refusal(
+                    f"The indentation of this line is in doubt, because the lines around line"
+                    f" {line_number(text, span.start)} have lost theirs: {added[:200]!r}"
+                )
+            out.append((body.removesuffix("\r") if eol == "\r\n" else body, eol))
+    return Place(_start(text, hunk, span, out), span.end, join(text, span.end, out, hunk.final_newline))
+
+
+def _kept(text: str, hunk: Hunk, line: str) -> tuple[str, str]:
+    """A kept line and its line end, which goes with it where the file has no final one."""
+    ends = hunk.final_newline is None and line.endswith("\r") and not text.endswith(("\r", "\n"))
+    return (line[:-1], "\r\n") if ends else (line, "\n")
+
+
+def _start(text: str, hunk: Hunk, span: Span, out: Lines) -> int:
+    """Where the place starts: with the line end above it where the last lines go of a file without a final one."""
+    if out or hunk.final_newline is not None or span.end < len(text) or text.endswith("\n") or not span.start:
+        return span.start
+    return span.start - len(line_end_at(text, span.start - 1))
+
+
+@dataclass(slots=True)
+class _Change:
+    """Kept lines, then lines that go and lines that come; `below` is the line after them."""
+
+    kept: list[Old] = field(default_factory=list[Old])
+    removed: list[Old] = field(default_factory=list[Old])
+    added: list[str] = field(default_factory=list[str])
+    below: Old | None = None
+
+    def beside(self, added: str) -> str | None:
+        """An added line with the indentation of the removed line that it is a version of, else of the lines
+        beside it; None where these are blank or do not agree."""
+        indent, body = indent_of(added), added.lstrip()
+        likeness = {line: _version(line.wanted.strip(), body) for line in self.removed}
+        most = max(likeness.values(), default=0)
+        if most > ALIKE:
+            same = [
+                line for line, how in likeness.items() if how == most and indent_of(line.wanted) == indent
+            ]
+            found = {indent_of(line.there) for line in same}
+            return found.pop() + body if len(found) == 1 else None
+        within = [*self.removed, *([self.below] if self.below else [])]
+        near = [line for line in [*self.kept[-1:], *within] if line.wanted.strip()]
+        found = {indent_of(line.there) for line in near if indent_of(line.wanted) == indent}
+        if len(found) != 1 or any(not line.wanted.strip() for line in within):
+            return None
+        return found.pop() + body
+
+
+def _version(removed: str, added: str) -> float:
+    return 1.0 if removed and added.startswith(removed) else alike(removed, added)
+
+
+def _old_lines(hunk: Hunk, span: Span) -> list[Old]:
+    old = (line for line in hunk.lines if line.tag != "+")
+    both = zip(old, span.lines, span.levels, strict=True)
+    return [Old(line.tag, line.text, there, level) for line, there, level in both]
+
+
+def _changes(hunk: Hunk, span: Span) -> list[_Change]:
+    """The hunk as kept lines and changes, one after the other."""
+    changes = [_Change()]
+    old = iter(_old_lines(hunk, span))
+    for line in hunk.lines:
+        if line.tag == "+":
+            changes[-1].added.append(line.text)
+            continue
+        there = next(old)
+        if line.tag == "-":
+            if changes[-1].added:
+                changes.append(_Change())
+            changes[-1].removed.append(there)
+        else:
+            if changes[-1].added or changes[-1].removed:
+                changes.append(_Change())
+            changes[-1].kept.append(there)
+    for change, following in pairwise(changes):
+        change.below = next(iter([*following.kept, *following.removed]), None)
+    return changes
+
+
+def join(text: str, end: int, out: Sequence[tuple[str, str]], final_newline: bool | None) -> str:
+    """The lines as text; at the end of the file the final newline is as before, or as the hunk says."""
+    if not out:
+        return ""
+    new = "".join(body + eol for body, eol in out)
+    keeps = final_newline if final_newline is not None else not text or text.endswith("\n")
+    if end >= len(text) and not keeps:
+        new = new[: len(new) - len(out[-1][1])]
+    return new
+
+
+def _line_end(text: str, span: Span, *, faithful: bool) -> str:
+    """What ends an added line: that of its neighbours, unless the hunk itself spells out line ends."""
+    if faithful:
+        return "\n"
+    ended = [line for line in span.lines[: -1 if span.end == len(text) else None] if line]
+    if ended:
+        return "\r\n" if ended[0].endswith("\r") else "\n"
+    return line_end_at(text, span.start)
+
+
+def line_end_at(text: str, offset: int) -> str:
+    """The line end that is in use around `offset`: of its own line, else of the line before."""
+    newline = text.find("\n", offset)
+    if newline < 0:
+        newline = text.rfind("\n", 0, offset)
+    return "\r\n" if newline > 0 and text[newline - 1] == "\r" else "\n"
+
+
+def splice_all(text: str, places: Sequence[Place]) -> str | Refusal:
+    """`text` with every place changed, or that two of them meet."""
+    ordered = sorted(places, key=lambda place: (place.start, place.end))
+    for one, other in pairwise(ordered):
+        if other.start < one.end or (other.start == one.start and other.end == one.end):
+            return Refusal(f"Two hunks change the same lines, at line {line_number(text, other.start)}.")
+    parts: list[str] = []
+    at = 0
+    for place in ordered:
+        parts += (text[at : place.start], place.new)
+        at = place.end
+    return "".join([*parts, text[at:]])
+
+
+def splice(text: str, start: int, end: int, new: str) -> str:
+    """`text` with `new` for what stands from `start` to `end`."""
+    old = text[start:end]
+    if old and text.find(old) == start:
+        return text.replace(old, new, 1)  # one copy of a large text where slices and a join make two
+    return "".join((text[:start], new, text[end:]))

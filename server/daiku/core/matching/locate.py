@@ -1,0 +1,214 @@
+"""Where a hunk belongs: every reading of its lines is compared with the file, and the nearest one counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from daiku.core.matching.anchors import Scope, scopes
+from daiku.core.matching.hunk import Hunk, HunkLine, Place
+from daiku.core.matching.indents import indents
+from daiku.core.matching.insert import put
+from daiku.core.matching.match import Level, Span, compare_in_file, find_windows
+from daiku.core.matching.refusal import Refusal, ambiguous, line_number, not_found
+
+_LONGEST_GAPPED = 40
+"""Old lines of a hunk in which a left-out line is looked for."""
+
+_TOP = 4
+"""Lines from the first within which a hunk that begins with added lines may mean the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A hunk as it reads best, and a place where it stands."""
+
+    hunk: Hunk
+    span: Span
+
+    @property
+    def rank(self) -> tuple[Level, int]:
+        return self.span.level, sum(level > Level.trailing for level in self.span.levels)
+
+
+def locate(text: str, hunk: Hunk) -> list[Found] | Refusal:
+    """Every place that the hunk may mean, in the order of the file: of the nearest reading, where its anchor says."""
+    if hunk.line is None and not hunk.at_end and not any(line.strip() for line in hunk.old_text()):
+        return Refusal(
+            "It names blank lines only, so its place is in doubt: give a line above or below as context."
+        )
+    found = (
+        _nearest(_standing(text, hunk)) or _nearest(_standing(text, _trimmed(hunk))) or _gapped(text, hunk)
+    )
+    named = scopes(text, hunk.anchors)
+    if not found:
+        return not_found(text, hunk.old_text())
+    if named is None:
+        return found if len(found) == 1 else not_found(text, hunk.anchors[-1:])
+    if not hunk.anchors and hunk.line is None and all(_below_top(text, one) for one in found):
+        return Refusal(
+            "It begins with added lines, as at the top of the file, but the lines below them stand further down: "
+            "give the line above the added ones as context."
+        )
+    if hunk.line is None and any(_at_blanks(text, one) for one in found):
+        return Refusal(
+            "Its added lines stand beside a blank line at its edge, and the file has several blank lines there: give"
+            " the line beyond them as context."
+        )
+    meant = _within(text, hunk, found, named)
+    if not meant:
+        lines = ", ".join(str(line_number(text, one.span.start)) for one in found[:10])
+        return Refusal(
+            f"The lines do not stand at or below `@@ {hunk.anchors[-1]}`, only above it (line {lines}): "
+            "name the line above them, or leave the anchor out."
+        )
+    return sorted(meant, key=lambda one: one.span.start)
+
+
+def _below_top(text: str, one: Found) -> bool:
+    """Whether added lines come first, and go to where only a few lines stand above: the top may be meant."""
+    return one.hunk.lines[0].tag == "+" and 1 < line_number(text, one.span.start) <= _TOP
+
+
+def _at_blanks(text: str, one: Found) -> bool:
+    """Whether added lines stand beside a blank line at the hunk's edge that is one of several in the file."""
+    lines, span = one.hunk.lines, one.span
+    above = text[: span.start].rsplit("\n", 2)[-2:-1]
+    below = text[span.end :].split("\n", 1)[:1] if span.end < len(text) else []
+    return _blank_edge(lines, above) or _blank_edge(lines[::-1], below)
+
+
+def _blank_edge(lines: Sequence[HunkLine], beyond: Sequence[str]) -> bool:
+    """Whether a blank line comes first, then added lines, then removed ones: the added may stand for them, or
+    beyond a blank line that the hunk leaves out."""
+    blank = lines[0].tag == " " and not lines[0].text.strip() and not lines[0].any_line
+    inner = next((line.tag for line in lines[1:] if line.tag != "+"), " ")
+    added = len(lines) > 1 and lines[1].tag == "+"
+    return blank and added and inner == "-" and bool(beyond) and not beyond[0].strip()
+
+
+def _within(text: str, hunk: Hunk, found: list[Found], named: Sequence[Scope]) -> list[Found]:
+    """Those that stand where the hunk says: at the end of the file, in its anchor's block, else below the anchor."""
+    if hunk.at_end and (last := [one for one in found if not text[one.span.end :].strip()]):
+        found = last
+    if not hunk.anchors:
+        return found
+    within = [one for one in found if any(scope.reaches(text, one.span) for scope in named)]
+    return within or [one for one in found if any(one.span.start >= scope.start for scope in named)]
+
+
+def _standing(text: str, hunk: Hunk) -> Iterator[Found]:
+    """The windows of the file that have the hunk's old lines, each with the reading that is nearest to it."""
+    old = hunk.old()
+    if not old:
+        return
+    for window in find_windows(text, old):
+        readings = (_found(reading, window) for reading in _readings(hunk, window))
+        best = min((one for one in readings if one), key=lambda one: one.rank, default=None)
+        if best is not None:
+            yield best
+
+
+def _nearest(found: Iterator[Found]) -> list[Found]:
+    every = list(found)
+    level = min((one.span.level for one in every), default=Level.exact)
+    return [one for one in every if one.span.level == level]
+
+
+def _readings(hunk: Hunk, window: Span) -> Iterator[Hunk]:
+    """The hunk as it reads, as it reads where every leading blank was forgotten, and where some were."""
+    yield hunk
+    if all(line.bare is None for line in hunk.lines):
+        return
+    bare = tuple(line if line.bare is None else HunkLine(line.tag, line.bare) for line in hunk.lines)
+    yield replace(hunk, lines=bare)
+    there = iter(window.lines)
+    mixed = [line if line.tag == "+" else _nearer(line, next(there)) for line in hunk.lines]
+    yield replace(hunk, lines=tuple(mixed))
+
+
+def _nearer(line: HunkLine, there: str) -> HunkLine:
+    if line.bare is None:
+        return line
+    as_read, as_bare = compare_in_file(line.text, there), compare_in_file(line.bare, there)
+    nearer = as_bare is not None and (as_read is None or as_bare < as_read)
+    return HunkLine(line.tag, line.bare) if nearer else line
+
+
+def _found(hunk: Hunk, window: Span) -> Found | None:
+    """The reading at the window; None where it is not the same lines, or their indentation drifted unlike."""
+    old = hunk.old()
+    levels: list[Level] = []
+    for wanted, there in zip(old, window.lines, strict=True):
+        level = Level.exact if wanted is None else compare_in_file(wanted, there)
+        if level is None:
+            return None
+        levels.append(level)
+    span = replace(window, levels=tuple(levels))
+    if span.level >= Level.indent and indents(old, span.lines, shift=not hunk.block) is None:
+        return None
+    return Found(hunk, span)
+
+
+def _trimmed(hunk: Hunk) -> Hunk:
+    """The hunk without blank context at its edges; one without old lines where there is none. A blank line that
+    is marked as context says where the added lines beside it go: it stays."""
+    lines, first, last = hunk.lines, 0, len(hunk.lines)
+    while first < last and _idle(lines[first], lines[first + 1 : last]):
+        first += 1
+    while last > first and _idle(lines[last - 1], lines[first : last - 1][::-1]):
+        last -= 1
+    if (first, last) == (0, len(lines)):
+        return replace(hunk, lines=())
+    return replace(hunk, lines=lines[first:last], line=None if hunk.line is None else hunk.line + first)
+
+
+def _idle(line: HunkLine, inner: Sequence[HunkLine]) -> bool:
+    blank = line.tag == " " and not line.text.strip() and not line.any_line
+    return blank and (line.bare is None or not inner or inner[0].tag != "+")
+
+
+def _gapped(text: str, hunk: Hunk) -> list[Found]:
+    """The only place where one line of the file, which the hunk leaves out, stands between its old lines; none
+    where an added line could come before or after that line."""
+    if len(hunk.old()) > _LONGEST_GAPPED:
+        return []
+    found: dict[tuple[int, int, str], Found] = {}
+    for number in _gaps(hunk.lines):
+        lines = (*hunk.lines[:number], HunkLine(" ", "", any_line=True), *hunk.lines[number:])
+        for one in _standing(text, replace(hunk, lines=lines)):
+            place = put(text, one.hunk, one.span)
+            if one.span.level <= Level.look_alike and isinstance(place, Place) and _stands_out(one):
+                found[place.start, place.end, place.new] = one
+    return list(found.values()) if len(found) == 1 else []
+
+
+def _stands_out(found: Found) -> bool:
+    """Whether the line of the file that the hunk leaves out is another than those beside it."""
+    old = [line for line in found.hunk.lines if line.tag != "+"]
+    at = next(number for number, line in enumerate(old) if line.any_line)
+    left_out, *beside = (found.span.lines[n].strip() for n in (at, at - 1, at + 1))
+    return bool(left_out) and left_out not in beside
+
+
+def _gaps(lines: Sequence[HunkLine]) -> Iterator[int]:
+    """Where a kept line may have been left out: between two old lines, and not beside added lines, which could
+    come before or after it."""
+    for number in range(1, len(lines)):
+        tags = (lines[number - 1].tag, lines[number].tag)
+        if "+" not in tags:
+            yield number
+
+
+def locate_insertion(text: str, hunk: Hunk) -> int | Refusal:
+    """Where a hunk of added lines only goes: below its anchor, or at the end."""
+    named = scopes(text, hunk.anchors)
+    if named is None:
+        return not_found(text, hunk.anchors[-1:])
+    if not text:
+        return 0
+    if hunk.anchors:
+        return named[0].below if len(named) == 1 else ambiguous(text, [scope.start for scope in named])
+    if hunk.at_end and (hunk.placed or text.endswith("\n")):
+        return len(text)
+    return Refusal("It adds lines but does not say where: give a line above or below as context.")

@@ -1,0 +1,209 @@
+"""Finding a block of lines in a text: exactly, else with drift in blanks, indentation or punctuation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import pairwise
+
+from daiku.core.matching.indents import indents
+from daiku.core.text.patterns import lazy
+
+_LOOK_ALIKES = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+        **dict.fromkeys(
+            "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "
+        ),
+        **dict.fromkeys("\u200b\u2060\ufeff", None),
+        "\u2026": "...",
+    }
+)
+_UNSAFE = lazy(r"[\s'\"\-.\u0080-\U0010ffff]+")
+"""What may differ between look-alikes: an anchor has none of it."""
+_BLANK = lazy(r"^[^\S\n]*$", re.MULTILINE)
+_COMMON = 2000
+"""An anchor that stands more often is a poor one; another is tried first."""
+
+
+class Level(IntEnum):
+    """How far a block in the file is from the block looked for."""
+
+    exact = 0
+    trailing = 1
+    indent = 2
+    look_alike = 3
+    blanks = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place of whole lines: code points `start` to `end` (the last line's end included), the lines
+    without their line ends, and for each how near it is."""
+
+    start: int
+    end: int
+    lines: tuple[str, ...]
+    levels: tuple[Level, ...]
+
+    @property
+    def level(self) -> Level:
+        return max(self.levels, default=Level.exact)
+
+
+def fold(line: str) -> str:
+    """`line` with look-alike punctuation and spaces as ASCII, without blanks around it."""
+    return (line if line.isascii() else line.translate(_LOOK_ALIKES)).strip()
+
+
+def compare(wanted: str, found: str) -> Level | None:
+    """How near two lines are; None when they are not the same line."""
+    if wanted == found:
+        return Level.exact
+    if wanted.rstrip() == found.rstrip():
+        return Level.trailing
+    if wanted.strip() == found.strip():
+        return Level.indent
+    a, b = fold(wanted), fold(found)
+    if a == b:
+        return Level.look_alike
+    return Level.blanks if a.split() == b.split() else None
+
+
+Wanted = Sequence[str | None]
+"""Lines without line ends that are looked for; None stands for any one line."""
+
+
+def find_lines(text: str, wanted: Sequence[str]) -> list[Span]:
+    """All places where `wanted` stands, of the nearest level that has any.
+
+    A drift in indentation counts only where it is the same drift in all lines.
+    """
+    return nearest([span for span in find_windows(text, wanted) if in_shape(wanted, span)])
+
+
+def nearest(spans: Sequence[Span]) -> list[Span]:
+    """Those of the nearest level."""
+    level = min((span.level for span in spans), default=Level.exact)
+    return [span for span in spans if span.level == level]
+
+
+def in_shape(wanted: Wanted, span: Span) -> bool:
+    """Whether the indentation drifted alike in all lines."""
+    return span.level < Level.indent or indents(wanted, span.lines) is not None
+
+
+def find_windows(text: str, wanted: Wanted) -> list[Span]:
+    """All places where `wanted` stands, at any level and whatever the indentation of each line."""
+    full = [(k, line.strip()) for k, line in enumerate(wanted) if line and line.strip()]
+    anchors = sorted(full, key=lambda anchor: len(anchor[1]), reverse=True)[:4]
+    if not anchors:
+        return _blank_lines(text, wanted)
+    spans = _with_anchors(text, wanted, anchors)
+    if not spans:
+        fragments = ((k, max(_UNSAFE.split(line), key=len)) for k, line in full)
+        ranked = sorted((f for f in fragments if f[1]), key=lambda f: -len(f[1]))[:4]
+        spans = _with_anchors(text, wanted, ranked)
+    return spans
+
+
+def line_start(text: str, offset: int) -> int:
+    return text.rfind("\n", 0, offset) + 1
+
+
+def _blank_lines(text: str, wanted: Wanted) -> list[Span]:
+    """Nothing but blanks has no anchor: only the exact lines are looked for."""
+    if not wanted:
+        return []
+    windows = (_window(text, wanted, match.start()) for match in _BLANK.finditer(text))
+    return [span for span in windows if span and span.level == Level.exact]
+
+
+def _with_anchors(text: str, wanted: Wanted, anchors: Sequence[tuple[int, str]]) -> list[Span]:
+    """Windows around the occurrences of the first anchor that is not too common, else of the rarest."""
+    best: tuple[int, list[int]] | None = None
+    for k, anchor in anchors:
+        places = _occurrences(text, anchor, _COMMON)
+        if not places:
+            return []
+        if best is None or len(places) < len(best[1]):
+            best = (k, places)
+        if len(places) < _COMMON:
+            break
+    if best is None:
+        return []
+    k, places = best
+    if len(places) == _COMMON:
+        places = _occurrences(text, dict(anchors)[k], None)
+    starts = dict.fromkeys(_lines_back(text, at, k) for at in places)
+    return [span for start in starts if start is not None and (span := _window(text, wanted, start))]
+
+
+def _occurrences(text: str, part: str, limit: int | None) -> list[int]:
+    """Where `part` stands, once a line; the first `limit` of them."""
+    found: list[int] = []
+    at = text.find(part)
+    while at >= 0 and len(found) != limit:
+        found.append(at)
+        end = text.find("\n", at)
+        at = text.find(part, end + 1) if end >= 0 else -1
+    return found
+
+
+def _lines_back(text: str, offset: int, lines: int) -> int | None:
+    """Where the line starts that is `lines` above the line of `offset`; None above the first."""
+    start = line_start(text, offset)
+    for _ in range(lines):
+        if start == 0:
+            return None
+        start = line_start(text, start - 1)
+    return start
+
+
+def _window(text: str, wanted: Wanted, start: int) -> Span | None:
+    """The lines from `start` when each is `wanted`'s."""
+    lines: list[str] = []
+    levels: list[Level] = []
+    at = start
+    for want in wanted:
+        if at >= len(text):
+            return None
+        newline = text.find("\n", at)
+        end = len(text) if newline < 0 else newline
+        line = text[at:end]
+        level = Level.exact if want is None else compare_in_file(want, line)
+        if level is None:
+            return None
+        lines.append(line)
+        levels.append(level)
+        at = len(text) + 1 if newline < 0 else newline + 1
+    return Span(start, min(at, len(text)), tuple(lines), tuple(levels))
+
+
+def compare_in_file(wanted: str, line: str) -> Level | None:
+    """How near a line is to one of a file that may have CR LF line ends."""
+    return compare(wanted, line if wanted.endswith("\r") else line.removesuffix("\r"))
+
+
+def find_tokens(text: str, search: str) -> list[tuple[int, int]]:
+    """Places (start, end) with the same words and signs as `search` in another layout."""
+    tokens = re.findall(r"\w+|[^\w\s]", search)
+    if len(tokens) < 4 or len(tokens) > 2000:
+        return []
+    if any(token not in text for token in sorted(set(tokens), key=len)[-3:]):
+        return []
+    pattern = re.escape(tokens[0])
+    for before, token in pairwise(tokens):
+        between = r"\s+" if _is_word(before) and _is_word(token) else r"\s*"
+        pattern += between + re.escape(token)
+    head = r"(?<!\w)" if _is_word(tokens[0]) else ""
+    tail = r"(?!\w)" if _is_word(tokens[-1]) else ""
+    return [match.span() for match in re.finditer(head + pattern + tail, text)]
+
+
+def _is_word(token: str) -> bool:
+    return token[0].isalnum() or token[0] == "_"

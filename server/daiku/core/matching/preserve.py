@@ -1,0 +1,71 @@
+"""What a model did not mean to change of a line that it changed or moved: the file's own blanks stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from daiku.core.matching.hunk import Tag
+from daiku.core.matching.match import Level
+
+_TOKEN = re.compile(r"(\s*)(\w+|[^\w\s])")
+ALIKE = 0.5
+"""How much of a removed line an added one must have to be the same line, changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Old:
+    """A kept or removed line: as the model wrote it, as the file has it, and how near the two are."""
+
+    tag: Tag
+    wanted: str
+    there: str
+    level: Level
+
+
+def as_kept(added: str, instead_of: Sequence[Old], removed: Sequence[Old]) -> str:
+    """An added line without the blanks that only the model's version of a removed line had: of one that comes
+    back elsewhere, and of the one that it stands `instead_of`. Its indentation is untouched."""
+    indent = added[: len(added) - len(added.lstrip())]
+    body = added.strip()
+    for line in removed:
+        if body and line.level >= Level.look_alike and line.wanted.strip() == body:
+            return indent + line.there.strip()
+    for line in instead_of:
+        if line.level == Level.blanks:
+            new = merged(line.wanted.strip(), body, line.there.strip())
+            return added if new is None else indent + new
+    return added
+
+
+def merged(search: str, replace: str, there: str) -> str | None:
+    """`replace` with the blanks of `there` wherever it has those of `search`; None where `search` and `there`
+    are not the same words and signs, or `replace` is another line."""
+    a, b, c = (_TOKEN.findall(line) for line in (search, replace, there))
+    if [token for _, token in a] != [token for _, token in c]:
+        return None
+    matcher = _matcher(a, b)
+    if matcher.ratio() < ALIKE:
+        return None
+    origin = {m: i for i, m in _pairs(matcher)}
+    parts: list[str] = []
+    for m, (gap, token) in enumerate(b):
+        i = origin.get(m)
+        together = i is not None and (m == 0 or origin.get(m - 1) == i - 1)
+        parts += (c[i][0] if i is not None and together and a[i][0] == gap else gap, token)
+    return "".join(parts)
+
+
+def alike(one: str, other: str) -> float:
+    """How much two lines have of one another, from 0 to 1."""
+    return _matcher(_TOKEN.findall(one), _TOKEN.findall(other)).ratio()
+
+
+def _matcher(one: Sequence[tuple[str, str]], other: Sequence[tuple[str, str]]) -> SequenceMatcher[str]:
+    return SequenceMatcher(None, [token for _, token in one], [token for _, token in other], autojunk=False)
+
+
+def _pairs(matcher: SequenceMatcher[str]) -> list[tuple[int, int]]:
+    return [(i + n, m + n) for i, m, size in matcher.get_matching_blocks() for n in range(size)]

@@ -1,0 +1,1 @@
+"""Notebooks as text: their cells, and the spans of their JSON."""

@@ -1,0 +1,1 @@
+"""Plans and their text: read, proposed, written, their steps' statuses."""

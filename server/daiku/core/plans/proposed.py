@@ -1,0 +1,296 @@
+"""Steps as they were proposed become a plan's steps, made anew too; and what no plan may hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from daiku.core.plans.steptext import PlannedStep
+from daiku.core.proof.checks import objection, timed
+from daiku.domain.errors import Failure, ToolValidationError
+from daiku.domain.work.plans import Plan, Step
+
+MAX_STEPS = 30
+"""Steps of a plan that are not completed yet."""
+
+
+class Given(NamedTuple):
+    """A step as it was proposed. `own` is what it is called there: an id, or the number that was written
+    before it. `after` names other steps by that, by their name, or by their place where no step has a
+    number of its own. A check may begin with its time limit: `(10 min) pytest`."""
+
+    own: str
+    name: str
+    description: str = ""
+    after: tuple[str, ...] = ()
+    acceptance: tuple[str, ...] = ()
+
+
+def as_given(steps: Iterable[PlannedStep]) -> tuple[Given, ...]:
+    """The steps of a planner's reply: each waits for the one before it where it does not say more. Where
+    some have a number of their own, the others are called by what no number is."""
+    planned = tuple(steps)
+    numbered = any(step.number for step in planned)
+    names = [
+        step.number or (f"(place {place})" if numbered else str(place))
+        for place, step in enumerate(planned, 1)
+    ]
+    return tuple(
+        Given(
+            names[place] if numbered else "",
+            step.name,
+            step.description,
+            step.depends_on if step.depends_on is not None else tuple(names[max(place - 1, 0) : place]),
+            step.acceptance,
+        )
+        for place, step in enumerate(planned)
+    )
+
+
+def objections(steps: Sequence[Given]) -> tuple[str, ...]:
+    """What a proposal is asked back for before it is looked at with the plan that it may change: checks
+    that prove nothing, a number given twice, steps that wait for one another."""
+    found = [wrong for step in steps for check in step.acceptance if (wrong := objection(check))]
+    own = Counter(_key(step.own) for step in steps if step.own)
+    found += [
+        f"{count} steps are called {name!r}: give each its own number."
+        for name, count in own.items()
+        if count > 1
+    ]
+    if len(steps) > MAX_STEPS:
+        found.append(f"The plan has {len(steps)} steps; at most {MAX_STEPS} are allowed.")
+    if found:
+        return tuple(found)
+    ids = {_key(step.own): step.own for step in steps}
+    inner = [step._replace(after=tuple(each for each in step.after if _key(each) in ids)) for step in steps]
+    try:
+        order(inner)
+    except ToolValidationError as error:
+        found.append(error.failure.message)
+    return tuple(found)
+
+
+# ---- what no plan may hold
+
+
+def problems_of(plan: Plan) -> tuple[str, ...]:
+    """Everything that is wrong with a plan, whoever made it; empty where it can be worked."""
+    ids = Counter(step.step_id for step in plan.steps)
+    names = {step.step_id: step.name for step in reversed(plan.steps)}
+    problems = [] if plan.steps else ["The plan has no steps."]
+    left = sum(step.status != "completed" for step in plan.steps)
+    if left > MAX_STEPS:
+        problems.append(f"The plan has {left} open steps; at most {MAX_STEPS} are allowed.")
+    if any(not step.name.strip() for step in plan.steps):
+        problems.append("A step has no name.")
+    problems += [
+        f"Two steps have the id {step_id}: {', '.join(s.name for s in plan.steps if s.step_id == step_id)}."
+        for step_id, count in ids.items()
+        if count > 1
+    ]
+    for step in plan.steps:
+        unknown = [each for each in step.depends_on if each not in ids]
+        problems += [f"“{step.name}” depends on {each!r}, which is none of the steps." for each in unknown]
+        if step.step_id in step.depends_on:
+            problems.append(f"“{step.name}” waits for itself.")
+    if circle := _circle(plan.steps):
+        problems.append(f"These steps wait for one another: {', '.join(names[each] for each in circle)}.")
+    return tuple(problems)
+
+
+def validated(plan: Plan) -> Plan:
+    """The plan, where it can be worked. Raises ToolValidationError with everything that is wrong."""
+    if problems := problems_of(plan):
+        raise _wrong(" ".join(problems))
+    return plan
+
+
+def _circle(steps: Iterable[Step]) -> tuple[str, ...]:
+    """Ids of the steps that can never begin, because they wait for one another."""
+    waiting: dict[str, set[str]] = {}
+    for step in steps:
+        waiting.setdefault(step.step_id, set()).update(
+            each for each in step.depends_on if each != step.step_id
+        )
+    while ready := [key for key, after in waiting.items() if not after & waiting.keys()]:
+        for key in ready:
+            del waiting[key]
+    return tuple(waiting)
+
+
+# ---- from what was proposed
+
+
+def order(
+    steps: Iterable[Given], kept: Sequence[Step] = (), numbers: Mapping[str, int] | None = None
+) -> tuple[Step, ...]:
+    """Steps as they were proposed: what `after` names becomes step ids, those of `kept` steps too
+    (`numbers`: the numbers under which the kept ones were shown). Raises ToolValidationError: a name that
+    nothing or more than one thing has, or what `problems_of` finds (C4.3)."""
+    given = list(steps)
+    if not given:
+        return ()
+    made = [_step(each) for each in given]
+    names = _names(given, made, kept, numbers or {})
+    linked = tuple(
+        step.model_copy(update={"depends_on": tuple(_known(each, names) for each in row.after)})
+        for step, row in zip(made, given, strict=True)
+    )
+    whole = Plan(name="", goal="", steps=(*kept, *linked))
+    validated(whole)
+    return linked
+
+
+def _step(given: Given) -> Step:
+    checks = [timed(check) for check in given.acceptance]
+    return Step(
+        name=given.name,
+        description=given.description,
+        acceptance=tuple(check for check, _ in checks),
+        check_seconds={check: seconds for check, seconds in checks if seconds},
+    )
+
+
+def _names(
+    given: Sequence[Given], made: Sequence[Step], kept: Sequence[Step], numbers: Mapping[str, int]
+) -> Mapping[str, tuple[str, ...]]:
+    """Step ids by what a step may be called; what was written comes before places, and both before what
+    only the kept steps are called."""
+    rows = list(zip(given, made, strict=True))
+    found: dict[str, tuple[str, ...]] = {}
+    ranks = [
+        [(row.own, step.step_id) for row, step in rows],
+        [(step.step_id, step.step_id) for step in kept],
+        [] if any(row.own.isdigit() for row in given)
+        else [(str(place), step.step_id) for place, step in enumerate(made, 1)],
+        [(str(numbers[step.step_id]), step.step_id) for step in kept if step.step_id in numbers],
+        [(step.name, step.step_id) for step in made],
+        [(step.name, step.step_id) for step in kept],
+    ]  # fmt: skip
+    for rank in ranks:
+        here: dict[str, tuple[str, ...]] = {}
+        for name, step_id in rank:
+            key = _key(name)
+            if key and key not in found:
+                here[key] = tuple(dict.fromkeys((*here.get(key, ()), step_id)))
+        found |= here
+    return found
+
+
+def _key(name: str) -> str:
+    """How a step is called, whatever word stands before its number."""
+    plain = name.strip().lower()
+    for word in ("step", "ステップ"):
+        rest = plain.removeprefix(word).strip(" _#")
+        if plain.startswith(word) and rest.isdigit():
+            return str(int(rest)) if len(rest) < 5 else plain  # longer ones are ids (C4.2)
+    return plain
+
+
+def _known(name: str, names: Mapping[str, tuple[str, ...]]) -> str:
+    found = names.get(_key(name), ())
+    if len(found) > 1:
+        raise _wrong(
+            f"depends_on names {name!r}, which {len(found)} steps are called: give each its own number."
+        )
+    if not found:
+        raise _wrong(f"depends_on names {name!r}, which is none of the steps.")
+    return found[0]
+
+
+# ---- a plan made anew
+
+
+def revised(
+    old: Plan, steps: Iterable[Given], *, name: str, goal: str, summary: str, focus: str = ""
+) -> Plan:
+    """The plan made anew: what is completed stays, with its id, and is not planned again; the rest is
+    replaced, but for the checks that a person wrote. A draft, for it has to be approved again. Raises
+    ToolValidationError."""
+    kept = tuple(step for step in old.steps if step.status == "completed")
+    numbers = {step.step_id: number for number, step in enumerate(old.steps, 1)}
+    given = tuple(steps)
+    fresh = order(given, kept, numbers)
+    finished = {step.name.strip().lower(): step.step_id for step in kept} | {
+        s.step_id: s.step_id for s in kept
+    }
+    again = {
+        step.step_id: finished.get(row.own) or finished[row.name.strip().lower()]
+        for row, step in zip(given, fresh, strict=True)
+        if row.own in finished or row.name.strip().lower() in finished
+    }
+    left = tuple(
+        step.model_copy(update={"depends_on": tuple(dict.fromkeys(again.get(d, d) for d in step.depends_on))})
+        for step in fresh
+        if step.step_id not in again
+    )
+    left = _with_own_checks(old, left)
+    before = [check for step in old.steps if step.status != "completed" for check in step.acceptance]
+    still = {check for step in left for check in step.acceptance}
+    changed = {
+        "name": name or old.name,
+        "goal": goal or old.goal,
+        "focus": focus or old.focus,
+        "summary": summary or old.summary,
+        "dropped_checks": tuple(dict.fromkeys(c for c in (*old.dropped_checks, *before) if c not in still)),
+    }
+    return validated(old.model_copy(update={**changed, "status": "draft", "steps": (*kept, *left)}))
+
+
+def _with_own_checks(old: Plan, left: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps with the checks that a person wrote into what they replace: in the step of the same name,
+    else in the last one, where everything has to be done."""
+    if not left:
+        return left
+    steps = list(left)
+    for gone in (step for step in old.steps if step.status != "completed" and step.own_checks):
+        names = [step.name.strip().lower() for step in steps]
+        place = names.index(wanted) if (wanted := gone.name.strip().lower()) in names else len(steps) - 1
+        step = steps[place]
+        seconds = {c: gone.check_seconds[c] for c in gone.own_checks if c in gone.check_seconds}
+        steps[place] = step.model_copy(
+            update={
+                "acceptance": tuple(dict.fromkeys((*step.acceptance, *gone.own_checks))),
+                "own_checks": tuple(dict.fromkeys((*step.own_checks, *gone.own_checks))),
+                "check_seconds": {**step.check_seconds, **seconds},
+            }
+        )
+    return tuple(steps)
+
+
+def with_own_checks_marked(old: Plan, new: Plan) -> Plan:
+    """The plan as a person changed it: the checks that were not there before are theirs."""
+    before = {step.step_id: step for step in old.steps}
+
+    def marked(step: Step) -> Step:
+        was = before.get(step.step_id)
+        known = set(was.acceptance) - set(was.own_checks) if was is not None else set[str]()
+        return step.model_copy(update={"own_checks": tuple(c for c in step.acceptance if c not in known)})
+
+    return new.model_copy(update={"steps": tuple(marked(step) for step in new.steps)})
+
+
+def difference(old: Plan, new: Plan) -> str:
+    """What a plan made anew changes, for whoever decides about it: steps that went and came, and checks
+    that are in it no more. Empty where nothing is different."""
+    names_before = [s.name for s in old.steps if s.status != "completed"]
+    names_now = [s.name for s in new.steps if s.status != "completed"]
+    went = [name for name in names_before if name not in names_now]
+    came = [name for name in names_now if name not in names_before]
+    before = {c for s in old.steps if s.status != "completed" for c in s.acceptance}
+    fresh = dict.fromkeys(
+        c for s in new.steps if s.status != "completed" for c in s.acceptance if c not in before
+    )
+    gone = [check for check in new.dropped_checks if check not in old.dropped_checks]
+    lines = [
+        ("Steps that went", [f"“{name}”" for name in went]),
+        ("Steps that came", [f"“{name}”" for name in came]),
+        ("Checks that are gone", [f"`{check}`" for check in gone]),
+        ("Checks that are new", [f"`{check}`" for check in fresh]),
+    ]
+    return "\n".join(f"{head}: {', '.join(each)}" for head, each in lines if each)
+
+
+def _wrong(message: str) -> ToolValidationError:
+    return ToolValidationError(Failure(kind="tool", message=message))

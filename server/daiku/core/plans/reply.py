@@ -1,0 +1,183 @@
+"""The planner's reply: plan lines, or JSON with the same five keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError, field_validator
+from pydantic_core import ErrorDetails
+
+from daiku.core.plans.headings import like_a_machine, plan_head, printable
+from daiku.core.plans.steptext import FENCE, NUMBER, check_line, open_check
+from daiku.core.replies.parse import Unreadable, read_json
+from daiku.domain.base import Frozen
+
+
+class PlanReply(Frozen):
+    """The planner's five parts (R0.22–R0.30)."""
+
+    project: str = Field(min_length=1)
+    reply: str = Field(min_length=1)
+    focus: str = Field(min_length=1)
+    plans: tuple[str, ...] = Field(min_length=1)
+    summary: str = Field(min_length=1)
+
+    @field_validator("reply")
+    @classmethod
+    def _human(cls, value: str) -> str:
+        if like_a_machine(value):
+            raise ValueError('must sound like a person and not begin with "As an AI"')
+        return value
+
+    @field_validator("plans", mode="before")
+    @classmethod
+    def _numbered(cls, value: Any) -> Any:
+        """Steps may come as `{"1": "…", "2": "…"}`, and each as an object with its checks."""
+        if isinstance(value, dict):
+            rows: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+            return tuple(_numbered_text(key, step) for key, step in rows.items())
+        steps: Any = value
+        if not isinstance(steps, Iterable) or isinstance(steps, str):
+            return value
+        return tuple(_step_text(step) for step in steps)  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+
+
+def _numbered_text(key: str, step: Any) -> Any:
+    text = _step_text(step)
+    number = re.fullmatch(r"(?:step)?[\s_]*(\d+)", key.strip(), re.IGNORECASE)
+    return (
+        f"Step {number[1]}: {text}" if number and isinstance(text, str) and not NUMBER.match(text) else text
+    )
+
+
+def _step_text(step: Any) -> Any:
+    """A step that came as an object, as the lines that it would have been."""
+    if not isinstance(step, dict):
+        return step
+    found: dict[str, Any] = step  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+    name = next((found[key] for key in ("step", "name", "title", "action") if found.get(key)), "")
+    checks, after = found.get("acceptance") or found.get("check") or (), found.get("depends_on")
+    number = next((found[key] for key in ("number", "id", "step_number") if found.get(key) is not None), "")
+    if re.fullmatch(r"\d+", str(number)) and not NUMBER.match(str(name)):
+        name = f"Step {number}: {name}"
+    lines = [str(name), str(found.get("description") or "")]
+    lines += [check_line(check) for check in ([checks] if isinstance(checks, str) else checks)]
+    if isinstance(after, list):
+        names: list[Any] = after  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
+        lines.append("Depends on: " + (", ".join(str(each) for each in names) or "none"))
+    return "\n".join(line for line in lines if line)
+
+
+_PLAN = TypeAdapter(PlanReply)
+
+
+def read_plan(reply: str) -> PlanReply | Unreadable:
+    """The planner's reply: its line format first, JSON with the same five keys second (C0.3)."""
+    reply = printable(reply)
+    parts = plan_lines(reply)
+    if not parts:
+        found = read_json(reply, _plan_of)
+        if not isinstance(found, Unreadable) or "{" in reply:
+            return found
+    try:
+        return _PLAN.validate_python(parts)
+    except ValueError:
+        missing = [_PLAN_HEADS[key] for key in PlanReply.model_fields if not parts.get(key)]
+        if missing:
+            problem = "the plan lacks " + ", ".join(missing)
+            return Unreadable(problem, words_only=not parts and bool(reply.strip()))
+        return Unreadable('"Your Reply to the Human Prompter" must not begin with "As an AI"')
+
+
+def _plan_of(value: JsonValue) -> PlanReply:
+    """The plan in a JSON object whose keys are the plan's heads; other keys are ignored, models like to
+    add some. Raises ValueError in the words of the form."""
+    if not isinstance(value, dict):
+        raise ValueError('the JSON must be an object with "project", "reply", "focus", "plans" and "summary"')  # noqa: TRY004  # what read_json catches
+    heads = {key: plan_head(f"{key}:") for key in value}
+    parts: dict[str, JsonValue] = {
+        key if key in PlanReply.model_fields or head is None else head[0]: _printable(value[key])
+        for key, head in heads.items()
+    }
+    try:
+        return _PLAN.validate_python({key: parts[key] for key in PlanReply.model_fields if key in parts})
+    except ValidationError as wrong:
+        raise ValueError("; ".join(map(_in_words, wrong.errors(include_url=False)))) from None
+
+
+def _in_words(error: ErrorDetails) -> str:
+    name = error["loc"][0] if error["loc"] else "plan"
+    match error["type"]:
+        case "missing":
+            return f'"{name}" is missing'
+        case "value_error":
+            return f'"{name}" {error["msg"].removeprefix("Value error, ")}'
+        case "string_too_short" | "too_short":
+            return f'"{name}" is empty'
+        case _:
+            return f'"{name}" must be ' + ("a list of steps" if name == "plans" else "a text")
+
+
+def _printable(value: JsonValue) -> JsonValue:
+    match value:
+        case str():
+            return printable(value)
+        case list():
+            return [_printable(each) for each in value]
+        case dict():
+            return {key: _printable(each) for key, each in value.items()}
+        case _:
+            return value
+
+
+_PLAN_HEADS = {
+    "project": '"Project Name:"',
+    "reply": '"Your Reply to the Human Prompter:"',
+    "focus": '"Current Focus:"',
+    "plans": '"Plan:" with lines "- [ ] Step 1: …"',
+    "summary": '"Summary:"',
+}
+_STEP = re.compile(r"^(?P<indent>\s*)[-*+]\s*\[[ xX]?\]\s*(?P<text>.*)$")
+NESTED = 2
+"""Columns that an item stands further in than the first step where it is a part of the step above it."""
+
+
+def plan_lines(reply: str) -> dict[str, Any]:
+    """The parts of a plan written in lines; empty where there are none (R0.22–R0.26).
+
+    Emphasis, headings and full-width colons are borne; a part may run over several lines. Each step keeps
+    the number that is written before it; what is indented below a step belongs to it.
+    """
+    parts: dict[str, list[str]] = {}
+    steps: list[str] = []
+    before: list[str] = []
+    here, margin, fence = "", 0, ""
+    for line in (each.expandtabs(4) for each in reply.splitlines()):
+        if fence:
+            steps[-1] += "\n" + line.strip()
+            fence = "" if line.strip().startswith(fence) else fence
+            continue
+        if mark := FENCE.match(line):
+            if here == "plans" and steps and open_check(steps[-1]):
+                steps[-1] += "\n" + line.strip()
+                fence = mark["mark"]
+            continue
+        step = _STEP.match(line)
+        if here == "plans" and step and (not steps or len(step["indent"]) < margin + NESTED):
+            margin = margin if steps else len(step["indent"])
+            steps.append(step["text"].strip())
+        elif head := plan_head(line):
+            here = head[0]
+            parts[here] = [head[1]]
+            if here == "plans":  # a plan that comes again is the revised one
+                before, steps = steps or before, []
+        elif here == "plans" and steps and line.strip():
+            steps[-1] += "\n" + line.strip()
+        elif here:
+            parts[here].append(line)
+    found: dict[str, Any] = {key: "\n".join(lines).strip() for key, lines in parts.items() if key != "plans"}
+    if "plans" in parts or steps:
+        found["plans"] = tuple(step for step in steps or before if step)
+    return found if len(found) > 1 or "plans" in found else {}

@@ -1,0 +1,1 @@
+"""What proves that work is done: evidence, failures, acceptance checks, claims."""

@@ -1,0 +1,322 @@
+"""What a run really did, folded from its events: files, commands, and the proofs that still hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import NamedTuple
+
+from daiku.core.commands.judge import CommandRules, read_only
+from daiku.core.proof.check_strength import remarks
+from daiku.core.proof.placeholders import Leftover, merged_leftovers, of_diff
+from daiku.core.text.truncate import cut_middle
+from daiku.domain.base import JsonObject
+from daiku.domain.events import CheckpointEvent, Edit, HandoffEnd, ToolCallEvent, ToolResponse
+from daiku.domain.work.handovers import CommandOutcome, Deeds, Proof, Remark
+from daiku.domain.work.patches import FileStat
+
+NO_CALLS: Mapping[str, ToolCallEvent] = MappingProxyType({})
+EVERYWHERE = ""
+"""The subject of a proof that is about the diagnostics of the whole workspace."""
+TOLD_OUTPUT = 8000
+"""Characters of a command's output that a parent run is told; the whole stands in the child's record."""
+LOOKING = CommandRules(resolve=str)
+"""Only whether a command changes something is asked of it here."""
+WATCHED = ("shell/run", "editor/diagnostics", "plan/update_step")
+
+
+class Done(NamedTuple):
+    """What a run did so far, its nested runs included.
+
+    `proofs` are those since the last edit: the latest run of each command, and what the diagnostics
+    showed (one for the place that was asked about, one for each file there that has errors). `red`: the
+    commands that were seen to fail, `green`: those that passed before the latest edit.
+    """
+
+    files: tuple[FileStat, ...] = ()
+    checkpoints: tuple[str, ...] = ()
+    commands: tuple[CommandOutcome, ...] = ()
+    proofs: tuple[Proof, ...] = ()
+    leftovers: tuple[Leftover, ...] = ()
+    under_way: Mapping[str, ToolCallEvent] = NO_CALLS
+    red: frozenset[str] = frozenset()
+    green: frozenset[str] = frozenset()
+
+
+def did_edit(done: Done, event: Edit) -> Done:
+    """After an edit nothing that was shown before is shown any more."""
+    diffs = tuple(
+        Proof(kind="diff", subject=f.path, ref=event.checkpoint_id, ok=True, value=f"+{f.added} -{f.removed}")
+        for f in event.files
+    )
+    return done._replace(
+        green=_passed(done),
+        files=merged(done.files, event.files),
+        checkpoints=_with(done.checkpoints, event.checkpoint_id),
+        proofs=(*(p for p in done.proofs if p.kind == "diff"), *diffs),
+        leftovers=merged_leftovers(done.leftovers, of_diff(event.diff)),
+    )
+
+
+def did_keep(done: Done, event: CheckpointEvent) -> Done:
+    """Files were kept because they are about to change: as good as an edit, should that be cut short."""
+    return done._replace(
+        green=_passed(done),
+        checkpoints=_with(done.checkpoints, event.checkpoint_id),
+        proofs=tuple(p for p in done.proofs if p.kind == "diff"),
+    )
+
+
+def did_undo(done: Done, paths: Collection[str]) -> Done:
+    """The person took changes of these files back: what was shown before is not shown any more."""
+    return done._replace(proofs=tuple(p for p in done.proofs if p.kind == "diff" and p.subject not in paths))
+
+
+def did_begin(done: Done, event: ToolCallEvent) -> Done:
+    if event.tool not in WATCHED:
+        return done
+    return done._replace(under_way=MappingProxyType({**done.under_way, event.id: event}))
+
+
+def did_respond(done: Done, event: ToolResponse) -> Done:
+    call = done.under_way.get(event.id)
+    if call is None:
+        return done
+    rest = {key: value for key, value in done.under_way.items() if key != event.id}
+    done = done._replace(under_way=MappingProxyType(rest))
+    match call.tool:
+        case "shell/run":
+            return _ran(done, call, event)
+        case "editor/diagnostics":
+            return _diagnosed(done, call, event)
+        case _:
+            return _vouched(done, event)
+
+
+def did_hand_over(done: Done, event: HandoffEnd) -> Done:
+    """What a nested run did is done by its parent too; an edit of it undoes what the parent had shown."""
+    deeds = event.deeds
+    if deeds is None:
+        return done
+    kept = done.proofs if not deeds.checkpoints else tuple(p for p in done.proofs if p.kind == "diff")
+    failed = (plain_command(c.command) for c in deeds.commands if c.exit_code)
+    now = done._replace(
+        red=done.red.union(failed),
+        green=_passed(done) if deeds.checkpoints else done.green,
+        files=merged(done.files, deeds.files),
+        checkpoints=tuple(dict.fromkeys((*done.checkpoints, *deeds.checkpoints))),
+        commands=(*done.commands, *deeds.commands),
+        leftovers=merged_leftovers(
+            done.leftovers, (Leftover(each.path, each.text, each.count) for each in deeds.leftovers)
+        ),
+    )
+    outputs = {command.call_id: command.output for command in deeds.commands}
+    theirs = (
+        p.model_copy(update={"remarks": _worth(p.subject, outputs.get(p.ref, ""), now)})
+        if p.kind == "exit_code" and p.ok
+        else p
+        for p in deeds.proofs
+    )
+    return now._replace(proofs=_latest((*kept, *theirs)))
+
+
+def deeds_of(done: Done) -> Deeds:
+    """What `done` is told as to a parent run."""
+    return Deeds(
+        files=done.files,
+        checkpoints=done.checkpoints,
+        commands=tuple(
+            c.model_copy(update={"output": cut_middle(c.output, TOLD_OUTPUT)}) for c in done.commands
+        ),
+        proofs=done.proofs,
+        leftovers=tuple(each.wire() for each in done.leftovers),
+    )
+
+
+# ---- checks
+
+
+def plain_command(command: str) -> str:
+    """A command as it is compared: white space between words does not matter."""
+    return " ".join(command.split())
+
+
+_DIAGNOSTICS = re.compile(r"\s*diagnostics\s*(?::\s*(?P<place>.*?)\s*)?", re.IGNORECASE)
+
+
+def diagnosed_place(check: str) -> str | None:
+    """The path or glob of a check `diagnostics[: place]`, empty for everywhere; None: a command."""
+    found = _DIAGNOSTICS.fullmatch(check)
+    return None if found is None else (found["place"] or EVERYWHERE).removeprefix("./")
+
+
+def proof_of(check: str, done: Done) -> Proof | None:
+    """What `done` shows about an acceptance check, passed or not; None where nothing does."""
+    word = next((p for p in done.proofs if p.kind == "person" and p.subject == check), None)
+    if word is not None:
+        return word
+    place = diagnosed_place(check)
+    if place is not None:
+        return _diagnostics_proof(place, done)
+    wanted = plain_command(check)
+    return next(
+        (p for p in done.proofs if p.kind == "exit_code" and plain_command(p.subject) == wanted), None
+    )
+
+
+def unproven(checks: Iterable[str], done: Done) -> tuple[tuple[str, Proof | None], ...]:
+    """The checks without a passing proof, each with the failed proof where there is one. A command that
+    may have changed files since, and is none of `checks`, undoes what a command had shown before it."""
+    wanted = tuple(checks)
+    known = frozenset(plain_command(check) for check in wanted)
+    found = ((check, _standing(proof_of(check, done), known, done)) for check in wanted)
+    return tuple((check, proof) for check, proof in found if proof is None or not proof.ok)
+
+
+def _standing(proof: Proof | None, checks: frozenset[str], done: Done) -> Proof | None:
+    if proof is None or not proof.ok or proof.kind != "exit_code":
+        return proof
+    ids = [command.call_id for command in done.commands]
+    later = done.commands[ids.index(proof.ref) + 1 :] if proof.ref in ids else ()
+    commands = (c.command for c in later if plain_command(c.command) not in checks)
+    return proof if all(read_only(command, LOOKING) for command in commands) else None
+
+
+def _diagnostics_proof(place: str, done: Done) -> Proof | None:
+    shown = [p for p in done.proofs if p.kind == "diagnostics"]
+    bad = next((p for p in shown if not p.ok and p.subject != EVERYWHERE and within(p.subject, place)), None)
+    asked = next((p for p in shown if p.subject in (place, EVERYWHERE)), None)
+    if bad is not None or asked is None:
+        return bad
+    if asked.ok or asked.subject == place:
+        return asked
+    return asked.model_copy(update={"ok": True, "subject": place, "value": "0"})  # errors, but elsewhere
+
+
+def within(path: str, place: str) -> bool:
+    """Whether `path` is what `place` names: that file, a file below that folder, or one of the glob."""
+    if place in (EVERYWHERE, ".", path):
+        return True
+    folder = place.rstrip("/") + "/"
+    return path.startswith(folder) or fnmatchcase(path, place) or fnmatchcase(path, place.replace("**/", ""))
+
+
+# ---- the parts
+
+
+def merged(before: Iterable[FileStat], now: Iterable[FileStat]) -> tuple[FileStat, ...]:
+    """One entry a path: lines summed up, and the kind that the changes come to together."""
+    found = {stat.path: stat for stat in before}
+    for stat in now:
+        old = found.pop(stat.path, None)
+        together = stat if old is None else _together(old, stat)
+        if together is not None:
+            found[stat.path] = together
+    return tuple(found.values())
+
+
+def _together(old: FileStat, new: FileStat) -> FileStat | None:
+    match old.kind, new.kind:
+        case "create", "delete":  # it is as if there had never been one
+            return None
+        case "create", _:
+            kind = "create"
+        case "delete", "create":
+            kind = "edit"
+        case _:
+            kind = new.kind
+    added, removed = old.added + new.added, old.removed + new.removed
+    return new.model_copy(update={"kind": kind, "added": added, "removed": removed})
+
+
+def exit_code_of(data: JsonObject | None) -> int | None:
+    """The exit code of a command, by the data of its result."""
+    code = data.get("exitCode", data.get("exit_code")) if data is not None else None
+    return code if isinstance(code, int) else None
+
+
+def _ran(done: Done, call: ToolCallEvent, event: ToolResponse) -> Done:
+    code = exit_code_of(event.data)
+    output = (event.data or {}).get("output")
+    command = str(call.args.get("command", ""))
+    outcome = CommandOutcome(
+        command=command,
+        exit_code=code if code is not None else 0 if event.ok else 1,
+        output=output if isinstance(output, str) else event.result,
+        call_id=event.id,
+    )
+    done = done._replace(commands=(*done.commands, outcome))
+    if code is None or call.args.get("background"):
+        return done
+    if code:
+        done = done._replace(red=done.red | {plain_command(command)})
+    proof = Proof(
+        kind="exit_code",
+        subject=command,
+        ref=event.id,
+        ok=code == 0,
+        value=str(code),
+        remarks=_worth(command, outcome.output, done) if code == 0 else (),
+    )
+    return done._replace(proofs=_latest((*done.proofs, proof)))
+
+
+def _worth(command: str, output: str, done: Done) -> tuple[Remark, ...]:
+    plain = plain_command(command)
+    before = plain in done.green and plain not in done.red
+    return remarks(command, output, done.files, passed_before=before)
+
+
+def _passed(done: Done) -> frozenset[str]:
+    """The commands that passed until now, which the edit that comes next may change."""
+    return done.green.union(plain_command(p.subject) for p in done.proofs if p.kind == "exit_code" and p.ok)
+
+
+def _diagnosed(done: Done, call: ToolCallEvent, event: ToolResponse) -> Done:
+    errors = (event.data or {}).get("errors")
+    if not event.ok or not isinstance(errors, dict):
+        return done
+    path = call.args.get("path")
+    place = path.removeprefix("./") if isinstance(path, str) else EVERYWHERE
+    counts = {name: count for name, count in errors.items() if isinstance(count, int) and count}
+    total = sum(counts.values())
+    head = Proof(kind="diagnostics", subject=place, ref=event.id, ok=not total, value=str(total))
+    found = tuple(
+        Proof(kind="diagnostics", subject=name, ref=event.id, ok=False, value=str(count))
+        for name, count in counts.items()
+        if name != place
+    )
+    gone = [p for p in done.proofs if p.kind == "diagnostics" and within(p.subject, place)]
+    return done._replace(proofs=(*(p for p in done.proofs if p not in gone), head, *found))
+
+
+def _vouched(done: Done, event: ToolResponse) -> Done:
+    """A person counted checks as met that nothing here can show."""
+    checks = (event.data or {}).get("vouched")
+    if not event.ok or not isinstance(checks, list):
+        return done
+    proofs = tuple(
+        Proof(kind="person", subject=str(check), ref=event.id, ok=True, value="yes") for check in checks
+    )
+    return done._replace(proofs=_latest((*done.proofs, *proofs)))
+
+
+def _latest(proofs: Iterable[Proof]) -> tuple[Proof, ...]:
+    """Of one command only the latest outcome counts."""
+    found: dict[tuple[str, str, str], Proof] = {}
+    for proof in proofs:
+        command = proof.kind == "exit_code"
+        key = (
+            proof.kind,
+            plain_command(proof.subject) if command else proof.subject,
+            "" if command else proof.ref,
+        )
+        found.pop(key, None)
+        found[key] = proof
+    return tuple(found.values())
+
+
+def _with(known: tuple[str, ...], new: str) -> tuple[str, ...]:
+    return known if new in known else (*known, new)

@@ -1,0 +1,1 @@
+"""Names, paths and addresses that are protected whatever a rule allows."""

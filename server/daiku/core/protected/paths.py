@@ -1,0 +1,150 @@
+"""Which paths change what tools do later (protected), and which hold secrets, however they are spelled."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from fnmatch import fnmatchcase, translate
+from functools import lru_cache
+from itertools import pairwise
+from urllib.parse import unquote
+
+from daiku.core.protected.names import (
+    PROTECTED_FILES,
+    PROTECTED_FOLDERS,
+    PROTECTED_PAIRS,
+    PUBLIC_FILES,
+    SECRET_FILES,
+    SECRET_FOLDERS,
+    SOURCE_FILES,
+)
+from daiku.core.text.patterns import lazy
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    return lazy("|".join(translate(pattern) for pattern in patterns))
+
+
+_SECRET, _PUBLIC, _SOURCE = _any_of(SECRET_FILES), _any_of(PUBLIC_FILES), _any_of(SOURCE_FILES)
+_PROTECTED = _any_of(PROTECTED_FILES)
+_SINKS = frozenset(["null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty"])
+LONGEST_PATH = 4096
+_STREAM = lazy(r":[^/]*$")
+
+
+@lru_cache(maxsize=2048)
+def spellings(path: str) -> tuple[tuple[str, ...], ...]:
+    """The folders and name that `path` can mean to some file system, lower-cased; `..` resolved.
+
+    More than one where decoding (%2e, NFKC) changes it: a check has to hold for each.
+    """
+    if len(path) > LONGEST_PATH:
+        return ()  # no file system takes it
+    found: list[tuple[str, ...]] = []
+    text = _visible(path.strip())
+    for _ in range(4):
+        parts = _parts(text)
+        if parts not in found:
+            found.append(parts)
+        decoded = _visible(unquote(text))
+        if decoded == text:
+            break
+        text = decoded
+    return tuple(found)
+
+
+def _visible(path: str) -> str:
+    text = unicodedata.normalize("NFKC", path)
+    return text if text.isascii() and text.isprintable() else "".join(c for c in text if _shows(c))
+
+
+def _shows(char: str) -> bool:
+    return unicodedata.category(char) not in ("Cf", "Cc", "Mn") or char == "\t"
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    text = path.replace("\\", "/").casefold()
+    if text.startswith("file:"):
+        text = "/" + text.removeprefix("file:").lstrip("/")
+    parts: list[str] = []
+    for raw in text.split("/"):
+        name = _STREAM.sub("", raw).strip()
+        stripped = name.rstrip(". ")
+        name = stripped or name
+        if name in ("", "."):
+            continue
+        if name == "..":
+            if parts:
+                parts.pop()
+        else:
+            parts.append("." + name[:-2] if name in ("git~1", "git~2", "hg~1") else name)
+    return tuple(parts)
+
+
+def why_protected(path: str) -> str:
+    """What makes changing `path` a matter for a person, or an empty string."""
+    for parts in spellings(path):
+        for name in parts:
+            if name in PROTECTED_FOLDERS:
+                return PROTECTED_FOLDERS[name]
+        for pair in pairwise(parts):
+            if pair in PROTECTED_PAIRS:
+                return PROTECTED_PAIRS[pair]
+        if not parts:
+            continue
+        name = parts[-1]
+        if _PUBLIC.match(name):
+            continue
+        if _PROTECTED.match(name):
+            return next(why for pattern, why in PROTECTED_FILES.items() if fnmatchcase(name, pattern))
+        if parts[:1] in (("proc",), ("sys",), ("dev",)) and path.startswith("/") and not _is_sink(parts):
+            return "the running system itself"
+    return ""
+
+
+def _is_sink(parts: tuple[str, ...]) -> bool:
+    """True for the devices that hold nothing: what is written there is thrown away, or shown."""
+    return parts[:1] == ("dev",) and len(parts) > 1 and (parts[1] in _SINKS or parts[1:2] == ("fd",))
+
+
+def holds_secrets(path: str) -> bool:
+    """True where `path` is named like a file of keys or passwords."""
+    return any(_secret(parts) for parts in spellings(path))
+
+
+def _secret(parts: tuple[str, ...]) -> bool:
+    if not parts:
+        return False
+    name = parts[-1]
+    if parts[:1] == ("proc",) and name in ("environ", "mem", "cmdline"):
+        return True
+    if _PUBLIC.match(name):
+        return False
+    if SECRET_FOLDERS & set(parts[:-1]) or name in SECRET_FOLDERS:
+        return True
+    if _SOURCE.match(name):
+        return False
+    return bool(_SECRET.match(name))
+
+
+_SCHEMA = lazy(r'"\$schema"\s*:\s*"\s*(?P<url>(?:[a-z][a-z0-9+.-]*:)?//[^"]*)"', re.IGNORECASE)
+_KNOWN_SCHEMA = lazy(
+    r"https?://(?:json-schema\.org|(?:json|www)\.schemastore\.org|biomejs\.dev|turbo\.build|turborepo\.com|ui\.shadcn\.com)/[\w./-]*#?$",
+    re.IGNORECASE,
+)
+_UNICODE_ESCAPE = lazy(r"\\u([0-9a-fA-F]{4})")
+_INSTALL_HOOK = lazy(
+    r'"(?:preinstall|install|postinstall|prepare|preprepare|postprepare|prepublish|prepack|postpack|dependencies:?hook)"\s*:\s*"'
+)
+
+
+def why_content_matters(path: str, text: str) -> str:
+    """What in `text`, once written to `path`, would make a tool fetch or run something by itself."""
+    text = _UNICODE_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+    names = {parts[-1] for parts in spellings(path) if parts}
+    if any(not _KNOWN_SCHEMA.match(m["url"]) for m in _SCHEMA.finditer(text)):
+        return "an editor that opens it would fetch its remote $schema"
+    if "package.json" in names and _INSTALL_HOOK.search(text):
+        return "the package manager would run its install script"
+    return ""

@@ -1,0 +1,1 @@
+"""One run: what happens next, the loop that does it, its budget and reminders."""

@@ -1,0 +1,370 @@
+"""The one async loop: decide, perform, record, until the run is finished."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Protocol, assert_never
+
+from daiku.core.calls.refs import PLAIN, is_referred_to
+from daiku.core.changes.choose import choices
+from daiku.core.proof.gate import open_notice
+from daiku.core.run.decide import (
+    Answered,
+    AskApproval,
+    AskModel,
+    AskPerson,
+    Command,
+    Compact,
+    Finish,
+    Object,
+    Refuse,
+    Rules,
+    RunTools,
+    Tell,
+    decide,
+)
+from daiku.core.run.plan_outcome import finished
+from daiku.core.state.context import fitting, keep_from
+from daiku.core.state.fold import apply
+from daiku.core.state.recorder import Recorder
+from daiku.core.state.repetition import describe_repetition
+from daiku.core.state.state import CHECKER, State
+from daiku.core.text.visible import seen
+from daiku.domain.base import long_id
+from daiku.domain.errors import ContextOverflowError, DaikuError, Failure
+from daiku.domain.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    Compacted,
+    Delta,
+    Event,
+    InputAsked,
+    InputGiven,
+    MessageEvent,
+    Notice,
+    Thinking,
+    ToolCallEvent,
+    ToolResponse,
+)
+from daiku.domain.messages import (
+    AssistantMessage,
+    FinishReason,
+    Message,
+    ModelEvent,
+    Reply,
+    Restarted,
+    TextDelta,
+    ThinkingDelta,
+    Usage,
+)
+from daiku.domain.runs import TerminalStatus
+from daiku.domain.tools import ToolCall, ToolResult
+
+KEPT_MESSAGES = 6
+"""Messages that a compaction leaves as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a person is shown of a call: exactly what will happen, what "always" would mean (empty: it
+    cannot be remembered), how many hunks there are to choose from."""
+
+    text: str
+    remember: str = ""
+    hunks: int = 0
+
+
+def card(call: ToolCall, text: str, remember: str) -> Card:
+    """`text` as a person can trust it. Hunks are found again by their text: where something of it had to
+    be spelled out, it can only be taken as a whole."""
+    shown = seen(text)
+    return Card(shown, seen(remember), choices(call.tool, text) if shown == text else 0)
+
+
+class Ports(Protocol):
+    """What the loop needs of the world."""
+
+    @property
+    def rules(self) -> Rules: ...
+
+    @property
+    def agent(self) -> str: ...
+
+    def paused(self) -> bool:
+        """True when the run should stop at the next boundary, to be resumed later."""
+        ...
+
+    def reply(self, state: State) -> AsyncIterator[ModelEvent]: ...
+
+    async def call(self, call: ToolCall, record: Recorder) -> ToolResult: ...
+
+    async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult | None:
+        """What the person is to be shown; or why the call cannot work. None where what will happen need
+        not be asked about: from now on the guard allows the call."""
+        ...
+
+    async def approval(self, asked: ApprovalAsked) -> ApprovalGiven: ...
+
+    async def answer(self, asked: InputAsked) -> InputGiven: ...
+
+    async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
+        """A summary that takes the place of `messages`, and what it cost where a model was asked."""
+        ...
+
+
+async def run(record: Recorder, ports: Ports) -> State:
+    """Go on until the run is finished or paused; the state then. Resuming is calling this with
+    the state folded from the events read back. Raises what a port raises beyond DaikuError."""
+    while record.state.finished is None and not ports.paused():
+        await _perform(decide(record.state, ports.rules), record, ports)
+    return record.state
+
+
+async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
+    match command:
+        case AskModel():
+            await _ask_model(record, ports)
+        case Compact():
+            await _compact(record, ports)
+        case AskApproval(call, verdict, asked):
+            await _ask_approval(call, verdict.kind, verdict.why, asked, record, ports)
+        case AskPerson(call, asked):
+            await _ask_person(call, asked, record, ports)
+        case Answered(call, text, unattended):
+            _respond(call, ToolResult(outcome="unattended" if unattended else "done", text=text), record)
+        case RunTools(calls):
+            await _run_tools(calls, record, ports)
+        case Refuse(call, why, outcome):
+            _respond(call, ToolResult(outcome=outcome, text=why), record)
+        case Object(why):
+            record(MessageEvent(role="user", text=why, agent=CHECKER, reminder="objection"))
+        case Tell(remind):
+            record(MessageEvent(role="user", text=remind.text, agent=CHECKER, reminder=remind.reminder))
+        case Finish(status, failure):
+            _finish(status, failure, record)
+        case _:
+            assert_never(command)
+
+
+async def _ask_model(record: Recorder, ports: Ports) -> None:
+    seen = len(record.state.conversation.messages)
+    shown: list[str] = []
+    try:
+        async for piece in ports.reply(record.state):
+            match piece:
+                case TextDelta(text):
+                    shown.append(text)
+                    record(Delta(text=text))
+                case ThinkingDelta(text):
+                    record(Thinking(text=text))
+                case Restarted():
+                    shown.clear()
+                    record(Notice(level="warning", text=piece.reason, attempt=piece.attempt))
+                case Reply(message, usage, finish):
+                    shown.clear()
+                    record(
+                        _said(message, seen, ports.agent),
+                        usage,
+                        *_remarks(message, finish),
+                    )
+                case _:
+                    assert_never(piece)
+    except ContextOverflowError as error:
+        await _overflowed(error, record, ports)
+    except DaikuError as error:
+        _keep_draft(shown, seen, record, ports.agent)
+        record(error.failure)
+    except asyncio.CancelledError:
+        _keep_draft(shown, seen, record, ports.agent)
+        raise
+
+
+def _said(message: AssistantMessage, seen: int, agent: str) -> MessageEvent:
+    return MessageEvent(
+        role="assistant",
+        text=message.text,
+        agent=agent,
+        thinking=message.thinking,
+        calls=message.calls,
+        opaque=message.opaque,
+        seen=seen,
+    )
+
+
+def _remarks(message: AssistantMessage, finish: FinishReason) -> tuple[Notice, ...]:
+    """What a person must know of how a reply ended, where the reply itself does not tell."""
+    if finish == "length":
+        text = "The reply was cut off: the model reached its output limit."
+    elif finish == "content_filter":
+        text = "The reply was ended by a refusal or the service's content filter."
+    elif not message.text.strip() and not message.calls:
+        text = "The model ended its turn without a word."
+    else:
+        told = message.opaque.get("daiku")
+        text = str(told.get("remark") or "") if isinstance(told, dict) else ""
+    return (Notice(level="warning", text=text),) if text else ()
+
+
+def _keep_draft(shown: list[str], seen: int, record: Recorder, agent: str) -> None:
+    """What was shown before the stream broke stays on record as a draft; its calls do not."""
+    if shown:
+        text = "".join(shown)
+        record(MessageEvent(role="assistant", text=text, agent=agent, seen=seen, partial=True))
+
+
+async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Ports) -> None:
+    before = len(record.state.conversation.messages)
+    if before > 2:
+        await _compact(record, ports)
+    if len(record.state.conversation.messages) >= before:
+        record(error.failure)
+
+
+async def _compact(record: Recorder, ports: Ports) -> None:
+    messages = record.state.conversation.messages
+    kept = keep_from(messages, min(KEPT_MESSAGES, len(messages) // 2))
+    old = messages[: len(messages) - kept]
+    summary, usage = "", None
+    with suppress(DaikuError):  # a plain summary does as well
+        summary, usage = await ports.summarise(old)
+    state = record.state
+    compacted = Compacted(
+        summary=fitting(summary, old),
+        kept=kept + len(state.conversation.messages) - len(messages),  # what was said meanwhile stays too
+        before_tokens=state.conversation.tokens,
+    )
+    after = ports.rules.tokens(apply(state, compacted).conversation.messages)
+    record(
+        *((usage,) if usage is not None else ()),
+        compacted.model_copy(update={"after_tokens": after}),
+        Notice(level="info", text=f"{len(old)} older messages were condensed to a summary."),
+    )
+
+
+async def _ask_approval(
+    call: ToolCall,
+    kind: str,
+    why: str,
+    asked: ApprovalAsked | None,
+    record: Recorder,
+    ports: Ports,
+) -> None:
+    if asked is None:
+        preview = await ports.preview(call, record)
+        if preview is None:  # now that it is seen, it need not be asked about: the guard allows it
+            return
+        if isinstance(preview, ToolResult):
+            _respond(call, preview, record)
+            return
+        asked = ApprovalAsked(
+            approval_id=long_id("appr"),
+            kind=kind,  # pyright: ignore[reportArgumentType]  # the guard's kinds are a subset
+            tool=call.tool,
+            args=call.args,
+            preview=preview.text,
+            why=seen(why),
+            call_id=call.id,
+            remember=preview.remember,
+            hunks=preview.hunks,
+        )
+        record(asked)
+    given = await ports.approval(asked)
+    if given.approval_id not in record.state.questions.decisions:
+        record(given)
+
+
+async def _ask_person(call: ToolCall, asked: InputAsked | None, record: Recorder, ports: Ports) -> None:
+    if asked is None:
+        choices = call.args.get("choices")
+        asked = InputAsked(
+            input_id=long_id("input"),
+            question=seen(str(call.args.get("question", ""))),
+            choices=tuple(seen(str(c)) for c in choices) if isinstance(choices, list) else (),
+            call_id=call.id,
+        )
+        record(asked)
+    given = await ports.answer(asked)
+    if given.input_id not in record.state.questions.answers:
+        record(given)
+
+
+async def _run_tools(calls: tuple[ToolCall, ...], record: Recorder, ports: Ports) -> None:
+    """Side by side, but answered in their order: the same work gives the same journal."""
+    record(*(_called(call) for call in calls if call.id not in record.state.calls.started))
+    if len(calls) == 1:
+        _answer(await _run_tool(calls[0], record, ports), record)
+        return
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_run_tool(call, record, ports)) for call in calls]
+        for task in tasks:
+            _answer(await task, record)
+
+
+async def _run_tool(call: ToolCall, record: Recorder, ports: Ports) -> ToolResponse:
+    began = perf_counter()
+    result = await ports.call(call, record)
+    if result.plain is not None and is_referred_to(
+        call.id, (*record.state.calls.pending, *record.state.calls.preset)
+    ):
+        result = result.model_copy(update={"data": {**(result.data or {}), PLAIN: result.plain}})
+    return _response(call, result, int((perf_counter() - began) * 1000))
+
+
+def _respond(call: ToolCall, result: ToolResult, record: Recorder) -> None:
+    """Answer a call that is not carried out (or was interrupted: then its start is on record)."""
+    response = _response(call, result, 0)
+    if call.id in record.state.calls.started:
+        _answer(response, record)
+    else:
+        _answer(response, record, _called(call))
+
+
+def _answer(response: ToolResponse, record: Recorder, *before: Event) -> None:
+    """Record what came of a call, and tell the person too where the model is told that it repeats itself."""
+    state = record.state
+    found = (
+        describe_repetition(apply(state, response).health.trail, state.request.limits.max_repeats)
+        if len(state.calls.pending) == 1
+        else ""
+    )
+    record(*before, response, *((Notice(level="warning", text=found),) if found else ()))
+
+
+def _called(call: ToolCall) -> ToolCallEvent:
+    return ToolCallEvent(id=call.id, tool=call.tool, args=call.args, reasoning=call.reasoning)
+
+
+def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolResponse:
+    return ToolResponse(
+        id=call.id,
+        tool=call.tool,
+        ok=result.ok,
+        outcome=result.outcome,
+        result="\n\n".join([result.text, *_read_as(call)]),
+        duration_ms=duration_ms,
+        data=result.data,
+        images=result.images,
+        untrusted=result.untrusted,
+    )
+
+
+def _read_as(call: ToolCall) -> tuple[str, ...]:
+    """What the model is told of arguments that it wrote in another tool's words; nothing where it did not."""
+    return (f"Note: {'; '.join(call.notes)}.",) if call.notes else ()
+
+
+def _finish(status: TerminalStatus, failure: Failure | None, record: Recorder) -> None:
+    state = record.state
+    whole = (
+        status == "completed" and state.plans.last and state.request.asks_model
+    )  # who drives it says so itself
+    left = open_notice(state.plans.all) if whole else ""
+    record(
+        *(() if failure is None else (failure,)),
+        *((Notice(level="warning", text=left),) if left else ()),
+        finished(state, status),
+    )

@@ -1,0 +1,48 @@
+"""What became of a plan as a run ends: how far it is, and why a run that was asked to work it has failed."""
+
+from __future__ import annotations
+
+from daiku.core.proof.gate import not_finished
+from daiku.core.state.state import State
+from daiku.core.team.moves import plan_of
+from daiku.domain.errors import Failure
+from daiku.domain.events import RunFinished
+from daiku.domain.runs import TerminalStatus
+from daiku.domain.work.plans import Plan, PlanStanding
+
+
+def unfinished(state: State) -> Failure | None:
+    """Why a run that was asked to work a plan, or one step of it, has not done so. None: all of it is done."""
+    plan = plan_of(state)
+    wanted = state.request.brief.step_id if state.request.brief is not None else ""
+    if plan is None:
+        return Failure(kind="plan", message="Nothing was worked: no plan was made.")
+    left = [s for s in plan.steps if s.status != "completed" and wanted in ("", s.step_id)]
+    if not left and plan.steps:
+        return None
+    return Failure(
+        kind="plan",
+        message=not_finished(plan, left),
+        hint="See what failed, then go on with the same plan (Resume, or `daiku resume`).",
+    )
+
+
+def touched_plan(state: State) -> Plan | None:
+    """The plan that a run worked, or last changed."""
+    key = state.plans.last or (
+        state.request.brief.plan.plan_id if state.request.brief and state.request.brief.plan else ""
+    )
+    return next((plan for plan in state.plans.all if plan.plan_id == key), None)
+
+
+def plan_standing(state: State) -> PlanStanding | None:
+    """How far the plan is that a run worked, or last changed."""
+    plan = touched_plan(state)
+    return plan.standing() if plan is not None else None
+
+
+def finished(state: State, status: TerminalStatus) -> RunFinished:
+    """The end of a run that stands at `state`."""
+    return RunFinished(
+        status=status, text=state.conversation.text, usage=state.spending.usage, plan=plan_standing(state)
+    )

@@ -1,0 +1,246 @@
+"""What each event makes of a run's state: a pure, total fold over its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from types import MappingProxyType
+from typing import TypeVar, assert_never
+
+from daiku.core.plans.transitions import progress_note
+from daiku.core.proof.evidence import did_begin, did_edit, did_hand_over, did_keep, did_respond, did_undo
+from daiku.core.state.context import is_rules, render_prompt, rules_message, summary_message, undone_note
+from daiku.core.state.repetition import add_edit
+from daiku.core.state.state import Calls, Conversation, Plans, Request, State
+from daiku.core.state.turns import PROGRESS, add_message, add_response, say
+from daiku.core.web.research import gather
+from daiku.domain.errors import Failure
+from daiku.domain.events import (
+    AgentEnd,
+    AgentStart,
+    ApprovalAsked,
+    ApprovalGiven,
+    Bullet,
+    CheckpointEvent,
+    Compacted,
+    Delta,
+    Edit,
+    Event,
+    HandoffEnd,
+    HandoffStart,
+    InputAsked,
+    InputGiven,
+    MessageEvent,
+    Notice,
+    PlanEvent,
+    Restored,
+    Review,
+    RunFinished,
+    RunStarted,
+    Thinking,
+    ToolCallEvent,
+    ToolOutput,
+    ToolResponse,
+)
+from daiku.domain.messages import AssistantMessage, ToolMessage, Usage, UserMessage
+from daiku.domain.work.handovers import PlanMade
+from daiku.domain.work.plans import Plan
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+UNBOUND: Mapping[str, int] = MappingProxyType({"max_rounds": 0, "max_repeats": 0, "max_tool_errors": 0})
+"""Limits that mean a model's turns: what no model is asked for bounds itself."""
+NOT_CARRIED_OUT = "The run ended before this was carried out."
+KEPT_REQUEST = 16_000
+"""Characters of what a stage was told that a compaction keeps as they are; of more only the request."""
+
+
+def fold(events: Iterable[Event], start: State | None = None) -> State:
+    """The state after `events`."""
+    state = start or State()
+    for event in events:
+        state = apply(state, event)
+    return state
+
+
+def apply(state: State, event: Event) -> State:
+    """The state after one more event. Total: every event is handled, none raises."""
+    match event:
+        case Delta() | Thinking() | ToolOutput():  # the frequent ones first
+            return state
+        case MessageEvent():
+            return add_message(state._replace(research=gather(state.research, event)), event)
+        case ToolCallEvent():
+            calls = state.calls._replace(started=state.calls.started | {event.id})
+            return state._replace(calls=calls, done=did_begin(state.done, event))
+        case ToolResponse():
+            research = gather(state.research, event)
+            return add_response(state._replace(done=did_respond(state.done, event), research=research), event)
+        case Usage():
+            return _add_usage(state, event)
+        case Edit():
+            health = state.health._replace(trail=add_edit(state.health.trail, event))
+            return state._replace(health=health, done=did_edit(state.done, event))
+        case Notice():
+            return _add_rules(state, event) if event.rules else state
+        case CheckpointEvent():
+            return state._replace(done=did_keep(state.done, event))
+        case Review() | Restored():
+            return _undo(state, event)
+        case AgentStart() | AgentEnd() | Bullet():
+            return state
+        case HandoffStart():
+            nested = state.nested._replace(open=_with(state.nested.open, event.call_id, event))
+            return state._replace(nested=nested)
+        case HandoffEnd():
+            return _hand_back(state, event)
+        case ApprovalAsked() | ApprovalGiven() | InputAsked() | InputGiven():
+            return _add_question(state, event)
+        case PlanEvent():
+            plans = _with_plan(state.plans.all, event.plan)
+            return state._replace(plans=Plans(plans, event.plan.plan_id))
+        case Compacted():
+            return _compact(state, event)
+        case Failure():
+            return state._replace(failure=event)
+        case RunStarted():
+            return _start(state, event)
+        case RunFinished():
+            return _close_calls(state)._replace(finished=event)
+        case _:
+            assert_never(event)
+
+
+def _with(old: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
+    return MappingProxyType({**old, key: value})
+
+
+def _with_plan(plans: tuple[Plan, ...], plan: Plan) -> tuple[Plan, ...]:
+    if any(p.plan_id == plan.plan_id for p in plans):
+        return tuple(plan if p.plan_id == plan.plan_id else p for p in plans)
+    return (*plans, plan)
+
+
+def _start(state: State, event: RunStarted) -> State:
+    """A new run of the session: what was said before, the plans and the rules stay."""
+    before, plans = _close_calls(state).conversation, state.plans.all
+    progress = progress_note(plans)
+    text = event.told or event.prompt
+    told = render_prompt(text, event.context)
+    asked = UserMessage(text=f"{told}\n\n{PROGRESS}{progress}" if progress else told, images=event.images)
+    given = event.brief.plan if event.brief is not None else None
+    return State(
+        request=Request(
+            begun=True,
+            asks_model=not (event.driven or event.calls),
+            prompt=event.prompt,
+            text=text if len(text) <= KEPT_REQUEST else event.prompt,
+            mode=event.mode,
+            model=event.model,
+            limits=event.limits.model_copy(update=UNBOUND) if event.driven else event.limits,
+            asked_limits=event.limits,
+            rounds_before=event.rounds_before,
+            brief=event.brief,
+        ),
+        conversation=Conversation(
+            messages=(*before.messages, asked),
+            start=len(before.messages),
+            progress=progress,
+            rules=before.rules,
+            tokens=before.tokens,
+        ),
+        calls=Calls(preset=event.calls),
+        plans=Plans(plans if given is None else _with_plan(plans, given)),
+        tainted=state.tainted or event.tainted,
+    )
+
+
+def _add_question(state: State, event: ApprovalAsked | ApprovalGiven | InputAsked | InputGiven) -> State:
+    """A question to the person, under its call, or the answer, under the question's id."""
+    known = state.questions
+    match event:
+        case ApprovalAsked():
+            known = known._replace(approvals=_with(known.approvals, event.call_id, event))
+        case ApprovalGiven():
+            known = known._replace(decisions=_with(known.decisions, event.approval_id, event))
+        case InputAsked():
+            known = known._replace(inputs=_with(known.inputs, event.call_id, event))
+        case InputGiven():
+            known = known._replace(answers=_with(known.answers, event.input_id, event))
+    return state._replace(questions=known)
+
+
+def _add_usage(state: State, usage: Usage) -> State:
+    return state._replace(
+        spending=state.spending._replace(usage=state.spending.usage.plus(usage)),
+        conversation=state.conversation._replace(tokens=usage.prompt_tokens + usage.completion_tokens),
+    )
+
+
+def _hand_back(state: State, event: HandoffEnd) -> State:
+    """What a nested run did and used is its parent's too, and a plan that it made is known here."""
+    made = (event.handover.plan,) if isinstance(event.handover, PlanMade) else ()
+    changed = (*event.plans, *made)
+    nested, plans, spending = state.nested, state.plans, state.spending
+    return state._replace(
+        done=did_hand_over(state.done, event),
+        nested=nested._replace(
+            open=MappingProxyType({k: v for k, v in nested.open.items() if k != event.call_id}),
+            returned=(*nested.returned, event),
+            rounds=nested.rounds + event.rounds,
+        ),
+        spending=spending
+        if event.usage is None
+        else spending._replace(usage=spending.usage.plus(event.usage)),
+        plans=Plans(reduce(_with_plan, changed, plans.all), changed[-1].plan_id) if changed else plans,
+        tainted=state.tainted or event.tainted,
+        unattended=state.unattended or event.unattended,
+    )
+
+
+def _add_rules(state: State, event: Notice) -> State:
+    """Rules of a folder join the conversation like a word of the person's: not between calls and results."""
+    rules = {**state.conversation.rules, **{each.path: each for each in event.rules}}
+    conversation = state.conversation._replace(rules=MappingProxyType(rules))
+    return say(state._replace(conversation=conversation), rules_message(event.rules))
+
+
+def _undo(state: State, event: Review | Restored) -> State:
+    """The model is told what the person took back: its own edits are no longer what it remembers."""
+    note = undone_note(event)
+    if not note:
+        return state
+    paths = [event.path] if isinstance(event, Review) else [file.path for file in event.files]
+    return say(state._replace(done=did_undo(state.done, paths)), UserMessage(text=note, kind="note"))
+
+
+def _compact(state: State, event: Compacted) -> State:
+    told = state.conversation
+    kept = told.messages[len(told.messages) - event.kept :] if event.kept else ()
+    rules = (rules_message(tuple(told.rules.values())),) if told.rules else ()
+    latest = tuple(m for m in kept if not is_rules(m))
+    request = state.request.text if not state.finished else ""
+    summary = summary_message(event.summary, request, state.plans.all)
+    return state._replace(
+        conversation=told._replace(messages=(summary, *rules, *latest), start=0, tokens=event.after_tokens)
+    )
+
+
+def _close_calls(state: State) -> State:
+    """Every call answered: what was still open is marked as not carried out. What was shown of a reply that
+    was cut off stays in the conversation: the person may speak of it."""
+    told, pending = state.conversation, state.calls.pending
+    draft = (AssistantMessage(text=told.draft),) if told.draft else ()
+    if not (draft or pending or told.queued):
+        return state
+    open_calls = tuple(
+        ToolMessage(call_id=c.id, tool=c.tool, outcome=None, text=NOT_CARRIED_OUT) for c in pending
+    )
+    messages = (*told.messages, *draft, *open_calls, *told.queued)
+    return state._replace(
+        conversation=told._replace(messages=messages, queued=(), draft=""),
+        calls=state.calls._replace(pending=(), started=frozenset())
+        if pending or told.queued
+        else state.calls,
+    )

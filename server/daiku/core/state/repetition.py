@@ -1,0 +1,243 @@
+"""Going round in circles: the kinds of loops that a run can get into, found in its trail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from json import dumps
+from types import MappingProxyType
+from typing import Literal, NamedTuple, Never, TypeAlias
+
+from daiku.domain.errors import Failure
+from daiku.domain.events import Edit, ToolResponse
+from daiku.domain.tools import ToolCall
+
+KEPT_TURNS = 64
+LONGEST_CYCLE = KEPT_TURNS // 4
+"""Replies that a cycle may consist of: as many as can be seen to come again three times."""
+LONG_ANSWER = 80
+"""Characters from which the same result by other arguments means that nothing new is found out; shorter ones, such
+as that of a command which prints nothing, are the same for calls that each did something."""
+PATIENCE = 4
+"""A command that still runs may be looked at this many times as often as anything else."""
+LEAST_TOLD = 2
+
+LoopKind: TypeAlias = Literal[
+    "same_result", "same_answer", "same_failure", "alternating", "same_text", "undone_edits"
+]
+
+# What differs between two runs of the same command although nothing changed.
+_NOISE = re.compile(
+    r"\b\d+(?:[.,]\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|minutes?)\b"
+    r"|\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\b|\b0x[0-9a-f]{6,}\b",
+    re.IGNORECASE,
+)
+_NOTHING: Mapping[tuple[str, ...], Never] = MappingProxyType({})
+
+
+class Outcome(NamedTuple):
+    """A call and what came of it; `call` and `result` are hashes, of use within one process."""
+
+    tool: str
+    call: int
+    result: int
+    ok: bool
+    waiting: bool
+    carried_out: bool
+    answer: int = 0
+    """A hash of tool and result where the result is long enough to tell something; else 0."""
+
+
+class Change(NamedTuple):
+    """The last edit of some files: hashes of it and of what would undo it; `undoing` counts the
+    edits in a row that each took back the one before."""
+
+    does: int
+    undoes: int
+    undoing: int = 0
+
+
+class Trail(NamedTuple):
+    """What is kept of a run to see whether it repeats itself, bounded in size.
+
+    `turns` are the latest replies that had calls, `current` the one being carried out; `texts` what
+    replies said since something new was last found out; `changes` the last edit by its files;
+    `latest` the files of the latest edit, until a reply brings none.
+    """
+
+    turns: tuple[tuple[Outcome, ...], ...] = ()
+    current: tuple[Outcome, ...] = ()
+    texts: tuple[str, ...] = ()
+    changes: Mapping[tuple[str, ...], Change] = _NOTHING
+    latest: tuple[str, ...] = ()
+
+
+class Repetition(NamedTuple):
+    """A loop: its kind, what goes round, and how often it came again after the first time."""
+
+    kind: LoopKind
+    what: str
+    repeats: int
+
+
+def add_result(trail: Trail, call: ToolCall | None, event: ToolResponse, *, carried_out: bool) -> Trail:
+    """The trail after one more result; `call` as it was asked for, None where that is not known."""
+    args = dumps(call.args, sort_keys=True, ensure_ascii=False) + (call.malformed or "") if call else event.id
+    waiting = bool(event.data and event.data.get("running") is True)
+    text = event.result if waiting else _NOISE.sub("#", event.result)
+    outcome = Outcome(
+        event.tool,
+        hash((event.tool, args)),
+        hash((event.ok, text)),
+        event.ok,
+        waiting,
+        carried_out,
+        hash((event.tool, text)) if event.ok and not waiting and len(text) >= LONG_ANSWER else 0,
+    )
+    return trail._replace(current=(*trail.current, outcome))
+
+
+def add_reply(trail: Trail, text: str, *, calls: bool) -> Trail:
+    """The trail after one more reply of the model, before its calls."""
+    said = " ".join(text.split())
+    texts = (*trail.texts, said)[-KEPT_TURNS:] if said or not calls else trail.texts
+    return trail._replace(texts=texts, current=(), latest=())
+
+
+def close_turn(trail: Trail) -> Trail:
+    """The trail once every call of the reply has its result."""
+    turn = trail.current
+    known = {outcome for earlier in trail.turns for outcome in earlier}
+    found_out = any(o.carried_out and o not in known for o in turn)
+    return trail._replace(
+        turns=(*trail.turns, turn)[-KEPT_TURNS:],
+        current=(),
+        texts=() if found_out else trail.texts,
+    )
+
+
+def add_edit(trail: Trail, event: Edit) -> Trail:
+    """The trail after one more edit."""
+    paths = tuple(stat.path for stat in event.files)
+    lines = [line for line in event.diff.splitlines() if not line.startswith(("+++", "---"))]
+    plus = tuple(line[1:] for line in lines if line.startswith("+"))
+    minus = tuple(line[1:] for line in lines if line.startswith("-"))
+    if plus == minus:  # no diff to go by
+        return trail
+    before = trail.changes.get(paths)
+    does = hash((minus, plus))
+    undoing = before.undoing + 1 if before is not None and before.undoes == does else 0
+    others = {key: value for key, value in trail.changes.items() if key != paths}
+    while len(others) >= KEPT_TURNS:
+        del others[next(iter(others))]
+    change = Change(does, hash((plus, minus)), undoing)
+    return trail._replace(changes=MappingProxyType({**others, paths: change}), latest=paths)
+
+
+def repetition(trail: Trail) -> Repetition | None:
+    """The loop that the run is in now, the most repeated where there are several; None: it gets on."""
+    found = [
+        each
+        for each in (_undone(trail), *_cycles(trail), _same_answers(trail), _text(trail))
+        if each is not None
+    ]
+    return max(found, key=lambda each: each.repeats, default=None)
+
+
+def _undone(trail: Trail) -> Repetition | None:
+    change = trail.changes.get(trail.latest)
+    if change is None or not change.undoing:
+        return None
+    return Repetition("undone_edits", ", ".join(trail.latest), change.undoing)
+
+
+def _cycles(trail: Trail) -> list[Repetition]:
+    return [each for size in range(1, LONGEST_CYCLE + 1) if (each := _cycle(trail.turns, size)) is not None]
+
+
+def _cycle(turns: tuple[tuple[Outcome, ...], ...], size: int) -> Repetition | None:
+    block = turns[-size:]
+    if len(block) < size or not any(block) or (size > 1 and len(set(block)) == 1):
+        return None
+    repeats, end = 0, len(turns) - size
+    while end >= size and turns[end - size : end] == block:
+        repeats, end = repeats + 1, end - size
+    if all(outcome.waiting for turn in block for outcome in turn):
+        repeats //= PATIENCE
+    if not repeats:
+        return None
+    what = " → ".join(", ".join(dict.fromkeys(outcome.tool for outcome in turn)) for turn in block)
+    if size > 1:
+        return Repetition("alternating", what, repeats)
+    went_well = any(outcome.ok for outcome in block[0])
+    return Repetition("same_result" if went_well else "same_failure", what, repeats)
+
+
+def _same_answers(trail: Trail) -> Repetition | None:
+    """One call a reply, each with other arguments, and every time the same long result."""
+    last = trail.turns[-1] if trail.turns else ()
+    if len(last) != 1 or not last[0].answer:
+        return None
+    run: list[Outcome] = []
+    for turn in reversed(trail.turns):
+        if len(turn) != 1 or turn[0].answer != last[0].answer:
+            break
+        run.append(turn[0])
+    if len({outcome.call for outcome in run}) < 2:  # the same call: that is a loop of its own kind
+        return None
+    return Repetition("same_answer", last[0].tool, (len(run) - 1) // 2)
+
+
+def _text(trail: Trail) -> Repetition | None:
+    if not trail.texts:
+        return None
+    last = trail.texts[-1]
+    repeats = trail.texts.count(last) - 1
+    return Repetition("same_text", last if len(last) <= 60 else last[:59] + "…", repeats) if repeats else None
+
+
+def repetition_note(trail: Trail, limit: int) -> str:
+    """`describe_repetition` as a note to the model."""
+    found = describe_repetition(trail, limit)
+    return f"Note: {found}" if found else ""
+
+
+def describe_repetition(trail: Trail, limit: int) -> str:
+    """What came again, as long as the run may still get out of the loop; empty where it is in none.
+    `limit` is the number of repeats that ends the run, 0 for never."""
+    found = repetition(trail) if limit else None
+    if found is None or not max(1, min(LEAST_TOLD, limit - 1)) <= found.repeats < limit:
+        return ""
+    return f"{_described(found)} Change your approach, or say what is in the way."
+
+
+def repetition_failure(trail: Trail, limit: int) -> Failure | None:
+    """Why the run has to end: the loop came again `limit` times."""
+    found = repetition(trail) if limit else None
+    if found is None or found.repeats < limit:
+        return None
+    return Failure(
+        kind="limit",
+        message=f"The run went round in circles ({found.kind.replace('_', ' ')}): {_described(found)}",
+        hint="Say what to do differently in a new request, or raise limits.max_repeats.",
+    )
+
+
+def _described(found: Repetition) -> str:
+    times = found.repeats + 1
+    match found.kind:
+        case "same_result":
+            return (
+                f"{found.what} was called {times} times in a row with the same arguments and the same result."
+            )
+        case "same_answer":
+            return f"{found.what} gave the same result again and again, whatever its arguments were."
+        case "same_failure":
+            return f"{found.what} was called {times} times in a row with the same arguments and failed the same way."
+        case "alternating":
+            return f"The calls {found.what} came round {times} times with the same results."
+        case "same_text":
+            words = f"“{found.what}”" if found.what else "Nothing"
+            return f"{words} was said {times} times, and nothing new was found out in between."
+        case "undone_edits":
+            return f"{found.repeats} edits of {found.what} in a row each took back the one before."

@@ -1,0 +1,152 @@
+"""The state of a run as one value, in parts by what changes together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple, Never
+
+from daiku.core.proof.evidence import Done
+from daiku.core.state.repetition import Trail
+from daiku.domain.errors import Failure
+from daiku.domain.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    HandoffEnd,
+    HandoffStart,
+    InputAsked,
+    InputGiven,
+    Reminder,
+    RulesText,
+    RunFinished,
+)
+from daiku.domain.messages import Message, Usage, UserMessage
+from daiku.domain.runs import Mode, RunLimits
+from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import Brief
+from daiku.domain.work.plans import Plan
+from daiku.domain.work.research import Research
+
+NOTHING: Mapping[str, Never] = MappingProxyType({})
+CHECKER = "daiku"
+"""The agent of Daiku's own words to the model; what they are for is their `reminder`."""
+PERSON = "user"
+"""The agent of what a person says while a run is under way."""
+
+
+class Request(NamedTuple):
+    """What the run was asked to do; set once, by its first event.
+
+    `text` is what the model reads of it (`prompt` where that is too long to be kept beside a summary).
+    `limits` bound this run, `asked_limits` are what was asked for: nested runs get these. `rounds_before`:
+    rounds of its limit that were used before it began. `asks_model` is False where its replies are computed.
+    """
+
+    begun: bool = False
+    asks_model: bool = True
+    prompt: str = ""
+    text: str = ""
+    mode: Mode = "act"
+    model: str = ""
+    limits: RunLimits = RunLimits()
+    asked_limits: RunLimits = RunLimits()
+    rounds_before: int = 0
+    brief: Brief | None = None
+
+
+class Conversation(NamedTuple):
+    """The messages, of earlier runs of the session too; those of this run begin at index `start`.
+
+    `queued` user messages wait until no call is pending: between calls and their results every provider
+    would refuse them. `steering` is what the person said since the run began. `text` is the latest answer,
+    `draft` what was shown of a reply that was cut off. `progress` is what the model was last told of the
+    plans, `rules` the rules of folders that it was told, `tokens` what its last request and reply came to.
+    """
+
+    messages: tuple[Message, ...] = ()
+    start: int = 0
+    queued: tuple[UserMessage, ...] = ()
+    steering: tuple[str, ...] = ()
+    text: str = ""
+    draft: str = ""
+    progress: str = ""
+    rules: Mapping[str, RulesText] = NOTHING
+    tokens: int = 0
+
+
+class Calls(NamedTuple):
+    """The tool calls: `pending` are those of the last reply without a result, in order, `started` those of
+    them that are under way. `preset` calls were given to the run, which then asks no model;
+    `preset_results` are the plain texts of results that some of these use, by call.
+    """
+
+    pending: tuple[ToolCall, ...] = ()
+    started: frozenset[str] = frozenset()
+    preset: tuple[ToolCall, ...] = ()
+    preset_results: Mapping[str, str] = NOTHING
+
+
+class Questions(NamedTuple):
+    """What the person was asked, by call, and answered, by the question's id."""
+
+    approvals: Mapping[str, ApprovalAsked] = NOTHING
+    decisions: Mapping[str, ApprovalGiven] = NOTHING
+    inputs: Mapping[str, InputAsked] = NOTHING
+    answers: Mapping[str, InputGiven] = NOTHING
+
+
+class NestedRuns(NamedTuple):
+    """The nested runs: `open` ones by call, `returned` ones in order, and the rounds that these took."""
+
+    open: Mapping[str, HandoffStart] = NOTHING
+    returned: tuple[HandoffEnd, ...] = ()
+    rounds: int = 0
+
+
+class Plans(NamedTuple):
+    """Every plan of the session, and the id of the one that this run changed last (empty: none)."""
+
+    all: tuple[Plan, ...] = ()
+    last: str = ""
+
+
+class Spending(NamedTuple):
+    """Replies that the run asked its model for, and tokens and cost, nested runs included."""
+
+    rounds: int = 0
+    usage: Usage = Usage()
+
+
+class Health(NamedTuple):
+    """Whether the run gets on: its `trail` shows repetition, `failed_replies` counts replies in a row of
+    which no call could be carried out, `reply_worked` says that one of the present reply was. `reminders`
+    are what Daiku itself told the model and still holds, in order; an objection may come again.
+    """
+
+    trail: Trail = Trail()
+    failed_replies: int = 0
+    reply_worked: bool = False
+    reminders: tuple[Reminder, ...] = ()
+
+
+class State(NamedTuple):
+    """The state of a run: the fold of its events (`core.state.fold`).
+
+    `done` is what it really did, nested runs included, `research` what it found on the web. `tainted`: text
+    from outside is in the conversation. `unattended`: something needed a person, and nobody was there.
+    """
+
+    request: Request = Request()
+    conversation: Conversation = Conversation()
+    calls: Calls = Calls()
+    questions: Questions = Questions()
+    nested: NestedRuns = NestedRuns()
+    plans: Plans = Plans()
+    spending: Spending = Spending()
+    health: Health = Health()
+    done: Done = Done()
+    research: Research = Research()
+    tainted: bool = False
+    unattended: bool = False
+    failure: Failure | None = None
+    finished: RunFinished | None = None

@@ -1,0 +1,1 @@
+"""A plan worked by agents, as pure moves: tasks, checks, records, reports."""

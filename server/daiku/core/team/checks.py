@@ -1,0 +1,120 @@
+"""The checks of a step as calls: those that are still to be made, and what fails in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from daiku.core.commands.judge import read_only
+from daiku.core.proof.checks import exit_status, only_looks, seconds_of
+from daiku.core.proof.evidence import EVERYWHERE, LOOKING, diagnosed_place, plain_command, unproven
+from daiku.core.state.state import State
+from daiku.core.team.record import Taken, log_of
+from daiku.core.text.truncate import cut_middle
+from daiku.domain.base import JsonObject
+from daiku.domain.runs import ApprovalMode
+from daiku.domain.work.handovers import CommandOutcome, Proof
+from daiku.domain.work.plans import Plan, Step
+
+TIMED_OUT = 124
+"""The exit code of a command that took too long."""
+CHECKING = ("shell/run", "editor/diagnostics")
+"""The tools that show a check."""
+OUTPUT_SHARE = 6000
+"""Characters of a failed command's output that the next attempt is told."""
+
+
+class Do(NamedTuple):
+    """One call, and the words that go with it."""
+
+    tool: str
+    args: JsonObject
+    text: str = ""
+
+
+def hand(agent: str, request: str, text: str) -> Do:
+    """Hand over to a stage."""
+    return Do("agent/handoff", {"agent": agent, "request": request}, text)
+
+
+def move(step: Step, status: str, text: str) -> Do:
+    """Move a step of the plan."""
+    return Do("plan/update_step", {"step_id": step.step_id, "status": status}, text)
+
+
+def looks(
+    state: State, plan: Plan, step: Step, since: tuple[Taken, ...], approvals: ApprovalMode
+) -> Iterator[Do]:
+    """The checks of a step that are still to be run before it is worked, so that what they say then can
+    be told from what they say afterwards. One that the person would be asked about waits until then."""
+    free = (
+        check
+        for check in step.acceptance
+        if diagnosed_place(check) is None
+        and exit_status(check) == "open"
+        and (approvals == "all" or read_only(check, LOOKING))
+    )
+    for do in unrun(state, plan, tuple(free), since):
+        yield do._replace(text=f"Before the work: `{do.args['command']}`")
+
+
+def is_met(state: State, step: Step) -> bool:
+    """Whether there is nothing left to do for a step: it has checks, each of them looks at what is there,
+    and passes. A check that runs a program may pass before the work and after it: that shows nothing."""
+    checks = step.acceptance
+    return bool(checks) and all(map(only_looks, checks)) and not unproven(checks, state.done)
+
+
+def unrun(state: State, plan: Plan, checks: tuple[str, ...], since: tuple[Taken, ...]) -> Iterator[Do]:
+    """The checks that are not shown and were not tried since the last edit of this attempt. One that a
+    restart cut short was not tried: to look again does no harm."""
+    tried = {_key(t.call.tool, t.call.args) for t in since if t.outcome != "interrupted"}
+    for check, _ in unproven(checks, state.done):
+        do = check_call(check, seconds_of(plan, check, state.request.limits.check_seconds))
+        if _key(do.tool, do.args) not in tried:
+            yield do
+
+
+def _key(tool: str, args: JsonObject) -> tuple[str, str]:
+    return tool, plain_command(str(args.get("command", args.get("path", ""))))
+
+
+def check_call(check: str, seconds: int) -> Do:
+    """The call that shows an acceptance check; a command may take so many seconds."""
+    place = diagnosed_place(check)
+    if place is None:
+        return Do("shell/run", {"command": check, "timeout": seconds}, f"Check: `{check}`")
+    one_file = place != EVERYWHERE and not any(c in place for c in "*?[") and "." in place.rpartition("/")[2]
+    return Do("editor/diagnostics", {"path": place} if one_file else {}, f"Check: {check}")
+
+
+def failed_checks(state: State, checks: tuple[str, ...]) -> list[str]:
+    """What fails, with exit code and output. Diagnostics that nobody can show here are the person's."""
+    problems: list[str] = []
+    for check, proof in unproven(checks, state.done):
+        if proof is not None:
+            problems.append(_shown(state, check, proof))
+        elif diagnosed_place(check) is None:
+            problems.append(f"`{check}` could not be run: {_answer(state, check)}")
+    return problems
+
+
+def _shown(state: State, check: str, proof: Proof) -> str:
+    if proof.kind != "exit_code":
+        return f"{check}: {proof.value} errors in {proof.subject or 'the project'}."
+    outcome = next((c for c in reversed(state.done.commands) if c.call_id == proof.ref), None)
+    return told_outcome(outcome) if outcome is not None else f"`{check}` ended with exit code {proof.value}."
+
+
+def told_outcome(outcome: CommandOutcome) -> str:
+    output = cut_middle(outcome.output.rstrip(), OUTPUT_SHARE) or "(no output)"
+    if outcome.exit_code == TIMED_OUT:
+        return (
+            f"`{outcome.command}` did not end in time and was stopped, so it shows nothing. Where it needs longer, "
+            f"`Check (20 min): …` in the plan or limits.check_seconds gives it that:\n{output}"
+        )
+    return f"`{outcome.command}` ended with exit code {outcome.exit_code}:\n{output}"
+
+
+def _answer(state: State, check: str) -> str:
+    return next((t.text for t in reversed(log_of(state)) if t.call.args.get("command") == check), "no answer")

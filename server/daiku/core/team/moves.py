@@ -1,0 +1,292 @@
+"""The team that works a plan: what it does next, worked out from the state alone."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from daiku.core.proof.placeholders import left_behind
+from daiku.core.state.conversation import words_of
+from daiku.core.state.state import State
+from daiku.core.team.checks import CHECKING, OUTPUT_SHARE, Do, failed_checks, hand, is_met, looks, move, unrun
+from daiku.core.team.parallel import TOOL, at_once, coded_apart, requests
+from daiku.core.team.person import OFFERED, STOP, asked, chosen, open_question, told_of_answers, with_words
+from daiku.core.team.record import Taken, begins, log_of, number, rejected, since, since_begun, since_work
+from daiku.core.team.report import closing_words, final_report
+from daiku.core.team.steps import attempts_used, work
+from daiku.core.text.truncate import cut_middle
+from daiku.domain.errors import DaikuError, Failure
+from daiku.domain.messages import AssistantMessage, Reply, Usage
+from daiku.domain.runs import ApprovalMode
+from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import (
+    Brief,
+    CommandOutcome,
+    CommandsRun,
+    EditsMade,
+    Findings,
+    PlanMade,
+    ReportMade,
+)
+from daiku.domain.work.plans import Plan, Step
+
+OF_THE_STAGE = ("format", "limit", "tool", "guardrail", "handoff_depth", "context_overflow", "content_filter")
+"""Failures of one stage that another attempt may not have."""
+
+
+class End(NamedTuple):
+    """The team's last words; `why` it stopped before the plan was done."""
+
+    why: str = ""
+
+
+def next_reply(state: State, approvals: ApprovalMode, refused: Failure | None = None) -> Reply:
+    """The team's next call, or its closing words. With approvals `ask` the person is asked before each
+    further step (R4.43). `refused`: why no model can be asked any more; what is coded already is checked all
+    the same. Raises DaikuError where the work cannot go on at all, or not without a model."""
+    move = _next(state, approvals) if refused is None else _without_model(state, approvals, refused)
+    if isinstance(move, Do):
+        call = ToolCall(tool=move.tool, args=move.args)
+        return Reply(AssistantMessage(text=move.text, calls=(call,)), Usage(), "tool_calls")
+    return Reply(AssistantMessage(text=closing_words(state, plan_of(state), move.why)), Usage(), "stop")
+
+
+def plan_of(state: State) -> Plan | None:
+    """The plan that the team works: the one it was given, else what its planner handed over; as it is now."""
+    given = state.request.brief.plan if state.request.brief is not None else None
+    made = [b.handover.plan for b in state.nested.returned if isinstance(b.handover, PlanMade)]
+    found = given or (made[0] if made else None)
+    return next((p for p in state.plans.all if found is not None and p.plan_id == found.plan_id), None)
+
+
+def team_report(state: State) -> ReportMade:
+    """What a team hands over that was asked by another agent."""
+    return ReportMade(report=final_report(state, plan_of(state)))
+
+
+def brief_of(state: State, agent: str, request: str) -> Brief:
+    """What a stage is given: the plan, its step, and what the stages before it handed over (R0.102)."""
+    plan = plan_of(state)
+    step = _in_progress(plan) if plan is not None else None
+    done, log = state.done, log_of(state)
+    made = (t.back.handover for t in reversed(log) if t.back is not None)
+    notes = next((each.notes for each in made if isinstance(each, EditsMade)), "")
+    found = [b.handover for b in state.nested.returned if isinstance(b.handover, Findings)]
+    reads = agent in ("coder", "reporter")  # the others have no use for pages of text
+    wanted = _commands(state, None if agent == "reporter" else step, log)
+    return Brief(
+        request=request,
+        plan=plan,
+        step_id=step.step_id if step is not None else "",
+        findings=found[-1] if found and reads else None,
+        edits=EditsMade(files=done.files, checkpoints=done.checkpoints, notes=notes) if done.files else None,
+        commands=CommandsRun(commands=wanted) if wanted else None,
+        proofs=done.proofs,
+        said=(*reversed(told_of_answers(state)), *words_of(state)),
+    )
+
+
+def _commands(state: State, step: Step | None, log: tuple[Taken, ...]) -> tuple[CommandOutcome, ...]:
+    """What was run since a coder began on `step`, by the team and by its stages; everything without a step."""
+    commands = state.done.commands
+    if step is not None:
+        here = since_begun(log, step)
+        first = next((n for n, t in enumerate(here) if t.agent == "coder"), len(here))
+        here = here[first:]
+        inner = {c.call_id for t in here if t.back and t.back.deeds for c in t.back.deeds.commands}
+        mine = inner | {t.call.id for t in here}
+        commands = tuple(c for c in commands if c.call_id in mine)
+    return tuple(c.model_copy(update={"output": cut_middle(c.output, OUTPUT_SHARE)}) for c in commands)
+
+
+# ---- what comes next
+
+
+def _next(state: State, approvals: ApprovalMode) -> Do | End:
+    log, plan = log_of(state), plan_of(state)
+    _give_up(log)
+    if why := _why_stopped(state, log, plan):
+        return End(why)
+    if plan is None:
+        if any(t.agent == "planner" for t in log):
+            raise DaikuError(Failure(kind="format", message=f"No plan could be made: {log[-1].text}"))
+        return hand("planner", state.request.prompt, "The planner makes a plan.")
+    if state.request.mode != "act":
+        return End(f"In {state.request.mode} mode a plan is made and nothing is carried out.")
+    if plan.status == "draft":
+        return Do("plan/approve", {"plan_id": plan.plan_id}, "Shall this plan be worked?")
+    if not any(t.agent == "researcher" for t in log):
+        return hand("researcher", asked(state, plan), "The researcher looks up what is not known.")
+    if (question := open_question(state, log)) is not None:
+        return Do("user/ask", {"question": question}, "The researcher asks.")
+    step = _in_progress(plan)
+    if step is not None:
+        return work(state, plan, step, approvals)
+    if (only := _only(state, plan)) is not None:
+        settled = only.status == "completed" or (only.status == "failed" and begins(log, only))
+        return End() if settled else _begun(plan, only)
+    if _may_replan(state, plan, log):
+        return _replan(state, plan, log)
+    if (apart := at_once(plan, log, approvals)) is not None:
+        return _apart(state, plan, apart, approvals)
+    if ready := _ready(plan):
+        return _begin(plan, ready[0], log, approvals)
+    return _verify(state, plan, log)
+
+
+def _apart(state: State, plan: Plan, steps: tuple[Step, ...], approvals: ApprovalMode) -> Do:
+    """Coders for `steps` at once, once their checks were looked at; one that is met needs none."""
+    here = since_work(log_of(state))
+    for step in steps:
+        if (look := next(looks(state, plan, step, here, approvals), None)) is not None:
+            return look
+    met = next((step for step in steps if is_met(state, step)), None)
+    if met is not None:
+        return _begun(plan, met)
+    request = with_words(state, asked(state, plan))
+    return Do(
+        TOOL, requests(steps, request), "Steps that do not wait for one another: their coders work at once."
+    )
+
+
+def _why_stopped(state: State, log: tuple[Taken, ...], plan: Plan | None) -> str:
+    """What the person said against going on, in words; empty where they said nothing."""
+    if not log:
+        return ""
+    last = log[-1]
+    if last.call.tool == "plan/approve" and not last.ok:
+        return f"The plan was not approved. {last.text}"
+    if last.call.tool == "user/ask" and chosen(state, last) == OFFERED.index(STOP):
+        done, total = plan.progress() if plan is not None else (0, 0)
+        return f"You stopped here: {done} of {total} steps are done."
+    if rejected(state, last):
+        return f"You rejected {_named(last.call)}."
+    return ""
+
+
+def _give_up(log: tuple[Taken, ...]) -> None:
+    """Where a stage could not ask its model at all, no other stage can: the run ends with its failure,
+    and the plan can be worked again later. Raises DaikuError."""
+    error = log[-1].back.error if log and log[-1].back is not None else None
+    if error is not None and error.kind not in OF_THE_STAGE:
+        raise DaikuError(error)
+
+
+def _named(call: ToolCall) -> str:
+    what = call.args.get("command") or call.args.get("agent") or ""
+    return f"`{what}`" if what else call.tool
+
+
+def _begin(plan: Plan, step: Step, log: tuple[Taken, ...], approvals: ApprovalMode) -> Do:
+    last = log[-1]
+    before = next((s for s in plan.steps if s.step_id == last.call.args.get("step_id")), None)
+    if approvals == "ask" and last.call.tool == "plan/update_step" and before is not None:
+        how = "is done" if before.status == "completed" else "has failed"
+        question = f"Step “{before.name}” {how}. Go on with step {number(plan, step)}, “{step.name}”?"
+        return Do("user/ask", {"question": question, "choices": [*OFFERED]})
+    return _begun(plan, step)
+
+
+def _without_model(state: State, approvals: ApprovalMode, refused: Failure) -> Do | End:
+    """What can be done where no model can be asked: a step whose coder is done is begun, checked, and done where
+    it passes. None is given up for that. Raises DaikuError where there is nothing."""
+    log, plan = log_of(state), plan_of(state)
+    if plan is None:
+        raise DaikuError(refused)
+    if isinstance(end := _next(state, approvals), End):
+        return end
+    step = _in_progress(plan)
+    if step is not None:
+        do = work(state, plan, step, approvals, runner=False)
+        if do.tool in CHECKING or do.args.get("status") == "completed":
+            return do
+    elif (coded := next((s for s in _ready(plan) if coded_apart(state, log, s)), None)) is not None:
+        return _begun(plan, coded)
+    raise DaikuError(refused)
+
+
+# ---- a step has failed: the rest of the plan is made anew
+
+
+def _may_replan(state: State, plan: Plan, log: tuple[Taken, ...]) -> bool:
+    """Whether the rest is planned anew: a step failed, and neither the plans nor its attempts are used up."""
+    failed = any(step.status == "failed" for step in plan.steps)
+    most = state.request.limits.max_attempts
+    return (
+        failed
+        and _replans(state, log) < state.request.limits.max_replans
+        and (not most or attempts_used(log) < most)
+    )
+
+
+def _replans(state: State, log: tuple[Taken, ...]) -> int:
+    first = 0 if state.request.brief is not None and state.request.brief.plan is not None else 1
+    return sum(t.agent == "planner" for t in log) - first
+
+
+def _replan(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do:
+    failed = next(s for s in plan.steps if s.status == "failed")
+    why = next((t.text for t in reversed(log) if t.agent == "coder"), "")
+    problems = "\n\n".join(failed_checks(state, failed.acceptance)) or why
+    own = [check for step in plan.steps if step.status != "completed" for check in step.own_checks]
+    kept = f"\n\nThe person added these checks; they stay: {', '.join(f'`{c}`' for c in own)}." if own else ""
+    request = (
+        f"{with_words(state, asked(state, plan))}\n\nStep “{failed.name}” failed. Plan what is left anew, by another "
+        f"way; what is completed is kept. A check that is left out is told to the person.{kept}\n\n{problems}"
+    )
+    return hand("planner", request, f"“{failed.name}” failed: the planner plans the rest anew.")
+
+
+# ---- the end: everything once more, then the report
+
+
+def _verify(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do | End:
+    """Checks that later steps made doubtful once more, unfinished places put right, then the report."""
+    ends = [i for i, t in enumerate(log) if t.call.tool == "plan/update_step"]
+    here = log[ends[-1] + 1 :] if ends else log
+    if any(t.agent == "reporter" for t in here):
+        return End()
+    checks = tuple(dict.fromkeys(c for s in plan.steps if s.status == "completed" for c in s.acceptance))
+    rounds = sum(t.agent == "coder" for t in here)
+    now = since(here, "coder") if rounds else here
+    if rounds and now[0].ok and not any(t.agent == "runner" for t in now):
+        return hand("runner", state.request.prompt, "The runner looks at it again.")
+    if (check := next(unrun(state, plan, checks, now), None)) is not None:
+        return check
+    problems = [*failed_checks(state, checks), *_placeholders(state)]
+    changed = not rounds or (
+        now[0].back is not None and now[0].back.deeds is not None and now[0].back.deeds.files
+    )
+    most = state.request.limits.max_verifications
+    if problems and changed and rounds < most and state.done.files:
+        told = "\n\n".join(problems)
+        request = f"{state.request.prompt}\n\nThe work is not finished yet. Put right what is left:\n\n{told}"
+        return hand("coder", request, f"Left to do, round {rounds + 1} of {most}.")
+    return hand("reporter", state.request.prompt or plan.goal, "The reporter writes the report.")
+
+
+def _placeholders(state: State) -> list[str]:
+    return [
+        f"{left.path} has an unfinished line: `{left.text}`" for left in left_behind(state.done.leftovers)
+    ]
+
+
+# ---- small parts
+
+
+def _ready(plan: Plan) -> tuple[Step, ...]:
+    done = {s.step_id for s in plan.steps if s.status == "completed"}
+    return tuple(s for s in plan.steps if s.status == "pending" and done.issuperset(s.depends_on))
+
+
+def _begun(plan: Plan, step: Step) -> Do:
+    return move(step, "in_progress", f"Step {number(plan, step)}: {step.name}")
+
+
+def _only(state: State, plan: Plan) -> Step | None:
+    """The step that was asked for alone."""
+    wanted = state.request.brief.step_id if state.request.brief is not None else ""
+    return next((s for s in plan.steps if s.step_id == wanted), None)
+
+
+def _in_progress(plan: Plan) -> Step | None:
+    return next((s for s in plan.steps if s.status == "in_progress"), None)

@@ -1,0 +1,66 @@
+"""What the person is asked and says while a team works, as the stages after it are told."""
+
+from __future__ import annotations
+
+from daiku.core.state.state import State
+from daiku.core.team.record import Taken, log_of
+from daiku.domain.work.handovers import Findings
+from daiku.domain.work.plans import Plan
+
+GO_ON, STOP = OFFERED = ("Go on", "Stop here")
+
+
+def asked(state: State, plan: Plan) -> str:
+    """What the team was asked to do."""
+    return state.request.prompt or plan.goal
+
+
+def with_words(state: State, request: str) -> str:
+    """The request with what the person said while the team worked."""
+    words = "\n".join(told_of_answers(state))
+    return f"{request}\n\n{words}" if words else request
+
+
+def told_of_answers(state: State) -> tuple[str, ...]:
+    """What the person said while the team worked, oldest first; an answer with its question."""
+    asks = (t for t in log_of(state) if t.call.tool == "user/ask")
+    answers = (_answer(t) for t in asks if chosen(state, t) is None)
+    return (*answers, *(f"The person says: {text}" for text in state.conversation.steering))
+
+
+def open_question(state: State, log: tuple[Taken, ...]) -> str | None:
+    """What the researcher wants to know of the person, where they were not asked yet."""
+    found = [b.handover for b in state.nested.returned if isinstance(b.handover, Findings)]
+    question = found[-1].ask_user.strip() if found else ""
+    if not question or any(t.call.args.get("question") == question for t in log):
+        return None
+    return question
+
+
+def unanswered(state: State) -> tuple[str, ...]:
+    """The questions that nobody was there to answer, and without choices: what was assumed is on nobody's word."""
+    asks = (t for t in log_of(state) if t.call.tool == "user/ask" and not t.call.args.get("choices"))
+    return tuple(str(t.call.args.get("question", "")) for t in asks if _nobody(t))
+
+
+def chosen(state: State, taken: Taken) -> int | None:
+    """Which of the offered choices the person took (0-based); None for words of their own, or no answer."""
+    asked = state.questions.inputs.get(taken.call.id)
+    given = state.questions.answers.get(asked.input_id) if asked is not None else None
+    return asked.chosen(given.text) if asked is not None and given is not None else None
+
+
+def _answer(taken: Taken) -> str:
+    question = taken.call.args.get("question")
+    if taken.call.args.get("choices"):
+        return f"The person says: {taken.text}"
+    if _nobody(taken):
+        return (
+            f"Nobody was there to answer this question: “{question}” Go by what is most usual and easiest to change "
+            "later, all the same way, and say in your notes what you assumed."
+        )
+    return f"The person was asked: “{question}” They answered: {taken.text}"
+
+
+def _nobody(taken: Taken) -> bool:
+    return not taken.ok

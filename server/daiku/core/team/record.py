@@ -1,0 +1,92 @@
+"""What a driven run did so far: its calls in order, each with what came of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from daiku.core.state.state import State
+from daiku.domain.events import HandoffEnd
+from daiku.domain.messages import AssistantMessage, ToolMessage
+from daiku.domain.tools import Outcome, ToolCall
+from daiku.domain.work.plans import Plan, Step
+
+
+class Taken(NamedTuple):
+    """A call that was answered; `back` is what a nested run handed back for it."""
+
+    call: ToolCall
+    outcome: Outcome | None
+    text: str
+    back: HandoffEnd | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call was carried out as asked."""
+        return self.outcome == "done"
+
+    @property
+    def agent(self) -> str:
+        """Whom the call handed over to; empty for every other call."""
+        return str(self.call.args.get("agent", "")) if self.call.tool == "agent/handoff" else ""
+
+    @property
+    def moved(self) -> tuple[str, str] | None:
+        """The step and the status of a plan/update_step that was carried out."""
+        if self.call.tool != "plan/update_step" or not self.ok:
+            return None
+        return str(self.call.args.get("step_id")), str(self.call.args.get("status"))
+
+
+def log_of(state: State) -> tuple[Taken, ...]:
+    """The answered calls of this run."""
+    mine = state.conversation.messages[state.conversation.start :]
+    calls = {call.id: call for m in mine if isinstance(m, AssistantMessage) for call in m.calls}
+    backs = {back.call_id: back for back in state.nested.returned}
+    return tuple(
+        Taken(calls[m.call_id], m.outcome, m.text, backs.get(m.call_id))
+        for m in mine
+        if isinstance(m, ToolMessage) and m.call_id in calls
+    )
+
+
+def rejected(state: State, taken: Taken) -> bool:
+    """Whether the person rejected the call; of a nested run: rejected what it wanted, and nothing else
+    came of it. Research that was not wanted is no reason to stop."""
+    asked = state.questions.approvals.get(taken.call.id)
+    given = state.questions.decisions.get(asked.approval_id) if asked is not None else None
+    if given is not None and given.decision in ("reject_once", "reject_always"):
+        return True
+    back = taken.back
+    if back is None or not back.rejected or taken.agent not in ("coder", "runner"):
+        return False
+    return back.deeds is None or not (back.deeds.files or any(c.exit_code == 0 for c in back.deeds.commands))
+
+
+def number(plan: Plan, step: Step) -> int:
+    """The step's place in the plan, from 1."""
+    return plan.steps.index(step) + 1
+
+
+def begins(log: tuple[Taken, ...], step: Step) -> bool:
+    """Whether this run began the step."""
+    return any(t.moved == (step.step_id, "in_progress") for t in log)
+
+
+def since_begun(log: tuple[Taken, ...], step: Step) -> tuple[Taken, ...]:
+    """What was done since the step was begun; all where this run did not begin it."""
+    begun = [i for i, t in enumerate(log) if t.moved == (step.step_id, "in_progress")]
+    return log[begun[-1] + 1 :] if begun else log
+
+
+def since_work(log: tuple[Taken, ...]) -> tuple[Taken, ...]:
+    """What was done since somebody last worked on the files, or planned."""
+    last = [n for n, t in enumerate(log) if t.agent in WORKERS or t.call.tool == "agent/parallel"]
+    return log[last[-1] + 1 :] if last else log
+
+
+WORKERS = ("coder", "runner", "planner")
+
+
+def since(log: tuple[Taken, ...], agent: str) -> tuple[Taken, ...]:
+    """From the last handoff to `agent` on."""
+    return log[max(i for i, t in enumerate(log) if t.agent == agent) :]

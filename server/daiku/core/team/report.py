@@ -1,0 +1,158 @@
+"""The team's report: every claim held against the records, and what is missing said."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from daiku.core.proof.claims import checked
+from daiku.core.proof.evidence import Done, proof_of
+from daiku.core.proof.placeholders import left_behind
+from daiku.core.state.state import State
+from daiku.core.team.checks import failed_checks
+from daiku.core.team.parallel import TOOL
+from daiku.core.team.person import unanswered
+from daiku.core.team.record import Taken, begins, log_of, since_begun
+from daiku.core.team.summary import listed, plain_report
+from daiku.core.text.truncate import cut_middle
+from daiku.domain.work.handovers import Brief, Claim, CommandsRun, EditsMade, Proof, Report, ReportMade
+from daiku.domain.work.plans import Plan, Step
+
+CAUSE = 300
+"""Characters of why a step failed."""
+ASSUMED = "Nobody was there to answer “{question}”: the most usual was assumed."
+
+
+def final_report(state: State, plan: Plan | None) -> Report:
+    """What the reporter handed over, or what follows from the records alone (C4.11); with a claim for
+    each step, and every proof as it is on record: what is not there proves nothing."""
+    made = [b.handover.report for b in state.nested.returned if isinstance(b.handover, ReportMade)]
+    report = made[-1] if made else plain_report(_brief(state, plan))
+    claims = tuple(
+        claim.model_copy(update={"proofs": on_record(claim.proofs, state.done)}) for claim in report.claims
+    )
+    finished = plan is not None and not _lacking(state, plan)
+    report = checked(report.model_copy(update={"claims": claims}), state.done, finished=finished)
+    steps = step_claims(plan, state.done, _met_already(state))
+    return report.model_copy(update={"claims": (*steps, *report.claims)})
+
+
+def _met_already(state: State) -> frozenset[str]:
+    """The steps that were completed without a coder, because their checks passed before any work."""
+    log = log_of(state)
+    begun: dict[str, int] = {
+        t.moved[0]: i for i, t in enumerate(log) if t.moved and t.moved[1] == "in_progress"
+    }
+    ended = {t.moved[0]: i for i, t in enumerate(log) if t.moved and t.moved[1] == "completed"}
+    worked = {
+        step
+        for step, first in begun.items()
+        if any(t.agent == "coder" for t in log[first : ended.get(step, len(log))]) or _pieces_for(log, step)
+    }
+    return frozenset(step for step in ended if step in begun and step not in worked)
+
+
+def _pieces_for(log: tuple[Taken, ...], step: str) -> bool:
+    return any(step in str(t.call.args.get("requests")) for t in log if t.call.tool == TOOL)
+
+
+def on_record(proofs: tuple[Proof, ...], done: Done) -> tuple[Proof, ...]:
+    """Those of `proofs` that the records know, as the records have them."""
+    known = records(done)
+    found = (
+        known.get((proof.kind, proof.ref, proof.subject if proof.kind != "exit_code" else ""))
+        for proof in proofs
+    )
+    return tuple(dict.fromkeys(proof for proof in found if proof is not None))
+
+
+def records(done: Done) -> dict[tuple[str, str, str], Proof]:
+    """Every proof there is, by kind and reference (and path, where one reference is about several)."""
+    ran = (
+        Proof(kind="exit_code", subject=c.command, ref=c.call_id, ok=c.exit_code == 0, value=str(c.exit_code))
+        for c in done.commands
+    )
+    return {
+        (p.kind, p.ref, "" if p.kind == "exit_code" else p.subject): p for p in (*ran, *done.proofs) if p.ref
+    }
+
+
+def step_claims(plan: Plan | None, done: Done, met: Collection[str] = ()) -> tuple[Claim, ...]:
+    """What is said of each step: done with what shows it, or not done; `met` needed no work."""
+    return tuple(
+        _step_claim(number, step, done, met=step.step_id in met)
+        for number, step in enumerate(plan.steps if plan else (), 1)
+    )
+
+
+def _step_claim(number: int, step: Step, done: Done, *, met: bool) -> Claim:
+    if step.status != "completed":
+        how = {"failed": "failed", "in_progress": "is not finished"}.get(step.status, "was not begun")
+        shown = (proof_of(check, done) for check in step.acceptance)
+        against = tuple(proof for proof in shown if proof is not None and not proof.ok)
+        return Claim(text=f"Step {number}, “{step.name}”, {how}.", proofs=against)
+    if not step.acceptance:
+        return Claim(
+            text=f"Step {number}, “{step.name}”, is done by word: it has no checks, so it is not proven."
+        )
+    found = tuple(proof_of(check, done) for check in step.acceptance)
+    proofs = tuple(proof for proof in found if proof is not None)
+    if len(proofs) == len(found) and all(proof.ok for proof in proofs):
+        if met:
+            return Claim(
+                text=f"Step {number}, “{step.name}”, was met before any work: its checks pass.",
+                proofs=proofs,
+            )
+        if all(proof.remarks for proof in proofs):
+            return Claim(
+                text=f"Step {number}, “{step.name}”, is done, but its checks do not prove it.", proofs=proofs
+            )
+        return Claim(text=f"Step {number}, “{step.name}”, is done: its checks pass.", proofs=proofs)
+    failing = [proof for proof in proofs if not proof.ok]
+    why = "a check of it fails now" if failing else "its checks passed, but not since the last edit"
+    return Claim(text=f"Step {number}, “{step.name}”, was done; {why}.", proofs=tuple(failing))
+
+
+def closing_words(state: State, plan: Plan | None, why: str) -> str:
+    """The team's last words: why it stopped, and what is missing; then the report, whatever that says."""
+    report = final_report(state, plan)
+    lacking = _lacking(state, plan) if plan is not None else []
+    missing = "Not finished:\n" + "\n".join(f"- {each}" for each in lacking) if lacking else ""
+    claims = listed(report.claims) if report.claims and not (why and plan is None) else ""
+    assumed = "\n".join(ASSUMED.format(question=question) for question in unanswered(state))
+    dropped = ", ".join(f"`{check}`" for check in plan.dropped_checks) if plan is not None else ""
+    gone = f"Checks that are in the plan no more: {dropped}." if dropped else ""
+    text = "" if why else report.text
+    return "\n\n".join(part for part in (why, missing, text, assumed, gone, claims) if part)
+
+
+def _lacking(state: State, plan: Plan) -> list[str]:
+    open_ones = [
+        f"step “{s.name}” ({s.status.replace('_', ' ')}){_because(state, s)}"
+        for s in plan.steps
+        if s.status != "completed"
+    ]
+    left = [f"{each.path}: `{each.text}`" for each in left_behind(state.done.leftovers)]
+    return [*open_ones, *left]
+
+
+def _because(state: State, step: Step) -> str:
+    """What the step failed of, in a few words: the first check that fails, else how its coder ended."""
+    if step.status != "failed":
+        return ""
+    problems = failed_checks(state, step.acceptance)
+    here = since_begun(log_of(state), step)
+    coders = [t for t in here if t.agent == "coder" and not t.ok] if begins(log_of(state), step) else []
+    what = problems[0] if problems else coders[-1].text if coders else ""
+    first = cut_middle(what.strip().partition("\n")[0].rstrip(":"), CAUSE)
+    return f": {first}" if first else ""
+
+
+def _brief(state: State, plan: Plan | None) -> Brief:
+    done = state.done
+    return Brief(
+        request=state.request.prompt,
+        plan=plan,
+        edits=EditsMade(files=done.files, checkpoints=done.checkpoints),
+        commands=CommandsRun(commands=done.commands),
+        proofs=done.proofs,
+    )

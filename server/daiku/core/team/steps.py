@@ -1,0 +1,110 @@
+"""One step of a plan: its checks, coder, runner, its checks again; once more while they fail, within one budget."""
+
+from __future__ import annotations
+
+from daiku.core.replies.attempts import SAME
+from daiku.core.state.state import State
+from daiku.core.team.checks import Do, failed_checks, hand, is_met, looks, move, told_outcome, unrun
+from daiku.core.team.parallel import coded_aside
+from daiku.core.team.person import asked, with_words
+from daiku.core.team.record import Taken, begins, log_of, number, since, since_begun, since_work
+from daiku.domain.runs import ApprovalMode
+from daiku.domain.work.plans import Plan, Step
+
+
+def work(state: State, plan: Plan, step: Step, approvals: ApprovalMode, *, runner: bool = True) -> Do:
+    """The next call for the step that is in progress; with `runner` False its checks alone say what it is worth."""
+    log = log_of(state)
+    here = since_begun(log, step)
+    if len(here) == len(log) and not begins(log, step):  # begun by an earlier run, or by the person
+        return move(step, "in_progress", f"Step {number(plan, step)}: {step.name}")
+    if here and here[-1].call.tool == "plan/update_step":  # it was refused
+        return move(step, "failed", f"Step “{step.name}” stays open: {here[-1].text}")
+    aside = coded_aside(state, log, step)
+    here = here if aside is None else (aside, *here)
+    if not any(t.agent == "coder" for t in here):
+        return _begin(state, plan, step, approvals)
+    return _attempt(state, plan, step, here, runner or not step.acceptance)
+
+
+def _begin(state: State, plan: Plan, step: Step, approvals: ApprovalMode) -> Do:
+    """The checks before any work; then the coder, where it is not met already."""
+    if (look := next(looks(state, plan, step, since_work(log_of(state)), approvals), None)) is not None:
+        return look
+    if is_met(state, step):
+        return move(step, "completed", f"“{step.name}” is met already.")
+    return hand("coder", with_words(state, asked(state, plan)), f"The coder works on “{step.name}”.")
+
+
+def _attempt(state: State, plan: Plan, step: Step, here: tuple[Taken, ...], wants_runner: bool) -> Do:
+    """Go on with the present attempt; when its checks fail, begin the next or give the step up."""
+    now = since(here, "coder")
+    coder, rest = now[0], now[1:]
+    if wants_runner and coder.ok and not any(t.agent == "runner" for t in rest):
+        return hand("runner", state.request.prompt or step.name, f"The runner works on “{step.name}”.")
+    runner = next((t for t in rest if t.agent == "runner"), None)
+    if (check := next(unrun(state, plan, step.acceptance, rest), None)) is not None:
+        return check
+    problems = _problems(state, step, here, coder, runner)
+    if not problems:
+        return move(step, "completed", f"“{step.name}” is done.")
+    return _again(state, step, problems, sum(t.agent == "coder" for t in here))
+
+
+def _again(state: State, step: Step, problems: list[str], attempts: int) -> Do:
+    """The next repair, or the end of the step: of its repairs, or of all the attempts that it has."""
+    most, budget = state.request.limits.max_repairs, state.request.limits.max_attempts
+    if budget and attempts_used(log_of(state)) >= budget:
+        return move(step, "failed", f"“{step.name}” failed: its {budget} attempts are used up.")
+    if attempts > most:
+        return move(step, "failed", f"“{step.name}” failed after {most} repairs.")
+    told = "\n\n".join(problems)
+    request = f"{with_words(state, state.request.prompt)}\n\nThis step is not done yet. Put right what fails:\n\n{told}"
+    return hand("coder", request, f"Repair {attempts} of {most} of “{step.name}”.")
+
+
+def _problems(
+    state: State, step: Step, here: tuple[Taken, ...], coder: Taken, runner: Taken | None
+) -> list[str]:
+    """What is not right yet. Checks decide, also where a turn ended badly; but not those that passed
+    before the work began, for they say nothing of it."""
+    badly = [f"The coder did not finish: {coder.text}"] if not coder.ok else []
+    if runner is not None and not runner.ok:
+        badly.append(f"The runner did not finish: {runner.text}")
+    if step.acceptance:
+        failing = failed_checks(state, step.acceptance)
+        return [*badly, *failing] if failing or _passed_before(step, here) else []
+    ran = runner.back.deeds.commands if runner is not None and runner.back and runner.back.deeds else ()
+    return badly or ([told_outcome(ran[-1])] if ran and ran[-1].exit_code else [])
+
+
+def _passed_before(step: Step, here: tuple[Taken, ...]) -> bool:
+    first = next((n for n, t in enumerate(here) if t.agent == "coder"), len(here))
+    passed = {str(t.call.args.get("command")) for t in here[:first] if t.call.tool == "shell/run" and t.ok}
+    return passed.issuperset(step.acceptance)
+
+
+# ---- one budget of attempts
+
+
+def attempts_used(log: tuple[Taken, ...]) -> int:
+    """The attempts at the step that is worked or was worked last, with those at the steps whose failure
+    made the plan be made anew before it. A reply that could not be read was asked for three times at least."""
+    carried = here = 0
+    for taken in log:
+        if taken.moved is not None and taken.moved[1] == "in_progress":
+            here = 0
+        elif taken.agent == "planner":
+            carried, here = carried + here, 0
+        elif taken.moved is not None and taken.moved[1] == "completed":
+            here = 0
+        else:
+            here += _cost(taken)
+    return carried + here
+
+
+def _cost(taken: Taken) -> int:
+    if taken.agent not in ("coder", "runner"):
+        return 0
+    error = taken.back.error if taken.back is not None else None
+    return SAME if error is not None and error.kind == "format" else int(taken.agent == "coder")

@@ -1,0 +1,366 @@
+"""Tasks of a step: the list as a model writes it, their order, their statuses in the plan, and the report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from pydantic import JsonValue, TypeAdapter
+
+from daiku.core.calls.refs import looked_up, refs, replaced
+from daiku.core.plans.transitions import find_step, with_status
+from daiku.core.proof.checks import seconds_of
+from daiku.core.proof.evidence import diagnosed_place
+from daiku.core.replies.actions import MAX_ACTIONS, ActionReply
+from daiku.core.replies.parse import Unreadable, read_json
+from daiku.core.state.state import State
+from daiku.core.text.truncate import OUTPUT_LIMIT, cut_middle
+from daiku.domain.base import new_id
+from daiku.domain.messages import ToolMessage
+from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import TaskReport
+from daiku.domain.work.plans import Plan, Step, Task, WorkStatus
+
+OUTSIDE_LISTS = ("plan/*", "task/*", "task_loop/*", "agent/*", "user/*")
+"""Tools that are no task: they decide about the work, they are not part of it."""
+RESULT_SHARE = 2000
+"""Characters of one task's result that are kept with it, and shown to whoever reports."""
+USED_SHARE = OUTPUT_LIMIT
+"""Characters of a result that another task uses: it is kept as it is, or, where it is longer, not at all."""
+ENDED = ("completed", "failed")
+MARK = "-"
+"""Between a task's id and what tells one call of it from another."""
+LISTS = ("tasks", "task_list", "taskList", "actions", "TaskList")
+
+Check = Callable[[ToolCall], str]
+"""What is wrong with an operation and its arguments, in words for the model; empty for nothing."""
+
+
+class Place(NamedTuple):
+    """A step and the plan that it is part of."""
+
+    plan: Plan
+    step: Step
+
+
+# ---- the list as it is written
+
+
+def read_tasks(
+    reply: str, resolve: Callable[[str], str | None], check: Check, *, cut: bool = False
+) -> tuple[Task, ...] | Unreadable:
+    """The tasks of a reply in the order in which they are to be done, with ids of their own. `resolve`
+    gives the canonical name of an operation, None where there is no such tool."""
+
+    def tasks(value: JsonValue) -> tuple[Task, ...]:
+        return made_of(_ACTIONS.validate_python(_list_of(value)), resolve, check)
+
+    return read_json(reply, tasks, cut=cut)
+
+
+_ACTIONS = TypeAdapter(tuple[ActionReply, ...])
+
+
+def _list_of(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        key = next((name for name in LISTS if isinstance(value.get(name), list)), None)
+        if key is None:
+            raise ValueError('there is no "tasks" list in the JSON')
+        value = value[key]
+    if not isinstance(value, list):
+        raise ValueError('there is no "tasks" list in the JSON')  # noqa: TRY004  # what is wrong with a reply
+    if not value:
+        raise ValueError('"tasks" is empty: name at least one operation')
+    if len(value) > MAX_ACTIONS:
+        raise ValueError(f'"tasks" has {len(value)} entries; at most {MAX_ACTIONS} are allowed')
+    return value
+
+
+def made_of(
+    actions: Iterable[ActionReply],
+    resolve: Callable[[str], str | None],
+    check: Check,
+    name_task: Callable[[int], str] = lambda _: new_id("task"),
+) -> tuple[Task, ...]:
+    """The actions as tasks; what refers to an action by its own id or number (from 1) refers to the task
+    then. `name_task` gives the id of the task of a number. Raises ValueError with every problem."""
+    ids: dict[str, str] = {}
+    made: list[Task] = []
+    problems: list[str] = []
+    for number, action in enumerate(actions, 1):
+        name = resolve(action.operation) or action.operation.strip()
+        args = replaced(action.args, _renamer(dict(ids)))
+        assert isinstance(args, dict)
+        unknown = [t for t in refs(args) if t.partition(".")[0] not in ids.values()]
+        problems += [f'task {number}: "$ref": "{t}" names no earlier task' for t in unknown]
+        if not unknown and (wrong := check(ToolCall(tool=name, args=args))):
+            problems.append(f"task {number}: {wrong}")
+        task = Task(task_id=name_task(number), operation=name, args=args)
+        made.append(task)
+        ids |= {key: task.task_id for key in (str(number), action.id) if key}
+    if problems:
+        raise ValueError("; ".join(problems))
+    return tuple(made)
+
+
+def _renamer(ids: dict[str, str]) -> Callable[[str], JsonValue]:
+    def renamed(target: str) -> JsonValue:
+        name, dot, path = target.partition(".")
+        return {"$ref": ids.get(name, name) + dot + path}
+
+    return renamed
+
+
+# ---- the list as it is worked
+
+
+def find_place(plans: Sequence[Plan], reference: str) -> Place | None:
+    """The step named by its id, number or name, of the newest plan that has it; open plans first."""
+    newest = tuple(reversed(plans))
+    ranked = sorted(newest, key=lambda plan: plan.status in ENDED)
+    found = ((plan, find_step(plan, reference)) for plan in ranked)
+    return next((Place(plan, step) for plan, step in found if step is not None), None)
+
+
+def next_place(plans: Sequence[Plan]) -> Place | None:
+    """The step that is to be worked now: the one in progress, else the first that waits for nothing, of
+    the newest open plan."""
+    for plan in reversed(plans):
+        if plan.status in ENDED:
+            continue
+        done = {s.step_id for s in plan.steps if s.status == "completed"}
+        under_way = (s for s in plan.steps if s.status == "in_progress")
+        ready = (s for s in plan.steps if s.status == "pending" and done.issuperset(s.depends_on))
+        step = next(under_way, None) or next(ready, None)
+        if step is not None:
+            return Place(plan, step)
+    return None
+
+
+def waits_for(place: Place) -> tuple[str, ...]:
+    """Names of the steps that have to be completed before this one, and are not."""
+    return tuple(
+        s.name for s in place.plan.steps if s.step_id in place.step.depends_on and s.status != "completed"
+    )
+
+
+def registered(plans: Sequence[Plan], tasks: tuple[Task, ...], request: str) -> Place:
+    """Where a list without a step belongs (C4.6): the step that has one of these tasks, else the step
+    that is to be worked now, else one of a plan of its own. The step has the list then."""
+    ids = {task.task_id for task in tasks}
+    for plan in reversed(plans):
+        for step in plan.steps:
+            if ids & {task.task_id for task in step.task_list}:
+                return with_list(Place(plan, step), tasks)
+    place = next_place(plans)
+    if place is None:
+        step = Step(name="Tasks", description=request)
+        place = Place(Plan(name="Tasks", goal=request, status="approved", steps=(step,)), step)
+    return with_list(place, tasks)
+
+
+def with_list(place: Place, tasks: tuple[Task, ...]) -> Place:
+    """The step with `tasks` as its list. What it has done already stays: a task that is the same as one
+    that was done is done; one that the step has under its id stays as it is."""
+    known = {task.task_id: task for task in place.step.task_list}
+    done = [task for task in place.step.task_list if task.status == "completed"]
+    kept: list[Task] = []
+    for task in tasks:
+        same = known.get(task.task_id) or next((d for d in done if _same(d, task)), None)
+        if same is not None and same in done:
+            done.remove(same)
+        kept.append(task if same is None or not _same(same, task) else same)
+    return _with_step(place, place.step.model_copy(update={"task_list": (*done, *kept)}))
+
+
+def _same(one: Task, other: Task) -> bool:
+    return (one.operation, one.args) == (other.operation, other.args)
+
+
+def progressed(place: Place, run: State) -> Place:
+    """The step with its tasks as the run stands that carries them out; an approval of that run counts."""
+    plan, step = place
+    answers = {
+        task_of(m.call_id): m
+        for m in run.conversation.messages
+        if isinstance(m, ToolMessage) and m.outcome is not None
+    }
+    under_way = {task_of(key) for key in run.calls.started}
+    asked = {task_of(call.id) for call in run.calls.pending}
+    used = {task_of(key): text for key, text in run.calls.preset_results.items()}
+    tasks = tuple(
+        _moved(t, answers.get(t.task_id), used.get(t.task_id), under_way=t.task_id in under_way | asked)
+        for t in step.task_list
+    )
+    mine = next((p for p in run.plans.all if p.plan_id == plan.plan_id), None)
+    if plan.status == "draft" and mine is not None and mine.status != "draft":
+        plan = plan.model_copy(update={"status": "approved"})
+    if tasks != step.task_list and step.status == "pending":
+        step = step.model_copy(update={"status": "in_progress"})
+    return _with_step(Place(plan, step), step.model_copy(update={"task_list": tasks}))
+
+
+def _moved(task: Task, answer: ToolMessage | None, used: str | None, *, under_way: bool) -> Task:
+    if answer is not None:
+        told = cut_middle(answer.text, RESULT_SHARE) if used is None else used
+        told = told if len(told) <= USED_SHARE else None
+        return task.model_copy(update={"status": "completed" if answer.ok else "failed", "result": told})
+    if under_way:
+        return task.model_copy(update={"status": "in_progress", "result": None})
+    return task
+
+
+def stopped(place: Place) -> Place:
+    """The step after a run that did not get on: what it was at waits again."""
+    tasks = tuple(
+        t.model_copy(update={"status": "pending"}) if t.status == "in_progress" else t
+        for t in place.step.task_list
+    )
+    return _with_step(place, place.step.model_copy(update={"task_list": tasks}))
+
+
+def with_step_status(place: Place, status: WorkStatus) -> Place:
+    """The step with another status, and the plan's status that follows from it."""
+    return _with_step(place, place.step.model_copy(update={"status": status}))
+
+
+def _with_step(place: Place, step: Step) -> Place:
+    steps = tuple(step if s.step_id == step.step_id else s for s in place.plan.steps)
+    return Place(with_status(place.plan.model_copy(update={"steps": steps})), step)
+
+
+def open_tasks(step: Step) -> tuple[Task, ...]:
+    """What is left to do, in order: one that failed comes again."""
+    return tuple(task for task in step.task_list if task.status != "completed")
+
+
+def calls_of(place: Place, *, editor: bool, check_seconds: int) -> tuple[ToolCall, ...]:
+    """What a run is given to work the step: the approval of a plan that is a draft still (C4.4), the open
+    tasks, the step's checks that can be made here, each with its time limit (`check_seconds` where the
+    step says none). Results of tasks that are done are filled in; one that was not kept cannot be used."""
+    plan, step = place
+    left = open_tasks(step)
+    names = {task.task_id: f"{task.task_id}{MARK}{new_id('n')[2:]}" for task in left}
+    done = (task for task in step.task_list if task.status == "completed")
+    results = {task.task_id: task.result for task in done if task.result is not None}
+
+    def known(target: str) -> JsonValue:
+        name, dot, path = target.partition(".")
+        if name in results:
+            with suppress(LookupError):
+                return looked_up(path, results[name], {"output": results[name]})
+        return {"$ref": names.get(name, name) + dot + path}
+
+    calls: list[ToolCall] = []
+    if plan.status == "draft":
+        calls.append(ToolCall(id=new_id("approve"), tool="plan/approve", args={"plan_id": plan.plan_id}))
+    for task in left:
+        args = replaced(task.args, known)
+        assert isinstance(args, dict)
+        calls.append(ToolCall(id=names[task.task_id], tool=task.operation, args=args))
+    checks = (check for check in step.acceptance if editor or diagnosed_place(check) is None)
+    return (*calls, *(_check_call(check, seconds_of(plan, check, check_seconds)) for check in checks))
+
+
+def task_of(call: str) -> str:
+    """The id of the task that the call `call` carries out."""
+    return call.partition(MARK)[0]
+
+
+def _check_call(check: str, seconds: int) -> ToolCall:
+    place = diagnosed_place(check)
+    if place is None:
+        return ToolCall(id=new_id("check"), tool="shell/run", args={"command": check, "timeout": seconds})
+    return ToolCall(id=new_id("check"), tool="editor/diagnostics", args={"path": place} if place else {})
+
+
+# ---- what came of it
+
+
+def execution_log(step: Step, checks: Sequence[tuple[str, bool, str]] = ()) -> str:
+    """What was done, in order: each task with its status and result, then each check (what, whether it
+    passed, its output)."""
+    lines: list[str] = []
+    for number, task in enumerate(step.task_list, 1):
+        args = cut_middle(json.dumps(task.args, ensure_ascii=False), RESULT_SHARE)
+        lines.append(f"Task {number} ({task.status}): {task.operation} {args}")
+        if task.result:
+            lines.append(_indented(cut_middle(task.result, RESULT_SHARE)))
+    for what, passed, output in checks:
+        lines.append(f"Check ({'passed' if passed else 'failed'}): {what}")
+        lines.append(_indented(cut_middle(output, RESULT_SHARE)))
+    return "\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def counts(step: Step) -> tuple[int, int]:
+    """Tasks that are completed and tasks that failed."""
+    states = [task.status for task in step.task_list]
+    return states.count("completed"), states.count("failed")
+
+
+def plain_report(place: Place, failed_check: str = "", problem: str = "") -> TaskReport:
+    """The report as it follows from the tasks alone, for when no model makes one (C4.11). `problem` is
+    why the run ended before its time."""
+    plan, step = place
+    succeeded, failed = counts(step)
+    bad = next((task for task in step.task_list if task.status == "failed"), None)
+    left = sum(task.status not in ENDED for task in step.task_list)
+    if plan.status == "draft":
+        cause, action = "The plan was not approved.", "Ask the person what should be different."
+    elif bad is not None:
+        why = (bad.result or "it did not say why").strip()
+        cause = cut_middle(f"{bad.operation} failed: {why}", RESULT_SHARE)
+        action = "Mend the cause, then run the step again: what is done is not done again."
+    elif left:
+        cause = problem or f"{left} tasks were not run."
+        action = "Run the step again: it goes on where it was."
+    elif failed_check:
+        cause = f"A check of the step did not pass: {failed_check}"
+        action = "Mend what the check shows, then run the step again."
+    else:
+        cause, action = "", "Ask the person whether to go on with the next step."
+    return TaskReport(
+        status="failed" if cause else "completed",
+        succeeded=succeeded,
+        failed=failed,
+        summary=f"{step.name}: {succeeded} of {len(step.task_list)} tasks completed.",
+        cause=cause,
+        next_action=action,
+    )
+
+
+def read_report(reply: str, facts: TaskReport, *, cut: bool = False) -> TaskReport | Unreadable:
+    """A model's report; refused where its status or its numbers are not those of the log."""
+
+    def report(value: JsonValue) -> TaskReport:
+        if not isinstance(value, dict):
+            raise ValueError('the JSON must be an object with "status", "succeeded" and "failed"')  # noqa: TRY004  # what is wrong with a reply
+        said = TaskReport.model_validate({_key(key): item for key, item in value.items()})
+        for name in ("status", "succeeded", "failed"):
+            wanted = getattr(facts, name)
+            if getattr(said, name) != wanted:
+                raise ValueError(f'"{name}" must be {json.dumps(wanted)}: the log shows it')
+        if facts.status == "failed" and not (said.cause and said.next_action):
+            raise ValueError('"cause" and "next_action" must not be empty: it failed')
+        return said
+
+    return read_json(reply, report, cut=cut)
+
+
+_KEYS = {"next_action": "next_action", "nextAction": "next_action", "recommended_next_action": "next_action"}
+_FIELDS = frozenset(TaskReport.model_fields)
+
+
+def _key(name: str) -> str:
+    return name if name in _FIELDS else _KEYS.get(name, f"_{name}")
+
+
+def report_text(report: TaskReport) -> str:
+    """The report as the JSON that whoever called is told (R4.40)."""
+    return json.dumps(report.model_dump(), ensure_ascii=False, indent=1)

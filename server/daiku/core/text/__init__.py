@@ -1,0 +1,1 @@
+"""Text worked on as text: truncated, fenced, made visible, lines left out."""

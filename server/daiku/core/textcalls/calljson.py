@@ -1,0 +1,260 @@
+"""Calls as JSON values or as Python, in the forms that models were taught."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from typing import NamedTuple, cast
+
+from pydantic import JsonValue
+
+from daiku.core.replies.actions import read_actions, read_command
+from daiku.core.replies.parse import Unreadable, repaired_whole
+from daiku.core.textcalls.written import Written, Wrong, whole_object
+from daiku.domain.base import JsonObject
+
+_NAMES = ("operation", "tool", "name", "tool_name", "action", "function", "recipient_name")
+_ARGS = ("args", "arguments", "parameters", "input", "action_input", "tool_input", "params")
+_BESIDE = {
+    *("id", "type", "index", "call_id", "tool_call_id", "action_id"),
+    *("reasoning", "comment", "thought", "thoughts", "explanation"),
+}
+_LISTS = ("actions", "action_list", "ActionList")
+_OWN = {*_LISTS, "command", "done", "comment"}
+_SPOKEN = ("comment", "reply", "message", "response")
+
+
+class Said(NamedTuple):
+    """What a JSON value of a protocol comes to: its calls, what is said beside them, and whether it is
+    in the protocol's own form (then a name that is no tool's is still meant as one)."""
+
+    calls: tuple[Written, ...]
+    comment: str = ""
+    own: bool = False
+
+
+def said_in(value: JsonValue, *, own: bool) -> Said | Wrong | None:
+    """What `value` calls; None where it is just data. `own` says that the model was told the forms of
+    the text protocols."""
+    if isinstance(value, list):
+        return _listed(value, own=own)
+    if not isinstance(value, dict):
+        return None
+    if own and (found := _in_own_form(value)) is not None:
+        return found
+    calls = value.get("tool_calls")
+    if isinstance(calls, list) and calls:
+        listed = _listed(calls, own=False)
+        return listed._replace(comment=_comment(value)) if isinstance(listed, Said) else listed
+    call = _call(value)
+    return Said((call,)) if isinstance(call, Written) else call
+
+
+def _listed(values: list[JsonValue], *, own: bool) -> Said | Wrong | None:
+    if not values:
+        return Said((), own=True) if own else None
+    found = [said_in(value, own=own) if isinstance(value, dict) else None for value in values]
+    said = [each for each in found if isinstance(each, Said)]
+    if not said:
+        return next((each for each in found if isinstance(each, Wrong)), None)
+    if len(said) < len(found):
+        return Wrong("some items of the list are no calls")
+    return Said(
+        tuple(call for each in said for call in each.calls),
+        "\n".join(each.comment for each in said if each.comment),
+        any(each.own for each in said),
+    )
+
+
+def _in_own_form(value: JsonObject) -> Said | Wrong | None:
+    if any(isinstance(value.get(name), list) or (name in value and value[name] is None) for name in _LISTS):
+        actions = read_actions(json.dumps(value))
+        if isinstance(actions, Unreadable):
+            return Wrong(actions.problem)
+        calls = tuple(Written(a.operation.strip(), a.args, a.id, a.reasoning) for a in actions.actions)
+        return Said(calls, actions.comment, own=True)
+    if isinstance(value.get("command"), dict) or "done" in value or (value and set(value) <= _OWN):
+        command = read_command(json.dumps(value))
+        if isinstance(command, Unreadable):
+            return Wrong(command.problem)
+        return Said(
+            () if command.done else (Written(command.tool.strip(), command.args),), command.comment, own=True
+        )
+    if "operation" in value and isinstance(value["operation"], str):
+        actions = read_actions(json.dumps(value))
+        if isinstance(actions, Unreadable):
+            return Wrong(actions.problem)
+        return Said(
+            tuple(Written(a.operation.strip(), a.args, a.id, a.reasoning) for a in actions.actions), own=True
+        )
+    return None
+
+
+def _comment(value: JsonObject) -> str:
+    return next((text for key in _SPOKEN if isinstance(text := value.get(key), str) and text), "")
+
+
+def _call(value: JsonObject) -> Written | Wrong | None:
+    """`{"name": …, "arguments": …}` in one of its many spellings; a tool's definition is none."""
+    inner = value.get("function")
+    if isinstance(inner, dict) and set(value) <= {"function", *_BESIDE}:
+        call = _call(inner)
+        outer = value.get("id")
+        return call._replace(id=outer) if isinstance(call, Written) and isinstance(outer, str) else call
+    name = next((key for key in _NAMES if isinstance(value.get(key), str)), "")
+    args = next((key for key in _ARGS if key in value), "")
+    if not name or not args or not set(value) <= {name, args, *_BESIDE}:
+        return None
+    given = value[args]
+    if (
+        isinstance(given, dict)
+        and given.get("type") == "object"
+        and isinstance(given.get("properties"), dict)
+    ):
+        return None  # a schema: it says what the tool takes
+    text = str(value[name]).strip()
+    found = whole_object(given)
+    if found is None:
+        return Wrong(f"the arguments of {text} are no JSON object")
+    own = value.get("id", value.get("action_id"))
+    reasoning = value.get("reasoning")
+    return Written(
+        text,
+        found,
+        str(own) if isinstance(own, str | int) else "",
+        reasoning if isinstance(reasoning, str) else None,
+    )
+
+
+# -- values in a text -----------------------------------------------------------------------------
+
+_BETWEEN = re.compile(r"[\s;,]*")
+_LOOKS = re.compile(r"\{\s*(?:[{\"'\w]|$)|\[\s*(?:[{\]]|$)")
+
+
+class Values(NamedTuple):
+    """JSON values that stand one after the other in a text, and where the last of them ends."""
+
+    values: tuple[JsonValue, ...]
+    end: int
+
+
+def values_from(text: str, at: int = 0) -> Values | Wrong:
+    """The JSON values from `at` on, with nothing but blanks, `;` and `,` between them."""
+    found: list[JsonValue] = []
+    end = at
+    while match := _LOOKS.match(text, at := _BETWEEN.match(text, at).end()):  # pyright: ignore[reportOptionalMemberAccess]  # matches nothing too
+        try:
+            value, at = _DECODER.raw_decode(text, match.start())
+        except (ValueError, RecursionError) as wrong:
+            doubled = _doubled(text, match.start())
+            if doubled is None:
+                return Wrong(_why(wrong))
+            value, at = doubled
+        found.append(value)
+        end = at
+    return Values(tuple(found), end)
+
+
+def whole_values(text: str) -> Values | Wrong | None:
+    """The values that all of `text` consists of: None where it is something else, Wrong where it begins
+    like them and cannot be read."""
+    text = text.strip()
+    if not _LOOKS.match(text):
+        return None
+    found = values_from(text)
+    if isinstance(found, Values):
+        rest = _BETWEEN.sub("", text[found.end :], count=1)
+        return found if not rest else None
+    value = repaired_whole(text)
+    return found if value is None else Values((value,), len(text))
+
+
+def _no_constant(name: str) -> JsonValue:
+    raise ValueError(f"{name} is no JSON value")
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant)
+
+
+def _doubled(text: str, at: int) -> tuple[JsonValue, int] | None:
+    """A value between doubled braces, as a template would show it."""
+    if not text.startswith("{{", at):
+        return None
+    try:
+        value, end = _DECODER.raw_decode(text, at + 1)
+    except (ValueError, RecursionError):
+        return None
+    closing = re.compile(r"\s*\}").match(text, end)
+    return (cast("JsonValue", value), closing.end()) if closing else None
+
+
+def _why(wrong: Exception) -> str:
+    if isinstance(wrong, json.JSONDecodeError):
+        return f"the JSON is not valid: {wrong.msg} at line {wrong.lineno} column {wrong.colno}"
+    return "the JSON is not valid"
+
+
+# -- Python ---------------------------------------------------------------------------------------
+
+_PYTHON = re.compile(r"\s*\[?\s*(?:print\()?\s*[A-Za-z_][\w.]*\(")
+_LITERALS = {"true": True, "false": False, "null": None}
+
+
+def begins_as_python(text: str, at: int) -> bool:
+    """True where `python_calls` may find something in what stands at `at`."""
+    return _PYTHON.match(text, at) is not None
+
+
+def python_calls(text: str) -> tuple[Written, ...] | None:
+    """`[a_tool(x="1"), …]` or one such call a line, in `print` or not; None for any other text."""
+    if not _PYTHON.match(text):
+        return None
+    try:
+        lines = ast.parse(text.strip(), mode="exec").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    found: list[Written] = []
+    for line in lines:
+        if not isinstance(line, ast.Expr):
+            return None
+        for node in line.value.elts if isinstance(line.value, ast.List) else [line.value]:
+            call = _python_call(node)
+            if call is None:
+                return None
+            found.append(call)
+    return tuple(found) or None
+
+
+def _python_call(node: ast.expr) -> Written | None:
+    match node:
+        case ast.Call(func=ast.Name(id="print"), args=[inner], keywords=[]):
+            return _python_call(inner)
+        case ast.Call(args=[], keywords=keywords):
+            try:
+                args = {word.arg: _literal(word.value) for word in keywords if word.arg is not None}
+            except ValueError:
+                return None
+            return Written(ast.unparse(node.func), args) if len(args) == len(keywords) else None
+        case _:
+            return None
+
+
+def _literal(node: ast.expr) -> JsonValue:
+    """Raises ValueError for anything but a literal."""
+    match node:
+        case ast.Name(id=name) if name in _LITERALS:
+            return _LITERALS[name]
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [_literal(item) for item in items]
+        case ast.Dict(keys=keys, values=values):
+            named = [_literal(key) if key is not None else None for key in keys]
+            if not all(isinstance(key, str) for key in named):
+                raise ValueError("keys must be texts")
+            return {str(key): _literal(value) for key, value in zip(named, values, strict=True)}
+        case _:
+            value: object = ast.literal_eval(node)
+            if value is None or isinstance(value, str | int | float | bool):
+                return value
+            raise ValueError("no literal of JSON")

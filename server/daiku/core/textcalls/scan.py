@@ -1,0 +1,129 @@
+"""A reply from its start to its end: blocks of code, quotations, marked calls, invented results of tools."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from daiku.core.text.patterns import lazy
+from daiku.core.textcalls.marks import FORMATS
+from daiku.core.textcalls.written import Offered, Written
+
+
+class Block(NamedTuple):
+    """A block of code with its fences."""
+
+    start: int
+    end: int
+    info: str
+    text: str
+    closed: bool
+
+
+class Mark(NamedTuple):
+    """Calls between marks. `token`: their marks are special tokens, which nobody writes by chance."""
+
+    start: int
+    end: int
+    calls: tuple[Written, ...]
+    wrong: str
+    token: bool
+
+
+@dataclass(slots=True)
+class Scanned:
+    """What stands where in a reply."""
+
+    blocks: list[Block] = field(default_factory=list[Block])
+    marked: list[Mark] = field(default_factory=list[Mark])
+    results: list[int] = field(default_factory=list[int])
+    """Where results of tools begin that only a tool can give."""
+    quoted: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+
+    def quotes(self, at: int) -> bool:
+        """True where the place is quoted: in code, in a quotation, in a comment, or in a call."""
+        place = bisect_right(self.quoted, (at, 1 << 62)) - 1
+        return place >= 0 and self.quoted[place][0] <= at < self.quoted[place][1]
+
+
+_RESULTS = (
+    r"(?:^[ \t]*(?:previous_output\b|previous_command:|Observation:|Tool [Rr]esult:|```tool_output\b))"
+    r"|<tool_(?:response|result|output)s?\b|<function_(?:results?|response)\b|\[TOOL_RESULTS\]"
+    r"|<\|/?(?:tool_responses?|tool_results?|observation|START_TOOL_RESULT|ipython)\|>"
+    r"|<\|start\|>(?:functions|tool|user)\b|<\|im_start\|>(?:tool|user)\b"
+    r"|<\|start_header_id\|>(?:ipython|tool|user)\b|<[｜|]tool[▁_]outputs?[▁_]begin[｜|]>"
+)
+_INDENT = r"^[ \t]*"
+_NEXT = lazy(
+    # what can begin anywhere begins with one of a few letters: at all other places nothing is tried
+    "(?=[<\\[`]|^)(?:"
+    + "|".join(
+        (
+            rf"(?P<result>{_RESULTS})",
+            r"(?P<fence>^[ \t]*(?P<run>`{3,}|~{3,})(?P<info>[^\n]*)(?:\n|\Z))",
+            r"(?P<quote>^[ \t]*>[^\n]*)",
+            r"(?P<comment><!--)",
+            r"(?P<tick>`+)",
+            *(
+                f"(?P<f{number}>{_INDENT if each.line else ''}(?:{each.begins}))"
+                for number, each in enumerate(FORMATS)
+            ),
+        )
+    )
+    + ")",
+    re.MULTILINE,
+)
+
+
+def scanned(reply: str, offered: Offered) -> Scanned:
+    """Everything in `reply` that is no plain prose, in one walk: what is inside of one is not looked at."""
+    found = Scanned()
+    at = 0
+    while match := _NEXT.search(reply, at):
+        at = max(_took(reply, match, found, offered), match.start() + 1)
+    return found
+
+
+def _took(reply: str, match: re.Match[str], found: Scanned, offered: Offered) -> int:
+    """Note what begins at `match`; the place to go on from."""
+    start = match.start()
+    if match["result"]:
+        found.results.append(start)
+        return match.end()
+    if match["fence"] and ("`" not in match["info"] or match["run"][0] == "~"):
+        block = _block(reply, match)
+        found.blocks.append(block)
+        end = block.end
+    elif match["quote"]:
+        end = match.end()
+    elif match["comment"]:
+        closing = reply.find("-->", match.end())
+        end = closing + 3 if closing >= 0 else len(reply)
+    elif match["tick"] or match["fence"]:
+        ticks = match["tick"] or match["run"]
+        begin = match.end() if match["tick"] else match.start("run") + len(ticks)
+        inner = re.compile(rf"(?:(?!\n[ \t]*\n)[\s\S])*?(?<!`){ticks}(?!`)").match(reply, begin)
+        if inner is None:
+            return begin
+        end = inner.end()
+    else:
+        number = next(n for n in range(len(FORMATS)) if match[f"f{n}"] is not None)
+        read = FORMATS[number].read(reply, match, offered)
+        if read is None:
+            return match.end()
+        begin = start + len(match[0]) - len(match[0].lstrip())
+        found.marked.append(Mark(begin, read.end, read.calls, read.wrong, FORMATS[number].token))
+        end = read.end
+    found.quoted.append((start, end))
+    return end
+
+
+def _block(reply: str, match: re.Match[str]) -> Block:
+    run = match["run"]
+    closing = re.compile(rf"^[ \t]*{re.escape(run[0])}{{{len(run)},}}[ \t]*$", re.MULTILINE)
+    end = closing.search(reply, match.end())
+    text = reply[match.end() : end.start() if end else len(reply)]
+    info = (match["info"].split() or [""])[0].lower()
+    return Block(match.start(), end.end() if end else len(reply), info, text, end is not None)

@@ -1,0 +1,185 @@
+"""Calls between tags such as `<tool_call>`, `<function=…>` and `<invoke …>`."""
+
+from __future__ import annotations
+
+import re
+
+from daiku.core.text.patterns import lazy
+from daiku.core.textcalls.calljson import (
+    Said,
+    python_calls,
+    said_in,
+    values_from,
+    whole_values,
+)
+from daiku.core.textcalls.marked import Marked, json_calls
+from daiku.core.textcalls.written import Offered, Written, Wrong, whole_object
+
+_FUNCTION = lazy(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>")
+_INVOKE = lazy(r"<(?P<mark>[｜|]DSML[｜|])?invoke\s+name=[\"']([^\"'>]+)[\"']\s*>")
+_PARAMETER = lazy(
+    r"<(?:[｜|]DSML[｜|])?parameter(?:=|\s+name=)[\"']?(?P<name>[^>\"'\s]+)[\"']?(?:\s+string=\"(?P<text>\w+)\")?\s*>"
+)
+_PARAMETER_END = lazy(
+    r"\n?</(?:[｜|]DSML[｜|])?parameter\s*>(?=\s*(?:<(?:[｜|]DSML[｜|])?/?(?:parameter|function|invoke|[\w:]*tool_call|[｜|]DSML[｜|])|</|\Z))"
+)
+_UNTIL_NEXT = lazy(r"\n?(?=<(?:[｜|]DSML[｜|])?parameter(?:=|\s+name=))|\n?\Z")
+_ARG = lazy(r"<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+
+
+def tagged(text: str, match: re.Match[str], offered: Offered) -> Marked | None:
+    """`<tool_call>…</tool_call>` and its kin, whatever stands between."""
+    start, at = match.span()
+    closing = re.compile(rf"\s*</{re.escape(match['tag'])}\s*>", re.IGNORECASE)
+    inner = text[at:].lstrip()[:1]
+    if inner in ("{", "["):
+        found = json_calls(text, at, start)
+        if found is not None and not found.wrong:
+            end = closing.match(text, found.end)
+            return found._replace(end=end.end() if end else found.end, closed=end is not None)
+        end = closing.search(text, at)
+        body = text[at : end.start()] if end else text[at:]
+        calls = python_calls(body) or _repaired(body)
+        if calls:
+            return Marked(start, end.end() if end else len(text), calls, closed=end is not None)
+        return found and found._replace(end=end.end() if end else len(text), closed=end is not None)
+    calls, upto, wrong = _invoked(text, at, offered)
+    if calls or wrong:
+        end = closing.match(text, upto)
+        return Marked(start, end.end() if end else upto, calls, wrong, end is not None)
+    end = closing.search(text, at)
+    body = text[at : end.start()] if end else text[at:]
+    if end is None:
+        return Marked(start, len(text), (), f"</{match['tag']}> is missing", closed=False)
+    found_here = _named(body, offered)
+    if found_here is None:
+        return Marked(start, end.end(), (), "there is no call between the tags")
+    return Marked(start, end.end(), found_here)
+
+
+def _repaired(body: str) -> tuple[Written, ...]:
+    values = whole_values(body)
+    if values is None or isinstance(values, Wrong):
+        return ()
+    said = [said_in(value, own=False) for value in values.values]
+    return tuple(call for each in said if isinstance(each, Said) for call in each.calls)
+
+
+def _named(body: str, offered: Offered) -> tuple[Written, ...] | None:
+    """`name` and then its arguments: as pairs of tags, or as JSON."""
+    pairs = _ARG.findall(body)
+    name, _, rest = body.strip().partition("\n")
+    if pairs or (body.strip() and not rest and re.fullmatch(r"[\w./:-]+", name)):
+        name = re.split(r"<arg_key>", body.strip(), maxsplit=1)[0].strip()
+        return (Written(name, offered.typed(name, dict(pairs), loose=True)),)
+    found = re.match(r"\s*([\w./:-]+)\s*(\{.*\})\s*$", body, re.DOTALL)
+    args = whole_object(found[2]) if found else None
+    return (Written(found[1], args),) if found and args is not None else None
+
+
+def _invoked(text: str, at: int, offered: Offered) -> tuple[tuple[Written, ...], int, str]:
+    """Every `<function=…>` or `<invoke name=…>` from `at` on: the calls, their end, what is wrong."""
+    calls: list[Written] = []
+    end = at
+    while True:
+        at = _blanks(text, end)
+        opened = _FUNCTION.match(text, at) or _INVOKE.match(text, at)
+        if opened is None:
+            return tuple(calls), end, ""
+        found = _one(text, opened, offered)
+        if isinstance(found, str):
+            return tuple(calls), len(text), found
+        call, end = found
+        calls.append(call)
+
+
+def _one(text: str, opened: re.Match[str], offered: Offered) -> tuple[Written, int] | str:
+    """The call of one opening tag and where it ends, or what is wrong with it."""
+    name = opened[opened.lastindex or 1]
+    kind = "function" if opened[0].startswith("<function") else "invoke"
+    closing = re.compile(rf"\s*</(?:[｜|]DSML[｜|])?{kind}\s*>")
+    at = opened.end()
+    if text.startswith("{", _blanks(text, at)):
+        values = values_from(text, at)
+        if isinstance(values, Wrong):
+            return values.problem
+        args = values.values[0] if len(values.values) == 1 else None
+        ended = closing.match(text, values.end)
+        if not isinstance(args, dict):
+            return "the arguments are no JSON object"
+        return Written(name, args), ended.end() if ended else values.end
+    texts: dict[str, str] = {}
+    raw: set[str] = set()
+    ends, opens, closes = (_Ahead(each, text) for each in (_PARAMETER_END, _PARAMETER, closing))
+    while parameter := _PARAMETER.match(text, _blanks(text, at)):
+        value_end = _value_end(text, parameter.end(), ends, opens, closes)
+        if value_end is None:
+            return f"the parameter {parameter['name']} has no end"
+        until, at = value_end
+        texts[parameter["name"]] = text[parameter.end() : until].removeprefix("\n")
+        if parameter["text"] == "false":
+            raw.add(parameter["name"])
+    ended = closing.match(text, at)
+    if ended is None:
+        return f"</{kind}> is missing"
+    typed = offered.typed(name, texts)
+    typed.update(offered.typed(name, {key: texts[key] for key in raw}, loose=True))
+    return Written(name, typed), ended.end()
+
+
+def _blanks(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+class _Ahead:
+    """Where a pattern comes next, asked from ever later places: what is far away is looked for once."""
+
+    def __init__(self, pattern: re.Pattern[str], text: str) -> None:
+        self._pattern, self._text = pattern, text
+        self._found: re.Match[str] | None = None
+        self._looked = False
+
+    def __call__(self, at: int) -> re.Match[str] | None:
+        if not self._looked or (self._found and self._found.start() < at):
+            self._found, self._looked = self._pattern.search(self._text, at), True
+        return self._found
+
+
+def _value_end(text: str, at: int, ends: _Ahead, opens: _Ahead, closes: _Ahead) -> tuple[int, int] | None:
+    """Where a parameter's text ends and what follows begins: at its closing tag, else at the next tag."""
+    ended, following, last = ends(at), opens(at), closes(at)
+    if (ended and (not last or ended.start() < last.start())) or (
+        ended and following and ended.end() <= following.start()
+    ):
+        return ended.start(), ended.end()
+    if following and (not last or following.start() < last.start()):
+        end = following.start()
+        return end - text[:end].endswith("\n"), end
+    return (last.start(), last.start()) if last else None
+
+
+def untagged(text: str, match: re.Match[str], offered: Offered) -> Marked | None:
+    """`<function=…>` or `<invoke …>` with no tag around."""
+    calls, end, wrong = _invoked(text, match.start(), offered)
+    return Marked(match.start(), end, calls, wrong) if calls or wrong else None
+
+
+def tool_tag(text: str, match: re.Match[str], offered: Offered) -> Marked | None:
+    """`<a_tool><path>…</path></a_tool>`: only for tools on offer and their parameters."""
+    name = match["name"]
+    if not offered.specs or offered.resolve(name) is None:
+        return None
+    closing = re.compile(rf"\s*</{re.escape(name)}>")
+    at, texts = match.end(), dict[str, str]()
+    while opened := re.compile(r"\s*<([A-Za-z_]\w*)>").match(text, at):
+        ended = re.compile(rf"\n?</{opened[1]}>(?=\s*<)").search(text, opened.end())
+        if ended is None:
+            return Marked(match.start(), len(text), (), f"<{opened[1]}> has no end", closed=False)
+        texts[opened[1]] = text[opened.end() : ended.start()].removeprefix("\n")
+        at = ended.end()
+    end = closing.match(text, at)
+    if end is None:
+        return None
+    return Marked(match.start(), end.end(), (Written(name, offered.typed(name, texts)),))

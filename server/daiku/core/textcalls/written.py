@@ -1,0 +1,101 @@
+"""Calls as they are written in text: names that models use for tools, arguments by the tool's schema."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+from pydantic import JsonValue
+
+from daiku.core.calls.toolnames import spelled
+from daiku.domain.base import JsonObject
+from daiku.domain.tools import ToolSpec
+
+
+class Written(NamedTuple):
+    """One call in a text; `id` is what later ones may refer to it by."""
+
+    name: str
+    args: JsonObject
+    id: str = ""
+    reasoning: str | None = None
+
+
+class Wrong(NamedTuple):
+    """What is meant as a call and cannot be read; `problem` says why in a few words."""
+
+    problem: str
+
+
+_PREFIX = re.compile(r"^(?:functions|tools|default_api)\.(?=.)")
+_NUMBER = re.compile(r":\d+$")
+
+
+def bare_name(name: str) -> str:
+    """The name without what templates put around it: `functions.` before it, its number behind it."""
+    return _NUMBER.sub("", _PREFIX.sub("", name.strip()))
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The tools that a reply may call; where none are given every name is taken for one."""
+
+    specs: Sequence[ToolSpec] = ()
+    _known: dict[str, str | None] = field(default_factory=dict[str, str | None])
+
+    def resolve(self, name: str) -> str | None:
+        """The tool that `name` means in any of its spellings, None for no tool."""
+        name = name.strip().strip("`\"'")
+        if not self.specs:
+            return name or None
+        if name not in self._known:
+            names = [spec.name for spec in self.specs]
+            self._known[name] = spelled(name, names) or spelled(bare_name(name), names)
+        return self._known[name]
+
+    def named(self, call: Written) -> Written:
+        """The call with the tool's own name, where it has one."""
+        return call._replace(name=self.resolve(call.name) or call.name.strip())
+
+    def knows(self, calls: Iterable[Written]) -> bool:
+        """True where each of the calls is one of a tool."""
+        return all(self.resolve(call.name) is not None for call in calls)
+
+    def typed(self, name: str, texts: dict[str, str], *, loose: bool = False) -> JsonObject:
+        """Arguments that came as bare text: JSON where the schema does not say that they are texts.
+        `loose`: without a schema too, where the text is JSON."""
+        found = self.resolve(name)
+        schema = next((spec.parameters for spec in self.specs if spec.name == found), None)
+        properties = schema.get("properties") if schema is not None else None
+        known = properties if isinstance(properties, dict) else {}
+        return {key: _value(text, known.get(key), loose=loose) for key, text in texts.items()}
+
+
+def _value(text: str, schema: JsonValue, *, loose: bool) -> JsonValue:
+    kinds = schema.get("type") if isinstance(schema, dict) else None
+    is_text = kinds == "string" or (isinstance(kinds, list) and "string" in kinds)
+    if is_text or (kinds is None and not loose):
+        return text
+    try:
+        return cast("JsonValue", json.loads(text))
+    except (ValueError, RecursionError):
+        return text
+
+
+def whole_object(value: JsonValue) -> JsonObject | None:
+    """Arguments as an object: they may be missing, or JSON written as a text; None where they are neither."""
+    for _ in range(2):
+        if not isinstance(value, str):
+            break
+        if not value.strip():
+            return {}
+        try:
+            value = cast("JsonValue", json.loads(value, strict=False))
+        except (ValueError, RecursionError):
+            return None
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else None

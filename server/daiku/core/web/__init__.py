@@ -1,0 +1,1 @@
+"""Pages and their findings, for the researcher."""

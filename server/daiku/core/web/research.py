@@ -1,0 +1,198 @@
+"""Research: which queries count, which results are the same, what of them a model and a person read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from daiku.core.replies.roleforms import MAX_QUERIES
+from daiku.core.text.patterns import lazy
+from daiku.core.text.visible import without_hidden
+from daiku.domain.base import JsonObject
+from daiku.domain.events import Event, MessageEvent, ToolResponse
+from daiku.domain.messages import AssistantMessage
+from daiku.domain.work.research import Finding, Research, SearchResult
+
+MAX_QUERY = 400
+"""Characters of a query."""
+SNIPPET = 500
+"""Characters that a search engine's own words about a page may have."""
+PAGE_PART = 6000
+"""Characters of an opened page that go into a finding."""
+CUT_MARK = "\n\n---\n\n"
+"""Stands between the list of sources and the text of the pages."""
+_TRACKING = lazy(r"^(?:utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|ref_src|igshid)$", re.IGNORECASE)
+
+
+def one_line(text: str, limit: int = SNIPPET) -> str:
+    """Visible text in one line, cut behind a word."""
+    line = " ".join(without_hidden(text).split())
+    if len(line) <= limit:
+        return line
+    return line[:limit].rsplit(" ", 1)[0].rstrip() + " …"
+
+
+def distinct(queries: Iterable[str]) -> tuple[str, ...]:
+    """The first three queries that say something different (R0.41, R0.46)."""
+    found: dict[str, str] = {}
+    for query in queries:
+        clean = one_line(query, MAX_QUERY)
+        if clean:
+            found.setdefault(clean.casefold(), clean)
+    return tuple(found.values())[:MAX_QUERIES]
+
+
+def same_page(url: str) -> str:
+    """What two addresses of one page have in common: no fragment, no tracking, no trailing slash."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    query = urlencode([(k, v) for k, v in parse_qsl(parts.query, True) if not _TRACKING.match(k)])
+    host = parts.netloc.lower().removeprefix("www.")
+    return urlunsplit(("", host, parts.path.rstrip("/"), query, ""))
+
+
+def ranked(
+    source: str, hits: Iterable[tuple[str, str, str, float | None]], limit: int
+) -> tuple[SearchResult, ...]:
+    """Results from (url, title, text, the engine's score), each page once, best first.
+
+    Scores are brought between 0 and 1; where the engine gives none they follow from the place.
+    """
+    kept: dict[str, tuple[str, str, str, float | None]] = {}
+    for hit in hits:
+        if hit[0].startswith(("http://", "https://")):
+            kept.setdefault(same_page(hit[0]), hit)
+    given = [hit[3] for hit in kept.values() if hit[3] is not None]
+    top = max((1.0, *given))
+    made = [
+        SearchResult(
+            source=source,
+            url=url,
+            title=one_line(title, 200) or url,
+            text=one_line(text),
+            score=round(max(0.0, score / top) if score is not None else 1 / (1 + place / 4), 3),
+        )
+        for place, (url, title, text, score) in enumerate(kept.values())
+    ]
+    return tuple(sorted(made, key=lambda result: -result.score)[:limit])
+
+
+def listed(results: Iterable[SearchResult]) -> str:
+    """Search results as a model reads them: numbered, each with its address."""
+    return "\n".join(
+        f"{number}. {r.title}\n   {r.url}" + (f"\n   {r.text}" if r.text else "")
+        for number, r in enumerate(results, 1)
+    )
+
+
+def told(queries: tuple[str, ...], findings: tuple[Finding, ...], problems: tuple[str, ...] = ()) -> str:
+    """Findings as a model reads them: sources by query first, then the text of each page."""
+    lines: list[str] = []
+    numbers = {finding.url: number for number, finding in enumerate(findings, 1)}
+    for query in queries:
+        lines.append(f"**{query}**")
+        own = [f for f in findings if f.query == query]
+        lines += [f"- [{numbers[f.url]}] [{_label(f.title)}]({f.url})" for f in own] or ["- nothing found"]
+        lines.append("")
+    lines += [f"Note: {problem}" for problem in problems]
+    pages = [f"[{numbers[f.url]}] {f.title}\nSource: {f.url}\n\n{f.text}" for f in findings if f.text]
+    return CUT_MARK.join(["\n".join(lines).strip(), *pages])
+
+
+def sources_of(text: str) -> str:
+    """The part of `told` that a person reads."""
+    return text.partition(CUT_MARK)[0].strip()
+
+
+def by_query(findings: Iterable[Finding]) -> Mapping[str, str]:
+    """Query to what was found, each part with its address: the coder's `search_results` (R0.52)."""
+    found: dict[str, list[str]] = {}
+    for finding in findings:
+        found.setdefault(finding.query, []).append(f"{finding.title}\nSource: {finding.url}\n{finding.text}")
+    return {query: "\n\n".join(parts) for query, parts in found.items()}
+
+
+def queries_of(message: AssistantMessage | MessageEvent) -> tuple[str, ...]:
+    """The questions that the calls of a message put to the web."""
+    found: list[str] = []
+    for call in message.calls:
+        if call.tool == "web/search":
+            found.append(str(call.args.get("query", "")))
+        elif call.tool == "web/research" and isinstance(queries := call.args.get("queries"), list):
+            found += [str(query) for query in queries]
+    return distinct(found)
+
+
+def gather(so_far: Research, event: Event) -> Research:
+    """The research after one more event of its run. Only what web tools really returned becomes a
+    finding; a page that was read stands in for the engine's words about it."""
+    match event:
+        case MessageEvent(role="assistant") if event.calls or event.opaque:
+            said = event.opaque.get("daiku")
+            named = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+            queries = distinct((*so_far.queries, *queries_of(event), *named.get("queries", ())))
+            return so_far.model_copy(
+                update={"queries": queries, "ask_user": str(named.get("askUser") or so_far.ask_user)}
+            )
+        case ToolResponse(tool="web/search" | "web/research" | "web/fetch", ok=True, data=dict() as data):
+            return so_far.model_copy(update={"results": _with(so_far.results, _found(event, data))})
+        case _:
+            return so_far
+
+
+def _found(event: ToolResponse, data: JsonObject) -> tuple[Finding, ...]:
+    if event.tool == "web/fetch":
+        text = event.result.partition("\n\n")[2][:PAGE_PART]
+        url, title = str(data.get("url", "")), str(data.get("title", ""))
+        return (Finding(query="", url=url, title=title or url, text=text),)
+    rows = data.get("results")
+    return tuple(
+        Finding(
+            query=str(row.get("query", data.get("query", ""))),
+            url=str(row.get("url", "")),
+            title=str(row.get("title", "")),
+            text=str(row.get("text", "")),
+        )
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, dict)
+    )
+
+
+def _with(findings: tuple[Finding, ...], news: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Each page once, under the question that found it first, with the longest text of it."""
+    kept = {same_page(finding.url): finding for finding in findings}
+    for new in news:
+        old = kept.get(same_page(new.url))
+        if old is None:
+            kept[same_page(new.url)] = new
+        elif len(new.text) > len(old.text):
+            kept[same_page(new.url)] = old.model_copy(update={"text": new.text})
+    return tuple(kept.values())
+
+
+_WORD = lazy(r"[A-Za-z][A-Za-z0-9.+#_-]*[A-Za-z0-9+#]|[A-Z]|[\u30a1-\u30ff]{2,}|[\u4e00-\u9fff]{2,}")
+_COMMON = lazy(
+    r"(?:an?|and|are|as|at|be|but|by|can|could|do|does|for|from|get|have|how|i|if|in|into|is|its?|just|let|make|me|my|need|new"
+    r"|not|of|on|only|or|our|please|set|should|so|some|that|the|their|them|then|there|these|they|this|to|up|us|used?|using"
+    r"|want|we|what|when|where|which|who|why|will|with|would|your?|add|create|implement|write|build|fix)",
+    re.IGNORECASE,
+)
+
+
+def keywords(focus: str, limit: int = 8) -> str:
+    """The words that a focus is about, joined by ", " (C0.19): no common words, each once, in order."""
+    found: dict[str, str] = {}
+    for match in _WORD.finditer(without_hidden(focus)):
+        word = match[0]
+        if not _COMMON.fullmatch(word):
+            found.setdefault(word.lower(), word)
+    return ", ".join(list(found.values())[:limit])
+
+
+def _label(title: str) -> str:
+    """A title that cannot end its link."""
+    return title.replace("[", "(").replace("]", ")")

@@ -1,0 +1,1 @@
+"""What agents hand to one another: plans, briefs, research, patches, reviews."""

@@ -1,0 +1,217 @@
+"""The `ollama` provider: models on one's own machine, over Ollama's native protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx2
+from pydantic import JsonValue
+
+from daiku.core.calls.toolnames import NameMap
+from daiku.domain.base import JsonObject
+from daiku.domain.config import ProviderSettings
+from daiku.domain.errors import ContextOverflowError, Failure, LLMError, LLMRequestError
+from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
+from daiku.llm.ollama.codec import OllamaDecoder, body, encode_tools, history
+from daiku.llm.tokens import estimate_request
+from daiku.llm.transport.failures import Service
+from daiku.llm.transport.history import Histories, Once
+from daiku.llm.transport.stream import encode_json
+from daiku.llm.transport.wire import http_client, number, read_object, send, stream_reply
+
+ADDRESS = "http://127.0.0.1:11434"
+DEFAULT_WINDOW = 32_768
+"""Tokens asked for where the settings name none: the server's own default (4,096) silently forgets
+the beginning of any real task, a model's whole window may not fit into memory."""
+LISTED_AT_ONCE = 4
+
+
+def address(base_url: str) -> str:
+    """The server's address as http(s)://host:port, from any form that OLLAMA_HOST may have."""
+    text = base_url.strip().rstrip("/")
+    if not text:
+        return ADDRESS
+    plain = "://" not in text
+    parts = urlsplit(f"http://{text}" if plain else text)
+    host = parts.hostname or "127.0.0.1"
+    if host in {"0.0.0.0", "::"}:  # noqa: S104  # where a server listens is not where one asks
+        host = "127.0.0.1"
+    host = f"[{host}]" if ":" in host else host
+    port = parts.port or (11434 if plain else None)
+    path = re.sub(r"/(v1|api)$", "", parts.path)
+    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What the server says of a model; `able` is None where an old server does not say."""
+
+    context: int = 0
+    able: frozenset[str] | None = None
+
+    def can(self, what: str) -> bool:
+        return self.able is None or what in self.able
+
+
+class OllamaProvider:
+    """Ollama's `/api/chat` with the context window that is really set up, pictures, thinking, tools."""
+
+    name = "ollama"
+
+    def __init__(self, settings: ProviderSettings) -> None:
+        self._settings = settings
+        self._address = address(settings.base_url)
+        key = settings.api_key.get_secret_value()
+        self._headers = {"content-type": "application/json", **settings.headers}
+        if key:
+            self._headers["authorization"] = f"Bearer {key}"
+        self._service = Service(
+            name=self.name,
+            label="Ollama",
+            address=self._address,
+            key_env=settings.api_key_env,
+            start_hint="Start it with `ollama serve`, or set OLLAMA_HOST to where it runs.",
+            secrets=(key,),
+        )
+        self._histories = Histories[tuple[bytes, ...]](history)
+        self._tools = Once(encode_tools)
+        self._cards: dict[str, Card] = {}
+        self._client: httpx2.AsyncClient | None = None
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        decoder = OllamaDecoder(self._service, names=NameMap(request.tools), model=request.model)
+        messages = self._histories.of(request).encoded(request.messages)
+
+        async def open_response() -> httpx2.Response:
+            card = await self._card(request.model)
+            window = self._window(card)
+            if request.tools and not card.can("tools"):
+                raise self._no_tools(request.model)
+            thinks = card.able is not None and "thinking" in card.able
+            tools = self._tools.of(request.tools)
+            content = body(request, messages, tools, window=window, thinks=thinks)
+            if len(content) > window:  # a token is a byte at least: what is shorter fits
+                self._check_size(request, window)
+            try:
+                return await self._send("POST", "/api/chat", content)
+            except LLMRequestError as error:
+                raise self._explained(error, request.model) from error
+
+        return stream_reply(self._service, self._settings, open_response, decoder)
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        listed = (await self._read("GET", "/api/tags", None)).get("models")
+        names = [
+            name
+            for entry in (listed if isinstance(listed, list) else [])
+            if isinstance(entry, dict) and isinstance(name := entry.get("model") or entry.get("name"), str)
+        ]
+        gate = asyncio.Semaphore(LISTED_AT_ONCE)
+
+        async def one(name: str) -> ModelInfo | None:
+            async with gate:
+                card = await self._card(name)
+            if not card.can("completion"):
+                return None  # it embeds, it does not talk
+            return ModelInfo(
+                provider=self.name,
+                name=name,
+                context=self._window(card),
+                tools=card.can("tools"),
+                images=card.able is not None and "vision" in card.able,
+                thinking=card.able is not None and "thinking" in card.able,
+                trait="on this machine, free of charge",
+            )
+
+        found = await asyncio.gather(*(one(name) for name in names))
+        return tuple(model for model in found if model is not None)
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        return None
+
+    async def aclose(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+    def _window(self, card: Card) -> int:
+        wanted = self._settings.context_length or DEFAULT_WINDOW
+        return min(wanted, card.context) if card.context else wanted
+
+    def _check_size(self, request: ModelRequest, window: int) -> None:
+        """Say what the server would not: it silently forgets the beginning of what is too long."""
+        if (size := estimate_request(request)) > window:
+            raise ContextOverflowError(
+                Failure(
+                    kind="context_overflow",
+                    message=f"The conversation (about {size:,} tokens) does not fit into the window of {request.model} ({window:,}).",
+                    hint="Compact it, or raise llm.ollama.context_length if the memory allows.",
+                )
+            )
+
+    def _no_tools(self, model: str, status: int = 400) -> LLMRequestError:
+        return LLMRequestError(
+            Failure(
+                kind="bad_request",
+                message=f"{model} cannot use tools.",
+                hint='Set tool_protocol = "action_list" under [llm.ollama], or choose a model with tools (`daiku models`).',
+            ),
+            status=status,
+        )
+
+    def _explained(self, error: LLMRequestError, model: str) -> LLMRequestError:
+        if error.status == 404:
+            failure = error.failure.model_copy(
+                update={"hint": f"Fetch it with `ollama pull {model}`; `daiku models` lists what is there."}
+            )
+            return LLMRequestError(failure, status=404)
+        if "does not support tools" in error.failure.message:
+            return self._no_tools(model, error.status)
+        return error
+
+    async def _card(self, model: str) -> Card:
+        """What `/api/show` says, asked once for each model; nothing where the server is too old."""
+        if model not in self._cards:
+            try:
+                told = await self._read("POST", "/api/show", encode_json({"model": model}))
+            except LLMRequestError as error:
+                if error.status == 404:
+                    return Card()  # not there: the chat call says so, with the hint
+                raise
+            self._cards[model] = _card(told)
+        return self._cards[model]
+
+    async def _send(
+        self, method: str, path: str, content: bytes | None, *, stream: bool = True
+    ) -> httpx2.Response:
+        if self._client is None:
+            self._client = http_client(self._settings)
+        url = self._address + path
+        request = self._client.build_request(method, url, content=content, headers=self._headers)
+        return await send(self._client, self._service, request, stream=stream)
+
+    async def _read(self, method: str, path: str, content: bytes | None) -> JsonObject:
+        response = await self._send(method, path, content, stream=False)
+        return read_object(self._service, response.content)
+
+    async def reachable(self) -> bool:
+        """True when a server answers at the address, whatever models it has."""
+        try:
+            await self._read("GET", "/api/tags", None)
+        except LLMError:
+            return False
+        return True
+
+
+def _card(told: JsonObject) -> Card:
+    able, details = told.get("capabilities"), told.get("model_info")
+    lengths: list[JsonValue] = []
+    if isinstance(details, dict):
+        lengths = [value for key, value in details.items() if key.endswith(".context_length")]
+    return Card(
+        context=max((number(length) for length in lengths), default=0),
+        able=frozenset(str(a) for a in able) if isinstance(able, list) else None,
+    )

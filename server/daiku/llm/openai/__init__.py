@@ -1,0 +1,1 @@
+"""OpenAI's two protocols, and everything compatible with them."""

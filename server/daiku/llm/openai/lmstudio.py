@@ -1,0 +1,58 @@
+"""The `lmstudio` provider: models on this machine, with their real context windows."""
+
+from __future__ import annotations
+
+import httpx2
+
+from daiku.domain.base import JsonObject
+from daiku.domain.config import ProviderSettings
+from daiku.domain.errors import LLMError
+from daiku.domain.messages import ModelInfo
+from daiku.llm import catalogue
+from daiku.llm.openai.provider import OpenAIProvider, base_address
+from daiku.llm.transport.failures import Service
+from daiku.llm.transport.wire import number
+
+ADDRESS = "http://127.0.0.1:1234/v1"
+
+
+class LMStudioProvider(OpenAIProvider):
+    """LM Studio's OpenAI-compatible server; its own listing tells the windows."""
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        root = self._service.address.removesuffix("/v1")
+        try:
+            listed = (await self._get(f"{root}/api/v0/models")).get("data")
+        except LLMError as error:
+            if error.status in (0, 401, 403):
+                raise
+            return await super().models()  # older than 0.3.6
+        entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+        # Loaded ones first: they answer at once, and the first is what an empty model name means.
+        entries.sort(key=lambda entry: entry.get("state") != "loaded")
+        return tuple(
+            self._info(entry) for entry in entries if entry.get("id") and entry.get("type") != "embeddings"
+        )
+
+    def _info(self, entry: JsonObject) -> ModelInfo:
+        """What LM Studio says goes before what is known of the model elsewhere."""
+        window = number(entry.get("loaded_context_length")) or number(entry.get("max_context_length"))
+        abilities = entry.get("capabilities")
+        known = catalogue.info(self.name, str(entry["id"]), context=self._settings.context_length or window)
+        told = {"images": entry.get("type") == "vlm"}
+        if isinstance(abilities, list):
+            told["tools"] = "tool_use" in abilities
+        return known.model_copy(update=told)
+
+
+def lmstudio_provider(settings: ProviderSettings, http: httpx2.AsyncClient | None = None) -> LMStudioProvider:
+    """LM Studio at `settings.base_url`, its usual port on this machine where it is empty."""
+    service = Service(
+        name="lmstudio",
+        label="LM Studio",
+        address=base_address(settings.base_url, ADDRESS),
+        key_env=settings.api_key_env,
+        start_hint="Start LM Studio and its local server (Developer tab), or set LMSTUDIO_BASE_URL.",
+        secrets=(settings.api_key.get_secret_value(),),
+    )
+    return LMStudioProvider(service, settings, http)

@@ -1,0 +1,301 @@
+"""The `openai` provider, and what every OpenAI-compatible service shares: requests over the SDK's low-level door."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import re
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from typing import TYPE_CHECKING, Literal
+
+import httpx2
+from pydantic import JsonValue
+
+from daiku.core.calls.toolnames import NameMap
+from daiku.domain.base import JsonObject
+from daiku.domain.config import ProviderSettings
+from daiku.domain.errors import Failure, LLMAuthError, LLMError
+from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
+from daiku.domain.tools import ToolSpec
+from daiku.llm import catalogue
+from daiku.llm.openai import chat_request, responses_request
+from daiku.llm.openai.chat import ChatDecoder
+from daiku.llm.openai.responses import ResponsesDecoder
+from daiku.llm.transport.failures import Service, from_exception
+from daiku.llm.transport.history import Histories
+from daiku.llm.transport.stream import encode_json
+from daiku.llm.transport.wire import Decoder, http_client, number, read_object, stream_reply, timeouts
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+ADDRESS = "https://api.openai.com/v1"
+Api = Literal["chat", "responses"]
+
+# What a service may not know; where its refusal names one, the request is made again without it.
+OPTIONAL = (
+    "stream_options",
+    "prompt_cache_key",
+    "reasoning_effort",
+    "reasoning",
+    "include",
+    "store",
+    "max_tokens",
+)
+# What the SDK tells every service about this machine. No service needs it; each header costs its way.
+_TELEMETRY = (
+    *("X-Stainless-Lang", "X-Stainless-Package-Version", "X-Stainless-OS", "X-Stainless-Arch"),
+    *("X-Stainless-Runtime", "X-Stainless-Runtime-Version", "X-Stainless-Async"),
+    *("X-Stainless-Retry-Count", "X-Stainless-Read-Timeout"),
+)
+_ENCRYPTED = re.compile(r"encrypted content is not supported", re.IGNORECASE)
+_NOT_FOR_CHAT = re.compile(
+    r"embedding|whisper|tts|dall-e|moderation|transcribe|realtime|audio|image|sora|davinci|babbage|-instruct\b",
+)
+
+
+class OpenAIProvider:
+    """OpenAI itself, or a service that speaks like it at `service.address`."""
+
+    def __init__(
+        self, service: Service, settings: ProviderSettings, http: httpx2.AsyncClient | None = None
+    ) -> None:
+        self._service = service
+        self._settings = settings
+        self._http = http
+        self._official = httpx2.URL(service.address).host == "api.openai.com"
+        auto: Api = "responses" if self._official else "chat"
+        self._api: Api = auto if settings.api == "auto" else settings.api
+        self._key = settings.api_key.get_secret_value()
+        self._client: AsyncOpenAI | None = None
+        self._headers: Mapping[str, str] = {}
+        self._chats = Histories(chat_request.history)
+        self._responses = Histories(lambda r: responses_request.history(r, service.name))
+        self._tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
+        self._refused: dict[str, set[str]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._service.name
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        path = "/responses" if self._api == "responses" else "/chat/completions"
+        decoder = self._decoder(request)
+
+        async def open_response() -> httpx2.Response:
+            return await self._post(path, request)
+
+        return stream_reply(self._service, self._settings, open_response, decoder)
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        listed = (await self._get("/models")).get("data")
+        found = [m for m in listed if isinstance(m, dict)] if isinstance(listed, list) else []
+        named = [model_info(self.name, m, self._settings.context_length) for m in found]
+        return tuple(m for m in named if m.name and not (self._official and _NOT_FOR_CHAT.search(m.name)))
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        if not (self._official and self._api == "responses"):
+            return None
+        body = self._body(request, counting=True)
+        try:
+            client = await self._sdk()
+            response = await client.post("/responses/input_tokens", cast_to=httpx2.Response, content=body)
+        except Exception as error:  # the SDK's own kinds; they become LLMError here
+            raise from_exception(self._service, error) from error
+        return number(read_object(self._service, response.content).get("input_tokens")) or None
+
+    async def aclose(self) -> None:
+        if self._client is not None and self._http is None:
+            await self._client.close()
+
+    def _decoder(self, request: ModelRequest) -> Decoder:
+        names = NameMap(request.tools)
+        if self._api == "chat":
+            return ChatDecoder(self._service, names, request.model)
+        author = responses_request.author(self.name, request.model)
+        return ResponsesDecoder(self._service, names, author)
+
+    async def _post(self, path: str, request: ModelRequest) -> httpx2.Response:
+        """The answer to `request`, asked again without what the service names as unknown to it."""
+        refused = self._refused.setdefault(request.model, set())
+        while True:
+            body = self._body(request)
+            client = await self._sdk()
+            try:
+                return await client.post(
+                    self._service.address
+                    + path,  # whole: the SDK puts a path and its base together at length
+                    cast_to=httpx2.Response,
+                    content=body,
+                    options={"headers": self._headers},
+                    stream=True,
+                    stream_cls=None,
+                )
+            except Exception as error:  # the SDK's own kinds; they become LLMError here
+                failure = from_exception(self._service, error)
+                field = self._unknown_field(failure, refused)
+                if not field:
+                    raise failure from error
+                refused.add(field)
+
+    def _unknown_field(self, failure: LLMError, refused: set[str]) -> str:
+        """The optional field that the service refused, "" when it refused something else."""
+        if failure.status not in (400, 422):
+            return ""
+        said = failure.failure.message
+        if _ENCRYPTED.search(said):
+            said += " include"
+        return next((f for f in OPTIONAL if f not in refused and re.search(rf"\b{f}\b", said)), "")
+
+    def _body(self, request: ModelRequest, *, counting: bool = False) -> bytes:
+        refused = self._refused.get(request.model, set[str]())
+        if self._api == "chat":
+            pieces = self._chats.of(request).encoded(request.messages)
+            head = {"model": request.model}
+            array = b'"messages":' + chat_request.message_array(request.system, pieces)
+            more = self._chat_fields(request)
+        else:
+            items = self._responses.of(request).encoded(request.messages)
+            head = {"model": request.model, **({"instructions": request.system} if request.system else {})}
+            array = b'"input":' + responses_request.input_array(items)
+            more = {} if counting else self._responses_fields(request)
+        parts = [encode_json(dict(head))[:-1], array]
+        if request.tools:
+            parts.append(b'"tools":' + self._encoded_tools(request.tools))
+        kept: JsonObject = {key: value for key, value in more.items() if key not in refused}
+        if kept:
+            parts.append(encode_json(kept)[1:-1])
+        return b",".join(parts) + b"}"
+
+    def _encoded_tools(self, tools: tuple[ToolSpec, ...]) -> bytes:
+        """The tools as JSON; they are the same in nearly every request."""
+        known, encoded = self._tools
+        if known is not tools:
+            encode = chat_request.encode_tools if self._api == "chat" else responses_request.encode_tools
+            encoded = encode(tools, NameMap(tools))
+            self._tools = (tools, encoded)
+        return encoded
+
+    def _chat_fields(self, request: ModelRequest) -> JsonObject:
+        fields: JsonObject = {"stream": True, "stream_options": {"include_usage": True}}
+        if request.max_output:
+            fields["max_completion_tokens" if self._official else "max_tokens"] = request.max_output
+        effort = request.effort or self._settings.effort
+        if effort:
+            fields["reasoning_effort"] = effort
+        if self._official and request.session:
+            fields["prompt_cache_key"] = request.session
+        return fields
+
+    def _responses_fields(self, request: ModelRequest) -> JsonObject:
+        fields: JsonObject = {"stream": True, "store": False}
+        if request.max_output:
+            fields["max_output_tokens"] = request.max_output
+        known = catalogue.known(request.model)
+        if known is None or known.thinking:
+            fields["include"] = ["reasoning.encrypted_content"]
+            effort = request.effort or self._settings.effort
+            fields["reasoning"] = {"summary": "auto", **({"effort": effort} if effort else {})}
+        if self._official and request.session:
+            fields["prompt_cache_key"] = request.session
+        return fields
+
+    async def _get(self, path: str) -> JsonObject:
+        try:
+            client = await self._sdk()
+            response = await client.get(path, cast_to=httpx2.Response, options={"headers": self._headers})
+        except Exception as error:  # the SDK's own kinds; they become LLMError here
+            raise from_exception(self._service, error) from error
+        return read_object(self._service, response.content)
+
+    async def _sdk(self) -> AsyncOpenAI:
+        if self._client is not None:
+            return self._client
+        if self._official and not self._key:
+            raise LLMAuthError(
+                Failure(
+                    kind="auth", message="OpenAI needs a key and none is set.", hint=self._service.key_hint
+                )
+            )
+        if "openai" not in sys.modules:
+            await asyncio.to_thread(importlib.import_module, "openai")
+            if self._client is not None:  # another request was quicker
+                return self._client
+        # 0.4 s of imports: only who talks to such a service pays for them, when it first does.
+        from openai import AsyncOpenAI, Omit
+
+        client = AsyncOpenAI(
+            api_key=self._key,
+            base_url=self._service.address,
+            max_retries=0,
+            timeout=timeouts(self._settings),
+            default_headers=self._settings.headers,
+            http_client=self._http or http_client(self._settings),
+            _enforce_credentials=False,
+        )
+        if not self._official:
+            client.organization = client.project = None  # of the environment, for OpenAI alone
+        has_own = any(name.lower() == "authorization" for name in self._settings.headers)
+        unsent = _TELEMETRY if self._key or has_own else (*_TELEMETRY, "Authorization")
+        self._headers = dict.fromkeys(unsent, Omit())  # pyright: ignore[reportAttributeAccessIssue]  # the SDK's way to send none
+        self._client = client
+        return client
+
+
+def openai_provider(settings: ProviderSettings, http: httpx2.AsyncClient | None = None) -> OpenAIProvider:
+    """OpenAI at `settings.base_url`, api.openai.com where it is empty."""
+    service = Service(
+        name="openai",
+        label="OpenAI",
+        address=base_address(settings.base_url, ADDRESS),
+        key_env=settings.api_key_env or "OPENAI_API_KEY",
+        secrets=(settings.api_key.get_secret_value(),),
+    )
+    return OpenAIProvider(service, settings, http)
+
+
+def base_address(given: str, default: str = "") -> str:
+    """`given` as the SDK wants it: with a scheme, with `/v1` where it has no path, without the method's path."""
+    address = (given.strip() or default).rstrip("/")
+    if address and "://" not in address:
+        address = f"http://{address}"
+    for tail in ("/chat/completions", "/responses", "/models"):
+        address = address.removesuffix(tail)
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest}/v1" if rest and "/" not in rest else address
+
+
+def model_info(provider: str, entry: JsonObject, context: int = 0) -> ModelInfo:
+    """One entry of a `/models` answer; the window under the name that the service uses, if it tells."""
+    name = entry.get("id")
+    meta = entry.get("meta")  # llama.cpp
+    sources: tuple[JsonObject, ...] = (entry, meta) if isinstance(meta, dict) else (entry,)
+    window = context or next(
+        (size for source in sources for key in _WINDOWS if (size := number(source.get(key)))), 0
+    )
+    found = catalogue.info(
+        provider,
+        name if isinstance(name, str) else "",
+        context=window,
+        max_output=number(entry.get("max_completion_tokens") or entry.get("max_output_tokens")),
+    )
+    return found.model_copy(update={"images": True}) if _sees(entry) else found
+
+
+_WINDOWS = (
+    "context_length",
+    "context_window",
+    "max_model_len",
+    "max_context_length",
+    "loaded_context_length",
+    "n_ctx",
+    "n_ctx_train",
+)
+
+
+def _sees(entry: JsonObject) -> bool:
+    """True where the entry says that the model takes pictures."""
+    architecture = entry.get("architecture")
+    inputs: JsonValue = architecture.get("input_modalities") if isinstance(architecture, dict) else None
+    return entry.get("type") == "vlm" or (isinstance(inputs, list) and "image" in inputs)

@@ -1,0 +1,1 @@
+"""What every provider's transport shares: HTTP, streams, errors, calls."""

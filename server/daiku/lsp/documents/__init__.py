@@ -1,0 +1,1 @@
+"""What the editor holds: documents, positions, edits, notebooks, diagnostics."""

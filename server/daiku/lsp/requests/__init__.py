@@ -1,0 +1,1 @@
+"""What the editor asks: one module a group of methods, and the table of them."""

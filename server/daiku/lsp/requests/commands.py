@@ -1,0 +1,250 @@
+"""`workspace/executeCommand`: what a person of any editor can do with Daiku by name."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from daiku import api
+from daiku.domain.base import Wire
+from daiku.domain.errors import Failure, UsageError
+from daiku.domain.events import RunStarted
+from daiku.domain.runs import ApprovalMode, ContextItem, Mode, Range, RunResult
+from daiku.lsp.connection import INFO, Connection
+from daiku.lsp.opening import Json
+from daiku.lsp.requests.commitmessage import message_of, message_request
+from daiku.lsp.requests.health import examined
+from daiku.lsp.requests.pointing import Problem, pointed_at
+from daiku.lsp.requests.starts import resume as resume_run
+from daiku.lsp.requests.starts import start
+from daiku.lsp.wire.jsontext import MessageId, model_json
+from daiku.lsp.wire.protocol import CANCELLED, Refused, invalid
+from daiku.runs import RunRequest
+from daiku.runs.review.views import restored
+from daiku.texts.code_actions import ActionTexts, action_texts
+from daiku.texts.editor import shortened
+
+SHOWN = 3000
+"""Characters of an answer in a message box, for editors that have no other place for it."""
+
+
+class CommandArgs(Wire):
+    """The one argument of a command: a text, or this object. `range` counts as the connection does."""
+
+    text: str | None = None
+    instruction: str | None = None
+    ask: bool = False
+    """The client may let the person change the instruction first; one that cannot sends it as it is."""
+    goal: str | None = None
+    uri: str | None = None
+    range: Range | None = None
+    diagnostics: tuple[Problem, ...] = ()
+    """LSP's own, as the client had them."""
+    context: tuple[ContextItem, ...] = ()
+    session_id: str | None = None
+    run_id: str | None = None
+    model: str | None = None
+    approvals: ApprovalMode | None = None
+
+    @property
+    def said(self) -> str:
+        return self.text or self.instruction or self.goal or ""
+
+
+class ExecuteParams(BaseModel):
+    """LSP's own params; other keys are the client's business."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    command: str
+    arguments: tuple[Any, ...] = ()
+    work_done_token: Annotated[int | str | None, Field(alias="workDoneToken")] = None
+    partial_result_token: Annotated[int | str | None, Field(alias="partialResultToken")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Where a command's progress goes, and the chunks of its run."""
+
+    bar: int | str | None = None
+    chunks: int | str | None = None
+
+
+Command: TypeAlias = Callable[[Connection, CommandArgs, Tokens], Awaitable[BaseModel | None]]
+Words: TypeAlias = Callable[[ActionTexts], str]
+
+
+async def execute(c: Connection, params: Json) -> str:
+    """Answer `workspace/executeCommand`. Raises Refused, DaikuError, pydantic.ValidationError."""
+    given = ExecuteParams.model_validate(params if params is not None else {})
+    command = COMMANDS.get(given.command)
+    if command is None:
+        raise invalid([f"command: there is no command {given.command!r}"])
+    first = given.arguments[0] if given.arguments else None
+    args = CommandArgs(text=first) if isinstance(first, str) else CommandArgs.model_validate(first or {})
+    return model_json(await command(c, args, Tokens(given.work_done_token, given.partial_result_token)))
+
+
+def prompt(
+    words: Words | None,
+    mode: Mode = "act",
+    *,
+    needs: str = "",
+    look: bool = False,
+    agent: str = "coordinator",
+) -> Command:
+    """A command that asks `agent`: `words`, then what the person said, about the given place. `look`: with
+    the problems that the editor knows there."""
+
+    async def run(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
+        if needs and not args.said:
+            raise invalid([f"arguments[0]: {needs}"])
+        text = words(action_texts(c.offer.locale)) if words else ""
+        asked = "\n\n".join(part for part in (text, args.said) if part)
+        context = args.context
+        if args.uri is not None:
+            context += await pointed_at(c, args.uri, args.range, args.diagnostics, look=look)
+        # Where nothing may be changed or run, no mode that would try is of use.
+        trusted = c.offer.trusted is not False
+        chosen: Mode = mode if trusted else "ask"
+        who = agent if trusted else "coordinator"
+        return await _run(c, args, tokens, RunRequest(asked, agent=who, mode=chosen, context=context))
+
+    return run
+
+
+async def fix(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel | None:
+    """Problems of a place; or, where the terminal's words are given, what failed there."""
+    in_terminal = any(item.kind == "terminal" for item in args.context)
+    command = prompt((lambda t: t.fix_terminal) if in_terminal else (lambda t: t.fix), look=True)
+    return await command(c, args, tokens)
+
+
+async def research(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
+    if not args.said:
+        raise invalid(["arguments[0]: say what to find out"])
+    return await _run(c, args, tokens, RunRequest(args.said, agent="researcher", mode="ask"))
+
+
+async def commit_message(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
+    words = "\n\n".join(part for part in (action_texts(c.offer.locale).commit, args.said) if part)
+    result = await _result(c, args, tokens, await message_request(await c.app(), args.uri, words))
+    if result.status == "cancelled":  # whoever fills a box with the text must not empty it
+        raise Refused(CANCELLED, "The run was cancelled.")
+    message = message_of(result)
+    _tell(c, message.text)
+    return message
+
+
+async def new_chat(c: Connection, args: CommandArgs, _: Tokens) -> BaseModel:
+    return (await c.app()).journal.new_session(args.said, c.workspace_key)
+
+
+async def undo(c: Connection, args: CommandArgs, _: Tokens) -> BaseModel:
+    app = await c.app()
+    session = args.session_id or _newest(
+        c, [s.session_id for s in app.journal.list_sessions("", 1, c.workspace_key)]
+    )
+    brought = await app.reviews.undo(session)
+    if brought.cannot_undo:
+        ran = "\n".join(each.command for each in brought.cannot_undo)
+        _tell(c, f"{c.protocol.words('Not undone, because it ran since then:')}\n{ran}")
+    return restored(brought)
+
+
+async def stop(c: Connection, args: CommandArgs, _: Tokens) -> None:
+    runs = (await c.app()).runs
+    for run in (args.run_id,) if args.run_id else runs.running():
+        await runs.cancel(run)
+
+
+async def resume(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
+    run = args.run_id
+    if run is None:
+        journal = (await c.app()).journal
+        sessions = journal.list_sessions("", 50, c.workspace_key)
+        open_ones = [s.session_id for s in sessions if s.status in ("interrupted", "paused")]
+        chunks = journal.chunks(_newest(c, open_ones))
+        run = next(k.run for k in reversed(chunks) if isinstance(k.event, RunStarted) and k.parent is None)
+    token = await _token(c, tokens.bar)
+    params = api.ResumeParams(run_id=run, work_done_token=token, partial_result_token=tokens.chunks)
+    return await resume_run(c, params)
+
+
+async def doctor(c: Connection, _: CommandArgs, __: Tokens) -> BaseModel:
+    """What there is, and what is wrong, as lines of text."""
+    roots = ", ".join(map(str, (await c.app()).workspace.roots)) or "none"
+    lines = [c.protocol.words(f"Workspace: {roots}")]
+    found = (await examined(c)).findings
+    lines += [" ".join(filter(None, (MARKS[one.state], one.what, one.mend))) for one in found]
+    text = "\n".join(lines)
+    c.protocol.tell("window/showMessage", {"type": INFO, "message": text})
+    return api.TextResult(text=text)
+
+
+MARKS = {"good": "✓", "note": "·", "bad": "✗"}
+
+COMMANDS: dict[str, Command] = {
+    "daiku.newChat": new_chat,
+    "daiku.plan": prompt(None, "plan", needs="say what to plan", agent="planner"),
+    "daiku.research": research,
+    "daiku.generateCode": prompt(None, needs="say what to write", agent="coder"),
+    "daiku.runCommands": prompt(None, needs="say what to run", agent="runner"),
+    "daiku.explain": prompt(lambda t: t.explain, "ask"),
+    "daiku.fix": fix,
+    "daiku.writeTests": prompt(lambda t: t.tests),
+    "daiku.document": prompt(lambda t: t.document),
+    "daiku.review": prompt(lambda t: t.review, "ask"),
+    "daiku.commitMessage": commit_message,
+    "daiku.undo": undo,
+    "daiku.stop": stop,
+    "daiku.resume": resume,
+    "daiku.doctor": doctor,
+}
+
+
+async def _run(c: Connection, args: CommandArgs, tokens: Tokens, request: RunRequest) -> BaseModel:
+    result = await _result(c, args, tokens, request)
+    error = result.error
+    _tell(c, result.text or (f"{error.message} {error.hint}".strip() if error else result.status))
+    return result
+
+
+async def _result(c: Connection, args: CommandArgs, tokens: Tokens, request: RunRequest) -> RunResult:
+    params = api.RunStart(
+        session_id=args.session_id,
+        model=args.model,
+        approvals=args.approvals,
+        work_done_token=await _token(c, tokens.bar),
+        partial_result_token=tokens.chunks,
+    )
+    return await start(c, params, request)
+
+
+def _tell(c: Connection, text: str) -> None:
+    """Show an answer where the client has no place of its own for it."""
+    if not c.offer.approvals:
+        c.protocol.tell("window/showMessage", {"type": INFO, "message": shortened(text, SHOWN, c.words)})
+
+
+async def _token(c: Connection, given: int | str | None) -> int | str | None:
+    """The client's progress token, or one that we make where it shows progress."""
+    if given is not None or not c.offer.progress:
+        return given
+    token: MessageId = f"daiku-{c.protocol.next_token}"
+    try:
+        await c.protocol.ask("window/workDoneProgress/create", {"token": token})
+    except Refused:
+        return None
+    return str(token)
+
+
+def _newest(c: Connection, sessions: list[str]) -> str:
+    if not sessions:
+        where = Path(c.workspace_key).name or "this window"
+        raise UsageError(Failure(kind="not_found", message=f"There is no such conversation in {where}."))
+    return sessions[0]

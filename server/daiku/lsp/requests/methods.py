@@ -1,0 +1,234 @@
+"""The custom methods: one short function each, and the table that names them all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel
+
+from daiku import api
+from daiku.agents.table import AGENTS
+from daiku.api.localised import localised_failure
+from daiku.core.plans.proposed import problems_of, with_own_checks_marked
+from daiku.core.plans.transitions import approved, with_status
+from daiku.domain.chunks import Chunk
+from daiku.domain.errors import DaikuError
+from daiku.domain.events import CheckpointEvent
+from daiku.lsp.connection import Connection
+from daiku.lsp.opening import Json
+from daiku.lsp.requests.changes import changes_decide, changes_list, changes_original, checkpoint_restore
+from daiku.lsp.requests.grants import grants_list, grants_revoke
+from daiku.lsp.requests.health import examined
+from daiku.lsp.requests.plans import plan_export, plan_import, plan_run
+from daiku.lsp.requests.starts import chat, code, commands, plan, research, resume
+from daiku.lsp.wire.jsontext import model_json
+from daiku.lsp.wire.protocol import Handler, invalid
+from daiku.trace.export import forget_trace
+from daiku.trace.transcript import export
+
+Method: TypeAlias = Callable[[Connection, Any], Awaitable[BaseModel | str | None]]
+"""Takes the method's own params; a `str` is JSON text that is made already."""
+
+
+async def pause(c: Connection, p: api.RunRef) -> BaseModel:
+    return await (await c.app()).runs.pause(p.run_id)
+
+
+async def cancel(c: Connection, p: api.RunRef) -> BaseModel:
+    return await (await c.app()).runs.cancel(p.run_id)
+
+
+async def steer(c: Connection, p: api.SteerParams) -> None:
+    await (await c.app()).runs.steer(p.run_id, p.text)
+
+
+async def approve(c: Connection, p: api.ApproveParams) -> None:
+    await (await c.app()).runs.approve(p.run_id, p.approval_id, p.decision, p.feedback, p.hunks)
+
+
+async def answer(c: Connection, p: api.AnswerParams) -> None:
+    await (await c.app()).runs.answer(p.run_id, p.input_id, p.text)
+
+
+async def session_new(c: Connection, p: api.SessionNewParams) -> BaseModel:
+    app = await c.app()
+    return app.journal.new_session(p.title or "", c.workspace_key)
+
+
+async def session_list(c: Connection, p: api.SessionListParams) -> BaseModel:
+    found = (await c.app()).journal.list_sessions(p.query or "", p.limit, c.workspace_key)
+    return api.SessionListResult(sessions=tuple(found))
+
+
+async def session_get(c: Connection, p: api.SessionGetParams) -> str:
+    journal = (await c.app()).journal
+    session = journal.get_session(p.session_id)
+
+    def told(chunk: Chunk) -> str:
+        return chunk.in_language(c.protocol.language).json()
+
+    if p.last is None:
+        chunks = ",".join(told(chunk) for chunk in journal.chunks(p.session_id, p.after_seq))
+        return f'{{"session":{model_json(session)},"chunks":[{chunks}]}}'
+    shown, window = journal.window(p.session_id, before_seq=p.before_seq or 0, last=p.last)
+    chunks = ",".join(told(chunk) for chunk in shown)
+    earlier = api.EarlierChunks(before_seq=window.first_seq, count=window.earlier, usage=window.usage)
+    left_out = f',"earlier":{model_json(earlier)}' if window.earlier else ""
+    return f'{{"session":{model_json(session)},"chunks":[{chunks}]{left_out}}}'
+
+
+async def session_delete(c: Connection, p: api.SessionRef) -> None:
+    app = await c.app()
+    app.journal.delete_session(p.session_id)
+    await asyncio.to_thread(app.checkpoints.forget, p.session_id)
+    if app.runs.wiring.traces is not None:
+        forget_trace(app.runs.wiring.traces, p.session_id)
+
+
+async def session_fork(c: Connection, p: api.SessionForkParams) -> BaseModel:
+    reviews = (await c.app()).reviews
+    return await reviews.fork(p.session_id, p.at_seq, restore_files=p.restore_files)
+
+
+async def session_export(c: Connection, p: api.SessionExportParams) -> BaseModel:
+    journal = (await c.app()).journal
+    session = journal.get_session(p.session_id)
+    return api.TextResult(text=export(session, journal.chunks(p.session_id), p.format))
+
+
+async def plan_get(c: Connection, p: api.PlanRef) -> BaseModel:
+    return (await c.app()).journal.get_plan(p.plan_id)
+
+
+async def plan_update(c: Connection, p: api.PlanUpdateParams) -> BaseModel:
+    """The plan as a person changed it. Raises what makes it a plan that cannot be worked."""
+    app = await c.app()
+    before = app.journal.get_plan(p.plan_id)
+    given = {name: getattr(p, name) for name in p.model_fields_set - {"plan_id"}}
+    given = {name: value for name, value in given.items() if value is not None}
+    changed = with_own_checks_marked(before, before.model_copy(update=given))
+    if problems := problems_of(changed):
+        raise invalid(problems)
+    return await app.runs.change_plan(changed if changed.status == "draft" else with_status(changed))
+
+
+async def plan_approve(c: Connection, p: api.PlanRef) -> BaseModel:
+    """The plan, approved where it was a draft; what was approved before stays as it is."""
+    app = await c.app()
+    plan = app.journal.get_plan(p.plan_id)
+    return plan if plan.status != "draft" else await app.runs.change_plan(approved(plan))
+
+
+async def checkpoint_list(c: Connection, p: api.SessionRef) -> BaseModel:
+    app = await c.app()
+    chunks = app.journal.chunks(p.session_id)
+    return api.CheckpointListResult(
+        checkpoints=tuple(
+            api.CheckpointInfo(
+                checkpoint_id=chunk.event.checkpoint_id,
+                session_id=chunk.session,
+                run_id=chunk.run,
+                seq=chunk.seq,
+                time=chunk.time,
+                files=chunk.event.files,
+            )
+            for chunk in chunks
+            if isinstance(chunk.event, CheckpointEvent) and app.checkpoints.get(chunk.event.checkpoint_id)
+        )
+    )
+
+
+async def models(c: Connection, _: api.Nothing) -> BaseModel:
+    app = await c.app()
+    offered = await app.models()
+    try:
+        selected: str | None = app.llm.resolve("").name
+    except DaikuError:
+        selected = None
+    return api.ModelsResult(
+        models=tuple(
+            api.ModelOffer(id=f"{m.provider}/{m.name}", **m.model_dump()) for o in offered for m in o.models
+        ),
+        providers=tuple(
+            api.ProviderState(
+                provider=o.provider,
+                usable=o.error is None,
+                error=None if o.error is None else localised_failure(o.error, c.protocol.words),
+            )
+            for o in offered
+        ),
+        selected=selected,
+    )
+
+
+async def tools(c: Connection, _: api.Nothing) -> BaseModel:
+    app, say = await c.app(), c.protocol.words
+    fields = ("name", "description", "parameters", "effect")
+    servers = (r.model_copy(update={"why": say(r.why), "hint": say(r.hint)}) for r in app.servers.reports())
+    return api.ToolsResult(
+        tools=tuple(api.ToolInfo(**{f: getattr(s, f) for f in fields}) for s in app.tools()),
+        servers=tuple(api.ServerState(**dict(report)) for report in servers),
+    )
+
+
+async def doctor(c: Connection, _: api.Nothing) -> BaseModel:
+    return await examined(c)
+
+
+async def agents(c: Connection, _: api.Nothing) -> BaseModel:
+    await c.app()
+    return api.AgentsResult(
+        agents=tuple(api.AgentInfo(name=a.name, description="", tools=a.tools) for a in AGENTS.values())
+    )
+
+
+METHODS: dict[str, Method] = {
+    "daiku/chat": chat,
+    "daiku/plan": plan,
+    "daiku/research": research,
+    "daiku/code": code,
+    "daiku/run": commands,
+    "daiku/resume": resume,
+    "daiku/pause": pause,
+    "daiku/cancel": cancel,
+    "daiku/steer": steer,
+    "daiku/approve": approve,
+    "daiku/answer": answer,
+    "daiku/session/new": session_new,
+    "daiku/session/list": session_list,
+    "daiku/session/get": session_get,
+    "daiku/session/delete": session_delete,
+    "daiku/session/fork": session_fork,
+    "daiku/session/export": session_export,
+    "daiku/plan/get": plan_get,
+    "daiku/plan/update": plan_update,
+    "daiku/plan/approve": plan_approve,
+    "daiku/plan/run": plan_run,
+    "daiku/plan/import": plan_import,
+    "daiku/plan/export": plan_export,
+    "daiku/checkpoint/list": checkpoint_list,
+    "daiku/checkpoint/restore": checkpoint_restore,
+    "daiku/changes/list": changes_list,
+    "daiku/changes/decide": changes_decide,
+    "daiku/changes/original": changes_original,
+    "daiku/grants/list": grants_list,
+    "daiku/grants/revoke": grants_revoke,
+    "daiku/models": models,
+    "daiku/tools": tools,
+    "daiku/doctor": doctor,
+    "daiku/agents": agents,
+}
+
+
+def handler(connection: Connection, name: str) -> Handler:
+    """`name` with its params checked and its result as JSON text."""
+    params_type = api.REQUESTS[name][0]
+    method = METHODS[name]
+
+    async def handle(params: Json) -> str:
+        result = await method(connection, params_type.model_validate({} if params is None else params))
+        return result if isinstance(result, str) else model_json(result)
+
+    return handle

@@ -1,0 +1,237 @@
+"""Requests that start a run: what they ask of it, what they add to its result, how it is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from daiku import api
+from daiku.app import App
+from daiku.core.plans.transitions import find_step
+from daiku.core.web.research import gather
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import Edit, PlanEvent, ToolCallEvent, ToolResponse
+from daiku.domain.runs import ApprovalMode, RunResult
+from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import Brief
+from daiku.domain.work.patches import FileStat
+from daiku.domain.work.plans import Plan
+from daiku.domain.work.research import Research
+from daiku.lsp.connection import Connection
+from daiku.lsp.requests.asking import MessageBoxes
+from daiku.lsp.requests.stream import ChunkStream, ProgressBar, fan_out
+from daiku.lsp.wire.protocol import invalid
+from daiku.runs import Listener, RunRequest, Runs, brief_from
+
+RUN_EXACTLY = (
+    "Run these commands in this order with shell/run, exactly as they are, and report what came of each:"
+)
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What a run did, as the results of `daiku/plan`, `daiku/research`, `daiku/code`, `daiku/run` tell it."""
+
+    plan: Plan | None = None
+    research: Research = Research()
+    files: dict[str, FileStat] = field(default_factory=dict[str, FileStat])
+    commands: list[api.CommandOutcome] = field(default_factory=list[api.CommandOutcome])
+    _calls: dict[str, str] = field(default_factory=dict[str, str])
+
+    def hear(self, chunk: Chunk) -> None:
+        """Listen to the run's chunks."""
+        self.research = gather(self.research, chunk.event)
+        match chunk.event:
+            case PlanEvent(plan=plan):
+                self.plan = plan
+            case Edit(files=files):
+                for stat in files:
+                    self.files[stat.path] = _together(self.files.get(stat.path), stat)
+            case ToolCallEvent(id=call, tool="shell/run", args=args):
+                self._calls[call] = str(args.get("command", ""))
+            case ToolResponse(id=call, tool="shell/run") as answer if call in self._calls:
+                self.commands.append(_outcome(self._calls[call], answer))
+            case _:
+                pass
+
+
+async def chat(c: Connection, p: api.ChatParams) -> RunResult:
+    request = RunRequest(p.text, context=p.context, images=p.images, mode=p.mode or "act", grant=p.grant)
+    return await start(c, p, request)
+
+
+async def plan(c: Connection, p: api.PlanParams) -> RunResult:
+    gathered = Gathered()
+    request = RunRequest(p.goal, context=p.context, agent="planner", mode="plan")
+    result = await start(c, p, request, gathered.hear)
+    fields: dict[str, Any] = {**_fields(result), "plan": gathered.plan}
+    return api.PlanResult(**fields)
+
+
+async def research(c: Connection, p: api.ResearchParams) -> RunResult:
+    if not (p.plan_id or p.question):
+        raise invalid(["question: give a question or a planId"])
+    brief, session = await _brief(c, p, p.question or "", p.plan_id)
+    p = p.model_copy(update={"session_id": session})
+    gathered = Gathered()
+    text = p.question or f"Research for {brief.plan.name if brief.plan is not None else 'the plan'}"
+    request = RunRequest(text, agent="researcher", mode="ask", brief=brief)
+    result = await start(c, p, request, gathered.hear)
+    return api.ResearchResult(**_fields(result), **dict(gathered.research))
+
+
+async def code(c: Connection, p: api.CodeParams) -> RunResult:
+    if not (p.instruction or p.plan_id or p.step_id):
+        raise invalid(["instruction: give an instruction, a planId or a stepId"])
+    brief, session = await _brief(c, p, p.instruction or "", p.plan_id, p.step_id)
+    p = p.model_copy(update={"session_id": session})
+    gathered = Gathered()
+    request = RunRequest(brief.request, agent="coder", context=p.context, brief=brief)
+    result = await start(c, p, request, gathered.hear)
+    return api.CodeResult(**_fields(result), files=tuple(gathered.files.values()))
+
+
+async def commands(c: Connection, p: api.CommandsParams) -> RunResult:
+    if not (p.instruction or p.commands or p.plan_id or p.step_id):
+        raise invalid(["instruction: give an instruction, commands, a planId or a stepId"])
+    lines = "\n".join(f"```sh\n{command}\n```" for command in p.commands)
+    gathered = Gathered()
+    if p.instruction or not p.commands:
+        text = f"{p.instruction or ''}\n\n{RUN_EXACTLY}\n{lines}".strip() if lines else p.instruction or ""
+        brief, session = await _brief(c, p, text, p.plan_id, p.step_id)
+        p = p.model_copy(update={"session_id": session})
+        request = RunRequest(brief.request, agent="runner", brief=brief)
+    else:
+        calls = tuple(ToolCall(tool="shell/run", args={"command": command}) for command in p.commands)
+        request = RunRequest(lines, agent="runner", calls=calls)
+    result = await start(c, p, request, gathered.hear)
+    left = () if p.instruction else p.commands[len(gathered.commands) :]
+    return api.CommandsResult(**_fields(result), commands=tuple(gathered.commands), not_run=left)
+
+
+async def _brief(
+    c: Connection, p: api.RunStart, request: str, plan_id: str | None, step_id: str | None = None
+) -> tuple[Brief, str | None]:
+    """What a single stage is given, and the session that it belongs in: that of its plan, where none is
+    named. Raises UsageError: no such plan or step."""
+    journal = (await c.app()).journal
+    session = p.session_id
+    if session is None and plan_id:
+        session = journal.session_of_plan(plan_id)[0]
+    if session is None:
+        if step_id:
+            raise invalid(["stepId: name its planId or its sessionId too"])
+        return Brief(request=request), None
+    journal.get_session(session)
+    brief = brief_from(journal.chunks(session), request, plan_id or "", step_id or "")
+    if not request and brief.plan is not None:
+        step = find_step(brief.plan, brief.step_id) if brief.step_id else None
+        what = f"Carry out “{step.name}” of the plan “{brief.plan.name}”." if step else ""
+        brief = brief.model_copy(update={"request": what or f"Carry out the plan “{brief.plan.name}”."})
+    return brief, session
+
+
+async def resume(c: Connection, p: api.ResumeParams) -> RunResult:
+    approvals: ApprovalMode = p.approvals or "ask"
+    return await show(c, p, lambda runs, listen: runs.resume(p.run_id, listen, approvals))
+
+
+async def start(
+    c: Connection, p: api.RunStart, request: RunRequest, hear: Listener | None = None
+) -> RunResult:
+    """Run `request` with what every start may carry, shown as the client wants it."""
+    whole = replace(
+        request,
+        session=p.session_id,
+        model=p.model or "",
+        limits=p.limits,
+        approvals=p.approvals or "ask",
+    )
+    return await show(c, p, lambda runs, listen: runs.run(whole, listen), hear)
+
+
+async def show(
+    c: Connection,
+    p: api.RunStart | api.ResumeParams,
+    work: Callable[[Runs, Listener], Awaitable[RunResult]],
+    hear: Listener | None = None,
+) -> RunResult:
+    """Do `work`, streaming its chunks and its progress, and asking where the client does not."""
+    app = await c.app()
+    listeners: list[Listener] = [hear] if hear else []
+    stream = boxes = bar = None
+    if p.partial_result_token is not None and c.protocol.outlet is not None:
+        stream = ChunkStream(c.protocol.outlet, p.partial_result_token)
+        listeners.append(stream.send)
+    if not c.offer.approvals:
+        boxes = MessageBoxes(c.protocol, app.runs, c.words)
+        listeners.append(boxes.hear)
+    if p.work_done_token is not None:
+        bar = ProgressBar(c.protocol, p.work_done_token, c.words)
+        listeners.append(lambda chunk: bar.show(chunk.event))
+        listeners.append(_Cancels(c, app, p.work_done_token).hear)
+        bar.begin(c.words.working)
+    status = "failed"
+    try:
+        tell, language = fan_out(*listeners), c.protocol.language
+        result = await work(app.runs, lambda chunk: tell(chunk.in_language(language)))
+        status = result.status
+        return result
+    except asyncio.CancelledError:
+        status = "cancelled"
+        raise
+    finally:
+        if p.work_done_token is not None:
+            c.cancels.pop(p.work_done_token, None)
+        if boxes is not None:
+            boxes.close()
+        if stream is not None:
+            stream.flush()
+        if bar is not None:
+            bar.end(status)
+
+
+class _Cancels:
+    """Lets the progress bar's stop button cancel the run, as soon as the run is known."""
+
+    def __init__(self, c: Connection, app: App, token: int | str) -> None:
+        self._c = c
+        self._app = app
+        self._token = token
+
+    def hear(self, chunk: Chunk) -> None:
+        if self._token not in self._c.cancels and chunk.parent is None:
+            run = chunk.run
+            self._c.cancels[self._token] = lambda: self._c.background(self._cancel(run))
+
+    async def _cancel(self, run: str) -> None:
+        await self._app.runs.cancel(run)
+
+
+def _fields(result: RunResult) -> dict[str, Any]:  # the arguments of a subclass
+    return {name: getattr(result, name) for name in RunResult.model_fields}
+
+
+def _together(before: FileStat | None, now: FileStat) -> FileStat:
+    if before is None:
+        return now
+    kind = "create" if before.kind == "create" and now.kind == "edit" else now.kind
+    return now.model_copy(
+        update={"kind": kind, "added": before.added + now.added, "removed": before.removed + now.removed}
+    )
+
+
+def _outcome(command: str, answer: ToolResponse) -> api.CommandOutcome:
+    """A command that was refused or never started has no exit code of its own: it counts as failed."""
+    data = answer.data or {}
+    code = data.get("exit_code", data.get("exitCode"))
+    exit_code = code if isinstance(code, int) else 0 if answer.ok else 1
+    output = data.get("output")
+    return api.CommandOutcome(
+        command=command,
+        exit_code=exit_code,
+        output=output if isinstance(output, str) else answer.result,
+        call_id=answer.id,
+    )

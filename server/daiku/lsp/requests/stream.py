@@ -1,0 +1,131 @@
+"""A run as the client sees it: chunks as partial results, a progress bar, questions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+
+from daiku.domain.chunks import Chunk, encode_event
+from daiku.domain.events import AgentStart, Delta, Event, RunStarted, Thinking, ToolCallEvent, ToolOutput
+from daiku.lsp.wire.frames import frame
+from daiku.lsp.wire.jsontext import MessageId
+from daiku.lsp.wire.pipes import Outlet
+from daiku.lsp.wire.protocol import Protocol
+from daiku.texts.editor import Texts
+
+HOLD_SECONDS = 0.04
+FULL = 1024 * 1024
+"""Bytes that a client may lag behind before deltas are held back for longer than HOLD_SECONDS."""
+
+
+class ChunkStream:
+    """Writes chunks as `$/progress` on one token. Deltas that meet a busy pipe wait for their like."""
+
+    def __init__(self, outlet: Outlet, token: MessageId) -> None:
+        self._outlet = outlet
+        self._head = (
+            f'{{"jsonrpc":"2.0","method":"$/progress","params":{{"token":{json.dumps(token)},"value":'
+        )
+        self._held: list[Chunk] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def send(self, chunk: Chunk) -> None:
+        """Show `chunk`, after everything before it."""
+        event = chunk.event
+        if isinstance(event, Delta | Thinking | ToolOutput) and self._outlet.busy:
+            if self._held and not _alike(self._held[-1], chunk):
+                self.flush()
+            self._held.append(chunk)
+            if self._timer is None:
+                self._wait()
+            return
+        if self._held:
+            self.flush()
+        self._write(chunk.json())
+
+    def flush(self) -> None:
+        """Write what was held back."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        held, self._held = self._held, []
+        if len(held) == 1:
+            self._write(held[0].json())
+        elif held:
+            self._write(_merged(held))
+
+    def _wait(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._due)
+
+    def _due(self) -> None:
+        if self._outlet.pending > FULL and not self._outlet.closed:
+            self._wait()
+        else:
+            self.flush()
+
+    def _write(self, value: str) -> None:
+        self._outlet.write(frame(f"{self._head}{value}}}}}".encode()))
+
+
+class ProgressBar:
+    """Work-done progress on a token of the client's, or on one that we make."""
+
+    def __init__(self, protocol: Protocol, token: MessageId, words: Texts) -> None:
+        self._protocol = protocol
+        self._token = token
+        self._words = words
+
+    def begin(self, title: str) -> None:
+        self._tell({"kind": "begin", "title": title, "cancellable": True})
+
+    def show(self, event: Event) -> None:
+        """Say what the run is doing, where it says something new."""
+        match event:
+            case ToolCallEvent(tool=tool, args=args):
+                what = next((v for v in args.values() if isinstance(v, str)), "")
+                self._tell(
+                    {
+                        "kind": "report",
+                        "message": f"{tool} {what.splitlines()[0][:80] if what else ''}".strip(),
+                    }
+                )
+            case RunStarted() | AgentStart():
+                self._tell({"kind": "report", "message": self._words.thinking})
+            case _:
+                pass
+
+    def end(self, message: str) -> None:
+        self._tell({"kind": "end", "message": message})
+
+    def _tell(self, value: dict[str, str | bool]) -> None:
+        self._protocol.tell("$/progress", {"token": self._token, "value": value})
+
+
+def fan_out(*listeners: Callable[[Chunk], None]) -> Callable[[Chunk], None]:
+    """One listener that tells all, in order."""
+    if len(listeners) == 1:
+        return listeners[0]
+
+    def listen(chunk: Chunk) -> None:
+        for listener in listeners:
+            listener(chunk)
+
+    return listen
+
+
+def _alike(one: Chunk, other: Chunk) -> bool:
+    a, b = one.event, other.event
+    same = type(a) is type(b) and one.run == other.run and one.agent == other.agent
+    if isinstance(a, ToolOutput) and isinstance(b, ToolOutput):
+        return same and a.id == b.id
+    return same
+
+
+def _merged(chunks: list[Chunk]) -> str:
+    """One chunk for adjacent deltas; it says which numbers it stands for."""
+    last = chunks[-1]
+    text = "".join(c.event.text for c in chunks if isinstance(c.event, Delta | Thinking | ToolOutput))
+    event = last.event.model_copy(update={"text": text})
+    whole = last._replace(event=event, data=encode_event(event)).json()
+    return f'{{"seqFrom":{chunks[0].seq},{whole[1:]}'

@@ -1,0 +1,1 @@
+"""JSON-RPC: bytes to messages, requests to answers."""

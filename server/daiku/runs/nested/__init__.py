@@ -1,0 +1,1 @@
+"""Runs below a run: handoffs, task loops, work side by side."""

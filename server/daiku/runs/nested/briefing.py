@@ -1,0 +1,96 @@
+"""What a stage of work is given beyond its request: the plan, and what a session's past has to say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from daiku.agents.agent import Agent
+from daiku.core.plans.transitions import find_step
+from daiku.core.ports import Workspace
+from daiku.core.proof.evidence import Done, did_begin, did_edit, did_keep, did_respond
+from daiku.core.state.conversation import told_words, words_in
+from daiku.core.web.research import gather
+from daiku.domain.chunks import Chunk
+from daiku.domain.errors import Failure, UsageError
+from daiku.domain.events import CheckpointEvent, Edit, PlanEvent, RunStarted, ToolCallEvent, ToolResponse
+from daiku.domain.work.handovers import Brief, EditsMade, Findings
+from daiku.domain.work.plans import Plan
+from daiku.domain.work.research import Research
+from daiku.runs.nested.projectfiles import See, changed, places_of, project_files, shown_files
+
+
+def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: str = "") -> Brief:
+    """The brief for a single stage in a session: its plan and step (the newest plan that has it), what was
+    found out and changed there so far. Raises UsageError (not_found)."""
+    past = tuple(past)
+    plans: dict[str, Plan] = {}
+    research, done = Research(), Done()
+    for chunk in past:
+        research = gather(research, chunk.event)
+        match chunk.event:
+            case PlanEvent(plan=plan):
+                plans.pop(plan.plan_id, None)
+                plans[plan.plan_id] = plan
+            case Edit():
+                done = did_edit(done, chunk.event)
+            case CheckpointEvent():
+                done = did_keep(done, chunk.event)
+            case ToolCallEvent():
+                done = did_begin(done, chunk.event)
+            case ToolResponse():
+                done = did_respond(done, chunk.event)
+            case RunStarted(brief=Brief(findings=Findings() as found)):
+                research = _together(research, found)
+            case _:
+                pass
+    plan, step = _place(list(plans.values()), plan_id, step_id)
+    return Brief(
+        request=request,
+        plan=plan,
+        step_id=step,
+        findings=Findings(**dict(research)) if research.results else None,
+        edits=EditsMade(files=done.files, checkpoints=done.checkpoints) if done.files else None,
+        proofs=done.proofs,
+        said=words_in(past),
+    )
+
+
+async def told(agent: Agent, brief: Brief, workspace: Workspace, see: See) -> tuple[str, Brief]:
+    """What `agent` is told, and the brief with the code that it asks to be shown."""
+    if agent.sees_files and agent.request is not None:
+        named = await shown_files(places_of(brief), workspace, see)
+        files = await project_files(workspace)
+        shown = brief.model_copy(update={"code": named, "files": files})
+        return _with_words(agent.request(shown), brief), brief
+    if agent.reads_code and not brief.code and brief.edits is not None:
+        code = await shown_files(changed(brief.edits), workspace, see)
+        brief = brief.model_copy(update={"code": code})
+    if agent.request is None:
+        return brief.request, brief
+    return _with_words(agent.request(brief), brief), brief
+
+
+def _with_words(request: str, brief: Brief) -> str:
+    """The request with the person's own words of the session that it does not hold already."""
+    words = told_words(brief.said, request)
+    return f"{request}\n\n{words}" if words else request
+
+
+def _place(plans: list[Plan], plan_id: str, step_id: str) -> tuple[Plan | None, str]:
+    """The plan and the step's own id. Raises UsageError (not_found)."""
+    if not (plan_id or step_id):
+        return (plans[-1] if plans else None), ""
+    named = [p for p in reversed(plans) if not plan_id or p.plan_id == plan_id]
+    for plan in named:
+        if not step_id:
+            return plan, ""
+        if (step := find_step(plan, step_id)) is not None:
+            return plan, step.step_id
+    what = f"step {step_id!r}" if named or not plan_id else f"plan {plan_id!r}"
+    raise UsageError(Failure(kind="not_found", message=f"There is no {what} in this conversation."))
+
+
+def _together(research: Research, found: Findings) -> Research:
+    known = {finding.url for finding in research.results}
+    news = tuple(finding for finding in found.results if finding.url not in known)
+    return research.model_copy(update={"results": (*research.results, *news)})

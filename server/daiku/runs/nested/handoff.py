@@ -1,0 +1,211 @@
+"""A nested run: another agent works on a brief, and what it hands back is checked before it counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from daiku.agents.agent import Agent
+from daiku.agents.table import find_agent
+from daiku.core.proof.evidence import deeds_of
+from daiku.core.replies.parse import Unreadable
+from daiku.core.run import loop
+from daiku.core.state.fold import fold
+from daiku.core.state.state import State
+from daiku.domain.base import long_id
+from daiku.domain.errors import DaikuError, Failure, HandoffDepthExceeded
+from daiku.domain.events import HandoffEnd, HandoffStart, RunStarted
+from daiku.domain.tools import ToolCall, ToolResult
+from daiku.domain.work.handovers import Brief, Deeds, Handover
+from daiku.runs.ending import end
+from daiku.runs.live import LiveRun
+from daiku.runs.nested.briefing import told as told_to
+from daiku.runs.waiting import Paused
+from daiku.runs.wiring import Wiring
+
+MAX_DEPTH = 3
+"""Nested handoffs that are allowed; the fourth ends the top run (R1.31, C1.4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A nested run as it is wanted: who, what is said to them, what they are given. With `calls` it
+    carries these out and asks no model. `after` hears of every step that it takes. With `wiring` it works
+    on another copy of the project: its edits are none of its parent's."""
+
+    agent: Agent
+    request: str
+    brief: Brief
+    calls: tuple[ToolCall, ...] = ()
+    told: str = ""
+    after: Callable[[LiveRun], None] | None = None
+    wiring: Wiring | None = None
+
+
+async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> ToolResult:
+    """What agent `name` answers to `request`, after `on_handoff_return` (R1.32, R1.33).
+
+    Raises HandoffDepthExceeded, UsageError (no such agent), Paused.
+    """
+    agent = find_agent(name)
+    brief = parent.brief(agent.name, request)
+    back = await nest(parent, call, Nested(agent, request, brief))
+    parts = dict.fromkeys(part for part in (back.result, back.problem) if part)
+    return ToolResult(
+        ok=back.status == "completed" and not back.problem,
+        text="\n\n".join(parts),
+        untrusted=back.tainted,
+    )
+
+
+async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
+    """How the nested run of `parent` for `call` ended. Its chunks carry its own agent and run and the
+    parent's run as `parent`; it draws on the same budget and approvals. Run again for the same `call`
+    after a restart it goes on with the nested run where that was.
+
+    Raises HandoffDepthExceeded, Paused.
+    """
+    state = parent.record.state
+    back = next((b for b in state.nested.returned if b.call_id == call), None)
+    if back is not None:
+        return _not_too_deep(back)
+    begun = state.nested.open.get(call)
+    if work.agent.request is not None:
+        wiring = work.wiring or parent.wiring
+        see = partial(wiring.seen.note, parent.session)
+        told, brief = await told_to(work.agent, work.brief, wiring.workspace, see)
+        work = replace(work, brief=brief, told=told)
+    child = _begin(parent, call, work) if begun is None else _reopen(parent, begun, work)
+    if (after := work.after) is not None:
+        child.record.after = lambda: after(child)
+        after(child)
+    try:
+        await _work(parent, child)
+    except asyncio.CancelledError:
+        if not child.abandoned:  # what it did and used is its parent's all the same
+            parent.record(_come_back(parent, child, call, work))
+        raise
+    back = _come_back(parent, child, call, work)
+    parent.record(back)
+    return _not_too_deep(back)
+
+
+def _not_too_deep(back: HandoffEnd) -> HandoffEnd:
+    """`back`, unless its run ended by one hand-off too many: that goes up to the top run, which ends by it."""
+    if back.error is not None and back.error.kind == "handoff_depth":
+        raise HandoffDepthExceeded(back.error)
+    return back
+
+
+def give_up(parent: LiveRun, call: str, work: Nested) -> None:
+    """End a nested run that was begun before a restart and cannot be gone on with."""
+    child = _reopen(parent, parent.record.state.nested.open[call], work)
+    end(child, "cancelled", None)
+    parent.record(_come_back(parent, child, call, work))
+
+
+def _begin(parent: LiveRun, call: str, work: Nested) -> LiveRun:
+    if parent.depth >= MAX_DEPTH:
+        raise HandoffDepthExceeded(
+            Failure(
+                kind="handoff_depth",
+                message=f"At most {MAX_DEPTH} nested handoffs are allowed.",
+                hint="Ask for it in smaller parts, or choose another model.",
+            )
+        )
+    child = parent.child(work.agent, long_id("run"), State(), work.wiring)
+    between = {"from": parent.agent, "to": work.agent.name, "run": child.run, "call_id": call}
+    parent.record(HandoffStart.model_validate({**between, "request": work.request}))
+    _start(parent, child, work)
+    return child
+
+
+def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
+    state, agent = parent.record.state, work.agent
+    child.record(
+        RunStarted(
+            prompt=work.request,
+            told=work.told,
+            mode=state.request.mode,
+            model=state.request.model,
+            limits=state.request.asked_limits,
+            calls=work.calls,
+            driven=bool(work.calls) or agent.drive is not None,
+            brief=work.brief,
+            tainted=state.tainted,
+            rounds_before=parent.purse.budget.rounds + child.kept_rounds,
+        )
+    )
+
+
+def _reopen(parent: LiveRun, begun: HandoffStart, work: Nested) -> LiveRun:
+    """The nested run as far as it got before the restart; what it used counts again."""
+    state = fold(chunk.event for chunk in parent.past() if chunk.run == begun.run)
+    child = parent.child(work.agent, begun.run, state, work.wiring)
+    if not state.request.begun:
+        _start(parent, child, work)
+    parent.purse.used_before(state.spending.usage, state.spending.rounds + state.nested.rounds)
+    return child
+
+
+async def _work(parent: LiveRun, child: LiveRun) -> None:
+    parent.known[child.run] = child
+    try:
+        child.prepare()
+        child.show_again()
+        await loop.run(child.record, child)
+    except asyncio.CancelledError:
+        if not child.abandoned:
+            end(child, "cancelled", None)
+        raise
+    except DaikuError as error:
+        end(child, "failed", error.failure)
+    finally:
+        del parent.known[child.run]
+    if child.record.state.finished is None:
+        raise Paused
+
+
+def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> HandoffEnd:
+    """How the nested run ended and what it did, as its parent takes it."""
+    agent, state, outcome = work.agent, child.record.state, child.result()
+    handover, problem = _handed(agent, state)
+    if outcome.error is not None:
+        problem = outcome.error.message
+    answer = outcome.text or problem
+    return HandoffEnd.model_validate(
+        {
+            "from": parent.agent,
+            "to": agent.name,
+            "result": agent.on_handoff_return(answer),
+            "run": child.run,
+            "call_id": call,
+            "status": outcome.status,
+            "handover": handover,
+            "problem": problem,
+            "error": outcome.error,
+            "deeds": deeds_of(state.done) if work.wiring is None else Deeds(commands=state.done.commands),
+            # Who follows a run has its plans already, and newer ones.
+            "plans": state.plans.all if state.plans.last and work.after is None else (),
+            "usage": state.spending.usage,
+            "rounds": state.spending.rounds + state.nested.rounds,
+            "rejected": _rejected(state),
+            "tainted": state.tainted,
+            "unattended": state.unattended,
+        }
+    )
+
+
+def _rejected(state: State) -> int:
+    own = sum(
+        given.decision in ("reject_once", "reject_always") for given in state.questions.decisions.values()
+    )
+    return own + sum(back.rejected for back in state.nested.returned)
+
+
+def _handed(agent: Agent, state: State) -> tuple[Handover | None, str]:
+    """What the run hands over, or why that is of no use."""
+    found = None if agent.hand_back is None else agent.hand_back(state)
+    return (None, found.problem) if isinstance(found, Unreadable) else (found, "")

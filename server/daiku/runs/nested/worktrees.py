@@ -1,0 +1,279 @@
+"""Work side by side: each piece in a copy of the project, brought back as one patch, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from daiku.agents.coding.tasks import BRINGER
+from daiku.core.guard.guard import Policy
+from daiku.core.ports import Workspace
+from daiku.domain.base import long_id
+from daiku.domain.errors import DaikuError
+from daiku.domain.events import HandoffEnd, Notice
+from daiku.domain.runs import ApprovalMode, Mode
+from daiku.domain.tools import ToolCall
+from daiku.runs.live import LiveRun
+from daiku.runs.nested.handoff import Nested, give_up, nest
+from daiku.runs.wiring import Wiring
+from daiku.store.lock import SessionLock
+from daiku.tools.git.worktrees import (
+    Base,
+    Changes,
+    Worktree,
+    WorktreeError,
+    add,
+    base_of,
+    changes,
+    discard,
+    remove,
+)
+from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.disk import DiskWorkspace
+
+GRANTED = ("edits", "all")
+"""Approvals with which work goes on side by side: else every edit would be asked about twice."""
+MOST = 4
+"""Copies that are worked in at the same time."""
+AGAIN, BACK = ":again", ":back"
+"""Behind a call's id: the run that does a piece again here; the one that brings its patch back."""
+OLD = 3600.0
+"""Seconds after which a scratch file is nobody's any more."""
+OUTLIVE, SETTLE = 0.4, 0.1
+"""Seconds that the programs of a killed process are given to end, and for which its copy has to stay away then."""
+LOST = "its copy of the project was lost in a restart"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """How one piece of work ended: its run, and why it was done again here (empty: it was not)."""
+
+    back: HandoffEnd
+    again: str = ""
+
+
+async def side_by_side(
+    parent: LiveRun, call: str, works: Sequence[Nested], *, only_apart: bool = False
+) -> tuple[Piece, ...] | str:
+    """The pieces `works` done, in their order. Where they can be, they are done at once, each in a copy
+    of the project below Daiku's home, and come back as one patch each, through the guard and with a
+    checkpoint, in order; one that does not fit any more is done again on top of what is there. Else they are done one after the
+    other, and a notice says why. Run again after a restart it goes on where it was.
+
+    With `only_apart` nothing is done where it cannot be at once: the reason then.
+
+    Raises HandoffDepthExceeded, Paused.
+    """
+    keys = [f"{call}:{n}" for n in range(len(works))]
+    if any(_known(parent, key + end) for key in keys for end in ("", AGAIN)):  # before a restart
+        done = [_left(parent, key, work) for key, work in zip(keys, works, strict=True)]
+    else:
+        base = await _base(parent, works)
+        if isinstance(base, str):
+            if base:
+                parent.record(Notice(level="info", text=f"One after the other, not side by side: {base}."))
+            if only_apart:
+                return base or "there is nothing to do at once"
+            done = [_Done(None)] * len(works)
+        else:
+            limit, adding = asyncio.Semaphore(MOST), asyncio.Lock()
+            done = await _all(
+                _apart(parent, key, work, base, limit, adding) for key, work in zip(keys, works, strict=True)
+            )
+    return tuple(
+        [await _home(parent, key, work, each) for key, work, each in zip(keys, works, done, strict=True)]
+    )
+
+
+def _known(parent: LiveRun, key: str) -> bool:
+    return key in parent.record.state.nested.open or _returned(parent, key) is not None
+
+
+def _returned(parent: LiveRun, key: str) -> HandoffEnd | None:
+    return next((back for back in parent.record.state.nested.returned if back.call_id == key), None)
+
+
+def _left(parent: LiveRun, key: str, work: Nested) -> _Done:
+    """What is left of a piece after a restart: its copy is gone."""
+    if key in parent.record.state.nested.open:
+        give_up(parent, key, replace(work, wiring=parent.wiring))  # what it did there is not here
+    return _Done(None, problem=LOST if _returned(parent, key) is not None else "")
+
+
+async def _all(works: Iterable[Coroutine[Any, Any, _Done]]) -> list[_Done]:
+    """Every piece to its end; raises what the first of them raised, bare."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    return [task.result() for task in tasks]
+
+
+async def _base(parent: LiveRun, works: Sequence[Nested]) -> Base | str:
+    """What copies are made of; a reason why none are, empty where there is nothing to say."""
+    wiring = parent.wiring
+    if len(works) < 2 or wiring.worktrees is None:
+        return ""
+    if parent.approvals not in GRANTED:
+        return f"approvals are {parent.approvals!r}; with edits granted it could be at once"
+    own = [file.path for file in parent.record.state.done.files]
+    try:
+        return await base_of(wiring.roots, own, wiring.worktrees)
+    except (WorktreeError, OSError) as error:
+        return f"no copy of the project could be made ({error})"
+
+
+# ---- one piece
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What a piece came to in its copy; with `problem` it is of no use here."""
+
+    back: HandoffEnd | None
+    found: Changes = Changes("")
+    problem: str = ""
+
+
+async def _apart(
+    parent: LiveRun, key: str, work: Nested, base: Base, limit: asyncio.Semaphore, adding: asyncio.Lock
+) -> _Done:
+    """The piece, done in a copy that is gone afterwards."""
+    folder = parent.wiring.worktrees
+    assert folder is not None, "there is a base only where there is a folder"
+    async with limit:
+        tree = Worktree(base, folder / long_id("wt"))
+        lock = SessionLock(tree.place.with_suffix(".lock"))
+        lock.acquire()
+        try:
+            await asyncio.to_thread(_note(tree.place).write_text, str(base.top), "utf-8")
+            async with adding:  # git makes one at a time
+                await add(base, tree.place)
+            back = await nest(parent, key, replace(work, wiring=_within(parent.wiring, tree)))
+            return _Done(back, await changes(tree), _of_no_use(back))
+        except (WorktreeError, OSError) as error:
+            return _Done(None, problem=f"its copy of the project could not be used ({error})")
+        finally:
+            await asyncio.shield(_away(tree, lock))
+
+
+def _of_no_use(back: HandoffEnd) -> str:
+    if back.status == "completed" and not back.problem:
+        return ""
+    return back.problem or f"it ended {back.status} in its copy of the project"
+
+
+async def _home(parent: LiveRun, key: str, work: Nested, done: _Done) -> Piece:
+    """The piece's patch put in here; done again here where that does not work."""
+    first, problem = done.back or _returned(parent, key), done.problem
+    if done.found.unfit:
+        problem = f"files that are no text were changed ({', '.join(done.found.unfit)})"
+    if _known(parent, key + BACK) or (not problem and done.found.diff):
+        problem = await _brought_back(parent, key + BACK, work, done.found.diff)
+    if first is not None and (not problem or parent.purse.refused is not None):
+        return Piece(first)  # with nothing left to spend it cannot be done again
+    if problem and not _known(parent, key + AGAIN):
+        text = f"A piece of work is done again on top of the others: {problem}."
+        parent.record(Notice(level="info", text=text))
+    return Piece(await nest(parent, key + AGAIN, work), problem)
+
+
+async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> str:
+    """Apply the patch as a call like any other; why it could not be, empty when it was. After a restart
+    the run that was begun has its call."""
+    patch = ToolCall(id=long_id("call"), tool="files/patch", args={"patch": diff})
+    bringing = Nested(BRINGER, f"Bring back: {work.request}", work.brief, calls=(patch,))
+    if not diff and key in parent.record.state.nested.open:
+        run = parent.record.state.nested.open[key].run
+        if not any(chunk.run == run for chunk in parent.past()):  # it never got its call
+            give_up(parent, key, bringing)
+    back = await nest(parent, key, bringing)
+    if back.deeds is not None and back.deeds.files:
+        return ""
+    return back.problem or "its changes do not fit what the others changed"
+
+
+# ---- the copies
+
+
+def _within(wiring: Wiring, tree: Worktree) -> Wiring:
+    """The wiring of a run that works in a copy: its own files, jail and checkpoints; the same guard,
+    journal and models; no editor and no MCP servers, for these are about the project itself."""
+    workspace = DiskWorkspace((tree.root,))
+
+    def policy(mode: Mode, approvals: ApprovalMode, attended: bool) -> Policy:
+        usual = wiring.policy(mode, approvals, attended)
+        return replace(
+            usual,
+            approvals=usual.approvals.model_copy(update={"mcp": "deny"}),
+            resolve=partial(_real, workspace),
+            roots=(str(tree.root),),
+        )
+
+    return replace(
+        wiring,
+        workspace=workspace,
+        checkpoints=CheckpointStore(tree.place.with_suffix(".kept"), workspace),
+        policy=policy,
+        editor=None,
+        servers=None,
+        worktrees=None,
+    )
+
+
+def _real(workspace: Workspace, path: str) -> str | None:
+    try:
+        return workspace.relative(workspace.locate(path))
+    except (DaikuError, OSError, ValueError):  # whatever is wrong with a path, it is not inside
+        return None
+
+
+def _note(place: Path) -> Path:
+    """Says which repository a copy belongs to, for whoever finds it left behind."""
+    return place.with_suffix(".of")
+
+
+async def _away(tree: Worktree, lock: SessionLock) -> None:
+    await remove(tree)
+    await asyncio.to_thread(_forget, tree.place, tree.base.top, lock)
+
+
+def _forget(place: Path, top: Path, lock: SessionLock, settle: float = 0.0) -> None:
+    """Take a copy away with all that is noted of it; where that does not work the next start tries again."""
+    gone = [discard(place, top, settle=settle), discard(place.with_suffix(".kept"), top)]
+    lock.release()
+    for suffix in (".diff", ".of", ".lock") if all(gone) else ():
+        with suppress(OSError):
+            place.with_suffix(suffix).unlink()
+
+
+def sweep(folder: Path) -> None:
+    """Take away the copies of processes that are gone. Touches nothing but what was noted when they were made."""
+    for index in folder.glob("index-*"):
+        with suppress(OSError):
+            if time.time() - index.stat().st_mtime > OLD:
+                index.unlink()
+    left = {note: SessionLock(note.with_suffix(".lock")) for note in folder.glob("*.of")}
+    ours = {note: lock for note, lock in left.items() if _taken(lock)}
+    if ours:
+        time.sleep(OUTLIVE)
+    for note, lock in ours.items():
+        with suppress(OSError, ValueError):
+            _forget(note.with_suffix(""), Path(note.read_text("utf-8")), lock, SETTLE)
+        lock.release()
+
+
+def _taken(lock: SessionLock) -> bool:
+    try:
+        return lock.acquire()
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""Runs that the journal holds: read back, replayed, forked."""

@@ -1,0 +1,1 @@
+"""What runs changed: decided on, brought back, shown."""

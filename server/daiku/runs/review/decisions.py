@@ -1,0 +1,341 @@
+"""What a session changed, the person's decisions on it, and bringing files back: all on record."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from daiku.core.changes.review import Blob, Content, FileReview, Hunk, decided, hunks_of, typed
+from daiku.domain.chunks import Chunk
+from daiku.domain.errors import Failure, StaleVersionError, UsageError
+from daiku.domain.events import Event, Restored, Review
+from daiku.domain.sessions import Session
+from daiku.domain.tools import Effect
+from daiku.domain.work.patches import FileChange, FileStat, Patch
+from daiku.domain.work.review import Irrevocable, ReviewDecision
+from daiku.runs.recorded.forking import copied, first_after
+from daiku.runs.review.irreversible import irrevocable
+from daiku.runs.review.review_state import Standing, begun, follow, made_after_all
+from daiku.runs.runs import Runs
+from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.keeping import unusable
+
+REMEMBERED = 32
+"""Sessions whose fold is kept, so that a list reads only what is new."""
+AT_ONCE = 100
+"""Chunks that are folded without letting others have a turn."""
+_SHOWN = 40
+"""Lines of what is there now that a refusal shows."""
+
+
+class Brought(NamedTuple):
+    """Files that were brought back, what that cannot undo, and the checkpoint to go back again."""
+
+    files: tuple[FileStat, ...]
+    cannot_undo: tuple[Irrevocable, ...]
+    redo: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """One file's part of a decision."""
+
+    path: str
+    before: FileReview
+    after: FileReview
+    hunks: int
+
+
+class Reviews:
+    """Reviews of one workspace's sessions. Methods raise DaikuError for what we expect."""
+
+    def __init__(self, runs: Runs, store: CheckpointStore) -> None:
+        self._runs = runs
+        self._store = store
+        self._workspace = runs.wiring.workspace
+        self._journal = runs.wiring.journal
+        self._known: dict[str, Standing] = {}
+        self._settled: dict[str, int] = {}
+        """Sessions that had nothing left to decide on, as of the number of a chunk."""
+        self._folding = asyncio.Lock()
+
+    async def changes(self, session: str) -> dict[str, FileReview]:
+        """The files with something to decide on, against the texts as they stand now."""
+        found: dict[str, FileReview] = {}
+        standing = await self._standing(session)
+        for path in begun(standing, self._store):
+            made_after_all(standing, path, await self._store.present(path), self._store)
+        for path, review in sorted(standing.files.items()):
+            present = typed(review, await self._store.present(path)) if review.open else review
+            if present.open:
+                found[path] = present
+        return found
+
+    async def everywhere(self) -> dict[str, dict[str, FileReview]]:
+        """Of every conversation about this folder the files with something to decide on, the one that went
+        on last first: files are the folder's, whichever conversation is open."""
+        found: dict[str, dict[str, FileReview]] = {}
+        for session, last in self._journal.changed_sessions(self._runs.wiring.workspace_key).items():
+            if self._settled.get(session) == last:
+                continue
+            with suppress(UsageError):  # deleted meanwhile, or of folders that are not open now
+                if reviews := await self.changes(session):
+                    found[session] = reviews
+                elif not (await self._standing(session)).begun:
+                    self._settled[session] = last
+        return found
+
+    async def original(self, session: str, path: str) -> str | None:
+        """The text of a file without what is open; None where there was none, or no text."""
+        review = (await self.changes(session)).get(path)
+        content = await self._store.present(path) if review is None else review.base
+        return content if isinstance(content, str) else None
+
+    async def decide(
+        self, session: str, decision: ReviewDecision, path: str | None, hunk_ids: Sequence[str] | None
+    ) -> str | None:
+        """Accept or reject; what is rejected is undone at once. The checkpoint that brings it back.
+        Raises StaleVersionError where a hunk is not (or no longer) as it was shown."""
+        async with self._store.changing:
+            reviews = await self.changes(session)
+            if hunk_ids is not None and not hunk_ids:
+                return None
+            if path is not None and path not in reviews:
+                raise _stale(f"Nothing of {path} is left to decide on.", "")
+            chosen = reviews if path is None else {path: reviews[path]}
+            if hunk_ids is not None:
+                chosen = _with_hunks(chosen, hunk_ids)
+            made = [_decided(name, review, decision, hunk_ids) for name, review in chosen.items()]
+            made = [each for each in made if each.after != each.before]
+            if not made:
+                return None if path is None and not reviews else _nothing_left(chosen)
+            checkpoint = await self._carry_out(session, decision, made)
+            if decision == "accept":
+                await self._accept_twins(session, made)
+            return checkpoint
+
+    async def _accept_twins(self, session: str, made: Sequence[_Decision]) -> None:
+        """What a conversation shares with the one that it was forked from is accepted in both."""
+        accepted = {each.path: taken_away(each.before, each.after) for each in made}
+        for other, reviews in (await self.everywhere()).items():
+            chosen = {
+                path: [hunk.id for hunk in hunks_of(review) if place_of(hunk) in accepted[path]]
+                for path, review in reviews.items()
+                if other != session and path in accepted
+            }
+            whole = {path: None if _same(reviews[path], made, path) else ids for path, ids in chosen.items()}
+            twins = [
+                _decided(path, reviews[path], "accept", ids)
+                for path, ids in whole.items()
+                if ids is None or ids
+            ]
+            if twins := [each for each in twins if each.after != each.before]:
+                await self._carry_out(other, "accept", twins)
+
+    async def _carry_out(self, session: str, decision: ReviewDecision, made: Sequence[_Decision]) -> str:
+        run = self._runs.last_run(session)
+        checkpoint = await self._store.keep(session, run, _contents(made), _stances(made))
+        if decision == "reject":
+            await self._undo(made)
+        events: list[Event] = [
+            Review(decision=decision, path=each.path, hunks=each.hunks, checkpoint_id=checkpoint)
+            for each in made
+        ]
+        await self._runs.note(session, *events)
+        return checkpoint
+
+    async def _undo(self, made: Sequence[_Decision]) -> None:
+        changes = [change for each in made if (change := _change(each)) is not None]
+        if changes:
+            await self._workspace.apply(Patch(files=tuple(changes)), "Reject changes", exact=True)
+        for each in made:
+            if isinstance(each.after.now, Blob) and each.before.now is None:
+                await self._store.put_back(each.path, each.after.now)
+
+    async def restore(self, checkpoint_id: str, of: str | None = None) -> Brought:
+        """Bring back the files of a checkpoint and of its session's later ones, on record. Raises
+        UsageError: there is none, or it is not of the session `of`."""
+        session = self._store.need(checkpoint_id).session
+        if of not in (None, session):
+            raise unusable("not_found", f"There is no checkpoint {checkpoint_id}.", "List the changes again.")
+        async with self._store.changing:
+            stances = (await self._standing(session)).since(checkpoint_id)
+            stays = irrevocable(self._journal.chunks(session), checkpoint_id, self._effect)
+            returned = await self._store.bring_back(checkpoint_id)
+            if stances:
+                await self._store.stand(returned.redo, stances)
+            await self._runs.note(
+                session,
+                Restored(
+                    checkpoint_id=checkpoint_id, files=returned.files, cannot_undo=stays, redo=returned.redo
+                ),
+            )
+        return Brought(returned.files, stays, returned.redo)
+
+    async def undo(self, session: str) -> Brought:
+        """Bring back all that the last run with edits that stand changed. Raises UsageError."""
+        return await self.restore(self._store.last_edits(session))
+
+    async def fork(self, session: str, at_seq: int, *, restore_files: bool = False) -> Session:
+        """The conversation up to `at_seq` as a session of its own, whose undo and review do not touch the
+        other's; with `restore_files` the files are brought back to how they were there."""
+        forked = self._journal.fork_session(session, at_seq, partial(copied, self._store))
+        chunks = self._journal.chunks(session)
+        point = first_after(self._store, chunks, at_seq)
+        if restore_files and point is not None:
+            async with self._store.changing:
+                await self._go_back(forked.session_id, chunks, point)
+        return self._journal.get_session(forked.session_id)
+
+    async def _go_back(self, forked: str, chunks: Sequence[Chunk], point: str) -> None:
+        files = (await self._standing(forked)).files
+        returned = await self._store.bring_back(point, into=forked)
+        redo = self._store.need(returned.redo)
+        now = {kept.path: self._store.content(kept.after) for kept in redo.files}
+        stances = {path: typed(files[path], content) for path, content in now.items() if path in files}
+        await self._store.stand(redo.id, stances)
+        if self._journal.get_session(forked).last_seq:
+            stays = irrevocable(chunks, point, self._effect)
+            told = Restored(checkpoint_id=point, files=returned.files, cannot_undo=stays, redo=returned.redo)
+            await self._runs.note(forked, told)
+
+    def _effect(self, tool: str) -> Effect | None:
+        spec = self._runs.wiring.registry.spec(tool)
+        return None if spec is None else spec.effect
+
+    async def _standing(self, session: str) -> Standing:
+        async with self._folding:
+            standing = self._known.pop(session, None) or Standing()
+            chunks = self._journal.changes(session, standing.seq)
+            if len(chunks) > AT_ONCE:
+                await asyncio.to_thread(self._follow, standing, chunks)
+            else:
+                self._follow(standing, chunks)
+            self._known[session] = standing
+            while len(self._known) > REMEMBERED:
+                del self._known[next(iter(self._known))]
+            return standing
+
+    def _follow(self, standing: Standing, chunks: Sequence[Chunk]) -> None:
+        for chunk in chunks:
+            follow(standing, chunk, self._store)
+
+
+def _with_hunks(reviews: Mapping[str, FileReview], ids: Sequence[str]) -> dict[str, FileReview]:
+    """The files that the hunks are of. Raises StaleVersionError with what is there instead."""
+    chosen = {
+        path: review for path, review in reviews.items() if any(hunk.id in ids for hunk in hunks_of(review))
+    }
+    known = {hunk.id for review in chosen.values() for hunk in hunks_of(review)}
+    if gone := [each for each in ids if each not in known]:
+        what = "This change is" if len(gone) == 1 else f"{len(gone)} of these changes are"
+        raise _stale(f"{what} no longer as shown: decided on already, or changed since.", _present(reviews))
+    return chosen
+
+
+def _decided(path: str, review: FileReview, decision: ReviewDecision, ids: Sequence[str] | None) -> _Decision:
+    hunks = hunks_of(review)
+    if decision == "reject" and ids is None and any(hunk.span.touched for hunk in hunks):
+        ids = [
+            hunk.id for hunk in hunks if not hunk.span.touched
+        ]  # the person's own lines are not undone unasked
+    after = decided(review, decision == "accept", ids)
+    count = len(hunks) if ids is None else sum(hunk.id in ids for hunk in hunks)
+    return _Decision(path, review, after, count)
+
+
+def place_of(hunk: Hunk) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
+    """What makes two hunks of one file the same change, in whichever conversation."""
+    return hunk.span.new, hunk.span.new_end, hunk.old, hunk.new
+
+
+def taken_away(
+    before: FileReview, after: FileReview
+) -> set[tuple[int, int, tuple[str, ...], tuple[str, ...]]]:
+    """The places of the hunks that were open before a decision and are not after it."""
+    return {place_of(h) for h in hunks_of(before)} - {place_of(h) for h in hunks_of(after)}
+
+
+def _same(review: FileReview, made: Sequence[_Decision], path: str) -> bool:
+    """The whole file is open alike, and was decided on as a whole."""
+    return any(
+        each.path == path
+        and not each.after.open
+        and (each.before.base, each.before.now, each.before.origin)
+        == (review.base, review.now, review.origin)
+        for each in made
+    )
+
+
+def _nothing_left(reviews: Mapping[str, FileReview]) -> str:
+    """Raises StaleVersionError: what is left holds lines of the person's."""
+    raise _stale("You changed these lines yourself since: they are not undone unasked.", _present(reviews))
+
+
+def _present(reviews: Mapping[str, FileReview]) -> str:
+    lines = [
+        line
+        for path, review in reviews.items()
+        for hunk in hunks_of(review)
+        for line in (f"{path}:{hunk.span.new + 1}\n", *changed_lines(hunk))
+    ]
+    return "".join([*lines[:_SHOWN], *(["…\n"] if len(lines) > _SHOWN else [])])
+
+
+def changed_lines(hunk: Hunk) -> tuple[str, ...]:
+    """The lines of a hunk with `-` and `+` before them, as git shows them."""
+    marked = [(mark, line) for mark, lines in (("-", hunk.old), ("+", hunk.new)) for line in lines]
+    return tuple(
+        f"{mark}{line}" if line.endswith("\n") else f"{mark}{line}\n\\ No newline at end of file\n"
+        for mark, line in marked
+    )
+
+
+def _contents(made: Sequence[_Decision]) -> dict[str, tuple[Content, Content]]:
+    found: dict[str, tuple[Content, Content]] = {}
+    for each in made:
+        back = _goes_back(each)
+        found[each.path] = (each.before.now, None if back else each.after.now)
+        if back is not None:
+            found[back] = (None, each.after.now)
+    return found
+
+
+def _stances(made: Sequence[_Decision]) -> dict[str, FileReview]:
+    found: dict[str, FileReview] = {}
+    for each in made:
+        back = _goes_back(each)
+        found[each.path] = FileReview(None, None) if back else each.after
+        if back is not None:
+            found[back] = FileReview(each.after.now, each.after.now)
+    return found
+
+
+def _goes_back(each: _Decision) -> str | None:
+    """The old name, where a renamed file was rejected as a whole."""
+    rejected = each.after.now == each.before.base and each.after.origin is None
+    return each.before.origin if rejected and each.after.base == each.before.base else None
+
+
+def _change(each: _Decision) -> FileChange | None:
+    old, new = each.before.now, each.after.now
+    if (back := _goes_back(each)) is not None:
+        texts = (old, new) if isinstance(old, str) and isinstance(new, str) else (None, None)
+        return FileChange(path=each.path, kind="rename", old=texts[0], new=texts[1], to=back)
+    if isinstance(new, Blob) or old == new:
+        return None
+    if old is None:
+        return FileChange(path=each.path, kind="create", new=new)
+    before = old if isinstance(old, str) else None
+    if new is None:
+        return FileChange(path=each.path, kind="delete", old=before)
+    return FileChange(path=each.path, kind="edit", old=before, new=new)
+
+
+def _stale(message: str, now: str) -> StaleVersionError:
+    hint = f"What is there now:\n{now}" if now else "List the changes again."
+    return StaleVersionError(Failure(kind="stale", message=message, hint=hint))

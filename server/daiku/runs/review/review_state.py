@@ -1,0 +1,136 @@
+"""How the review of a session's files stands: the fold of its journal with what its checkpoints kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from daiku.core.changes.review import Content, FileReview, edited, typed
+from daiku.domain.chunks import Chunk
+from daiku.domain.errors import DaikuError
+from daiku.domain.events import CheckpointEvent, Edit, Restored, Review
+from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.keeping import Checkpoint, Kept
+
+
+@dataclass(slots=True)
+class Standing:
+    """The reviews of all files as of `seq`, and as they were just before each checkpoint."""
+
+    seq: int = 0
+    files: dict[str, FileReview] = field(default_factory=dict[str, FileReview])
+    before: dict[str, Mapping[str, FileReview]] = field(default_factory=dict[str, Mapping[str, FileReview]])
+    begun: list[str] = field(default_factory=list[str])
+    """Checkpoints of edits of which it is not on record that they were made: refused, or the process died."""
+
+    def since(self, checkpoint_id: str) -> dict[str, FileReview]:
+        """How the files stood at a checkpoint: each of those that it and later ones touched, as the
+        earliest has it. Empty where the checkpoint is not of this session."""
+        found: dict[str, FileReview] = {}
+        names = list(self.before)
+        if checkpoint_id in self.before:
+            for name in names[names.index(checkpoint_id) :]:
+                for path, review in self.before[name].items():
+                    found.setdefault(path, review)
+        return found
+
+
+def follow(standing: Standing, chunk: Chunk, store: CheckpointStore) -> None:
+    """Take one more chunk into `standing`."""
+    match chunk.event:
+        case CheckpointEvent(checkpoint_id=name):
+            standing.begun.append(name)
+        case Edit(checkpoint_id=name):
+            standing.begun = [other for other in standing.begun if other != name]
+            _take(standing, name, store)
+            standing.begun.clear()
+        case Review(checkpoint_id=name) | Restored(redo=name) if name is not None:
+            if name not in standing.before:
+                _take(standing, name, store)
+        case _:
+            pass
+    standing.seq = chunk.seq
+
+
+def _take(standing: Standing, name: str, store: CheckpointStore) -> None:
+    try:
+        checkpoint = store.need(name)
+        before = standing.before.get(name) or {  # there where it was seen before it was on record
+            store.placed(checkpoint, kept.path): _at(standing, checkpoint, kept, store)
+            for kept in checkpoint.files
+        }
+        after = _after(checkpoint, before, store)
+    except DaikuError:
+        return  # too old, or of a copy of the project that is gone: what it did counts as the person's
+    standing.before[name] = before
+    standing.files |= after
+
+
+def _at(standing: Standing, checkpoint: Checkpoint, kept: Kept, store: CheckpointStore) -> FileReview:
+    """The review of a file when the checkpoint was taken: what changed until then was the person's."""
+    content, path = store.content(kept.content), store.placed(checkpoint, kept.path)
+    made_after_all(standing, path, content, store)
+    known = standing.files.get(path)
+    return FileReview(content, content) if known is None else typed(known, content)
+
+
+def made_after_all(standing: Standing, path: str, content: Content, store: CheckpointStore) -> None:
+    """Take in an edit that was cut short before it was on record, where the file holds what it was to make."""
+    known = standing.files.get(path)
+    if known is not None and known.now == content:
+        return
+    for name in standing.begun:
+        found = store.get(name)
+        if found is not None and any(
+            kept.known and store.placed(found, kept.path) == path and store.content(kept.after) == content
+            for kept in found.files
+        ):
+            standing.begun.remove(name)
+            _take(standing, name, store)
+            return
+
+
+def begun(standing: Standing, store: CheckpointStore) -> tuple[str, ...]:
+    """The files of edits that may have been made without being on record."""
+    found = (store.get(name) for name in standing.begun)
+    return tuple(dict.fromkeys(kept.path for checkpoint in found if checkpoint for kept in checkpoint.files))
+
+
+def _after(
+    checkpoint: Checkpoint, before: Mapping[str, FileReview], store: CheckpointStore
+) -> dict[str, FileReview]:
+    if checkpoint.kind != "edit":
+        stood = {store.placed(checkpoint, s.path): store.review_of(s) for s in checkpoint.stances}
+        rest = {
+            name: typed(before[name], store.content(kept.after))
+            for kept in checkpoint.files
+            if kept.known and (name := store.placed(checkpoint, kept.path)) not in stood
+        }
+        return rest | stood
+    found: dict[str, FileReview] = {}
+    for kept in checkpoint.files:
+        name = store.placed(checkpoint, kept.path)
+        after = store.content(kept.after)
+        if not kept.known:
+            found[name] = before[name]
+        elif kept.origin is None:
+            # Where it was moved away, its review goes along with it.
+            found.setdefault(name, edited(before[name], after, checkpoint.id))
+        else:
+            origin = store.placed(checkpoint, kept.origin)
+            found |= moved(before, origin, name)
+            found[name] = edited(found[name], after, checkpoint.id)
+    return found
+
+
+def moved(before: Mapping[str, FileReview], origin: str, name: str) -> dict[str, FileReview]:
+    """The review of `origin` under its new name. Where there was a file of that name to decide on, both
+    are decided on for themselves."""
+    old, there = before[origin], before[name]
+    if there.base is not None or there.open:
+        return {origin: edited(old, None, name), name: there}
+    first = old.origin or origin
+    return {
+        origin: FileReview(None, None),
+        name: FileReview(old.base, old.now, old.spans, None if first == name or old.base is None else first),
+    }

@@ -1,0 +1,131 @@
+"""The budget of a tree of runs while it is under way: shared, and asked before every call of a model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from daiku.core.run.budget import Budget, Quote, may_wait, reserve, rounds_used_up, settled, settled_before
+from daiku.domain.config import ToolProtocol
+from daiku.domain.errors import DaikuError, Failure
+from daiku.domain.messages import ModelEvent, ModelRequest, Reply, Usage
+
+NOTHING_KNOWN = Quote(0, 0)
+
+
+@dataclass(slots=True)
+class Spending:
+    """One call that was reserved: the output limit to ask for (0: the model's own), and what it used."""
+
+    max_output: int
+    usage: Usage | None = None
+
+
+@dataclass(slots=True)
+class Purse:
+    """The present budget. A child run is given its parent's purse, so that both draw on one."""
+
+    budget: Budget
+    refused: Failure | None = None
+    """Why a call was last not within what is left."""
+    _waiting: list[asyncio.Future[None]] = field(default_factory=list["asyncio.Future[None]"])
+
+    @asynccontextmanager
+    async def spend(self, quote: Quote) -> AsyncGenerator[Spending]:
+        """Set aside what the call can come to, for as long as the block runs. While other calls hold what
+        it needs it waits for them. Raises DaikuError of kind limit where it is not within what is left:
+        then the call must not be made."""
+        while may_wait(self.budget, quote):
+            waiting = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            await waiting
+        found = reserve(self.budget, quote)
+        if isinstance(found, Failure):
+            self.refused = found
+            raise DaikuError(found)
+        self.budget, hold = found
+        spending = Spending(hold.max_output)
+        try:
+            yield spending
+        finally:
+            self.budget = settled(self.budget, hold, spending.usage)
+            waiting, self._waiting = self._waiting, []
+            for each in waiting:
+                if not each.done():
+                    each.set_result(None)
+
+    def used_before(self, usage: Usage, rounds: int) -> None:
+        """Count what a nested run used before a restart; its parent's record does not hold it yet."""
+        self.budget = settled_before(self.budget, usage, rounds)
+
+    def no_more(self) -> Failure | None:
+        """Why no model can be asked any more: a call was refused, or the rounds are used up."""
+        return self.refused or rounds_used_up(self.budget)
+
+    def turn(self) -> None:
+        """Count a call of a model. Raises DaikuError where the tree of runs has used up its rounds."""
+        if (failure := rounds_used_up(self.budget)) is not None:
+            self.refused = failure
+            raise DaikuError(failure)
+        self.budget = self.budget._replace(rounds=self.budget.rounds + 1)
+
+
+class Priced(Protocol):
+    """A model that can say beforehand what a call may come to."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def context(self) -> int: ...
+
+    @property
+    def tool_protocol(self) -> ToolProtocol: ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
+
+    def quote(self, request: ModelRequest) -> Quote: ...
+
+
+@dataclass(slots=True)
+class Metered:
+    """A model behind a purse: every call is reserved first. `tell` hears, once, that a limit of cost
+    cannot hold because no price is known."""
+
+    model: Priced
+    purse: Purse
+    tell: Callable[[str], None]
+    _told: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def context(self) -> int:
+        return self.model.context
+
+    @property
+    def tool_protocol(self) -> ToolProtocol:
+        return self.model.tool_protocol
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """The model's pieces. Raises DaikuError of kind limit before anything is asked."""
+        budget = self.purse.budget
+        quote = self.model.quote(request) if budget.bounded else NOTHING_KNOWN
+        if budget.limits.max_cost and quote.prompt_cost is None and not self._told:
+            self._told = True
+            self.tell(
+                f"No price of {self.name} is known: limits.max_cost cannot hold, limits.max_tokens can."
+            )
+        self.purse.turn()
+        async with self.purse.spend(quote) as spending:
+            if spending.max_output:
+                request = replace(request, max_output=spending.max_output)
+            async for piece in self.model.stream(request):
+                if isinstance(piece, Reply):
+                    spending.usage = piece.usage
+                yield piece

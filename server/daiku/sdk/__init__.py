@@ -1,0 +1,1 @@
+"""Daiku as a library: models and MCP servers without the rest."""

@@ -1,0 +1,44 @@
+"""What every table of Daiku is read and written through, whichever database stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeAlias
+
+Values: TypeAlias = tuple[str | int | float | None, ...]
+"""The values for the `?` of a statement, in their order."""
+
+
+class Database(Protocol):
+    """One connection in autocommit mode. Every method raises DaikuError where the database fails: a full disk, a
+    damaged page, a file that another program holds."""
+
+    def query(self, sql: str, values: Values = ()) -> list[Any]:
+        """All rows that a statement gives."""
+        ...
+
+    def first(self, sql: str, values: Values = ()) -> Any:
+        """The first row that a statement gives; None where it gives none."""
+        ...
+
+    def write(self, sql: str, values: Values = ()) -> None:
+        """Carry out a statement that gives no rows."""
+        ...
+
+    def write_all(self, sql: str, rows: Iterable[Values]) -> None:
+        """Carry out a statement once for each of `rows`."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All that is written inside, or nothing of it."""
+        ...
+
+    def durable(self) -> AbstractContextManager[None]:
+        """What is written inside survives a power cut, and so does all that was written before it. The rest survives
+        the end of the process."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the database."""
+        ...

@@ -1,0 +1,166 @@
+"""A SQLite file as a `Database`: write-ahead log, private to its owner, shared by processes, failures as DaikuError."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from daiku.domain.errors import DaikuError, Failure, UsageError
+from daiku.store.database import Values
+
+SQLITE, SQLITE_NEEDED = sqlite3.sqlite_version_info, (3, 37, 0)
+"""The library here, and the oldest one that knows STRICT tables."""
+BUSY_SECONDS = 10.0
+"""How long a statement waits for another program that holds the file."""
+
+
+class SqliteDatabase:
+    """The `Database` of one SQLite file."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._execute = connection.execute  # bound once: every step of a run writes
+
+    def query(self, sql: str, values: Values = ()) -> list[Any]:
+        try:
+            return self._execute(sql, values).fetchall()
+        except sqlite3.Error as wrong:
+            raise _Faulty(fault_of(wrong)) from wrong
+
+    def first(self, sql: str, values: Values = ()) -> Any:
+        try:
+            return self._execute(sql, values).fetchone()
+        except sqlite3.Error as wrong:
+            raise _Faulty(fault_of(wrong)) from wrong
+
+    def write(self, sql: str, values: Values = ()) -> None:
+        try:
+            self._execute(sql, values)
+        except sqlite3.Error as wrong:
+            raise _Faulty(fault_of(wrong)) from wrong
+
+    def write_all(self, sql: str, rows: Iterable[Values]) -> None:
+        try:
+            self._connection.executemany(sql, rows)
+        except sqlite3.Error as wrong:
+            raise _Faulty(fault_of(wrong)) from wrong
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        self.write("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.write("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self.write("ROLLBACK")
+            raise
+
+    @contextmanager
+    def durable(self) -> Generator[None]:
+        self.write("PRAGMA synchronous=FULL")
+        try:
+            yield
+        finally:
+            self.write("PRAGMA synchronous=NORMAL")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+Fault = Literal["damaged", "held", "full", "forbidden", "unreachable", "broken"]
+_WHY: dict[Fault, str] = {
+    "damaged": "its contents are damaged",
+    "held": "another program holds it",
+    "full": "the disk is full",
+    "forbidden": "it may not be written",
+    "unreachable": "it can be neither read nor written",
+    "broken": "the disk answers with an error",
+}
+_CHECK = "Check the disk and the file's permissions, or set DAIKU_HOME to another folder."
+_HINTS: dict[Fault, str] = {
+    "damaged": "Close Daiku everywhere. Move it away (a new one is made), or bring back a copy.",
+    "held": "Another program holds it: close that, and try again.",
+    "full": "Make room on the disk; what was recorded is kept, and `daiku resume` goes on.",
+    "forbidden": _CHECK,
+    "unreachable": _CHECK,
+    "broken": _CHECK,
+}
+
+
+def connect(path: Path, schema: str) -> SqliteDatabase:
+    """Open the database file `path` and make the tables of `schema` that it lacks. Creates file and folder readable
+    by their owner only, whatever the umask. Raises UsageError where the file cannot be used."""
+    try:
+        return _open(path, schema)
+    except _Faulty as wrong:
+        fault = wrong.fault
+    except OSError as wrong:
+        fault = fault_of(wrong)
+    message = f"The database {path} cannot be used: {_WHY[fault]}."
+    raise UsageError(Failure(kind="usage", message=message, hint=_HINTS[fault]))
+
+
+def fault_of(wrong: sqlite3.Error | OSError) -> Fault:
+    """What is wrong with the file."""
+    code = getattr(wrong, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return "damaged"
+    if isinstance(wrong, sqlite3.OperationalError) and not code:  # a text that is no UTF-8
+        return "damaged"
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return "held"
+    if code == sqlite3.SQLITE_FULL or getattr(wrong, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+        return "full"
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM) or isinstance(wrong, PermissionError):
+        return "forbidden"
+    return "unreachable" if code == sqlite3.SQLITE_CANTOPEN else "broken"
+
+
+class _Faulty(DaikuError):
+    """The file failed while it was used."""
+
+    def __init__(self, fault: Fault) -> None:
+        message = f"The conversation cannot be recorded: {_WHY[fault]}."
+        if fault == "damaged":
+            message = "The file of your conversations (daiku.db) is damaged."
+        elif fault == "held":
+            message = "The file of your conversations (daiku.db) is in use by another program."
+        super().__init__(Failure(kind="internal", message=message, hint=_HINTS[fault]))
+        self.fault: Fault = fault
+
+
+def _open(path: Path, schema: str) -> SqliteDatabase:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not path.exists():
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    elif _emptied(path):
+        raise UsageError(
+            Failure(
+                kind="usage",
+                message=f"The database {path} is empty, although conversations were kept in it.",
+                hint="Bring back a copy of it, or remove it: a new one is made.",
+            )
+        )
+    try:
+        connection = sqlite3.connect(
+            path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
+        )
+        try:
+            connection.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {schema}")
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as wrong:
+        raise _Faulty(fault_of(wrong)) from wrong
+    return SqliteDatabase(connection)
+
+
+def _emptied(path: Path) -> bool:
+    """Whether something took the contents away: runs have left their locks beside it."""
+    return path.stat().st_size == 0 and next((path.parent / "locks").glob("*.lock"), None) is not None

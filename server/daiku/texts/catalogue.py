@@ -1,0 +1,44 @@
+"""Every sentence for a person by its id: one JSON file a language."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+Argument: TypeAlias = str | int | float
+"""What fills a hole; a `Text` among them is put into the language of the whole."""
+ENGLISH = "en"
+_FOLDER = Path(__file__).parent
+_HOLE = re.compile(r"\{(\w+)\}")
+
+
+@cache
+def languages() -> frozenset[str]:
+    """The languages there are: a file each."""
+    return frozenset(path.stem for path in _FOLDER.glob("*.json"))
+
+
+def language_of(locale: str) -> str:
+    """The language for a locale such as `ja`, `ja-JP`, `ja_JP.UTF-8`; English where there is none for it."""
+    language = re.split(r"[-_.]", locale.lower(), maxsplit=1)[0]
+    return language if language in languages() else ENGLISH
+
+
+@cache
+def sentences(language: str) -> Mapping[str, str]:
+    """The catalogue of one language: sentences with `{holes}`, by id."""
+    found: dict[str, str] = json.loads((_FOLDER / f"{language}.json").read_text("utf-8"))
+    return found
+
+
+def fill(language: str, key: str, args: Mapping[str, Argument]) -> str:
+    """The sentence `key` with its holes filled; the parts of a `join.` beside one another. Raises KeyError for an
+    id or an argument that is not there."""
+    sentence = sentences(language)[key]
+    if key.startswith("join."):
+        return sentence.join(str(value) for value in args.values())
+    return _HOLE.sub(lambda hole: str(args[hole[1]]), sentence)

@@ -1,0 +1,28 @@
+"""What the terminal says, in the person's language."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from daiku.texts.catalogue import ENGLISH, fill, language_of
+from daiku.texts.matcher import translator
+
+
+def locale_of(environ: Mapping[str, str]) -> str:
+    """The person's language, from the usual variables in their order."""
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := environ.get(name):
+            return language_of(value)
+    return ENGLISH
+
+
+def told(text: str) -> str:
+    """A text of the server in the person's language."""
+    return translator(locale_of(os.environ))(text)
+
+
+def say(key: str, **values: object) -> str:
+    """The text of `key` in the person's language."""
+    args = {name: value if isinstance(value, str) else str(value) for name, value in values.items()}
+    return fill(locale_of(os.environ), f"terminal.{key}", args)

@@ -1,0 +1,134 @@
+"""A sentence for a person as a value: its id and arguments, and as a string its English."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from daiku.texts.catalogue import ENGLISH, Argument, fill, languages
+
+Joint: TypeAlias = Literal["sentences", "clauses", "lines", "list"]
+"""How parts stand beside one another; the separators are texts of the catalogue, `join.sentences` and so on."""
+_NONE: Mapping[str, Argument] = MappingProxyType({})
+
+
+class Text(str):
+    """A string for a person. As a string it is English, which models, logs and programs read; `id` and `args`
+    are what `render` makes another language's sentence from. Without an id it is somebody's own words (a name,
+    what a service answered), the same in every language."""
+
+    __slots__ = ("args", "id")
+    id: str
+    args: Mapping[str, Argument]
+
+    def __new__(cls, english: str, key: str = "", args: Mapping[str, Argument] = _NONE) -> Self:
+        made = super().__new__(cls, english)
+        made.id, made.args = key, args
+        return made
+
+    def __reduce__(self) -> tuple[type[Text], tuple[str, str, dict[str, Argument]]]:
+        return Text, (str(self), self.id, dict(self.args))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        strings = core_schema.no_info_after_validator_function(cls._of, core_schema.str_schema())
+        return core_schema.union_schema(
+            [core_schema.is_instance_schema(cls), strings],
+            mode="left_to_right",
+            serialization=core_schema.to_string_ser_schema(),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"type": "string"}
+
+    @classmethod
+    def _of(cls, plain: str) -> Text:
+        return cls(plain)
+
+
+def text(key: str, /, **args: Argument) -> Text:
+    """The sentence `key` of the catalogue with its arguments. Raises KeyError where there is none."""
+    return Text(fill(ENGLISH, key, args), key, args)
+
+
+def joined(joint: Joint, parts: Iterable[str]) -> Text:
+    """Parts beside one another; empty ones are left out, and one alone stays what it is."""
+    found = [part for part in parts if part]
+    if len(found) == 1:
+        return found[0] if isinstance(found[0], Text) else Text(found[0])
+    args: dict[str, Argument] = {str(n): part for n, part in enumerate(found)}
+    return Text(fill(ENGLISH, f"join.{joint}", args), f"join.{joint}", args) if found else Text("")
+
+
+def render(said: str, language: str) -> str:
+    """`said` in `language`: by its id where it has one, else as it is. What the catalogue does not know (a
+    journal of another version) stays English."""
+    if not isinstance(said, Text) or not said.id or language == ENGLISH:
+        return str(said)
+    try:
+        return fill(
+            language, said.id, {name: _rendered(value, language) for name, value in said.args.items()}
+        )
+    except KeyError:
+        return str(said)
+
+
+def renderings(said: str) -> frozenset[str]:
+    """`said` in every language: what a person may have picked where it was offered to them."""
+    return frozenset(render(said, language) for language in languages())
+
+
+def _rendered(value: Argument, language: str) -> Argument:
+    return render(value, language) if isinstance(value, str) else value
+
+
+def as_json(said: Text) -> JsonValue:
+    """The id and the arguments as JSON, for the journal and the wire."""
+    return {"id": said.id, "args": {name: _arg_as_json(value) for name, value in said.args.items()}}
+
+
+def _arg_as_json(value: Argument) -> JsonValue:
+    return (
+        as_json(value)
+        if isinstance(value, Text) and value.id
+        else str(value)
+        if isinstance(value, str)
+        else value
+    )
+
+
+def from_json(english: str, value: JsonValue) -> Text:
+    """What `as_json` gave, with the English that stood beside it."""
+    match value:
+        case {"id": str(key), "args": dict(args)}:
+            return Text(english, key, {name: _arg_from_json(each) for name, each in args.items()})
+        case _:
+            return Text(english)
+
+
+def _arg_from_json(value: JsonValue) -> Argument:
+    match value:
+        case {"id": str(key), "args": dict(args)}:
+            found = {name: _arg_from_json(each) for name, each in args.items()}
+            try:
+                return Text(fill(ENGLISH, key, found), key, found)
+            except KeyError:  # a text of another version: nothing better than its name is known
+                return key
+        case str() | int() | float():
+            return value
+        case _:
+            return str(value)
+
+
+if TYPE_CHECKING:
+    Sentence = str  # until every sentence is a value; then this is Text
+else:
+    Sentence = Text

@@ -1,0 +1,322 @@
+"""Tools that change files: files/write, files/edit, files/patch, files/move, files/delete."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from pydantic import Field
+
+from daiku.core.changes.choose import left_out_text, part_of
+from daiku.core.changes.diagnostics import Delta
+from daiku.core.changes.diff import patch_diff, stat
+from daiku.core.changes.scope import inside
+from daiku.core.edits.edits import apply_edits
+from daiku.core.edits.patch import WholeFile, build_patch, parse_patch, paths_of, rewritten
+from daiku.core.matching.refusal import AS_WANTED, SHOWS_LINES, Refusal
+from daiku.core.notebooks.celltext import shown
+from daiku.core.text.truncate import cut_middle
+from daiku.domain.errors import DaikuError, StaleVersionError
+from daiku.domain.events import CheckpointEvent, Edit, Notice
+from daiku.domain.tools import ToolResult
+from daiku.domain.work.patches import FileChange, FileStat, Patch, SearchReplace
+from daiku.tools.files.notebooks import as_written, editable
+from daiku.tools.files.post_edit import difference, problems, standing, told
+from daiku.tools.files.reading import reading_tools, visible
+from daiku.tools.files.seen import Seen
+from daiku.tools.files.syntax import Insisted, Offered
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.workspace.paths import refuse
+
+TRIES = 3
+"""How often an edit is made anew when the file moved on under it."""
+ELSEWHERE = (
+    "The file changed meanwhile: the edit would no longer stay at the place it was asked for. Make it anew."
+)
+_SHOWN_DIFF = 4000
+_STORED_DIFF = 60_000
+
+
+class WriteArgs(Args):
+    path: str
+    content: str = Field(description="the whole new text of the file")
+
+
+class EditArgs(Args):
+    path: str
+    edits: tuple[SearchReplace, ...] = Field(min_length=1)
+
+
+class PatchArgs(Args):
+    patch: str
+
+
+class MoveArgs(Args):
+    path: str
+    to: str
+
+
+class DeleteArgs(Args):
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What these tools remember of each session."""
+
+    offered: Offered
+    seen: Seen
+    insisted: Insisted
+
+
+Build = Callable[[Any, ToolContext, bool], Awaitable[Patch | Refusal]]
+"""The last argument: these very arguments were refused before and come again, so they are meant as they stand."""
+
+
+async def _text(path: str, context: ToolContext) -> str | None:
+    """The text of `path`, None where there is no file. Raises ToolValidationError."""
+    visible(context, path)
+    if not await context.workspace.exists(path):
+        return None
+    return editable(path, (await context.workspace.read(path)).text)
+
+
+def _name(path: str, context: ToolContext) -> str:
+    if path.rstrip().endswith(("/", "\\")):
+        raise refuse(f"{path} names a folder: give the path of the file.")
+    return context.workspace.relative(context.workspace.locate(path))
+
+
+async def _write(seen: Seen, args: WriteArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
+    name, old = _name(args.path, context), await _text(args.path, context)
+    if old is None:
+        return Patch(files=(FileChange(path=name, kind="create", new=args.content),))
+    new = rewritten(old, args.content, path=name, insisted=insisted)
+    if isinstance(new, Refusal):
+        return new.within(name)
+    if new == old:
+        return Refusal(f"{name}: {AS_WANTED}", as_wanted=True)
+    if objection := seen.objection(context.session, context.workspace.locate(args.path), name, old, new):
+        return objection
+    return Patch(files=(FileChange(path=name, kind="edit", old=old, new=new),))
+
+
+async def _edit(args: EditArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
+    name, old = _name(args.path, context), await _text(args.path, context)
+    if old is None:
+        if len(args.edits) == 1 and not args.edits[0].search:
+            return Patch(files=(FileChange(path=name, kind="create", new=args.edits[0].replace),))
+        return Refusal(f"There is no file {name}. files/write makes new files.")
+    new = await asyncio.to_thread(apply_edits, old, args.edits, path=name, insisted=insisted)
+    if isinstance(new, Refusal):
+        return new.within(name)
+    return Patch(files=(FileChange(path=name, kind="edit", old=old, new=new),))
+
+
+async def _patch(seen: Seen, args: PatchArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
+    intents = parse_patch(args.patch)
+    if isinstance(intents, Refusal):
+        return intents
+    paths = paths_of(intents)
+    names = {path: _name(path, context) for path in paths}
+    if len(set(names.values())) < len(paths):
+        twice = sorted(path for path in paths if list(names.values()).count(names[path]) > 1)
+        return Refusal(f"One file is named in several ways: {', '.join(twice)}.")
+    texts = {path: await _text(path, context) for path in paths}
+    for whole in (intent for intent in intents if isinstance(intent, WholeFile)):
+        old, name = texts[whole.path], names[whole.path]
+        real = context.workspace.locate(whole.path)
+        if old is not None and (why := seen.objection(context.session, real, name, old, whole.content)):
+            return why
+    built = await asyncio.to_thread(build_patch, intents, texts, insisted=insisted)
+    if isinstance(built, Refusal):
+        return built
+    changes = [
+        change.model_copy(update={"path": names[change.path], "to": change.to and names[change.to]})
+        for change in built.files
+    ]
+    return Patch(files=tuple(changes))
+
+
+async def _whole(path: str, context: ToolContext) -> str | None:
+    """The text of a file that is to be moved or deleted; None for one that is no text."""
+    real = visible(context, path)
+    if real.is_dir():
+        raise refuse(f"{_name(path, context)} is a folder: move or delete its files one by one.")
+    if not await context.workspace.exists(path):
+        raise refuse(f"There is no file {_name(path, context)}.")
+    try:
+        return (await context.workspace.read(path)).text
+    except DaikuError:
+        return None
+
+
+async def _move(args: MoveArgs, context: ToolContext, _insisted: bool) -> Patch | Refusal:
+    name, to = _name(args.path, context), _name(args.to, context)
+    text = await _whole(args.path, context)
+    if name == to:
+        return Refusal(f"{name} is already there.")
+    if await context.workspace.exists(args.to):
+        return Refusal(f"{name} cannot become {to}: there is such a file.")
+    return Patch(files=(FileChange(path=name, kind="rename", old=text, new=text, to=to),))
+
+
+async def _delete(args: DeleteArgs, context: ToolContext, _insisted: bool) -> Patch | Refusal:
+    text = await _whole(args.path, context)
+    return Patch(files=(FileChange(path=_name(args.path, context), kind="delete", old=text),))
+
+
+async def carry_out(
+    label: str,
+    build: Callable[[], Awaitable[Patch | Refusal]],
+    context: ToolContext,
+    desk: Desk,
+) -> ToolResult:
+    """Build the patch, keep the files as they are, change them, tell of it. A file that moved on under
+    the edit is read again, and the edit made anew for what it is now."""
+    stale = ""
+    for _ in range(TRIES):
+        try:
+            patch = await _offer(build, context, desk.offered)
+            if isinstance(patch, Refusal):
+                return _nothing_done(patch)
+            if context.place is not None and not inside(patch, context.place):
+                return failed(ELSEWHERE)
+            if context.wanted is None:
+                return await _apply(label, patch, context, desk.seen)
+            part = part_of(patch, context.wanted)
+            if isinstance(part, Refusal):
+                return failed(part.text)
+            done = await _apply(label, part.patch, context, desk.seen)
+            told_of = (done.text, left_out_text(part, context.wanted))
+            return done.model_copy(update={"text": "\n\n".join(text for text in told_of if text)})
+        except StaleVersionError as error:
+            stale = error.failure.message
+    return failed(f"{stale} It changed each of {TRIES} times: read it again, then edit.")
+
+
+def _nothing_done(refusal: Refusal) -> ToolResult:
+    """That nothing was changed: a success where the files are as wanted already. There is no checkpoint."""
+    if refusal.as_wanted:
+        return ToolResult(ok=True, text=refusal.text, data={"files": []})
+    return ToolResult(ok=False, text=refusal.text, data={SHOWS_LINES: True} if refusal.shows_lines else None)
+
+
+async def _offer(
+    build: Callable[[], Awaitable[Patch | Refusal]], context: ToolContext, offered: Offered
+) -> Patch | Refusal:
+    """The patch, unless it breaks a file that parsed. Raises StaleVersionError."""
+    built = await build()
+    patch = built if isinstance(built, Refusal) else await as_written(built, context)
+    if isinstance(patch, Refusal):
+        return patch
+    objection = await asyncio.to_thread(offered.objection, patch, context.session)
+    return Refusal(objection) if objection else patch
+
+
+async def _apply(label: str, patch: Patch, context: ToolContext, seen: Seen) -> ToolResult:
+    before = await problems(patch, context, before=True)
+    async with context.checkpoints.changing:
+        made = await _change(label, patch, context)
+    for one in made.seen.files:
+        seen.note(context.session, context.workspace.locate(one.path), None)
+        name = one.to or one.path
+        text = editable(name, one.new) if one.new is not None else None
+        seen.note(context.session, context.workspace.locate(name), text)
+    after = None if before is None else await problems(patch, context, before=False)
+    change = await asyncio.to_thread(difference, before, after, made.seen)
+    text = "\n".join(part for part in (_summary(made.stats, made.diff), told(made.further, change)) if part)
+    return ToolResult(ok=True, text=text, data=_data(made.stats, made.checkpoint, change))
+
+
+class _Made(NamedTuple):
+    """An edit that was made: as a person and a model see it, and what the editor changed beyond it."""
+
+    seen: Patch
+    diff: str
+    stats: tuple[FileStat, ...]
+    further: Patch
+    checkpoint: str
+
+
+async def _change(label: str, patch: Patch, context: ToolContext) -> _Made:
+    touched = [path for change in patch.files for path in (change.path, change.to) if path]
+    checkpoint = await context.checkpoints.take(context.session, context.run, touched, patch)
+    context.emit(CheckpointEvent(checkpoint_id=checkpoint, files=tuple(touched)))  # first: it is the way back
+    await context.workspace.apply(patch, label)
+    if gone := context.checkpoints.swept():
+        context.emit(
+            Notice(level="info", text=f"{gone} old checkpoints went: there is no more room for them.")
+        )
+    stands = await standing(patch, context)
+    if stands.patch != patch:
+        await context.checkpoints.settle(checkpoint, stands.patch)
+    seen = Patch(files=tuple(shown(change) for change in stands.patch.files))
+    diff = await asyncio.to_thread(patch_diff, seen)
+    stats = tuple(stat(change) for change in seen.files)
+    context.emit(
+        Edit(
+            files=stats,
+            checkpoint_id=checkpoint,
+            call_id=context.call_id,
+            diff=cut_middle(diff, _STORED_DIFF),
+        )
+    )
+    return _Made(seen, diff, stats, stands.further, checkpoint)
+
+
+def _summary(stats: tuple[FileStat, ...], diff: str) -> str:
+    verbs = {"create": "Made", "edit": "Changed", "delete": "Deleted", "rename": "Moved to"}
+    lines = [f"{verbs[s.kind]} {s.path} (+{s.added} -{s.removed})" for s in stats]
+    whole = any(s.kind in ("create", "delete") for s in stats)
+    shown = "" if whole and len(stats) == 1 else cut_middle(diff, _SHOWN_DIFF, "files/read shows the file")
+    return "\n".join([*lines, shown]).rstrip()
+
+
+def _data(stats: tuple[FileStat, ...], checkpoint: str, change: Delta | None) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "files": [s.model_dump(by_alias=True) for s in stats],
+        "checkpointId": checkpoint,
+    }
+    if change is not None:
+        counts = Counter(found.severity for found in change.new)
+        data["problems"] = {"new": dict(counts), "fixed": change.fixed}
+    return data
+
+
+def _changing(name: str, args: type[Args], label: str, build: Build, desk: Desk) -> Tool:
+    async def made(values: Any, context: ToolContext) -> Patch | Refusal:
+        key = f"{context.session} {name} {values.model_dump_json()}"
+        patch = await build(values, context, desk.insisted.before(key))
+        if isinstance(patch, Refusal) and patch.may_insist:
+            desk.insisted.note(key)
+        return patch
+
+    async def run(values: Any, context: ToolContext) -> ToolResult:
+        return await carry_out(label, lambda: made(values, context), context, desk)
+
+    async def preview(values: Any, context: ToolContext) -> Preview | ToolResult:
+        patch = await _offer(lambda: made(values, context), context, desk.offered)
+        if isinstance(patch, Refusal):
+            return _nothing_done(patch)
+        diff = await asyncio.to_thread(lambda: patch_diff(Patch(files=tuple(map(shown, patch.files)))))
+        return Preview(text=diff, remember="edits of files in this workspace", patch=patch)
+
+    return Tool(name, "edit", args, run, preview=preview, timeout=120)
+
+
+def file_tools(seen: Seen | None = None) -> tuple[Tool, ...]:
+    """The tools of files, with a memory of their own for what was refused once; and what was `seen`."""
+    desk = Desk(Offered(), seen or Seen(), Insisted())
+    return (
+        *reading_tools(desk.seen),
+        _changing("files/write", WriteArgs, "Write a file", partial(_write, desk.seen), desk),
+        _changing("files/edit", EditArgs, "Edit a file", _edit, desk),
+        _changing("files/patch", PatchArgs, "Apply a patch", partial(_patch, desk.seen), desk),
+        _changing("files/move", MoveArgs, "Move a file", _move, desk),
+        _changing("files/delete", DeleteArgs, "Delete a file", _delete, desk),
+    )

@@ -1,0 +1,169 @@
+"""Tools that look: files/read and files/list."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Iterable
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+from pydantic import Field
+
+from daiku.core.calls.toolnames import nearest
+from daiku.core.text.truncate import OUTPUT_LIMIT
+from daiku.domain.tools import ToolImage, ToolResult
+from daiku.tools.files.notebooks import editable
+from daiku.tools.files.seen import Seen
+from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.workspace.diskio import read_bytes
+from daiku.workspace.paths import refuse
+from daiku.workspace.walk import files, walk
+
+MAX_LINES = 2000
+MAX_ENTRIES = 500
+_IMAGES = {
+    ".png": ("image/png", b"\x89PNG"),
+    ".jpg": ("image/jpeg", b"\xff\xd8\xff"),
+    ".jpeg": ("image/jpeg", b"\xff\xd8\xff"),
+    ".gif": ("image/gif", b"GIF8"),
+    ".webp": ("image/webp", b"RIFF"),
+}
+_LARGEST_IMAGE = 5_000_000
+_LONG_LINE = 2000
+
+
+class ReadArgs(Args):
+    path: str
+    start_line: int | None = Field(default=None, ge=1, description="first line, from 1")
+    end_line: int | None = Field(default=None, ge=1, description="last line, included")
+    line_numbers: bool = True
+
+
+class ListArgs(Args):
+    path: str = "."
+    depth: int | None = Field(default=None, ge=1, le=50, description="levels of folders; 2 unless told")
+    glob: str | None = Field(default=None, description="only files that match, such as *.py or src/**/*.ts")
+
+
+def visible(context: ToolContext, path: str) -> Path:
+    """The real place of `path`. Raises ToolValidationError when it is outside, or there but hidden from
+    the agent by an ignore file."""
+    real = context.workspace.locate(path)
+    if context.workspace.hidden(real) and real.exists():
+        raise refuse(
+            f"{context.workspace.relative(real)} is hidden by .gitignore or .daikuignore.",
+            "Work without it, or ask the person.",
+        )
+    return real
+
+
+async def read(seen: Seen, args: ReadArgs, context: ToolContext) -> ToolResult:
+    """A file's lines with their numbers, or a picture."""
+    real = visible(context, args.path)
+    if not await context.workspace.exists(args.path):
+        return failed(await asyncio.to_thread(_missing, context, real))
+    if real.is_dir():
+        return await list_files(ListArgs(path=args.path), context)
+    if (kind := _IMAGES.get(real.suffix.lower())) is not None:
+        return await asyncio.to_thread(_picture, context, real, *kind)
+    found = await context.workspace.read(args.path)
+    text = editable(found.path, found.text)
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if not lines:
+        seen.note(context.session, real, text)
+        return ToolResult(ok=True, text=f"{found.path} is empty.", plain=text)
+    first, last = args.start_line or 1, min(args.end_line or len(lines), len(lines))
+    if first > len(lines) or last < first:
+        return failed(
+            f"{found.path} has {len(lines)} lines; {first} to {args.end_line or 'the end'} are none of them."
+        )
+    end, shown = _listing(found.path, lines, first, last, numbers=args.line_numbers)
+    seen.note_part(context.session, real, text, range(first, end + 1), len(lines))
+    part = text if last - first + 1 == len(lines) else "\n".join([*lines[first - 1 : last], ""])
+    return ToolResult(ok=True, text=shown, plain=part)
+
+
+def _listing(path: str, lines: list[str], first: int, last: int, *, numbers: bool) -> tuple[int, str]:
+    """The last line that there is room for, and the text."""
+    width = len(str(last))
+    shown: list[str] = []
+    size = 0
+    for number in range(first, last + 1):
+        line = lines[number - 1].removesuffix("\r")
+        if len(line) > _LONG_LINE:
+            line = f"{line[:_LONG_LINE]} [… {len(line) - _LONG_LINE} more characters in this line]"
+        line = f"{number:>{width}} | {line}" if numbers else line
+        size += len(line) + 1
+        if shown and (size > OUTPUT_LIMIT - 500 or len(shown) >= MAX_LINES):
+            break
+        shown.append(line)
+    end = first + len(shown) - 1
+    if first == 1 and end == len(lines):
+        return end, "\n".join(shown)
+    head = f"{path}, lines {first} to {end} of {len(lines)}"
+    tail = f"\n[Go on with start_line={end + 1}]" if end < last else ""
+    return end, f"{head}\n" + "\n".join(shown) + tail
+
+
+def _missing(context: ToolContext, real: Path) -> str:
+    name = context.workspace.relative(real)
+    known = [context.workspace.relative(p) for p in islice(files(context.workspace.roots), 20_000)]
+    same = [path for path in known if path.rpartition("/")[2] == real.name]
+    near = same[:3] or nearest(name, known)
+    return f"There is no file {name}." + (f" The nearest are {', '.join(near)}." if near else "")
+
+
+def _picture(context: ToolContext, real: Path, media_type: str, magic: bytes) -> ToolResult:
+    name = context.workspace.relative(real)
+    data = read_bytes(context.workspace.roots, real, name, _LARGEST_IMAGE)
+    if not data.startswith(magic):
+        return failed(f"{name} is not a {media_type.partition('/')[2]} picture, whatever its name says.")
+    image = ToolImage(media_type=media_type, data=base64.b64encode(data).decode())
+    return ToolResult(ok=True, text=f"{name}: a picture, {len(data):,} bytes.", images=(image,))
+
+
+async def list_files(args: ListArgs, context: ToolContext) -> ToolResult:
+    """The files under a folder that the agent may see."""
+    roots = context.workspace.roots
+    whole = args.path.strip() in ("", ".", "./", "/")
+    start = None if whole and len(roots) > 1 else visible(context, "." if whole else args.path)
+    if start is not None and not start.is_dir():
+        return failed(
+            f"{args.path} is a file: read it with files/read." if start.exists() else _missing(context, start)
+        )
+    return await asyncio.to_thread(_tree, args, context, roots if start is None else (start,))
+
+
+def _tree(args: ListArgs, context: ToolContext, starts: Iterable[Path]) -> ToolResult:
+    spec = GitIgnoreSpec.from_lines([args.glob]) if args.glob else None
+    depth = args.depth or (50 if spec else 2)
+    lines: list[str] = []
+    left = 0
+    for start in starts:
+        for entry in walk(context.workspace.roots, start, depth):
+            inside = entry.path.relative_to(start).as_posix()
+            if spec is not None and (entry.folder or not spec.match_file(inside)):
+                continue
+            if len(lines) >= MAX_ENTRIES:
+                left += 1
+                continue
+            name = context.workspace.relative(entry.path)
+            lines.append(f"{name}/" if entry.folder else name)
+    if not lines:
+        return ToolResult(ok=True, text="No files." if spec is None else f"No file matches {args.glob}.")
+    if left:
+        lines.append(f"[… {left} more; give a subfolder as path, a smaller depth or a glob …]")
+    return ToolResult(ok=True, text="\n".join(lines))
+
+
+def reading_tools(seen: Seen) -> tuple[Tool, ...]:
+    """The tools that look; what was read is noted in `seen`."""
+    return (
+        Tool("files/read", "read", ReadArgs, partial(read, seen), parallel=True, timeout=60),
+        Tool("files/list", "read", ListArgs, list_files, parallel=True, timeout=60),
+    )

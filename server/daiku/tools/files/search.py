@@ -1,0 +1,266 @@
+"""Tools that find: search/text, search/symbols, search/map."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Collection, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from pathspec import GitIgnoreSpec
+from pydantic import Field
+
+from daiku.core.code.repomap import Tag, render_map
+from daiku.core.ports import Workspace
+from daiku.core.protected.paths import holds_secrets
+from daiku.domain.tools import ToolResult
+from daiku.tools.files.reading import visible
+from daiku.tools.files.ripgrep import Hit, Query, find_ripgrep, ripgrep
+from daiku.tools.files.tags import TagIndex
+from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.workspace.encodings import decode
+from daiku.workspace.ignores import Ignores
+from daiku.workspace.paths import root_of
+from daiku.workspace.walk import files
+
+MAX_HITS = 200
+MAX_SYMBOLS = 60
+MORE = f"[… more than {MAX_HITS} lines match; narrow it with path, glob or a longer pattern …]"
+SECONDS = 30
+_LARGEST = 5_000_000
+_LONG = 400
+_INDEX = TagIndex()
+"""One for the process: it is keyed by real path and time, so workspaces can share it."""
+
+
+class TextArgs(Args):
+    pattern: str = Field(min_length=1, description="regular expression, or plain text with literal")
+    path: str | None = Field(default=None, description="only in this folder or file")
+    glob: str | None = Field(default=None, description="only files that match, such as *.py or src/**")
+    literal: bool = Field(default=False, description="take the pattern as plain text")
+    regex: bool | None = Field(default=None, description="false means literal")
+    ignore_case: bool = False
+
+
+class SymbolArgs(Args):
+    name: str = Field(min_length=1)
+
+
+class MapArgs(Args):
+    budget: int | None = Field(default=None, ge=100, le=50_000, description="tokens; 2000 unless told")
+
+
+async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
+    """Lines that match, in the files that the agent may see. What is found nowhere is looked for as plain text
+    and then in any case, and the answer says which of it was found."""
+    roots = context.workspace.roots
+    places = roots if args.path in (None, "", ".") else (visible(context, args.path or "."),)
+    if missing := next((place for place in places if not place.exists()), None):
+        return failed(f"There is no file or folder {context.workspace.relative(missing)}.")
+    literal = args.literal or args.regex is False
+    wrong = "" if literal else _unreadable(args.pattern)
+    tries = _readings(args, literal=literal or bool(wrong))
+    until = asyncio.get_running_loop().time() + SECONDS
+    try:
+        for number, reading in enumerate(tries):
+            found = await _found(reading.query, places, context, until)
+            if found.lines or found.more:
+                return _answered(found, _because(wrong), reading.note if number else "")
+    except ValueError as error:
+        return failed(f"The search cannot be made: {error}")
+    ways = " nor ".join(reading.way for reading in tries)
+    return ToolResult(ok=True, text=f"{_because(wrong)}Nothing matches {args.pattern!r}: neither {ways}.")
+
+
+class _Reading(NamedTuple):
+    """One way to read the pattern: what is looked for, its name, and what is told where it was found only so."""
+
+    query: Query
+    way: str
+    note: str
+
+
+def _readings(args: TextArgs, *, literal: bool) -> tuple[_Reading, ...]:
+    """The ways to read the pattern, the one that was asked for first; each differs from those before."""
+    plain = re.escape(args.pattern) == args.pattern or args.pattern.isalnum()
+    glob = args.glob or ""
+    found: list[_Reading] = []
+    if not literal:
+        query = Query(args.pattern, regex=True, ignore_case=args.ignore_case, glob=glob)
+        found.append(_Reading(query, "as a regular expression", ""))
+    if literal or not plain:
+        query = Query(args.pattern, regex=False, ignore_case=args.ignore_case, glob=glob)
+        note = "No line matches it as a regular expression; these hold it as plain text:"
+        found.append(_Reading(query, "as plain text", note))
+    if not args.ignore_case:
+        note = "No line matches it in this case; these do where upper and lower case count as the same:"
+        found.extend(
+            _Reading(replace(first.query, ignore_case=True), f"{first.way} in any case", note)
+            for first in tuple(found)
+        )
+    return tuple(found)
+
+
+class _Found(NamedTuple):
+    lines: tuple[str, ...]
+    more: str = ""
+
+
+async def _found(query: Query, places: tuple[Path, ...], context: ToolContext, until: float) -> _Found:
+    """The lines that match, as they are told; those found so far when the clock of the event loop shows `until`. Raises ValueError where the search cannot be made."""
+    roots = context.workspace.roots
+    program = find_ripgrep(roots)
+    hits = ripgrep(program, query, places) if program else _python(query, roots, places)
+    ignores = {root: Ignores(root) for root in roots}
+    hidden: dict[Path, bool] = {}
+    secret: dict[Path, bool] = {}
+    lines: list[str] = []
+    try:
+        async with asyncio.timeout_at(until), aclosing(hits):
+            async for hit in hits:
+                root = root_of(roots, hit.path)
+                if root is None or hidden.setdefault(hit.path, ignores[root].hides(hit.path, folder=False)):
+                    continue
+                if secret.setdefault(hit.path, _secret(hit.path, places, context)):
+                    continue
+                if len(lines) >= MAX_HITS:
+                    return _Found(tuple(lines), MORE)
+                lines.append(f"{context.workspace.relative(hit.path)}:{hit.line}: {hit.text.strip()[:_LONG]}")
+    except TimeoutError:
+        return _Found(tuple(lines), f"[… stopped after {SECONDS} s; narrow it with path or glob …]")
+    return _Found(tuple(lines))
+
+
+def _secret(path: Path, places: tuple[Path, ...], context: ToolContext) -> bool:
+    """True for a file of secrets, unless the search named it or a folder of such: then the guard has asked.
+    Nothing is said of it: that a pattern is found there would tell what is in it."""
+    if not holds_secrets(context.workspace.relative(path)):
+        return False
+    named = (p for p in places if holds_secrets(context.workspace.relative(p)))
+    return not any(path == place or place in path.parents for place in named)
+
+
+def _answered(found: _Found, because: str, note: str) -> ToolResult:
+    head = f"{because}{note}".strip()
+    return ToolResult(ok=True, text="\n".join(part for part in (head, *found.lines, found.more) if part))
+
+
+def _because(wrong: str) -> str:
+    return f"The pattern is no regular expression ({wrong}) and was taken as plain text.\n" if wrong else ""
+
+
+def _unreadable(pattern: str) -> str:
+    """Why Python cannot read the expression; ripgrep's own words come from ripgrep. A repetition in a
+    repetition is refused only where Python would have to run it, see `_python`."""
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        # ripgrep knows some that Python does not (`\p{L}`): leave those to it.
+        return "" if "bad escape" in str(error) else str(error)
+    except (OverflowError, RecursionError):
+        return "it is too large"
+    return ""
+
+
+_NESTED = re.compile(r"[+*}]\)[+*{]|\((?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)[+*{]")
+
+
+async def _python(query: Query, roots: tuple[Path, ...], places: tuple[Path, ...]) -> AsyncGenerator[Hit]:
+    """The same search without ripgrep, a file at a time in a thread."""
+    if query.regex and _NESTED.search(query.pattern):
+        raise ValueError("a repetition inside a repetition may never end; write it without")
+    try:
+        source = query.pattern if query.regex else re.escape(query.pattern)
+        expression = re.compile(source, re.IGNORECASE if query.ignore_case else 0)
+    except re.error as error:
+        raise ValueError(str(error)) from None
+    spec = GitIgnoreSpec.from_lines([query.glob]) if query.glob else None
+    for place in places:
+        root = root_of(roots, place) or place
+        for path in files(roots, place):
+            if spec is not None and not spec.match_file(path.relative_to(root).as_posix()):
+                continue
+            for hit in await asyncio.to_thread(_matches, path, expression):
+                yield hit
+
+
+def _matches(path: Path, expression: re.Pattern[str]) -> list[Hit]:
+    try:
+        decoded = decode(path.read_bytes()) if path.stat().st_size <= _LARGEST else None
+    except OSError:
+        return []
+    if decoded is None:
+        return []
+    return list(_lines_that_match(path, decoded.text, expression))
+
+
+def _lines_that_match(path: Path, text: str, expression: re.Pattern[str]) -> Iterator[Hit]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if expression.search(line[:10_000]):
+            yield Hit(path, number, line)
+
+
+async def search_symbols(args: SymbolArgs, context: ToolContext) -> ToolResult:
+    """Where something of that name is defined: exact names first, then those that hold it."""
+    tags = await asyncio.to_thread(_all_tags, context.workspace.roots)
+    wanted = args.name.rpartition(".")[2].rpartition("::")[2].strip("() ").lower()
+    found: list[tuple[int, str, Tag]] = []
+    for path, ones in tags.items():
+        for tag in ones:
+            name = tag.name.lower()
+            if tag.is_definition and wanted in name:
+                rank = (
+                    0
+                    if tag.name == args.name
+                    else 1
+                    if name == wanted
+                    else 2
+                    if name.startswith(wanted)
+                    else 3
+                )
+                found.append((rank, context.workspace.relative(path), tag))
+    if not found:
+        return ToolResult(
+            ok=True, text=f"Nothing named {args.name!r} is defined here. search/text finds its uses."
+        )
+    found.sort(key=lambda item: (item[0], item[1], item[2].line))
+    if found[0][0] <= 1:  # with the name itself at hand, names that merely hold it are noise
+        found = [item for item in found if item[0] <= 1]
+    lines = [f"{path}:{tag.line}: {tag.kind} {tag.signature}" for _, path, tag in found[:MAX_SYMBOLS]]
+    if len(found) > MAX_SYMBOLS:
+        lines.append(f"[… {len(found) - MAX_SYMBOLS} more; give a longer name …]")
+    return ToolResult(ok=True, text="\n".join(lines))
+
+
+async def search_map(args: MapArgs, context: ToolContext) -> ToolResult:
+    """The repository's most referred-to files and what they define."""
+    focus = set(context.editor.open_files()) if context.editor else set[str]()
+    text = await repository_map(context.workspace, focus, args.budget or 2000)
+    return ToolResult(ok=True, text=text or "There is no source code that can be mapped.")
+
+
+async def repository_map(workspace: Workspace, focus: Collection[str], budget: int) -> str:
+    """The map of the workspace's source in about `budget` tokens, from `focus` (paths) where it is given;
+    empty where no source code can be mapped."""
+
+    def make() -> str:
+        named = {workspace.relative(path): ones for path, ones in _all_tags(workspace.roots).items()}
+        return render_map(named, focus, budget)
+
+    return await asyncio.to_thread(make)
+
+
+def _all_tags(roots: tuple[Path, ...]) -> dict[Path, tuple[Tag, ...]]:
+    until = time.monotonic() + SECONDS
+    return {path: tags for path in files(roots) if (tags := _INDEX.tags(path, until))}
+
+
+SEARCH_TOOLS = (
+    Tool("search/text", "read", TextArgs, search_text, parallel=True),
+    Tool("search/symbols", "read", SymbolArgs, search_symbols, parallel=True, timeout=120),
+    Tool("search/map", "read", MapArgs, search_map, parallel=True, timeout=120),
+)

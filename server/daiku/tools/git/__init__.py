@@ -1,0 +1,1 @@
+"""Git as tools, its errors in plain words, and worktrees."""

@@ -1,0 +1,292 @@
+"""Git: status, diff, log and commit with typed arguments, and no program of the repository's choosing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from daiku.core.protected.paths import holds_secrets
+from daiku.core.text.truncate import OUTPUT_LIMIT
+from daiku.domain.base import JsonObject
+from daiku.domain.errors import DaikuError
+from daiku.domain.tools import ToolResult
+from daiku.tools.git.errors import kind_of
+from daiku.tools.sandbox import safe_path
+from daiku.tools.shell.apart import LARGEST_LIST, Ran, ran
+from daiku.tools.shell.gitsettings import (
+    FOR_TOOLS,
+    LISTED,
+    REACHES_NOTHING,
+    Settings,
+    git_settings,
+    read_listed,
+)
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.workspace.repository import git_places
+
+_KEPT_VARIABLES = ("HOME", "PATH", "TMPDIR", "LANG", "XDG_CONFIG_HOME", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL",
+                   "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")  # fmt: skip
+_REF = re.compile(r"(?!-)[^\s\x00-\x1f\x7f:?*\\]+")
+
+
+class StatusArgs(Args):
+    paths: tuple[str, ...] = ()
+
+
+class DiffArgs(Args):
+    """`ref`: a commit or a range such as main...HEAD; empty: the working tree."""
+
+    ref: str = ""
+    staged: bool = False
+    paths: tuple[str, ...] = ()
+    stat: bool = False
+
+
+class LogArgs(Args):
+    ref: str = ""
+    paths: tuple[str, ...] = ()
+    limit: int = Field(default=20, ge=1, le=500)
+    patch: bool = False
+
+
+class CommitArgs(Args):
+    message: str = Field(min_length=1)
+    paths: tuple[str, ...] = ()
+    all: bool = False
+
+
+async def status(args: StatusArgs, context: ToolContext) -> ToolResult:
+    """The branch and the changed files."""
+    wanted = ["status", "--short", "--branch", "--ignore-submodules=dirty", "--untracked-files=all"]
+    return await _answer(wanted, "", args.paths, context, "Nothing has changed.")
+
+
+async def diff(args: DiffArgs, context: ToolContext) -> ToolResult:
+    """Changes as a unified diff."""
+    wanted = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"]
+    wanted += ["--cached"] if args.staged else []
+    wanted += ["--stat"] if args.stat else []
+    return await _answer(wanted, args.ref, args.paths, context, "No differences.", shows_content=True)
+
+
+async def log(args: LogArgs, context: ToolContext) -> ToolResult:
+    """Commits, the newest first."""
+    wanted = [
+        "log",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-color",
+        f"--max-count={args.limit}",
+        "--date=iso-strict",
+    ]
+    wanted += ["--format=%h %ad %an%d%n    %s", *(["--patch"] if args.patch else [])]
+    return await _answer(wanted, args.ref, args.paths, context, "No commits.", shows_content=args.patch)
+
+
+async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
+    """Stage what is named and commit; hooks of the repository are not run, and nothing is signed."""
+    if args.paths:
+        staged = await _answer(["add"], "", args.paths, context, "")
+        if not staged.ok:
+            return staged
+    wanted = ["commit", "--no-gpg-sign", "--no-verify", "--cleanup=strip", *(["--all"] if args.all else [])]
+    # The message goes through standard input: it cannot be taken for an option.
+    return await _answer([*wanted, "--file=-"], "", (), context, "Committed.", stdin=args.message)
+
+
+async def preview_commit(args: CommitArgs, context: ToolContext) -> Preview | ToolResult:
+    """What would be in the commit."""
+    seen = await status(StatusArgs(paths=args.paths), context)
+    if not seen.ok:
+        return seen
+    return Preview(f"{args.message}\n\n{seen.text}")
+
+
+async def _answer(
+    wanted: list[str],
+    ref: str,
+    paths: tuple[str, ...],
+    context: ToolContext,
+    empty: str,
+    *,
+    stdin: str | None = None,
+    shows_content: bool = False,
+) -> ToolResult:
+    """Run git and tell what it said. Options first, then the ref, then `--` and the paths.
+    `shows_content`: text of files is in it, and that of files of secrets is left out."""
+    if ref and (not _REF.fullmatch(ref) or "::" in ref):
+        return failed(f"{ref!r} is no commit, branch or range. Right: main, HEAD~2, v1.0, main...HEAD.")
+    placed = _place(paths, context)
+    if isinstance(placed, ToolResult):
+        return placed
+    root, names = placed
+    found = await repository(root, context.workspace.roots)
+    if isinstance(found, str):
+        return failed(found)
+    hidden: tuple[str, ...] = ()
+    pathspecs = names
+    if shows_content:
+        listed = await _secrets_in(found, wanted, ref, names)
+        if isinstance(listed, str):
+            return failed(listed)
+        hidden = listed
+        pathspecs = [f":(literal){name}" for name in names] + [
+            f":(top,exclude,literal){name}" for name in hidden
+        ]
+    argv = [*wanted, *(["--end-of-options", ref] if ref else []), "--", *pathspecs]
+    code, text = await found.run(argv, stdin=stdin, literal=not shows_content)
+    data: JsonObject = {"exitCode": code, "output": text}
+    if code != 0:
+        return ToolResult(ok=False, text=f"git {wanted[0]} failed with exit code {code}:\n{text}", data=data)
+    note = f"\n[Not shown, because they look like files of secrets: {', '.join(hidden)}.]" if hidden else ""
+    return ToolResult(ok=True, text=(text.rstrip("\n") or empty) + note, data=data)
+
+
+async def _secrets_in(
+    found: Repository, wanted: list[str], ref: str, names: list[str]
+) -> tuple[str, ...] | str:
+    """Which of the files that `wanted` would show hold secrets by their names, from the top of the work
+    tree; or why that cannot be told."""
+    quiet = [
+        option
+        for option in wanted
+        if option not in ("--stat", "--patch") and not option.startswith("--format=")
+    ]
+    quiet += ["--name-only", "-z", "--no-renames", *(["--format="] if wanted[0] == "log" else [])]
+    code, listed = await found.names([*quiet, *(["--end-of-options", ref] if ref else []), "--", *names])
+    if code != 0:
+        return f"git {wanted[0]} failed with exit code {code}:\n{listed}"
+    changed = dict.fromkeys(name.strip("\n") for name in listed.split("\0"))
+    return tuple(name for name in changed if name and holds_secrets(name))
+
+
+def _place(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, list[str]] | ToolResult:
+    """The folder of the workspace that git runs in, and `paths` as seen from it."""
+    roots = context.workspace.roots
+    if not roots:
+        return failed("No folder is open.")
+    try:
+        places = [context.workspace.locate(path) for path in paths]
+    except DaikuError as error:
+        return failed(f"Not run: {error.failure.message}")
+    root = next((r for r in roots if places and (places[0] == r or r in places[0].parents)), roots[0])
+    names = [os.path.relpath(place, root) for place in places]
+    if any(name.startswith("..") for name in names):
+        return failed(
+            "Not run: the paths lie in different folders of the workspace. Name those of one folder."
+        )
+    return root, names
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A folder of a repository that git may be run in, with the settings that take its programs away."""
+
+    git: str
+    root: Path
+    roots: tuple[Path, ...]
+    off: Settings
+
+    async def run(
+        self,
+        argv: list[str],
+        *,
+        stdin: str | None = None,
+        env: Mapping[str, str] | None = None,
+        literal: bool = True,
+    ) -> tuple[int, str]:
+        """Exit code and output (cut in the middle) of git with `argv`; where it fails, what kind of failure
+        it was, never git's own words. `literal`: paths are paths and no patterns."""
+        done = await _run(self, argv, stdin, env, literal=literal)
+        return done.code, "\n".join(
+            part for part in (done.shown(OUTPUT_LIMIT - 1000), _failure(done)) if part
+        )
+
+    async def names(self, argv: list[str]) -> tuple[int, str]:
+        """The same for a list of names, not cut, as it came; too long a list fails."""
+        done = await _run(self, argv, None, None, largest=LARGEST_LIST)
+        return done.code, _failure(done) or done.text
+
+
+async def repository(root: Path, roots: tuple[Path, ...]) -> Repository | str:
+    """The repository that `root` lies in, or why git cannot be used there. Of `roots`, the folders of the
+    workspace, no program is taken."""
+    git = shutil.which("git", path=safe_path(os.environ.get("PATH") or os.defpath, roots))
+    if git is None:
+        return "Git is not installed, or not on PATH."
+    places = await asyncio.to_thread(git_places, root, roots)
+    if places is None:
+        return f"{root.name} is no git repository."
+    if isinstance(places, str):
+        return f"The repository of {root.name} is not used: {places}."
+    bare = Repository(git, root, roots, ())
+    wrong, off = await _look(bare)
+    return wrong or Repository(git, root, roots, off)
+
+
+async def _look(found: Repository) -> tuple[str, Settings]:
+    """What is wrong with the repository, and what takes away the programs that it names."""
+    code, top = await found.run(["rev-parse", "--show-toplevel"])
+    if code != 0:
+        return f"{found.root.name} is no git repository that can be used: {top.strip()}", ()
+    if _astray(Path(top.strip()), found.root.resolve()):
+        return (
+            f"The repository's settings move its work tree to {top.strip()}, outside the workspace. Not run.",
+            (),
+        )
+    done = await _run(found, list(LISTED), None, None, largest=LARGEST_LIST)
+    if done.failure or done.code not in (0, 1):  # 1: there are none
+        return f"{found.root.name} is no git repository that can be used: {_failure(done)}", ()
+    settings = read_listed(done.text)
+    return "", (*settings.off, *settings.large_files)
+
+
+def _failure(done: Ran) -> str:
+    if done.failure:
+        return f"Git was ended: {done.failure}."
+    return kind_of(done.errors) if done.code else ""
+
+
+def _astray(work_tree: Path, root: Path) -> bool:
+    return work_tree != root and work_tree not in root.parents and root not in work_tree.parents
+
+
+async def _run(
+    found: Repository,
+    argv: list[str],
+    stdin: str | None,
+    more: Mapping[str, str] | None,
+    *,
+    literal: bool = True,
+    largest: int = 0,
+) -> Ran:
+    env = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    env |= {
+        "PATH": safe_path(os.environ.get("PATH") or os.defpath, found.roots),
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        **REACHES_NOTHING,
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+        **git_settings((*FOR_TOOLS, *found.off)),
+        **(more or {}),
+    }
+    whole = [found.git, "--no-pager", *(["--literal-pathspecs"] if literal else []), *argv]
+    return await ran(whole, found.root, env, stdin, largest)
+
+
+GIT_TOOLS = (
+    Tool("git/status", "read", StatusArgs, status, parallel=True),
+    Tool("git/diff", "read", DiffArgs, diff, parallel=True),
+    Tool("git/log", "read", LogArgs, log, parallel=True),
+    Tool("git/commit", "command", CommitArgs, commit, preview=preview_commit),
+)

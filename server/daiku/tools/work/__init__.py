@@ -1,0 +1,1 @@
+"""Tools about the work itself: plans, tasks, handoffs."""

@@ -1,0 +1,211 @@
+"""Tools of the plan: propose, update a step, look at it, approve it (R4.13–R4.16)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from hashlib import sha256
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator, Field, JsonValue
+
+from daiku.core.plans.headings import printable
+from daiku.core.plans.markdown import to_read
+from daiku.core.plans.proposed import MAX_STEPS, Given, difference, objections, order, revised
+from daiku.core.plans.transitions import approved, checklist, find_step, move_step, waits_for
+from daiku.core.proof.checks import like_a_sentence, programs, timed
+from daiku.core.proof.evidence import diagnosed_place
+from daiku.core.proof.gate import LEAVE, VOUCH, Missing, missing, question, refusal
+from daiku.domain.events import Notice, PlanEvent
+from daiku.domain.tools import ToolResult
+from daiku.domain.work.plans import Plan, Step, WorkStatus
+from daiku.tools.shell.environment import child_environment, own_environment
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+
+NAME_LIMIT = 80
+BY_WORD = "Step “{name}” has no checks: it is completed by your word alone, and nothing proves it."
+Printable: TypeAlias = Annotated[str, AfterValidator(printable)]
+"""A text that a person reads in the plan: without control characters and terminal escapes."""
+
+
+class StepArgs(Args):
+    """One step. `depends_on` names other steps by number, id or name; `acceptance` are commands or
+    checks that must pass before the step counts as done, each with its time limit before it where it
+    needs long: `(20 min) make test`."""
+
+    name: Printable
+    description: Printable = ""
+    id: str = ""
+    depends_on: tuple[str, ...] = ()
+    acceptance: tuple[Printable, ...] = ()
+
+
+class ProposeArgs(Args):
+    """Without a goal it is what was asked."""
+
+    goal: Printable = ""
+    name: Printable = ""
+    focus: Printable = ""
+    summary: Printable = ""
+    plan_id: str = Field(default="", description="a plan to make anew; its completed steps are kept")
+    steps: tuple[StepArgs, ...] = Field(default=(), max_length=MAX_STEPS)
+
+
+class UpdateStepArgs(Args):
+    step_id: str
+    status: WorkStatus
+    reopen: bool = False
+
+
+class PlanIdArgs(Args):
+    plan_id: str = ""
+
+
+async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
+    """Make a plan and show it; a plan that is made anew is a draft again. Without steps a planner makes
+    them. A check that cannot prove anything, or is no command, is asked back."""
+    goal = args.goal or context.asked
+    if not args.steps:
+        if context.tasks is None:
+            return failed("plan/propose needs `steps`: a list of {name, description, depends_on}.")
+        return await context.tasks.plan(goal)
+    old = _find(args.plan_id, context) if args.plan_id else context.replans()
+    if args.plan_id and old is None:
+        return _none(args.plan_id, context)
+    steps = tuple(Given(s.id, s.name, s.description, s.depends_on, s.acceptance) for s in args.steps)
+    absent = _absent(steps, context)
+    if wrong := [*objections(steps), *(_no_command(*each) for each in absent if like_a_sentence(each[0]))]:
+        return failed("\n".join(wrong))
+    warnings = tuple(_brought_later(*each) for each in absent)
+    if old is not None:
+        named = {"name": args.name, "goal": args.goal, "summary": args.summary, "focus": args.focus}
+        return _revise(old, revised(old, steps, **named), warnings, context)
+    place = f"{context.session} {context.run} {context.call_id}"
+    own = f"plan_{sha256(place.encode()).hexdigest()[:8]}"
+    if made := next((p for p in context.plans() if p.plan_id == own), None):  # before a restart
+        return _show(made, context)
+    name = args.name or goal.split("\n", 1)[0][:NAME_LIMIT]
+    plan = Plan(plan_id=own, name=name, goal=goal, focus=args.focus, summary=args.summary, steps=order(steps))
+    return _show(plan, context, *warnings)
+
+
+def _revise(old: Plan, new: Plan, warnings: tuple[str, ...], context: ToolContext) -> ToolResult:
+    """Show the plan made anew, and to the model and the person what is different."""
+    changed = difference(old, new)
+    if changed:
+        dropped = len(new.dropped_checks) > len(old.dropped_checks)
+        text = f"The plan was made anew.\n{changed}"
+        context.emit(Notice(level="warning" if dropped else "info", text=text))
+    return _show(new, context, *warnings, f"What is different now:\n{changed}" if changed else "")
+
+
+def _absent(steps: tuple[Given, ...], context: ToolContext) -> tuple[tuple[str, str], ...]:
+    """The checks that call a program which is not there, each with the program's name."""
+    checks = dict.fromkeys(timed(check)[0] for step in steps for check in step.acceptance)
+    roots = context.workspace.roots
+    path = child_environment(os.environ, roots, network=False, venv=own_environment(roots)[0])["PATH"]
+    found = (
+        (check, next((name for name in programs(check) if shutil.which(name, path=path) is None), ""))
+        for check in checks
+        if diagnosed_place(check) is None
+    )
+    return tuple((check, name) for check, name in found if name)
+
+
+def _no_command(check: str, name: str) -> str:
+    return (
+        f"`{check}` is no command: there is no program {name!r}. A check is a command that ends with exit code "
+        "0 when the step is done, as `python -m pytest -q`; leave it out where nothing can prove the step."
+    )
+
+
+def _brought_later(check: str, name: str) -> str:
+    return f"There is no program {name!r} here: `{check}` can only pass once a step has brought it."
+
+
+async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
+    """Move a step, named by id, number or name, of the newest plan that has it. It is completed only
+    where the steps before it are and each of its checks has passed since the last edit (`core.gate`)."""
+    plans = reversed(context.plans())
+    plan = next((p for p in plans if find_step(p, args.step_id) is not None), None)
+    if plan is None:
+        return failed(f"No plan has a step {args.step_id!r}. plan/get shows the steps.")
+    step = find_step(plan, args.step_id)
+    if args.status in ("in_progress", "completed") and plan.status == "draft":
+        return failed(f"The plan “{plan.name}” is a draft. plan/approve asks the person whether to start it.")
+    begins = args.status in ("in_progress", "completed")
+    if step is not None and begins and step.status != "completed" and (waiting := waits_for(plan, step)):
+        return failed(f"Step “{step.name}” has to wait for: {', '.join(waiting)}. Complete those first.")
+    moved = move_step(plan, args.step_id, args.status, reopen=args.reopen)
+    vouched: list[JsonValue] = []
+    if args.status == "completed" and step is not None and step.status != "completed":
+        lacking = missing(step, context.done(), editor=context.editor is not None)
+        if lacking.to_run or not await _vouched(step, lacking, context):
+            return failed(refusal(step, lacking, context.config.limits.check_seconds))
+        vouched += lacking.unseen
+    by_word = args.status == "completed" and step is not None and not step.acceptance
+    shown = _show(moved, context, BY_WORD.format(name=step.name) if by_word and step is not None else "")
+    return shown.model_copy(update={"data": {**(shown.data or {}), "vouched": vouched}}) if vouched else shown
+
+
+async def _vouched(step: Step, lacking: Missing, context: ToolContext) -> bool:
+    """Whether a person counts each check as met that nothing here can show."""
+    offered = (VOUCH, LEAVE)
+    for check in lacking.unseen:
+        if context.ask is None:
+            return False
+        if (await context.ask(question(step, check), offered)).choice != offered.index(VOUCH):
+            return False
+    return True
+
+
+async def get(args: PlanIdArgs, context: ToolContext) -> ToolResult:
+    """Show a plan; the newest without an id."""
+    plan = _find(args.plan_id, context)
+    if plan is None:
+        return _none(args.plan_id, context)
+    return ToolResult(ok=True, text=checklist(plan), data={"planId": plan.plan_id})
+
+
+async def approve(args: PlanIdArgs, context: ToolContext) -> ToolResult:
+    """Note that the plan may be worked; the guard has asked the person before this runs (C4.4)."""
+    plan = _find(args.plan_id, context)
+    if plan is None:
+        return _none(args.plan_id, context)
+    if plan.status == "approved":  # perhaps by this call, before a restart
+        return _show(plan, context)
+    if plan.status != "draft":
+        return failed(f"The plan is {plan.status} already.")
+    return _show(approved(plan), context)
+
+
+async def preview_approval(args: PlanIdArgs, context: ToolContext) -> Preview | ToolResult:
+    """The plan as it would be approved."""
+    plan = _find(args.plan_id, context)
+    return _none(args.plan_id, context) if plan is None else Preview(to_read(plan))
+
+
+def _find(plan_id: str, context: ToolContext) -> Plan | None:
+    plans = context.plans()
+    if not plan_id:
+        return plans[-1] if plans else None
+    return next((p for p in plans if p.plan_id == plan_id), None)
+
+
+def _none(plan_id: str, context: ToolContext) -> ToolResult:
+    known = ", ".join(p.plan_id for p in context.plans()) or "none yet"
+    return failed(f"There is no plan {plan_id!r}. Plans of this conversation: {known}.")
+
+
+def _show(plan: Plan, context: ToolContext, *more: str) -> ToolResult:
+    context.emit(PlanEvent(plan=plan))
+    text = "\n\n".join(part for part in (checklist(plan), *more) if part)
+    return ToolResult(ok=True, text=text, data={"planId": plan.plan_id})
+
+
+PLAN_TOOLS = (
+    Tool("plan/propose", "plan", ProposeArgs, propose, resumes=True),
+    Tool("plan/update_step", "plan", UpdateStepArgs, update_step, resumes=True),
+    Tool("plan/get", "none", PlanIdArgs, get, parallel=True),
+    Tool("plan/approve", "plan", PlanIdArgs, approve, preview=preview_approval, resumes=True),
+)

@@ -1,0 +1,1 @@
+"""Files on disk inside the workspace: paths, ignores, encodings, checkpoints."""

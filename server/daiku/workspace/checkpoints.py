@@ -1,0 +1,366 @@
+"""Files as they were before an edit, kept by content under the home folder; restoring them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from daiku.core.changes.review import Blob, Content, FileReview, Span
+from daiku.core.ports import Workspace
+from daiku.domain.base import long_id
+from daiku.domain.errors import DaikuError
+from daiku.domain.work.patches import FileChange, FileStat, Patch
+from daiku.workspace.diskio import read_bytes
+from daiku.workspace.encodings import decode, encode
+from daiku.workspace.keeping import (
+    Checkpoint,
+    CheckpointKind,
+    Contents,
+    Kept,
+    Records,
+    Stance,
+    Sweeping,
+    unusable,
+)
+from daiku.workspace.paths import locate, root_of
+from daiku.workspace.restore import change_back, put_bytes
+
+QUOTA = 1_000_000_000
+"""Bytes of kept contents; above it the oldest checkpoints go until 80 % are left."""
+_LARGEST = 100_000_000
+_TOGETHER = 16_000_000
+"""Bytes of contents that are written in one go."""
+
+
+class Returned(NamedTuple):
+    """What bringing files back did: the files, and the checkpoint that was taken before it."""
+
+    files: tuple[FileStat, ...]
+    redo: str
+
+
+class CheckpointStore:
+    """The `Checkpoints` port: one small JSON file a checkpoint, contents compressed by their hash.
+
+    Every file is written whole under another name and then renamed, so that a process that dies
+    leaves what was there before or what is there after.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        workspace: Workspace,
+        *,
+        quota: int = QUOTA,
+        open_sessions: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        """`open_sessions`: those whose checkpoints go last, because work in them is not over."""
+        self._contents = Contents(folder / "contents")
+        self._records = Records(folder / "records")
+        self._workspace = workspace
+        self._sweeping = Sweeping(self._contents, self._records, quota)
+        self._open_sessions = open_sessions
+        self._lock = asyncio.Lock()
+        self._changing = asyncio.Lock()
+
+    @property
+    def changing(self) -> asyncio.Lock:
+        return self._changing
+
+    def swept(self) -> int:
+        return self._sweeping.said()
+
+    async def take(self, session: str, run: str, paths: Sequence[str], patch: Patch | None = None) -> str:
+        """Keep `paths` as they are now, unsaved text first. Raises ToolValidationError for a path outside,
+        OSError where the disk is full."""
+        async with self._lock:
+            found = await self._keep_all(tuple(dict.fromkeys(paths)))
+            made = await asyncio.to_thread(self._add, session, run, found, patch)
+            await self._sweep()
+            return made
+
+    async def settle(self, checkpoint_id: str, patch: Patch) -> None:
+        async with self._lock:
+            checkpoint = self.get(checkpoint_id)
+            if checkpoint is not None:
+                made = checkpoint.model_copy(update={"files": self._with_after(checkpoint.files, patch)})
+                await asyncio.to_thread(self._records.write, made)
+
+    async def keep(
+        self,
+        session: str,
+        run: str,
+        files: Mapping[str, tuple[Content, Content]],
+        stances: Mapping[str, FileReview],
+    ) -> str:
+        """A checkpoint before a person's decision: `files` are before and after, `stances` how the review
+        stands then."""
+        async with self._lock:
+            kept = tuple(
+                Kept(path=path, content=self.name_of(before), after=self.name_of(after), known=True)
+                for path, (before, after) in files.items()
+            )
+            stood = tuple(self._stance(path, review) for path, review in stances.items())
+            made = self._new(session, run, kept, kind="review", stances=stood)
+            await asyncio.to_thread(self._records.write, made)
+            await self._sweep()
+            return made.id
+
+    async def stand(self, checkpoint_id: str, stances: Mapping[str, FileReview]) -> None:
+        """Note how the review of files stands after they were brought back."""
+        async with self._lock:
+            checkpoint = self.get(checkpoint_id)
+            if checkpoint is not None:
+                stood = tuple(self._stance(path, review) for path, review in stances.items())
+                self._records.write(checkpoint.model_copy(update={"stances": stood}))
+
+    def get(self, checkpoint_id: str) -> Checkpoint | None:
+        """The checkpoint; None where it is not there (any more)."""
+        return self._records.get(checkpoint_id)
+
+    def need(self, checkpoint_id: str) -> Checkpoint:
+        """The checkpoint. Raises UsageError (not_found)."""
+        found = self.get(checkpoint_id)
+        if found is None:
+            raise unusable(
+                "not_found",
+                f"There is no checkpoint {checkpoint_id}.",
+                "It may be too old: the oldest go first.",
+            )
+        return found
+
+    async def put_back(self, path: str, content: Blob) -> None:
+        """Write kept bytes that are no text. Raises DaikuError."""
+        data = await asyncio.to_thread(self._contents.load, content.name)
+        await asyncio.to_thread(put_bytes, self._workspace, path, data)
+
+    def content(self, name: str | None) -> Content:
+        """The kept content of that name, as text where it is text. Raises UsageError: damaged or gone."""
+        if name is None:
+            return None
+        text = decode(self._contents.load(name))
+        return Blob(name) if text is None else text.text
+
+    def name_of(self, content: Content) -> str | None:
+        """Keep a text; the name of what is kept already."""
+        match content:
+            case None:
+                return None
+            case Blob(name):
+                return name
+            case str():
+                return self._contents.store(content.encode("utf-8", "surrogatepass"))
+
+    def review_of(self, stance: Stance) -> FileReview:
+        """What `stances` noted. Raises UsageError where its content is gone."""
+        spans = tuple(Span(*span) for span in stance.spans)
+        return FileReview(self.content(stance.base), self.content(stance.now), spans, stance.origin)
+
+    def _stance(self, path: str, review: FileReview) -> Stance:
+        return Stance(
+            path=path,
+            base=self.name_of(review.base),
+            now=self.name_of(review.now),
+            spans=tuple((s.old, s.old_end, s.new, s.new_end, s.birth, s.touched) for s in review.spans),
+            origin=review.origin,
+        )
+
+    async def present(self, path: str) -> Content:
+        """What the file holds now, unsaved text first; bytes that are no text are kept and named."""
+        if not await self._workspace.exists(path):
+            return None
+        try:
+            return (await self._workspace.read(path)).text
+        except DaikuError:
+            name = await self._keep(path)
+            return None if name is None else Blob(name)
+
+    def placed(self, checkpoint: Checkpoint, path: str) -> str:
+        """How `path` of a checkpoint is called now, also where folders were added to the workspace since.
+        Raises UsageError where it is not in the workspace."""
+        roots = tuple(Path(root) for root in checkpoint.roots)
+        if roots == self._workspace.roots:
+            return path
+        real = locate(roots, path)
+        if root_of(self._workspace.roots, real) is None:
+            where = ", ".join(checkpoint.roots)
+            raise unusable("usage", f"Checkpoint {checkpoint.id} belongs to {where}.", "Open that folder.")
+        return self._workspace.relative(real)
+
+    async def _keep_all(self, paths: Sequence[str]) -> list[Kept]:
+        """Each path with its present content; written together, for a change of threads costs as much."""
+        kept: list[Kept] = []
+        waiting: list[tuple[str, bytes | None]] = []
+
+        def store() -> list[Kept]:
+            return [Kept(path=p, content=None if d is None else self._contents.store(d)) for p, d in waiting]
+
+        for path in paths:
+            waiting.append((path, await self._data(path)))
+            if sum(len(data or b"") for _, data in waiting) > _TOGETHER:
+                kept += await asyncio.to_thread(store)
+                waiting.clear()
+        return [*kept, *await asyncio.to_thread(store)]
+
+    async def _keep(self, path: str) -> str | None:
+        data = await self._data(path)
+        return None if data is None else await asyncio.to_thread(self._contents.store, data)
+
+    async def _data(self, path: str) -> bytes | None:
+        real = self._workspace.locate(path)
+        if not await self._workspace.exists(path):
+            return None
+        try:
+            found = await self._workspace.read(path)
+            return encode(found.text, found.encoding, bom=found.bom)
+        except (DaikuError, UnicodeEncodeError):  # binary, or too large to be read as text
+            return await asyncio.to_thread(read_bytes, self._workspace.roots, real, path, _LARGEST)
+
+    def _add(self, session: str, run: str, found: Sequence[Kept], patch: Patch | None) -> str:
+        made = self._new(session, run, tuple(found) if patch is None else self._with_after(found, patch))
+        self._records.write(made)
+        return made.id
+
+    def _with_after(self, found: Sequence[Kept], patch: Patch) -> tuple[Kept, ...]:
+        after: dict[str, tuple[str | None, str | None]] = {}
+        for change in patch.files:
+            moved = change.kind == "rename" and change.to is not None
+            kept = next((k.content for k in found if k.path == change.path), None)
+            made = kept if moved and change.new is None else self.name_of(change.new)
+            after[change.path] = (None if moved else made, None)
+            if moved and change.to is not None:
+                after[change.to] = (made, change.path)
+        return tuple(
+            k.model_copy(update={"after": after[k.path][0], "known": True, "origin": after[k.path][1]})
+            if k.path in after
+            else k
+            for k in found
+        )
+
+    def _new(
+        self,
+        session: str,
+        run: str,
+        files: tuple[Kept, ...],
+        kind: CheckpointKind = "edit",
+        stances: tuple[Stance, ...] = (),
+        undid: tuple[str, ...] = (),
+    ) -> Checkpoint:
+        return Checkpoint(
+            id=long_id("checkpoint"),
+            session=session,
+            run=run,
+            number=self._records.next_number(session),
+            roots=tuple(str(root) for root in self._workspace.roots),
+            files=files,
+            kind=kind,
+            stances=stances,
+            undid=undid,
+        )
+
+    async def _sweep(self) -> None:
+        if await asyncio.to_thread(self._sweeping.due):
+            opened = self._open_sessions()  # not in a thread: it asks the journal
+            await asyncio.to_thread(self._sweeping, opened)
+
+    def list(self, session: str) -> tuple[Checkpoint, ...]:
+        """The session's checkpoints, oldest first; unreadable ones are left out."""
+        return self._records.of(session)
+
+    def last_edits(self, session: str) -> str:
+        """The checkpoint to go back to so that the last run with edits that stand is undone; once more,
+        and it is the run before it. Raises UsageError where nothing is left to undo."""
+        standing = [c for c in self.list(session) if not c.restored and c.kind == "edit"]
+        if not standing:
+            raise unusable("not_found", "There is nothing to undo in this conversation.", "")
+        return next(c.id for c in standing if c.run == standing[-1].run)
+
+    async def undo(self, session: str) -> tuple[FileStat, ...]:
+        """Bring back all that the last run with edits changed. Raises UsageError where there is nothing."""
+        return await self.restore(self.last_edits(session))
+
+    async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
+        return (await self.bring_back(checkpoint_id)).files
+
+    def forget(self, session: str) -> None:
+        """Let go of a session's checkpoints, and of what no other session's hold."""
+        self._sweeping.forget(session)
+
+    def copy(self, session: str, ids: Sequence[str], restored: Collection[str]) -> dict[str, str]:
+        """Copies of checkpoints for another session, in this order; their ids by the old ones. `restored`
+        are those that did not stand at that point."""
+        names = {old: long_id("checkpoint") for old in ids}
+        for old in ids:
+            found = self.get(old)
+            if found is not None:
+                changed = {
+                    "id": names[old],
+                    "session": session,
+                    "number": self._records.next_number(session),
+                    "restored": old in restored,
+                    "undid": tuple(names.get(each, each) for each in found.undid),
+                }
+                self._records.write(found.model_copy(update=changed))
+        return names
+
+    async def bring_back(self, checkpoint_id: str, into: str | None = None) -> Returned:
+        """Bring back what this checkpoint and the session's later ones kept, each file as the earliest of
+        them has it: whole or not at all for texts. A checkpoint of its own is taken first, so that this can
+        be undone in its turn; it belongs to the session `into`. Raises UsageError where that cannot be."""
+        async with self._lock:
+            first, wanted = await asyncio.to_thread(self._since, checkpoint_id)
+            before = [Kept(path=path, content=await self._keep(path)) for path in wanted]
+            changes: list[FileChange] = []
+            in_bytes: dict[str, bytes | None] = {}
+            for path, content in wanted.items():
+                data = await asyncio.to_thread(self._contents.load, content) if content else None
+                change = await change_back(self._workspace, path, data)
+                if isinstance(change, FileChange):
+                    changes.append(change)
+                elif change:
+                    in_bytes[path] = data
+            redo = self._begin_return(first, before, wanted, into or first.session)
+            stats = (
+                await self._workspace.apply(Patch(files=tuple(changes)), "restore", exact=True)
+                if changes
+                else ()
+            )
+            for path, data in in_bytes.items():
+                await asyncio.to_thread(put_bytes, self._workspace, path, data)
+            self._mark(first, redo)
+            kinds: list[FileStat] = [
+                FileStat(path=path, kind="edit" if data is not None else "delete")
+                for path, data in in_bytes.items()
+            ]
+            return Returned((*stats, *kinds), redo.id)
+
+    def _begin_return(
+        self, first: Checkpoint, before: Sequence[Kept], wanted: Mapping[str, str | None], session: str
+    ) -> Checkpoint:
+        later = [c for c in self.list(first.session) if c.number >= first.number]
+        kept = tuple(k.model_copy(update={"after": wanted[k.path], "known": True}) for k in before)
+        undid = tuple(c.id for c in later if c.kind == "edit" and not c.restored)
+        redo = self._new(session, first.run, kept, kind="restore", undid=undid)
+        self._records.write(redo)
+        return redo
+
+    def _mark(self, first: Checkpoint, redo: Checkpoint) -> None:
+        """The edits since `first` no longer stand; those that a return since then had undone do again where
+        that is what was undone now."""
+        again = first.undid if first.kind == "restore" else ()
+        for ids, restored in ((redo.undid, True), (again, False)):
+            for name in ids:
+                found = self.get(name)
+                if found is not None and found.restored != restored:
+                    self._records.write(found.model_copy(update={"restored": restored}))
+
+    def _since(self, checkpoint_id: str) -> tuple[Checkpoint, dict[str, str | None]]:
+        first = self.need(checkpoint_id)
+        wanted: dict[str, str | None] = {}
+        for checkpoint in self.list(first.session):
+            if checkpoint.number >= first.number:
+                for kept in checkpoint.files:
+                    wanted.setdefault(self.placed(checkpoint, kept.path), kept.content)
+        return first, wanted

@@ -1,0 +1,167 @@
+"""The workspace on disk: files inside the roots, read as text, changed whole patches at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from daiku.core.changes.diff import stat
+from daiku.core.ports import TextFile
+from daiku.domain.errors import Failure, StaleVersionError
+from daiku.domain.work.patches import FileChange, FileStat, Patch
+from daiku.workspace import paths
+from daiku.workspace.diskio import make_folders, move_file, read_bytes, remove_file, replace_file
+from daiku.workspace.encodings import decode, encode
+from daiku.workspace.ignores import Ignores
+from daiku.workspace.paths import refuse
+
+
+class DiskWorkspace:
+    """The `Workspace` port without an editor. `roots` are resolved once; paths at every use."""
+
+    def __init__(self, roots: Iterable[Path]) -> None:
+        self._roots = tuple(Path(os.path.realpath(root)) for root in roots)
+        self._ignores = {root: Ignores(root) for root in self._roots}
+        self._lock = asyncio.Lock()
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        return self._roots
+
+    def locate(self, path: str) -> Path:
+        return paths.locate(self._roots, path)
+
+    def relative(self, path: Path) -> str:
+        return paths.relative(self._roots, path)
+
+    def hidden(self, path: Path) -> bool:
+        root = paths.root_of(self._roots, path)
+        return root is not None and self._ignores[root].hides(path)
+
+    async def read(self, path: str) -> TextFile:
+        return await asyncio.to_thread(self.read_now, path)
+
+    async def exists(self, path: str) -> bool:
+        return self.locate(path).exists()
+
+    async def apply(self, patch: Patch, label: str, *, exact: bool = False) -> tuple[FileStat, ...]:
+        # The label and `exact` are for editors.
+        async with self._lock:
+            return await asyncio.to_thread(self._apply, patch)
+
+    def read_now(self, path: str) -> TextFile:
+        """`read` for threads."""
+        real = self.locate(path)
+        name = self.relative(real)
+        decoded = decode(read_bytes(self._roots, real, name))
+        if decoded is None:
+            raise refuse(f"{name} is a binary file: it cannot be read or changed as text.")
+        return TextFile(name, decoded.text, decoded.encoding, decoded.bom)
+
+    def _apply(self, patch: Patch) -> tuple[FileStat, ...]:
+        steps = [step for change in patch.files for step in self._steps(change)]
+        undo: list[Callable[[], object]] = []
+        try:
+            for step in steps:
+                step.do(undo)
+        except BaseException:
+            for back in reversed(undo):
+                with suppress(Exception):  # the first error is the one to tell
+                    back()
+            raise
+        return tuple(stat(change) for change in patch.files)
+
+    def _steps(self, change: FileChange) -> list[_Step]:
+        """What is to be done for one file, after everything about it was checked."""
+        real = self.locate(change.path)
+        name = self.relative(real)
+        if real in self._roots:
+            raise refuse(f"{name} is the workspace folder itself.")
+        found = self._checked(change, real, name)
+        if change.kind == "delete" or (change.new is None and change.kind != "rename"):
+            return [_Step(self._roots, "remove", real, name)]
+        to = self.locate(change.to) if change.to else real
+        steps: list[_Step] = []
+        if to != real:
+            if to.exists() and not to.samefile(real):
+                raise refuse(f"{name} cannot become {self.relative(to)}: there is such a file.")
+            steps.append(_Step(self._roots, "move", real, name, to=to))
+        if change.new is not None and change.new != change.old:
+            steps.append(
+                _Step(self._roots, "write", to, self.relative(to), data=_bytes(change.new, found, name))
+            )
+        return steps
+
+    def _checked(self, change: FileChange, real: Path, name: str) -> TextFile | None:
+        """The file as it stands, when it is what the change was made against."""
+        if not os.path.lexists(real):
+            if change.kind != "create" or change.old is not None:
+                raise _stale(name, "it is no longer there")
+            return None
+        if change.kind == "create":
+            raise _stale(name, "it is there already")
+        if change.old is None:  # moved or deleted without looking inside: binary files
+            if not real.is_file():
+                raise refuse(f"{name} is not a file.")
+            return None
+        found = self.read_now(change.path)
+        if found.text != change.old:
+            raise _stale(name, "it was changed meanwhile")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One change of the disk, which adds its undoing to the list it is given."""
+
+    roots: tuple[Path, ...]
+    verb: str
+    real: Path
+    name: str
+    data: bytes = b""
+    to: Path | None = None
+
+    def do(self, undo: list[Callable[[], object]]) -> None:
+        target = self.to or self.real
+        if self.verb != "remove":
+            undo += (made.rmdir for made in make_folders(self.roots, target.parent, self.name))
+        match self.verb:
+            case "move":
+                move_file(self.roots, self.real, target, self.name)
+                undo.append(lambda: move_file(self.roots, target, self.real, self.name))
+            case "remove":
+                before, mode = self.real.read_bytes(), self.real.stat().st_mode
+                remove_file(self.roots, self.real, self.name)
+                undo.append(lambda: self._bring_back(before, mode))
+            case _:
+                before = self.real.read_bytes() if self.real.exists() else None
+                replace_file(self.roots, self.real, self.data, self.name)
+                if before is None:
+                    undo.append(lambda: remove_file(self.roots, self.real, self.name))
+                else:
+                    undo.append(lambda: replace_file(self.roots, self.real, before, self.name))
+
+    def _bring_back(self, data: bytes, mode: int) -> None:
+        replace_file(self.roots, self.real, data, self.name)
+        self.real.chmod(mode & 0o7777)
+
+
+def _bytes(text: str, found: TextFile | None, name: str) -> bytes:
+    encoding = found.encoding if found else "utf-8"
+    try:
+        return encode(text, encoding, bom=found.bom if found else False)
+    except UnicodeEncodeError as error:
+        wrong = text[error.start : error.end][:10]
+        raise refuse(
+            f"{name} is in {encoding}, which has no {wrong!r}.", "Write it in other words."
+        ) from None
+
+
+def _stale(name: str, why: str) -> StaleVersionError:
+    return StaleVersionError(
+        Failure(kind="stale", message=f"{name}: {why}.", hint="Read it again.", retryable=True)
+    )

@@ -1,0 +1,172 @@
+"""Reading and replacing files through descriptors that are checked after they were opened."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from daiku.workspace.paths import refuse, root_of
+
+READ_LIMIT = 10_000_000
+"""Bytes of the largest file that is read as text."""
+
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
+_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
+
+
+def read_bytes(roots: tuple[Path, ...], real: Path, name: str, limit: int = READ_LIMIT) -> bytes:
+    """The bytes of the regular file `real`. Raises ToolValidationError with the reason otherwise."""
+    try:
+        fd = os.open(real, os.O_RDONLY | _NOFOLLOW | _NONBLOCK | _BINARY | _CLOEXEC)
+    except OSError as error:
+        raise refuse(f"{name}: {_why(real, error)}") from None
+    try:
+        found = os.fstat(fd)
+        if stat.S_ISDIR(found.st_mode):
+            raise refuse(f"{name} is a folder.", "files/list shows what is in it.")
+        if not stat.S_ISREG(found.st_mode):
+            raise refuse(f"{name} is not a regular file (a device, pipe or socket).")
+        if found.st_size > limit:
+            raise refuse(
+                f"{name} is too large: {found.st_size:,} bytes, at most {limit:,} are read.",
+                "search/text looks into large files.",
+            )
+        _check_place(fd, roots, real, name)
+        parts: list[bytes] = []
+        size = 0
+        while chunk := os.read(fd, 1 << 20):
+            parts.append(chunk)
+            size += len(chunk)
+            if size > limit:
+                raise refuse(f"{name} is too large: it grew over {limit:,} bytes.")
+        return b"".join(parts)
+    finally:
+        os.close(fd)
+
+
+def _why(real: Path, error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file."
+    if isinstance(error, PermissionError):
+        return "the system does not permit reading it."
+    if real.is_symlink():
+        return "the link goes round in a circle or leads out of the workspace."
+    if isinstance(error, NotADirectoryError):
+        return "a part of the path is a file, not a folder."
+    return f"it cannot be opened ({error.strerror})."
+
+
+def _check_place(fd: int, roots: tuple[Path, ...], real: Path, name: str) -> None:
+    """What was opened must lie inside: a link may have been put in the way since the path was resolved."""
+    link = f"/proc/self/fd/{fd}"
+    try:
+        place = Path(link).readlink()
+    except OSError:
+        opened, there = os.fstat(fd), os.stat(os.path.realpath(real))  # noqa: PTH116  # of the same path
+        same = (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino)
+        place = Path(os.path.realpath(real)) if same else Path(os.devnull)
+    if place.name.endswith(" (deleted)") and not place.exists():
+        raise refuse(f"{name} was replaced while it was read.", "Try again.")
+    if root_of(roots, place) is None:
+        raise refuse(f"{name} leads out of the workspace.")
+
+
+@contextmanager
+def _folder(roots: tuple[Path, ...], folder: Path, name: str) -> Generator[int | None]:
+    """A descriptor of `folder`, checked to lie inside; None where the system cannot work with one."""
+    if not _BY_DESCRIPTOR:
+        if root_of(roots, Path(os.path.realpath(folder))) is None:
+            raise refuse(f"{name} leads out of the workspace.")
+        yield None
+        return
+    try:
+        fd = os.open(folder, os.O_RDONLY | _DIRECTORY | _NOFOLLOW | _CLOEXEC)
+    except OSError as error:
+        raise refuse(f"{name}: its folder cannot be opened ({error.strerror}).") from None
+    try:
+        _check_place(fd, roots, folder, name)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def make_folders(roots: tuple[Path, ...], folder: Path, name: str) -> list[Path]:
+    """Make `folder` with its parents; those that were made, outermost first."""
+    missing: list[Path] = []
+    at = folder
+    while not at.exists() and not at.is_symlink():
+        missing.append(at)
+        at = at.parent
+    if root_of(roots, Path(os.path.realpath(at))) is None or not at.is_dir():
+        raise refuse(f"{name}: {at.name} is not a folder of the workspace.")
+    made: list[Path] = []
+    for path in reversed(missing):
+        with _folder(roots, path.parent, name) as fd:
+            os.mkdir(path if fd is None else path.name, dir_fd=fd)  # pathlib knows no descriptor
+        made.append(path)
+    return made
+
+
+def replace_file(roots: tuple[Path, ...], real: Path, data: bytes, name: str) -> None:
+    """Put a file with `data` in the place of `real`, at once and never into the old inode: what other
+    links to it hold stays as it is. The mode and, where permitted, the owner are kept."""
+    try:
+        before: os.stat_result | None = real.lstat()
+    except FileNotFoundError:
+        before = None
+    if before is not None and not stat.S_ISREG(before.st_mode):
+        raise refuse(f"{name} is not a regular file.")
+    if before is not None and not before.st_mode & stat.S_IWUSR:
+        raise refuse(f"{name} is read-only.")
+    temporary = f".{real.name[:80]}.{secrets.token_hex(6)}.tmp"
+    with _folder(roots, real.parent, name) as fd:
+
+        def place(entry: str) -> str | Path:
+            return entry if fd is not None else real.parent / entry
+
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _BINARY | _CLOEXEC
+        out = os.open(place(temporary), flags, 0o666 if before is None else 0o600, dir_fd=fd)
+        try:
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(out, view) :]
+                if before is not None:
+                    with suppress(OSError):
+                        os.fchown(out, before.st_uid, before.st_gid)
+                    os.fchmod(out, stat.S_IMODE(before.st_mode))
+                os.fsync(out)
+            finally:
+                os.close(out)
+            os.replace(place(temporary), place(real.name), src_dir_fd=fd, dst_dir_fd=fd)  # descriptors
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(place(temporary), dir_fd=fd)  # descriptors
+            raise
+
+
+def remove_file(roots: tuple[Path, ...], real: Path, name: str) -> None:
+    """Take the entry `real` out of its folder; what it is linked to elsewhere stays."""
+    with _folder(roots, real.parent, name) as fd:
+        os.unlink(real if fd is None else real.name, dir_fd=fd)  # descriptors
+
+
+def move_file(roots: tuple[Path, ...], real: Path, to: Path, name: str) -> None:
+    """Give `real` another name inside the workspace; an existing `to` is refused."""
+    if to.exists() and not os.path.samefile(real, to):  # noqa: PTH121  # two Paths
+        raise refuse(f"{name}: there is a file at the new place.")
+    with _folder(roots, real.parent, name) as source, _folder(roots, to.parent, name) as target:
+        os.rename(  # descriptors
+            real if source is None else real.name,
+            to if target is None else to.name,
+            src_dir_fd=source,
+            dst_dir_fd=target,
+        )

@@ -1,0 +1,159 @@
+"""Where a folder's repository really lies, and whether it belongs to the workspace or was only pointed at."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from daiku.workspace.homes import homes, within
+
+MOST_ALTERNATES = 20
+_LARGEST = 200_000
+_INCLUDE = re.compile(
+    r"^[ \t]*\[[ \t]*include(?:if)?\b(?P<body>[^\[]*(?:\[(?![ \t]*\w)[^\[]*)*)", re.IGNORECASE | re.MULTILINE
+)
+_PATH = re.compile(r"path[ \t]*=[ \t]*(?P<value>[^\n]*)", re.IGNORECASE)
+_WORK_TREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*(?P<value>[^\n]*)", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class GitPlaces:
+    """A repository that may be used: its work tree, its git folder and what that shares with others."""
+
+    top: Path
+    folder: Path
+    common: Path
+
+    def outside(self, roots: tuple[Path, ...]) -> tuple[Path, ...]:
+        """The git folders that lie outside the roots."""
+        found = (place for place in (self.common, self.folder) if not _inside(place, roots))
+        return tuple(dict.fromkeys(place for place in found))
+
+
+def git_places(root: Path, roots: tuple[Path, ...], *, objects: bool = True) -> GitPlaces | str | None:
+    """The repository that `root` lies in; why it is not the workspace's own; None where there is none.
+
+    Its own are: a git folder in the workspace; that of a folder above it which is no home; and one
+    elsewhere that names the workspace as its work tree. `objects`: links among its objects are looked for,
+    which a sandbox that shows nothing outside makes needless.
+    """
+    try:
+        return _places(root.resolve(), tuple(folder.resolve() for folder in roots), objects)
+    except (OSError, RuntimeError) as error:  # not ours to read, or links in a circle
+        return f"it cannot be read ({type(error).__name__})"
+
+
+def _places(here: Path, real: tuple[Path, ...], objects: bool) -> GitPlaces | str | None:
+    top = next((up for up in (here, *here.parents) if os.path.lexists(up / ".git")), None)
+    if top is None:
+        return None
+    entry = top / ".git"
+    folder = _git_folder(entry)
+    if folder is None:
+        return "its .git is neither a folder nor a file that names one"
+    if not _inside(top, real) and any(within(home, top) for home in homes()):
+        return "the nearest repository is that of your whole home folder"
+    shared = _first_line(folder / "commondir")
+    common = (folder / shared).resolve() if shared else folder
+    own_folder = folder == entry and not entry.is_symlink() and common == folder
+    if not (
+        own_folder or (_inside(folder, real) and _inside(common, real)) or _points_back(entry, folder, common)
+    ):
+        return f"its data lies outside the workspace, in {common}, and does not name this folder as its work tree"
+    allowed = (*real, folder, common)
+    if (astray := next(_links_out(folder, common, allowed, objects), None)) or (
+        astray := _alternate_out(common, allowed)
+    ):
+        return f"part of it is a link out of the workspace ({astray})"
+    for settings in (common / "config", folder / "config.worktree"):
+        if included := _included_outside(settings, allowed):
+            return f"its settings read a file outside the workspace ({included})"
+    return GitPlaces(top, folder, common)
+
+
+def _git_folder(entry: Path) -> Path | None:
+    if entry.is_dir():
+        return entry.resolve()
+    line = _first_line(entry)
+    if not line.startswith("gitdir:"):
+        return None
+    folder = (entry.parent / line.removeprefix("gitdir:").strip()).resolve()
+    return folder if folder.is_dir() else None
+
+
+def _points_back(entry: Path, folder: Path, common: Path) -> bool:
+    """True where the git folder names the work tree of `entry`: a linked work tree or a submodule."""
+    if entry.is_symlink() or not (common / "HEAD").is_file():
+        return False
+    if folder.parent == common / "worktrees":
+        back = _first_line(folder / "gitdir")
+        return bool(back) and (folder / back).resolve() == entry.resolve()
+    if common == folder and "modules" in folder.parts:
+        named = _WORK_TREE.search(_text(folder / "config"))
+        return named is not None and (folder / _value(named["value"])).resolve() == entry.parent.resolve()
+    return False
+
+
+def _links_out(folder: Path, common: Path, allowed: tuple[Path, ...], objects: bool) -> Iterator[str]:
+    """Links in the git folders that lead out of `allowed`, those of single objects included."""
+    places = [folder, common, common / "objects", common / "objects" / "info"]
+    if objects:
+        with suppress(OSError), os.scandir(common / "objects") as entries:
+            places += [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    for place in dict.fromkeys(places):
+        with suppress(OSError), os.scandir(place) as entries:
+            for entry in entries:
+                if entry.is_symlink() and not _inside(Path(entry.path).resolve(), allowed):
+                    yield entry.path
+
+
+def _alternate_out(common: Path, allowed: tuple[Path, ...]) -> str:
+    pending = [common / "objects"]
+    seen: set[Path] = set()
+    while pending:
+        objects = pending.pop()
+        for line in _text(objects / "info" / "alternates").splitlines():
+            if not line.strip() or line.startswith("#"):
+                continue
+            other = (objects / line.strip().strip('"')).resolve()
+            if not _inside(other, allowed) or len(seen) > MOST_ALTERNATES:
+                return line.strip()
+            if other not in seen:
+                seen.add(other)
+                pending.append(other)
+    return ""
+
+
+def _included_outside(settings: Path, allowed: tuple[Path, ...]) -> str:
+    for section in _INCLUDE.finditer(_text(settings)):
+        for named in _PATH.finditer(section["body"]):
+            value = _value(named["value"])
+            place = Path(value).expanduser() if value.startswith("~") else settings.parent / value
+            if not _inside(place.resolve(), allowed) or value.endswith("\\"):
+                return value
+    return ""
+
+
+def _value(text: str) -> str:
+    return text.strip().strip('"').strip()
+
+
+def _inside(place: Path, folders: tuple[Path, ...]) -> bool:
+    return any(within(place, folder) for folder in folders)
+
+
+def _first_line(file: Path) -> str:
+    return next(iter(_text(file).splitlines()), "").strip()
+
+
+def _text(file: Path) -> str:
+    try:
+        if not file.is_file() or file.stat().st_size > _LARGEST:
+            return ""
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

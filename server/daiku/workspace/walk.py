@@ -1,0 +1,60 @@
+"""Walking the files of a folder that the agent may see, in order, without following links."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from daiku.workspace.ignores import Ignores, hides
+from daiku.workspace.paths import root_of
+
+_HEAVY = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"})
+"""Folders that no one wants listed, even where no ignore file names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or folder that was met; `depth` 1 stands directly in the folder walked."""
+
+    path: Path
+    folder: bool
+    depth: int
+
+
+def walk(roots: tuple[Path, ...], start: Path, depth: int = 1000) -> Iterator[Entry]:
+    """Everything visible under `start` (a real path inside a root), each folder before what is in it."""
+    root = root_of(roots, start)
+    if root is not None:
+        yield from _walk(Ignores(root), start, depth, 1)
+
+
+def _walk(ignores: Ignores, folder: Path, depth: int, at: int) -> Iterator[Entry]:
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name))
+    except OSError:  # no permission, or gone meanwhile
+        return
+    rules = ignores.rules(folder)
+    for entry in entries:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        path = Path(entry.path)
+        if is_folder and entry.name in _HEAVY:
+            continue
+        if not is_folder and not entry.is_file(follow_symlinks=False):
+            continue  # links, pipes, devices
+        if hides(rules, path, folder=is_folder):
+            continue
+        yield Entry(path, is_folder, at)
+        if is_folder and at < depth:
+            yield from _walk(ignores, path, depth, at + 1)
+
+
+def files(roots: tuple[Path, ...], start: Path | None = None) -> Iterator[Path]:
+    """Every visible file under `start`, or in all roots."""
+    for folder in roots if start is None else (start,):
+        if folder.is_file():
+            yield folder
+        else:
+            yield from (entry.path for entry in walk(roots, folder) if not entry.folder)

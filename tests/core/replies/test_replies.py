@@ -1,0 +1,147 @@
+"""Roles' formats are read as they are written, and a reply that lacks something says what."""
+
+from __future__ import annotations
+
+from daiku.core.plans.reply import read_plan
+from daiku.core.plans.steptext import planned_step
+from daiku.core.replies.actions import read_actions, read_command
+from daiku.core.replies.parse import Unreadable
+from tests.cases import for_each
+
+PLAN = """Project Name: Snake
+Your Reply to the Human Prompter: Sure, let me build it.
+It will be fun.
+Current Focus: the board
+Plan:
+- [ ] Step 1: Write board.py
+  with tests
+- [ ] Step 2: Run the tests
+Summary: A small game."""
+
+
+def test_a_plan_in_lines_has_five_parts() -> None:
+    plan = read_plan(PLAN)
+    assert not isinstance(plan, Unreadable)
+    assert plan.model_dump() == {
+        "project": "Snake",
+        "reply": "Sure, let me build it.\nIt will be fun.",
+        "focus": "the board",
+        "plans": ("Step 1: Write board.py\nwith tests", "Step 2: Run the tests"),
+        "summary": "A small game.",
+    }
+
+
+@for_each(
+    "written",
+    [
+        PLAN.replace("\n", "\r\n"),
+        f"```\n{PLAN}\n```",
+        PLAN.replace("Project Name:", "**Project Name:**").replace("Plan:", "## Plan:"),
+        PLAN.replace("- [ ] Step 1:", "* [x] **Step 1:**").replace(": ", "： "),
+        "Here is the plan.\n\n" + PLAN,
+    ],
+)
+def test_a_plan_is_read_through_its_ornaments(written: str) -> None:
+    plan = read_plan(written)
+    assert not isinstance(plan, Unreadable), plan
+    assert plan.project == "Snake"
+    one, two = (planned_step(text) for text in plan.plans)
+    assert (one.number, one.name, two.number, two.name) == ("1", "Write board.py", "2", "Run the tests")
+
+
+def test_a_plan_may_be_json_with_the_same_keys() -> None:
+    reply = (
+        '{"project": "p", "reply": "r", "focus": "f", "plans": {"1": "a", "2": "b"}, "summary": "s", "x": 1}'
+    )
+    plan = read_plan(reply)
+    assert not isinstance(plan, Unreadable)
+    assert plan.plans == ("Step 1: a", "Step 2: b")
+
+
+@for_each(
+    ("reply", "problem"),
+    [
+        (PLAN.replace("Current Focus: the board\n", ""), 'lacks "Current Focus:"'),
+        (PLAN.replace("- [ ]", "-"), 'lacks "Plan:"'),
+        (PLAN.replace("Sure,", "As an AI language model,"), "As an AI"),
+        ("I will write a snake game.", 'lacks "Project Name:"'),
+        ('{"project": "p"}', '"reply" is missing'),
+    ],
+)
+def test_a_plan_that_lacks_something_says_what(reply: str, problem: str) -> None:
+    plan = read_plan(reply)
+    assert isinstance(plan, Unreadable)
+    assert problem in plan.problem
+
+
+ONE = '{"operation": "files/read", "args": {"path": "a"}}'
+
+
+@for_each(
+    "reply",
+    [
+        f'{{"actions": [{ONE}]}}',
+        f"[{ONE}]",
+        ONE,
+        f'{{"action_list": [{ONE}]}}',
+        '{"actions": [{"tool": "files/read", "arguments": {"path": "a"}}]}',
+        '<tool_call>\n{"name": "files/read", "arguments": {"path": "a"}}\n</tool_call>',
+        '{"actions": [{"operation": "files/read", "args": "{\\"path\\": \\"a\\"}"}]}',
+    ],
+)
+def test_an_action_list_has_many_forms(reply: str) -> None:
+    found = read_actions(reply)
+    assert not isinstance(found, Unreadable), found
+    assert [(a.operation, a.args) for a in found.actions] == [("files/read", {"path": "a"})]
+
+
+def test_an_empty_list_only_answers() -> None:
+    found = read_actions('{"actions": [], "comment": "Done."}')
+    assert not isinstance(found, Unreadable)
+    assert (found.actions, found.comment) == ((), "Done.")
+
+
+@for_each(
+    ("reply", "problem"),
+    [
+        ('{"answer": 1}', 'no "actions" list'),
+        ('{"actions": [{"args": {}}]}', "actions.0.operation: field required"),
+        ('{"actions": [{"operation": "x", "args": 3}]}', "actions.0.args"),
+        ('{"actions": [' + ",".join([ONE] * 51) + "]}", "at most 50 items"),
+    ],
+)
+def test_a_wrong_action_list_says_where(reply: str, problem: str) -> None:
+    found = read_actions(reply)
+    assert isinstance(found, Unreadable)
+    assert problem in found.problem
+
+
+def test_the_outer_comment_wins() -> None:
+    found = read_command(
+        '{"command": {"comment": "inner", "tool": "git/status", "args": {}}, "comment": "outer"}'
+    )
+    assert not isinstance(found, Unreadable)
+    assert (found.comment, found.tool, found.done) == ("outer", "git/status", False)
+
+
+def test_the_end_is_said_with_done() -> None:
+    found = read_command('{"done": true, "comment": "All good"}')
+    assert not isinstance(found, Unreadable)
+    assert (found.done, found.comment) == (True, "All good")
+
+
+@for_each(
+    ("reply", "problem"),
+    [
+        ('{"done": false}', '"done" must be true'),
+        ('{"command": {"args": {}}}', '"command.tool" is missing'),
+        ('{"comment": "hm"}', 'must have "command"'),
+        ('{"command": "ls"}', 'must have "command" (an object'),
+        ('{"command": {"tool": "a/b", "args": [1]}}', "args"),
+        ("[1]", "must be an object"),
+    ],
+)
+def test_a_wrong_command_says_why(reply: str, problem: str) -> None:
+    found = read_command(reply)
+    assert isinstance(found, Unreadable)
+    assert problem in found.problem

@@ -1,0 +1,203 @@
+"""The team's moves, as a function of what is on record."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from daiku.core.state.fold import fold
+from daiku.core.state.state import State
+from daiku.core.team.checks import Do, check_call
+from daiku.core.team.moves import brief_of, next_reply, plan_of
+from daiku.core.team.report import final_report, on_record
+from daiku.domain.errors import DaikuError, Failure
+from daiku.domain.events import Event, HandoffEnd, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
+from daiku.domain.runs import ApprovalMode
+from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import (
+    Brief,
+    Claim,
+    CommandOutcome,
+    Deeds,
+    Findings,
+    PlanMade,
+    Proof,
+    Report,
+    ReportMade,
+)
+from daiku.domain.work.plans import Plan, Step, WorkStatus
+from tests.cases import for_each
+
+STATUS: st.SearchStrategy[WorkStatus] = st.sampled_from(["pending", "in_progress", "completed", "failed"])
+APPROVALS: st.SearchStrategy[ApprovalMode] = st.sampled_from(["ask", "edits", "all", "none"])
+
+
+def plan(*steps: Step, status: str = "approved") -> Plan:
+    return Plan.model_validate({"name": "P", "goal": "G", "status": status, "steps": steps})
+
+
+def started(given_plan: Plan | None = None) -> State:
+    brief = None if given_plan is None else Brief(request="G", plan=given_plan)
+    return fold([RunStarted(prompt="G", driven=True, brief=brief)])
+
+
+def answered(call: ToolCall, ok: bool, text: str, *between: Event) -> list[Event]:
+    return [
+        MessageEvent(role="assistant", text="", agent="team", calls=(call,)),
+        ToolCallEvent(id=call.id, tool=call.tool, args=call.args),
+        *between,
+        ToolResponse(id=call.id, tool=call.tool, ok=ok, result=text),
+    ]
+
+
+def back(call: ToolCall, to: str, **fields: object) -> HandoffEnd:
+    return HandoffEnd.model_validate({"from": "team", "to": to, "result": "", "call_id": call.id, **fields})
+
+
+@for_each(
+    ("check", "do"),
+    [
+        ("pytest -q", Do("shell/run", {"command": "pytest -q", "timeout": 600}, "Check: `pytest -q`")),
+        ("diagnostics", Do("editor/diagnostics", {}, "Check: diagnostics")),
+        ("diagnostics: a.py", Do("editor/diagnostics", {"path": "a.py"}, "Check: diagnostics: a.py")),
+        ("diagnostics: src", Do("editor/diagnostics", {}, "Check: diagnostics: src")),
+        ("diagnostics: **/*.py", Do("editor/diagnostics", {}, "Check: diagnostics: **/*.py")),
+    ],
+)
+def test_a_check_is_shown_by_the_call_that_its_proof_is_read_from(check: str, do: Do) -> None:
+    assert check_call(check, 600) == do
+
+
+def test_first_comes_a_plan_and_a_draft_is_put_to_the_person() -> None:
+    [call] = next_reply(started(), "ask").message.calls
+    assert call.args["agent"] == "planner"
+    made = plan(Step(name="a"), status="draft")
+    state = fold(answered(call, True, "", back(call, "planner", handover=PlanMade(plan=made))), started())
+    assert plan_of(state) == made
+    [ask] = next_reply(state, "ask").message.calls
+    assert (ask.tool, ask.args) == ("plan/approve", {"plan_id": made.plan_id})
+    refused = fold(answered(ask, False, "The person rejected this call."), state)
+    end = next_reply(refused, "ask").message
+    assert not end.calls
+    assert "not approved" in end.text
+
+
+def test_what_is_found_reaches_the_coder_once_for_the_whole_plan() -> None:
+    state = started(plan(Step(name="a"), Step(name="b")))
+    [call] = next_reply(state, "all").message.calls
+    assert call.args["agent"] == "researcher"
+    found = Findings(queries=("q",))
+    state = fold(answered(call, True, "", back(call, "researcher", handover=found, tainted=True)), state)
+    assert brief_of(state, "coder", "r").findings == found
+    assert state.tainted  # the guard asks more where text from outside is in the conversation
+    assert all(c.args.get("agent") != "researcher" for c in next_reply(state, "all").message.calls)
+
+
+def test_a_failure_that_every_stage_would_have_ends_the_run() -> None:
+    state = started(plan(Step(name="a")))
+    [call] = next_reply(state, "all").message.calls
+    broken = Failure(kind="auth", message="bad key")
+    state = fold(
+        answered(call, False, "bad key", back(call, "researcher", status="failed", error=broken)), state
+    )
+    with pytest.raises(DaikuError, match="bad key"):
+        next_reply(state, "all")
+
+
+@given(
+    st.lists(st.tuples(STATUS, st.sets(st.integers(0, 3))), min_size=1, max_size=4), APPROVALS, st.booleans()
+)
+def test_from_any_plan_there_is_a_next_move_and_no_step_begins_before_what_it_waits_for(
+    shapes: list[tuple[WorkStatus, set[int]]], approvals: ApprovalMode, looked_up: bool
+) -> None:
+    steps: list[Step] = []
+    for number, (status, after) in enumerate(shapes):
+        waits = tuple(steps[i].step_id for i in sorted(after) if i < number)
+        steps.append(Step(name=f"s{number}", status=status, depends_on=waits))
+    state = started(plan(*steps))
+    if looked_up:
+        call = ToolCall(tool="agent/handoff", args={"agent": "researcher", "request": "G"})
+        state = fold(answered(call, True, "", back(call, "researcher")), state)
+    reply = next_reply(state, approvals).message
+    assert reply.calls or reply.text
+    done = {s.step_id for s in steps if s.status == "completed"}
+    for call in reply.calls:
+        if call.tool == "plan/update_step" and call.args["status"] == "in_progress":
+            begun = next(s for s in steps if s.step_id == call.args["step_id"])
+            assert begun.status == "in_progress" or done.issuperset(begun.depends_on)
+
+
+@given(
+    st.lists(st.tuples(STATUS, st.booleans(), st.booleans()), min_size=1, max_size=4),
+    APPROVALS,
+    st.booleans(),
+)
+def test_with_no_model_to_ask_only_what_is_coded_is_begun_and_no_step_is_given_up(
+    shapes: list[tuple[WorkStatus, bool, bool]], approvals: ApprovalMode, well: bool
+) -> None:
+    steps = [
+        Step(name=f"s{n}", status=status, acceptance=("test -f a",) if checked else ())
+        for n, (status, checked, _) in enumerate(shapes)
+    ]
+    coded = {s.step_id for s, (_, _, by_coder) in zip(steps, shapes, strict=True) if by_coder}
+    pieces: list[JsonValue] = [
+        {"agent": "coder", "request": "r", "step_id": s.step_id} for s in steps if s.step_id in coded
+    ]
+    looked = ToolCall(tool="agent/handoff", args={"agent": "researcher", "request": "G"})
+    apart = ToolCall(tool="agent/parallel", args={"requests": pieces})
+    status = "completed" if well else "limit"
+    backs = [
+        back(apart, "coder", status=status).model_copy(update={"call_id": f"{apart.id}:{n}"})
+        for n in range(len(pieces))
+    ]
+    state = fold(answered(looked, True, "", back(looked, "researcher")), started(plan(*steps)))
+    state = fold(answered(apart, True, "", *backs), state)
+    nothing_left = Failure(kind="limit", message="nothing is left")
+    begun = any(s.status == "in_progress" for s in steps)
+    ready = well and any(s.status == "pending" and s.step_id in coded for s in steps)
+    call = None
+    with suppress(DaikuError):
+        [call] = next_reply(state, approvals, nothing_left).message.calls
+    if call is None:
+        assert begun or not ready, "what is coded could have been checked"
+        with pytest.raises(DaikuError, match="nothing is left"):
+            next_reply(state, approvals, nothing_left)
+        return
+    if call.tool == "plan/update_step":
+        assert call.args["status"] == "in_progress"
+        assert call.args["step_id"] in coded
+        assert well
+    else:
+        assert (call.tool, call.args["command"]) == ("shell/run", "test -f a")
+
+
+def test_a_proof_counts_as_it_is_on_record_and_an_invented_one_does_not() -> None:
+    ran = CommandOutcome(command="make", exit_code=2, output="no", call_id="call_1")
+    state = started(plan(Step(name="a", status="completed", acceptance=("make",))))
+    call = ToolCall(tool="agent/handoff", args={"agent": "reporter", "request": "G"})
+    liar = Report(
+        text="All well.",
+        claims=(
+            Claim(
+                text="It builds.",
+                proofs=(Proof(kind="exit_code", subject="make", ref="call_1", ok=True, value="0"),),
+            ),
+            Claim(
+                text="It flies.",
+                proofs=(Proof(kind="exit_code", subject="fly", ref="call_9", ok=True, value="0"),),
+            ),
+        ),
+    )
+    deeds = Deeds(commands=(ran,))
+    state = fold(
+        answered(call, True, "", back(call, "reporter", handover=ReportMade(report=liar), deeds=deeds)), state
+    )
+    claims = {c.text: c.proofs for c in final_report(state, plan_of(state)).claims}
+    [proof] = claims["It builds."]
+    assert (proof.ok, proof.value) == (False, "2")
+    assert claims["It flies."] == ()
+    assert on_record((proof,), state.done) == (proof,)

@@ -1,0 +1,263 @@
+"""Finding: text with and without ripgrep, symbols, and the map of a repository."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from daiku.domain.config import Config
+from daiku.domain.tools import ToolCall, ToolResult
+from daiku.prompts import describe_tool
+from daiku.tools.files import search
+from daiku.tools.files.ripgrep import Query, arguments, find_ripgrep
+from daiku.tools.files.search import SEARCH_TOOLS
+from daiku.tools.registry import ToolRegistry
+from daiku.tools.tool import ToolContext
+from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.disk import DiskWorkspace
+
+REGISTRY = ToolRegistry(SEARCH_TOOLS, describe_tool)
+
+
+@pytest.fixture(params=["ripgrep", "python"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "python":
+        monkeypatch.setattr(search, "find_ripgrep", lambda roots: None)
+    elif shutil.which("rg") is None:
+        pytest.skip("no ripgrep on this machine")
+    return request.param
+
+
+def write(root: Path, **files: str) -> None:
+    for name, text in files.items():
+        place = root / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+
+
+async def call(root: Path, tool: str, **args: JsonValue) -> ToolResult:
+    workspace = DiskWorkspace([root])
+    context = ToolContext(
+        session="s",
+        run="r",
+        call_id="c",
+        workspace=workspace,
+        checkpoints=CheckpointStore(root.parent / "c", workspace),
+        config=Config(),
+        emit=lambda event: None,
+    )
+    return await REGISTRY.call(ToolCall(tool=tool, args=args), context)
+
+
+FILES = {
+    "src/a.py": "def alpha():\n    return beta(1)\n",
+    "src/b.ts": "const beta = (x: number) => x;\nbeta(2) // BETA\n",
+    ".github/ci.yml": "beta: 1\n",
+    ".gitignore": "build\n",
+    ".daikuignore": "private\n",
+    "build/x.py": "beta\n",
+    "private/y.py": "beta\n",
+    ".git/config": "beta\n",
+    "src/beta[1].txt": "a.b*c\n",
+}
+
+
+async def test_plain_text_is_found_where_the_agent_may_look(workspace: Path, engine: str) -> None:
+    write(workspace, **FILES)
+    found = await call(workspace, "search/text", pattern="beta")
+    assert sorted(found.text.split("\n")) == [
+        ".github/ci.yml:1: beta: 1",
+        "src/a.py:2: return beta(1)",
+        "src/b.ts:1: const beta = (x: number) => x;",
+        "src/b.ts:2: beta(2) // BETA",
+    ]
+
+
+async def test_case_path_glob_and_expressions_narrow_and_widen(workspace: Path, engine: str) -> None:
+    write(workspace, **FILES)
+
+    async def lines(**args: JsonValue) -> list[str]:
+        text = (await call(workspace, "search/text", **args)).text
+        hits = [] if text.startswith("Nothing matches") else text.split("\n")
+        return sorted(line.partition(": ")[0] for line in hits if not line.startswith("No line"))
+
+    assert await lines(pattern="BETA") == ["src/b.ts:2"]
+    assert await lines(pattern="BETA", ignore_case=True, path="src/b.ts") == ["src/b.ts:1", "src/b.ts:2"]
+    assert await lines(pattern="beta", glob="*.py") == ["src/a.py:2"]
+    assert await lines(pattern="a.b*c", literal=True) == ["src/beta[1].txt:1"]
+    assert await lines(pattern="a.b*c", regex=False) == ["src/beta[1].txt:1"]
+    assert await lines(pattern=r"^def \w+") == ["src/a.py:1"]
+    assert await lines(pattern=r"^def \w+", literal=True) == []
+    assert await lines(pattern="beta", glob="build/**") == []
+    assert await lines(pattern="zzz") == []
+
+
+async def test_patterns_that_look_like_flags_are_patterns(workspace: Path, engine: str) -> None:
+    (workspace / "x").write_text("#!/bin/sh\ntouch PWNED\n")
+    (workspace / "x").chmod(0o755)
+    write(workspace, f="say --pre=./x here\n")
+    found = await call(workspace, "search/text", pattern="--pre=./x")
+    assert found.text == "f:1: say --pre=./x here"
+    await call(workspace, "search/text", pattern="a", glob="--pre=./x")
+    await call(workspace, "search/text", pattern="a", path="--pre=./x")
+    assert not list(workspace.glob("**/PWNED"))
+
+
+def test_no_value_of_a_model_stands_as_a_flag_of_its_own() -> None:
+    flags = arguments(Query("--pre=./x", glob="--hostname-bin=./x"))
+    assert {"--regexp=--pre=./x", "--glob=--hostname-bin=./x", "--no-config"} <= set(flags)
+    assert not any(flag.startswith(("--pre=", "--hostname-bin")) for flag in flags)
+
+
+async def test_an_unreadable_expression_is_taken_as_plain_text_and_that_is_said(
+    workspace: Path, engine: str
+) -> None:
+    write(workspace, **FILES)
+    found = await call(workspace, "search/text", pattern="def alpha(")
+    head, line = found.text.split("\n")
+    assert head.startswith("The pattern is no regular expression")
+    assert head.endswith("was taken as plain text.")
+    assert line == "src/a.py:1: def alpha():"
+
+
+async def test_what_matches_only_as_plain_text_or_in_another_case_is_found_and_said(
+    workspace: Path, engine: str
+) -> None:
+    write(workspace, **{"a.txt": "x = a[0] + b\nClass Alpha\n"})
+    plain = await call(workspace, "search/text", pattern="a[0] + b")
+    assert plain.text.split("\n")[1:] == ["a.txt:1: x = a[0] + b"]
+    assert "as plain text" in plain.text
+    case = await call(workspace, "search/text", pattern="class alpha")
+    assert case.text.split("\n")[1:] == ["a.txt:2: Class Alpha"]
+    assert "upper and lower case" in case.text
+    both = await call(workspace, "search/text", pattern="A[0] +")
+    assert both.text.split("\n")[1:] == ["a.txt:1: x = a[0] + b"]
+    nothing = await call(workspace, "search/text", pattern="a[1] +")
+    assert nothing.text == (
+        "Nothing matches 'a[1] +': neither as a regular expression nor as plain text nor as a regular expression "
+        "in any case nor as plain text in any case."
+    )
+
+
+PATTERNS = [
+    r"class \w+|def \w+", r"def (add|mul)", r"^import ", r"\bself\b", r"return [a-z]+\(", r"TODO|FIXME", r"[A-Z]{3,}",
+    r"\d+\.\d+", r"async def", r"raise \w+Error", r"=> \{", r"interface \w+", r"^\s*#", r"\(\)$", r"https?://",
+    r"'[^']*'", r"0x[0-9a-f]+", r"if .* is None", r"lambda", r"\$\{", r"export (const|function)", r"\.map\(", r"日本",
+    r"==", r"\[\]", r"@\w+", r"\s{8,}\S", r"(?i)error", r"a{2}", r"\\n",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("rg") is None, reason="no ripgrep on this machine")
+@pytest.mark.parametrize("pattern", PATTERNS)
+async def test_a_pattern_finds_what_ripgrep_finds(pattern: str) -> None:
+    root = Path(__file__).parents[2] / "core"
+    told = (await call(root, "search/text", pattern=pattern)).text.split("\n")
+    command = ["rg", "--no-config", "-n", "--no-heading", "--sort=path", f"--regexp={pattern}", "."]
+    run = partial(subprocess.run, command, cwd=root, capture_output=True, text=True, check=False)
+    found = (await asyncio.to_thread(run)).stdout.splitlines()
+    wanted = [line.removeprefix("./").split(":", 2)[:2] for line in found]
+    if not wanted:
+        assert "matches" in told[0]
+        return
+    hits = [line.split(":", 2)[:2] for line in told if not line.startswith("[…")]
+    assert hits == wanted[: search.MAX_HITS]
+
+
+async def test_an_expression_that_never_ends_is_stopped_or_refused(workspace: Path, engine: str) -> None:
+    write(workspace, f="a" * 5000 + "b\n")
+    started = time.monotonic()
+    await call(workspace, "search/text", pattern="(a+)+$", regex=True)
+    assert time.monotonic() - started < 2
+
+
+async def test_many_matches_end_with_a_note(workspace: Path, engine: str) -> None:
+    for i in range(5):
+        write(workspace, **{f"f{i}": "x\n" * 100})
+    found = await call(workspace, "search/text", pattern="x")
+    assert found.text.count("\n") == 200
+    assert "more than 200" in found.text
+
+
+async def test_links_that_go_round_do_not_hang_a_search(workspace: Path, engine: str, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "s").write_text("CANARY")
+    (workspace / "loop").symlink_to(workspace)
+    (workspace / "out").symlink_to(tmp_path / "outside")
+    os.mkfifo(workspace / "pipe")
+    write(workspace, f="CANARY in\n")
+    started = time.monotonic()
+    found = await call(workspace, "search/text", pattern="CANARY")
+    assert found.text == "f:1: CANARY in"
+    assert not (await call(workspace, "search/text", pattern="CANARY", path="out")).ok
+    assert time.monotonic() - started < 2
+
+
+def test_a_ripgrep_of_the_workspace_is_never_run(workspace: Path, tmp_path: Path) -> None:
+    evil, good, link = workspace / "rg", tmp_path / "bin" / "rg", tmp_path / "linked" / "rg"
+    good.parent.mkdir()
+    link.parent.mkdir()
+    for program in (evil, good):
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    link.symlink_to(evil)
+    path = os.pathsep.join([".", "", str(workspace), str(link.parent), str(good.parent)])
+    assert find_ripgrep((workspace,), path) == good
+
+
+SOURCES = {
+    "lib/shapes.py": "class Shape:\n    def area(self):\n        return 0\n\n\nclass Square(Shape):\n    pass\n\n\ndef unused_helper():\n    pass\n",
+    "lib/use.py": "from lib.shapes import Square, Shape\n\n\ndef main():\n    print(Square().area())\n    Shape()\n",
+    "web/app.tsx": "export const renderShape = (s: Shape) => s.area();\ninterface Shape { area(): number }\nclass Panel { draw() { renderShape(null!); } }\n",
+    "go/m.go": "package m\n\nfunc BuildPlan(x int) int { return x }\n\ntype Plan struct{}\n\nfunc use() { BuildPlan(1) }\n",
+    "r/l.rs": "pub struct Planner;\nimpl Planner { pub fn make_plan(&self) {} }\n",
+    "j/A.java": "class Account { int balance() { return 0; } }\n",
+    "rb/x.rb": "class Ruby\n  def sparkle\n  end\nend\n",
+}
+
+
+async def test_symbols_are_found_in_every_language_exact_names_first(workspace: Path) -> None:
+    write(workspace, **SOURCES)
+    for name, expected in {
+        "Square": "lib/shapes.py:6: class class Square(Shape):",
+        "renderShape": "web/app.tsx:1: function export const renderShape = (s: Shape) => s.area();",
+        "Panel": "web/app.tsx:3: class class Panel { draw() { renderShape(null!); } }",
+        "BuildPlan": "go/m.go:3: function func BuildPlan(x int) int { return x }",
+        "Planner.make_plan": "r/l.rs:2: method impl Planner { pub fn make_plan(&self) {} }",
+        "balance": "j/A.java:1: method class Account { int balance() { return 0; } }",
+        "sparkle": "rb/x.rb:2: def def sparkle",
+    }.items():
+        assert (await call(workspace, "search/symbols", name=name)).text == expected
+    assert (await call(workspace, "search/symbols", name="shape")).text.startswith(
+        "lib/shapes.py:1: class class Shape"
+    )
+    assert "search/text finds its uses" in (await call(workspace, "search/symbols", name="Nowhere")).text
+
+
+async def test_a_changed_file_is_read_again(workspace: Path) -> None:
+    write(workspace, **{"a.py": "def first():\n    pass\n"})
+    assert "a.py:1" in (await call(workspace, "search/symbols", name="first")).text
+    write(workspace, **{"a.py": "\n\ndef first():\n    pass\n"})
+    assert "a.py:3" in (await call(workspace, "search/symbols", name="first")).text
+
+
+async def test_the_map_shows_what_others_use_first_within_its_budget(workspace: Path) -> None:
+    write(workspace, **SOURCES)
+    for i in range(40):
+        write(workspace, **{f"noise/n{i}.py": f"def lonely_{i}():\n    pass\n"})
+    text = (await call(workspace, "search/map", budget=150)).text
+    assert text.startswith("lib/shapes.py:\n    1 class Shape:\n")
+    assert len(text) < 150 * 4
+    assert text.index("lib/shapes.py") < text.index("noise/")
+
+
+async def test_a_folder_without_source_has_no_map(workspace: Path) -> None:
+    write(workspace, **{"a.txt": "x"})
+    assert "no source code" in (await call(workspace, "search/map")).text

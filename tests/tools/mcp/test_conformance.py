@@ -1,0 +1,54 @@
+"""The official conformance suite plays servers against our client, for both eras of the protocol."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tools.mcp.packages import from_npm, node
+
+SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
+CLIENT = Path(__file__).resolve().parents[2] / "services" / "mcp_conformance.py"
+
+pytestmark = pytest.mark.slow
+
+
+def required(program: list[str], revision: str) -> list[str]:
+    """What the revision demands of clients: the list after their headline, to the first empty line."""
+    done = subprocess.run(
+        [*program, "list", "--client", "--requirements", revision],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    own = done.stdout.partition("Client scenarios")[2].partition("\n\n")[0]
+    return re.findall(r"^  - (\S+)", own, re.MULTILINE)
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_every_scenario_that_a_revision_demands_of_clients_passes(revision: str, tmp_path: Path) -> None:
+    suite = from_npm(SUITE) / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+    program = [node(), str(suite)]
+    scenarios = required(program, revision)
+    assert len(scenarios) >= 15, scenarios
+    command = f"{sys.executable} {CLIENT}"
+    failed: list[str] = []
+    for scenario in scenarios:  # one after the other: side by side they only time out on a small machine
+        arguments = ["client", "--command", command, "--scenario", scenario, "--spec-version", revision]
+        done = subprocess.run(
+            [*program, *arguments, "--timeout", "60000", "-o", str(tmp_path)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        told = done.stdout + done.stderr
+        if done.returncode or "OVERALL: PASSED" not in told:
+            failed.append(f"{scenario}:\n{told[-2000:]}")
+    assert not failed, "\n".join(failed)
