@@ -14,6 +14,7 @@ import {
   reset,
   seen,
   settle,
+  trees,
   trust,
   workspaceEvents,
 } from "./editor/editor";
@@ -61,6 +62,16 @@ describe("in a workspace without trust", () => {
     await settle(20);
     expect([server.starts.count, server.methods(), server.state.phase]).toEqual([0, [], "off"]);
     expect(told[0]).toMatchObject({ type: "hello", situation: { trusted: false, mode: "ask" } });
+  });
+
+  it("a tree that is looked at starts nothing either", async () => {
+    const { server } = world();
+    for (const { provider, look } of trees.values()) {
+      look();
+      await provider.getChildren();
+    }
+    await settle();
+    expect([trees.size, server.starts.count]).toEqual([3, 0]);
   });
 
   it("a server that runs already is asked by a panel that opens", async () => {

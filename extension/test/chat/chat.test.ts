@@ -163,6 +163,40 @@ describe("chunks that are missing", () => {
   });
 });
 
+describe("chunks that come while missing ones are fetched", () => {
+  it("wait for those, and are shown once each", async () => {
+    const say = chunksOf("s1");
+    const [start, lost, late, later] = [
+      say("run_started", {}),
+      say("notice", {}),
+      say("notice", {}),
+      say("notice", {}),
+    ];
+    const { answer } = underWay();
+    let release: () => void = () => undefined;
+    const { chat, server, streamed } = chatWorld({
+      "daiku/chat": answer,
+      "daiku/session/get": async ({ afterSeq }: { afterSeq?: number }) => {
+        if (afterSeq !== undefined) await new Promise<void>((resolve) => (release = resolve));
+        const session = { ...sessionOf("s1"), lastSeq: afterSeq === undefined ? 0 : 2 };
+        return { session, chunks: afterSeq === undefined ? [] : [start, lost] };
+      },
+    });
+    await chat.open("s1");
+    void chat.send("Do it", []);
+    await settle();
+    server.stream(start, late);
+    await settle();
+    server.stream(later);
+    await settle();
+    expect(streamed().map(({ seq }) => seq)).toEqual([1]);
+    release();
+    await settle();
+    expect(streamed().map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
+    expect(server.asked.filter(({ params }) => params.afterSeq !== undefined)).toHaveLength(1);
+  });
+});
+
 describe("stopping", () => {
   it("cancels the run, or the request while no run is known", async () => {
     const { answer } = underWay();

@@ -23,6 +23,7 @@ export function reset(): void {
   trees.clear();
   views.clear();
   window.activeTextEditor = undefined;
+  window.visibleTextEditors = [];
 }
 
 /** What waits for the event loop has been done. */

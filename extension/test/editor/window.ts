@@ -7,8 +7,8 @@ import { Disposable, EventEmitter } from "./values";
 
 /** The pages that were opened beside the texts. */
 export const webviews: { html: string; press(message: unknown): void; close(): void }[] = [];
-/** The trees of the side bar, by the ids of their views. */
-export const trees = new Map<string, vscode.TreeDataProvider<unknown>>();
+/** The trees of the side bar, by the ids of their views; `look`: the person brings one into sight. */
+export const trees = new Map<string, { provider: vscode.TreeDataProvider<unknown>; look(): void }>();
 /** Who draws the panel. */
 export const views = new Map<string, vscode.WebviewViewProvider>();
 /** What the extension's log holds. */
@@ -103,8 +103,8 @@ function createInputBox() {
 }
 
 function createTreeView(id: string, { treeDataProvider }: vscode.TreeViewOptions<unknown>) {
-  trees.set(id, treeDataProvider);
   const visible = new EventEmitter<vscode.TreeViewVisibilityChangeEvent>();
+  trees.set(id, { provider: treeDataProvider, look: () => visible.fire({ visible: true }) });
   return {
     ...{ selection: [] as readonly unknown[], description: "", message: "", badge: undefined },
     ...{ onDidChangeVisibility: visible.event, reveal: async () => undefined, dispose: nothing },

@@ -1,6 +1,7 @@
 // The editor's workspace in fast tests: files, settings, trust, commands, and what the machine lends.
 
 import type * as vscode from "vscode";
+import { read } from "../lab/strings";
 import type { Like } from "./like";
 import { seen } from "./person";
 import { Disposable, EventEmitter, Uri } from "./values";
@@ -101,7 +102,9 @@ export const l10n = {
     text.replace(/\{(\d+)\}/g, (whole, index: string) => String(values[Number(index)] ?? whole)),
 };
 
-export const extensions = { getExtension: () => undefined } satisfies Like<typeof vscode.extensions>;
+export const extensions = {
+  getExtension: (id: string) => (id === "daiku.daiku" ? ({ packageJSON: read("package.json") } as never) : undefined),
+} satisfies Like<typeof vscode.extensions>;
 export const lm = { selectChatModels: async () => [] } satisfies Like<typeof vscode.lm>;
 export const version = "1.104.0";
 

@@ -94,8 +94,10 @@ describe("the team's work in the panel", () => {
     expect(texts(".item-text")).toEqual([]);
     await click(find(".handoff button"));
     expect(texts(".item-text")).toEqual(["I write."]);
+    await click(find(".handoff button"));
     const asks = [...end, say("approval_asked", {}, inner)];
     await show(asks);
+    expect(texts(".item-text")).toEqual([]);
     expect(root.querySelector(".approval.card")).not.toBeNull();
   });
 
