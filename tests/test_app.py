@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daiku.app import build
-from daiku.domain.config import Config, PluginSettings
+from daiku.settings.config import Config, PluginSettings
 from daiku.workspace.disk import DiskWorkspace
 
 MODULE = """

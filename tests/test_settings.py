@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from daiku.domain.config import PROVIDERS, Config, MCPServerSettings, SandboxSettings
+from daiku.domain.config import MCPServerSettings, SandboxSettings
 from daiku.domain.errors import UsageError
+from daiku.llm.table import PROVIDERS
 from daiku.settings import does_nothing_yet, every_key, home, load, private_file, secrets_of, trust, user_file
+from daiku.settings.config import Config
 from tests.conftest import ROOT
 
 

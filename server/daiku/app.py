@@ -12,7 +12,6 @@ from pathlib import Path
 from daiku.core.guard.guard import Policy
 from daiku.core.guard.redact import redactor
 from daiku.core.ports import Editor, Grants, LanguageModelBridge, Workspace
-from daiku.domain.config import Config
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolSpec
 from daiku.llm.model import Models, ProviderModels
@@ -21,6 +20,7 @@ from daiku.runs import Runs, Wiring
 from daiku.runs.nested.worktrees import sweep
 from daiku.runs.review.decisions import Reviews
 from daiku.settings import secrets_of
+from daiku.settings.config import Config
 from daiku.texts.matcher import translator
 from daiku.tools.files.seen import Seen
 from daiku.tools.mcp import Place, Servers
@@ -95,7 +95,7 @@ def build(
     registry = ToolRegistry(tools, describe_tool, redact=redact)
     plugins = _plug_in(config, registry)
     llm = Models(
-        config,
+        config.llm,
         bridge=bridge,
         script_folders=workspace.roots,
         demo=prompts_folder() / "demo.jsonl",

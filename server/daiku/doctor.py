@@ -15,6 +15,7 @@ from daiku.api import DoctorFinding
 from daiku.app import App
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.servers import ServerReport
+from daiku.llm.table import PROVIDERS
 from daiku.settings import home, user_file, workspace_file
 from daiku.store.sqlite import SQLITE, SQLITE_NEEDED
 from daiku.tools.plugins import Plugin
@@ -165,7 +166,7 @@ async def _models(app: App) -> list[DoctorFinding]:
             text = f"{offer.provider}: {len(offer.models)} models"
             found.append(DoctorFinding(area="models", state="good", what=text))
         else:
-            key = offer.error.kind in ("auth", "no_provider") and offer.provider != "editor"
+            key = offer.error.kind in ("auth", "no_provider") and PROVIDERS[offer.provider].key_env
             found.append(
                 DoctorFinding(
                     area="models",

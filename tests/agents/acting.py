@@ -9,9 +9,9 @@ from typing import Any
 from daiku.app import App, build
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
-from daiku.domain.config import Config
 from daiku.domain.runs import Mode, RunResult
 from daiku.runs import RunRequest
+from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch
 

@@ -11,9 +11,9 @@ import pytest
 
 from daiku.api.localised import localised
 from daiku.app import build
-from daiku.domain.config import Config
 from daiku.domain.events import MessageEvent
 from daiku.runs import RunRequest
+from daiku.settings.config import Config
 from daiku.texts.matcher import translator
 from daiku.workspace.disk import DiskWorkspace
 from tests.agents.acting import act, app_with, said

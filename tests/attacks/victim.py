@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from daiku.core.guard.guard import Policy, Verdict, verdict
-from daiku.domain.config import ApprovalSettings, Config, SandboxSettings
+from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Event
 from daiku.domain.tools import ToolCall, ToolResult
+from daiku.settings.config import Config
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.sandbox import sandbox_state
 from daiku.tools.table import builtin_tools

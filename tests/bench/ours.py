@@ -7,12 +7,14 @@ from pathlib import Path
 
 from daiku.app import App, build
 from daiku.domain.chunks import Chunk
-from daiku.domain.config import Config, LLMSettings, ProviderSettings, SandboxSettings
+from daiku.domain.config import ProviderSettings, SandboxSettings
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.tools import ToolResult
+from daiku.llm.table import LLMSettings
 from daiku.lsp.requests.stream import ChunkStream
 from daiku.lsp.wire.pipes import Outlet
 from daiku.runs import RunRequest
+from daiku.settings.config import Config
 from daiku.tools.tool import Args, Tool, ToolContext
 from daiku.workspace.disk import DiskWorkspace
 

@@ -16,7 +16,7 @@ from daiku.llm.gemini.decode import GeminiDecoder
 from daiku.llm.ollama.codec import OllamaDecoder
 from daiku.llm.openai.chat import ChatDecoder
 from daiku.llm.openai.responses import ResponsesDecoder
-from daiku.llm.transport.failures import Service
+from daiku.llm.transport.service import Service
 from daiku.llm.transport.wire import Decoder
 from tests.conftest import CORPORA
 

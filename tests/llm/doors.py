@@ -9,9 +9,10 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from daiku.domain.config import Config, LLMSettings, ProviderSettings
+from daiku.domain.config import ProviderSettings
 from daiku.llm.adapter import LLMAdapter
 from daiku.llm.model import Models
+from daiku.llm.table import LLMSettings
 from tests.llm.server import Answer, ModelServer, document, events
 from tests.llm.talk import KEY
 
@@ -39,7 +40,7 @@ class Door:
         if self.provider == "ollama":
             shown = {"model_info": {"a.context_length": 30_000}, "capabilities": ["completion", "tools"]}
             server.answer("/api/show", document(shown))
-        models = Models(Config(llm=LLMSettings.model_validate(fields)))
+        models = Models(LLMSettings.model_validate(fields))
         return models, models.resolve()
 
 

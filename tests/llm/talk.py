@@ -22,7 +22,8 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.llm.provider import Provider
+from daiku.llm.model import open_provider
+from daiku.llm.provider import Provider, ProviderDeps
 from tests.llm.server import ModelServer
 
 KEY = "sk-test-0123456789abcdef"
@@ -37,6 +38,10 @@ READ = ToolSpec(
 
 def settings(server: ModelServer, **more: Any) -> ProviderSettings:
     return ProviderSettings(base_url=server.url, api_key=SecretStr(KEY), **more)
+
+
+def opened(provider: str, settings: ProviderSettings, **deps: Any) -> Provider:
+    return open_provider(provider, settings, ProviderDeps(**deps))
 
 
 def request(*messages: Message, model: str = "m", **more: Any) -> ModelRequest:

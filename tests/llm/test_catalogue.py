@@ -5,7 +5,6 @@ import pytest
 from daiku.domain.config import Price
 from daiku.domain.messages import Usage
 from daiku.llm.catalogue import (
-    DEFAULT_MODELS,
     KNOWN,
     SEED_MODELS,
     TRAITS,
@@ -15,6 +14,7 @@ from daiku.llm.catalogue import (
     normalize_model_name,
     offered,
 )
+from daiku.llm.table import PROVIDERS
 from tests.cases import for_each
 
 
@@ -89,10 +89,10 @@ def test_the_seeds_models_defaults_and_traits_are_known() -> None:
 
 def test_the_default_models_are_offered_with_a_window_and_a_price() -> None:
     for provider in ("anthropic", "openai", "gemini"):
-        entry = known(DEFAULT_MODELS[provider])
+        entry = known(PROVIDERS[provider].default_model)
         assert entry is not None
         assert entry.price is not None
-        assert DEFAULT_MODELS[provider] in {model.name for model in offered(provider)}
+        assert PROVIDERS[provider].default_model in {model.name for model in offered(provider)}
 
 
 def test_what_the_service_says_goes_before_the_table() -> None:

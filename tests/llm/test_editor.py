@@ -10,7 +10,6 @@ from daiku.core.ports import LanguageModelBridge
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import Failure, LLMAuthError, LLMRequestError, LLMTimeoutError
-from daiku.llm.editor import EditorProvider
 from daiku.llm.provider import Provider
 from tests.llm.talk import (
     PICTURE,
@@ -19,6 +18,7 @@ from tests.llm.talk import (
     closing,
     hear,
     leave_after_first,
+    opened,
     reply,
     request,
     result,
@@ -72,11 +72,9 @@ class Editor:
         return {"parts": list(self.parts), "promptTokens": 0, "completionTokens": 0}
 
 
-def lent(editor: Editor, **more: Any) -> EditorProvider:
+def lent(editor: Editor, **more: Any) -> Provider:
     bridge: LanguageModelBridge = editor
-    provider: Provider = EditorProvider(ProviderSettings(**more), bridge)
-    assert isinstance(provider, EditorProvider)
-    return provider
+    return opened("editor", ProviderSettings(**more), bridge=bridge)
 
 
 def text(words: str) -> JsonObject:

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from daiku.core.ports import LanguageModelBridge
 from daiku.domain.base import JsonObject
-from daiku.domain.config import PROVIDERS, Config, LLMSettings, Price, ProviderSettings
+from daiku.domain.config import Price, ProviderSettings
 from daiku.domain.errors import (
     ContextOverflowError,
     DaikuError,
@@ -24,8 +24,10 @@ from daiku.domain.errors import (
 )
 from daiku.domain.messages import ModelEvent, Reply, Restarted, TextDelta, Usage
 from daiku.llm.adapter import Clock, LLMAdapter
-from daiku.llm.choice import ORDER, ModelChoice, Surroundings, resolve_model
-from daiku.llm.model import TABLE, Models
+from daiku.llm.choice import Probe, resolve_model
+from daiku.llm.model import Models
+from daiku.llm.provider import ModelChoice
+from daiku.llm.table import PROVIDERS, LLMSettings
 from daiku.sdk.inference import (
     ClaudeClient,
     GeminiClient,
@@ -91,10 +93,10 @@ async def models(model_server: ModelServer, waits: Waits) -> AsyncIterator[Model
     await made.aclose()
 
 
-def config(server: ModelServer, **more: Any) -> Config:
+def config(server: ModelServer, **more: Any) -> LLMSettings:
     compatible = settings(base_url=server.url + "/v1", price={"m": Price(input=10, output=100)})
     fields: dict[str, Any] = {"model": "compatible/m", "compatible": compatible, **more}
-    return Config(llm=LLMSettings(**fields))
+    return LLMSettings(**fields)
 
 
 async def hear(adapter: LLMAdapter, **more: Any) -> list[ModelEvent]:
@@ -165,9 +167,7 @@ async def test_a_stream_that_breaks_after_its_first_words_is_begun_anew(
 
 
 async def test_a_lost_connection_is_tried_again(model_server: ModelServer, waits: Waits) -> None:
-    dead = Config(
-        llm=LLMSettings(model="compatible/m", compatible=settings(base_url="http://127.0.0.1:9/v1"))
-    )
+    dead = LLMSettings(model="compatible/m", compatible=settings(base_url="http://127.0.0.1:9/v1"))
     models = Models(dead, clock=waits.clock)
     with pytest.raises(LLMTimeoutError, match="4 tries"):
         await hear(models.resolve())
@@ -262,7 +262,7 @@ async def test_a_service_that_counts_nothing_is_estimated(model_server: ModelSer
 
 
 async def test_tokens_are_counted_by_the_service_or_estimated(model_server: ModelServer) -> None:
-    claude = Config(llm=LLMSettings(anthropic=keyed(base_url=model_server.url)))
+    claude = LLMSettings(anthropic=keyed(base_url=model_server.url))
     models = Models(claude)
     adapter = models.resolve("anthropic/claude-opus-5-5")
     model_server.answer("/v1/messages/count_tokens", document({"input_tokens": 77}))
@@ -286,7 +286,7 @@ def test_the_window_is_the_settings_else_what_is_known() -> None:
         openai=keyed(context_length=5000),
         ollama=settings(base_url="http://127.0.0.1:9"),
     )
-    models = Models(Config(llm=llm))
+    models = Models(llm)
     assert models.resolve("anthropic/claude-opus-5-5").context == 1_000_000
     assert models.resolve("openai/gpt-4o").context == 5000
     assert models.resolve("ollama/anything").context == 32_768
@@ -339,11 +339,12 @@ async def test_a_model_that_never_keeps_to_the_protocol_is_given_up(
 
 # -- which model --------------------------------------------------------------------------
 
-NOTHING = Surroundings(first_model=lambda _: None)
+ORDER = [name for name, entry in PROVIDERS.items() if entry.needs != "script"]
+NOTHING = Probe(first_model=lambda _: None)
 
 
-def choose(name: str, around: Surroundings = NOTHING, **llm: Any) -> ModelChoice:
-    return resolve_model(LLMSettings(**llm), name, around)
+def choose(name: str, probe: Probe = NOTHING, **llm: Any) -> ModelChoice:
+    return resolve_model(LLMSettings(**llm), name, probe)
 
 
 @for_each("first", ORDER)
@@ -352,8 +353,8 @@ def test_the_first_usable_provider_is_taken_in_order(first: str) -> None:
     llm: dict[str, Any] = {name: keyed() for name in ("anthropic", "openai", "gemini") if name in there}
     if "compatible" in there:
         llm["compatible"] = settings(base_url="http://127.0.0.1:9/v1")
-    around = Surroundings(lambda p: f"of-{p}" if p in there else None, has_editor=True)
-    assert choose("", around, **llm).provider == first
+    probe = Probe(lambda p: f"of-{p}" if p in there else None, has_editor=True)
+    assert choose("", probe, **llm).provider == first
 
 
 def test_nothing_usable_says_how_to_get_a_model() -> None:
@@ -424,7 +425,7 @@ def test_what_cannot_be_used_says_what_to_do(
 
 async def test_a_local_server_answers_with_what_it_has_loaded(model_server: ModelServer) -> None:
     def resolved(name: str, **llm: Any) -> str:
-        return Models(Config(llm=LLMSettings(**llm))).resolve(name).name
+        return Models(LLMSettings(**llm)).resolve(name).name
 
     model_server.answer(
         "/api/tags", document({"models": [{"name": "nomic-embed-text"}, {"name": "qwen3:8b"}]})
@@ -447,10 +448,6 @@ async def test_a_local_server_answers_with_what_it_has_loaded(model_server: Mode
 # -- the table and the listing ------------------------------------------------------------
 
 
-def test_every_provider_of_the_settings_is_in_the_table() -> None:
-    assert set(TABLE) == set(PROVIDERS)
-
-
 async def test_all_providers_are_listed_and_those_out_of_reach_say_why(
     model_server: ModelServer, tmp_path: Path
 ) -> None:
@@ -470,7 +467,7 @@ async def test_all_providers_are_listed_and_those_out_of_reach_say_why(
     )
     model_server.answer("/v1/models", failing(404))
     model_server.answer("/v1beta/models", failing(401))
-    models = Models(Config(llm=llm), bridge=bridge, demo=tmp_path / "demo.jsonl")
+    models = Models(llm, bridge=bridge, demo=tmp_path / "demo.jsonl")
     listed = {entry.provider: entry for entry in await models.list()}
     await models.aclose()
     assert set(listed) == set(PROVIDERS)
@@ -506,7 +503,7 @@ async def test_inference_is_a_prompt_in_and_a_text_out(model_server: ModelServer
 
 
 async def test_three_methods_keep_a_conversation(model_server: ModelServer) -> None:
-    models = Models(Config(llm=LLMSettings(lmstudio=settings(base_url=model_server.url + "/v1"))))
+    models = Models(LLMSettings(lmstudio=settings(base_url=model_server.url + "/v1")))
     client = LMStudioClient("local", models)
     model_server.answer(CHAT, saying("first"), saying("second"))
     client.send_system_prompt("You are brief.")
@@ -521,7 +518,7 @@ async def test_three_methods_keep_a_conversation(model_server: ModelServer) -> N
 
 
 def test_the_seeds_clients_have_their_models_and_traits() -> None:
-    models = Models(Config(llm=LLMSettings(anthropic=keyed(), openai=keyed(), gemini=keyed())))
+    models = Models(LLMSettings(anthropic=keyed(), openai=keyed(), gemini=keyed()))
     assert ClaudeClient(models=models).adapter.name == "anthropic/claude-3-opus-20240229"
     assert OpenAIClient(models=models).adapter.name == "openai/gpt-4"
     assert GeminiClient(models=models).adapter.name == "gemini/gemini-pro"

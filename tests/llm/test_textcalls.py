@@ -120,7 +120,7 @@ async def test_the_model_is_told_that_its_invented_results_were_dropped(
 def test_the_makers_own_addresses_are_known(address: str) -> None:
     models, adapter = Door("openai", "m", CHAT, DOORS[0].says).open(ModelServer(), base_url=address)
     assert models is not None
-    assert not adapter.writes_calls
+    assert not adapter.entry.writes_calls(address)
 
 
 async def test_native_calls_may_name_one_another_by_number(model_server: ModelServer) -> None:

@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import daiku.lsp.documents.editor
-from daiku.domain.config import Config
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.lsp.documents.knowledge import ClientEditor
 from daiku.lsp.documents.open_documents import to_uri
 from daiku.lsp.documents.positions import line_starts, offset_of, position_of
 from daiku.lsp.server import serve
+from daiku.settings.config import Config
 from daiku.tools.files.changing import file_tools
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext

@@ -12,10 +12,12 @@ from pydantic import JsonValue
 
 from daiku.app import App, build
 from daiku.domain.chunks import Chunk
-from daiku.domain.config import Config, LLMSettings, SandboxSettings
+from daiku.domain.config import SandboxSettings
 from daiku.domain.events import ApprovalAsked, MessageEvent, PlanEvent, ToolResponse
 from daiku.llm.scripted import read_script
+from daiku.llm.table import LLMSettings
 from daiku.runs import RunRequest
+from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.conftest import ROOT
 from tests.runs.playing import Watch

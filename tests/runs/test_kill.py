@@ -15,10 +15,12 @@ import pytest
 
 from daiku.app import build
 from daiku.domain.chunks import Chunk
-from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
+from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import EPHEMERAL
 from daiku.domain.runs import RunResult
+from daiku.llm.table import LLMSettings
 from daiku.runs import RunRequest
+from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and kill -9")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -22,8 +22,9 @@ from daiku.domain.messages import (
 )
 from daiku.domain.runs import RunLimits
 from daiku.llm.adapter import LLMAdapter
-from daiku.llm.choice import ModelChoice
+from daiku.llm.provider import ModelChoice
 from daiku.llm.retry import RetryPolicy
+from daiku.llm.table import PROVIDERS
 from daiku.runs.run_budget import Metered, Purse
 
 ASK = ModelRequest(model="", system="", messages=(UserMessage(text="mend it " * 100),))
@@ -37,7 +38,7 @@ class Wordy:
     down: bool = False
     asked: list[ModelRequest] = field(default_factory=list[ModelRequest])
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         if self.down:
             raise LLMTimeoutError(Failure(kind="timeout", message="No answer.", retryable=True))
         self.asked.append(request)
@@ -56,6 +57,7 @@ class Wordy:
 def adapter(provider: Wordy, price: Price | None, fallback: LLMAdapter | None = None) -> LLMAdapter:
     return LLMAdapter(
         choice=ModelChoice("compatible", "m"),
+        entry=PROVIDERS["compatible"],
         provider=provider,
         settings=ProviderSettings(price={"m": price} if price else {}),
         fallback=lambda: fallback,

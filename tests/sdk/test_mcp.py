@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from daiku.domain.config import Config
 from daiku.sdk.mcp import MCPToolClient
+from daiku.settings.config import Config
 from daiku.tools.mcp import Place, Servers
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext

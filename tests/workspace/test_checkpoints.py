@@ -12,12 +12,12 @@ from time import perf_counter
 
 import pytest
 
-from daiku.domain.config import Config
 from daiku.domain.errors import UsageError
 from daiku.domain.events import Event, Notice
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileChange, Patch
 from daiku.prompts import describe_tool
+from daiku.settings.config import Config
 from daiku.tools.files.changing import file_tools
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext

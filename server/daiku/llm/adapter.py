@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast, overload
+from typing import Literal, overload
 
 from daiku.core.run.budget import Quote, dearest
 from daiku.core.textcalls.codecs import told_of_dropped
@@ -25,17 +24,12 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolSpec
 from daiku.llm.catalogue import cost, known, normalize_model_name
-from daiku.llm.choice import ModelChoice
 from daiku.llm.heard import heard
-from daiku.llm.provider import Provider
+from daiku.llm.provider import ModelChoice, Provider, ProviderEntry
 from daiku.llm.quote import quoted
 from daiku.llm.retry import RetryPolicy, again, wait_before
 from daiku.llm.textual import Exchange
 from daiku.llm.tokens import estimate, estimate_message, estimate_messages, estimate_request
-
-_OPENAI_HOST = re.compile(r"^(?:https?://)?[\w.-]*\.(?:openai\.com|azure\.com)(?=[:/]|$)", re.IGNORECASE)
-OLLAMA_WINDOW = 32_768
-"""What the `ollama` provider sets up where the settings name no window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +46,7 @@ class LLMAdapter:
     this model stays out of reach, None where none is set."""
 
     choice: ModelChoice
+    entry: ProviderEntry
     provider: Provider
     settings: ProviderSettings
     fallback: Callable[[], LLMAdapter | None] = lambda: None
@@ -73,10 +68,8 @@ class LLMAdapter:
         told = self.learned()
         if self.settings.context_length or (told is not None and told.context):
             return self.settings.context_length or (told.context if told is not None else 0)
-        if self.choice.provider == "ollama":
-            return OLLAMA_WINDOW
         entry = known(self.choice.model)
-        return entry.context if entry is not None else 0
+        return self.entry.default_context or (entry.context if entry is not None else 0)
 
     @property
     def tool_protocol(self) -> ToolProtocol:
@@ -130,7 +123,7 @@ class LLMAdapter:
         request = replace(request, model=self.choice.model, effort=request.effort or self.settings.effort)
         attempt = 1
         while True:
-            pieces = cast("AsyncGenerator[ModelEvent]", self._asked(request))
+            pieces = self._asked(request)
             try:
                 async for event in pieces:
                     yield self._priced(event, request) if isinstance(event, Reply) else event
@@ -146,23 +139,16 @@ class LLMAdapter:
             await self.clock.sleep(wait)
             attempt += 1
 
-    def _asked(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    def _asked(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         protocol = self.settings.tool_protocol
         if protocol == "native":
             told = told_of_dropped(request.messages)
             request = request if told is request.messages else replace(request, messages=told)
-        if not request.tools or (protocol == "native" and not self.writes_calls):
+        if not request.tools or (
+            protocol == "native" and not self.entry.writes_calls(self.settings.base_url)
+        ):
             return heard(self.provider.stream(request))
         return Exchange(self.provider, protocol).stream(request)
-
-    @property
-    def writes_calls(self) -> bool:
-        """True where calls may come as text although tools are offered: servers of open models, which
-        know the model's own form or do not. Services of the makers always give them apart."""
-        if self.choice.provider == "openai":
-            address = self.settings.base_url.strip()
-            return bool(address) and not _OPENAI_HOST.search(address)
-        return self.choice.provider in ("compatible", "ollama", "lmstudio")
 
     def _priced(self, reply: Reply, request: ModelRequest) -> Reply:
         usage = reply.usage

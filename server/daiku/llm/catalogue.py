@@ -150,14 +150,6 @@ KNOWN: tuple[Known, ...] = (
     _gemini("gemini-pro", 32_768, 8192, _p(0.5, 1.5)),
 )
 
-DEFAULT_MODELS = {
-    "anthropic": "claude-sonnet-5-5",
-    "openai": "gpt-6.1-sol",
-    "gemini": "gemini-3.8-flash",
-    "scripted": "demo",
-}
-"""Used where no model is set; the local services and the editor answer with the first that they list."""
-
 SEED_MODELS = {"anthropic": "claude-3-opus-20240229", "openai": "gpt-4", "gemini": "gemini-pro"}
 """The constructor defaults of seed 0 (R0.5, R0.8, R0.11)."""
 

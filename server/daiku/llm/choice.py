@@ -5,61 +5,24 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import assert_never
 
-from daiku.domain.config import PROVIDERS, LLMSettings, ProviderSettings
+from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError, Failure, LLMAuthError, LLMRequestError, UsageError
-from daiku.llm.catalogue import DEFAULT_MODELS, known, normalize_model_name
-
-ORDER = ("anthropic", "openai", "gemini", "ollama", "lmstudio", "compatible", "editor")
-"""The providers that are tried where none is set; a script is never played unasked."""
-
-LABELS = {
-    "anthropic": "Anthropic",
-    "openai": "OpenAI",
-    "gemini": "Gemini",
-    "ollama": "Ollama",
-    "lmstudio": "LM Studio",
-    "compatible": "The compatible server",
-    "editor": "The editor",
-    "scripted": "A script",
-}
-_KEYED = {"anthropic", "openai", "gemini"}
-_ADDRESSED = {"ollama", "lmstudio", "compatible"}
-_HOW = {
-    "ollama": "Start it with `ollama serve` and fetch a model, for example `ollama pull qwen3`.",
-    "lmstudio": "Start LM Studio, load a model and start its server (Developer tab).",
-    "compatible": "Set llm.compatible.base_url, for example http://127.0.0.1:8000/v1.",
-    "editor": "Use Daiku inside VS Code with a model of its own, or choose another provider.",
-}
+from daiku.llm.catalogue import known, normalize_model_name
+from daiku.llm.provider import ModelChoice
+from daiku.llm.table import PROVIDERS, LLMSettings
 
 
 @dataclass(frozen=True, slots=True)
-class ModelChoice:
-    """A provider and a model; `model` "" where the provider itself chooses (the editor)."""
-
-    provider: str
-    model: str
-
-    def __str__(self) -> str:
-        return f"{self.provider}/{self.model}" if self.model else self.provider
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What is there to choose from: `first_model(provider)` asks a server, None where it does not answer."""
+class Probe:
+    """What can be found out of a machine: `first_model(provider)` asks a server, None where it does not answer."""
 
     first_model: Callable[[str], str | None]
     has_editor: bool = False
 
 
-def settings_of(llm: LLMSettings, provider: str) -> ProviderSettings:
-    """The settings of one provider."""
-    found = getattr(llm, provider)
-    assert isinstance(found, ProviderSettings)
-    return found
-
-
-def resolve_model(llm: LLMSettings, name: str, around: Surroundings) -> ModelChoice:
+def resolve_model(llm: LLMSettings, name: str, probe: Probe) -> ModelChoice:
     """What `name` means: `provider/model`, a model, a provider, or "" for what the settings say.
 
     Raises UsageError for an unknown provider, LLMError (no_provider, auth) with how to get one.
@@ -67,14 +30,16 @@ def resolve_model(llm: LLMSettings, name: str, around: Surroundings) -> ModelCho
     wanted = name.strip() or llm.model.strip()
     provider, model = _split(wanted, llm)
     if not provider:
-        provider = _owner(model, llm) or next((p for p in ORDER if usable(llm, p, around)), "")
+        provider = _owner(model, llm) or next((p for p in PROVIDERS if usable(llm, p, probe)), "")
         if not provider:
-            raise no_provider()
-    if (problem := why_not(llm, provider, around)) is not None:
+            raise _no_provider()
+    if (problem := missing(llm, provider, probe)) is not None:
         raise problem
-    if provider in _KEYED:  # a file, a local tag or another vendor's name stays as it is written
+    if (
+        PROVIDERS[provider].needs == "key"
+    ):  # a file, a local tag or another vendor's name stays as it is written
         model = normalize_model_name(model)
-    return ModelChoice(provider, model or _default(llm, provider, around))
+    return ModelChoice(provider, model or _default(llm, provider, probe))
 
 
 def _split(wanted: str, llm: LLMSettings) -> tuple[str, str]:
@@ -98,7 +63,7 @@ def _split(wanted: str, llm: LLMSettings) -> tuple[str, str]:
 def _owner(model: str, llm: LLMSettings) -> str:
     """The maker of a known model, where there is a key for it."""
     entry = known(normalize_model_name(model)) if model else None
-    return entry.provider if entry is not None and _has_key(settings_of(llm, entry.provider)) else ""
+    return entry.provider if entry is not None and _has_key(llm.of(entry.provider)) else ""
 
 
 def _has_key(settings: ProviderSettings) -> bool:
@@ -106,58 +71,66 @@ def _has_key(settings: ProviderSettings) -> bool:
     return bool(settings.api_key.get_secret_value()) or not named.isdisjoint({"authorization", "x-api-key"})
 
 
-def usable(llm: LLMSettings, provider: str, around: Surroundings) -> bool:
-    """True where a call has a chance: a key, a server that has a model, an editor."""
-    if provider in _KEYED:
-        return _has_key(settings_of(llm, provider))
-    if provider == "compatible" and not settings_of(llm, provider).base_url:
-        return False
-    if provider in _ADDRESSED:
-        return around.first_model(provider) is not None
-    return why_not(llm, provider, around) is None
+def usable(llm: LLMSettings, provider: str, probe: Probe) -> bool:
+    """True where a call has a chance unasked: a key, a server that has a model, an editor; never for a script."""
+    needs = PROVIDERS[provider].needs
+    match needs:
+        case "key":
+            return _has_key(llm.of(provider))
+        case "server":
+            return probe.first_model(provider) is not None
+        case "address":
+            return bool(llm.of(provider).base_url) and probe.first_model(provider) is not None
+        case "editor":
+            return probe.has_editor
+        case "script":
+            return False
+        case _:
+            assert_never(needs)
 
 
-def why_not(llm: LLMSettings, provider: str, around: Surroundings) -> DaikuError | None:
-    """Why a provider that was asked for cannot be used, as far as it is known without asking it."""
-    settings = settings_of(llm, provider)
-    label = LABELS[provider]
-    if provider in _KEYED and not _has_key(settings) and not settings.base_url:
-        how = f"Set {settings.api_key_env}" if settings.api_key_env else "Set a key"
-        message = f"{label} needs a key and none is set."
-        hint = f"{how}, or run “Daiku: Set API Key”."
-        return LLMAuthError(Failure(kind="auth", message=message, hint=hint))
-    if provider == "compatible" and not settings.base_url.strip():
-        message = "The provider “compatible” needs the address of its server."
-        return UsageError(Failure(kind="usage", message=message, hint=_HOW[provider]))
-    if provider == "editor" and not around.has_editor:
-        message = "No editor lends its models here."
-        return LLMRequestError(Failure(kind="no_provider", message=message, hint=_HOW[provider]))
-    return None
+def missing(llm: LLMSettings, provider: str, probe: Probe) -> DaikuError | None:
+    """What a provider that was asked for lacks, as far as it is known without asking it."""
+    entry, settings = PROVIDERS[provider], llm.of(provider)
+    match entry.needs:
+        case "key" if not _has_key(settings) and not settings.base_url:
+            how = f"Set {settings.api_key_env}" if settings.api_key_env else "Set a key"
+            message = f"{entry.label} needs a key and none is set."
+            hint = f"{how}, or run “Daiku: Set API Key”."
+            return LLMAuthError(Failure(kind="auth", message=message, hint=hint))
+        case "address" if not settings.base_url.strip():
+            message = f"The provider “{provider}” needs the address of its server."
+            return UsageError(Failure(kind="usage", message=message, hint=entry.how))
+        case "editor" if not probe.has_editor:
+            message = "No editor lends its models here."
+            return LLMRequestError(Failure(kind="no_provider", message=message, hint=entry.how))
+        case "key" | "server" | "address" | "editor" | "script":
+            return None
+        case _:
+            assert_never(entry.needs)
 
 
-def _default(llm: LLMSettings, provider: str, around: Surroundings) -> str:
+def _default(llm: LLMSettings, provider: str, probe: Probe) -> str:
     """The model where none is named. Raises LLMRequestError where a server has none."""
-    served = provider in _ADDRESSED or (provider == "openai" and settings_of(llm, provider).base_url)
-    if served and (first := around.first_model(provider)):
+    entry, settings = PROVIDERS[provider], llm.of(provider)
+    at_its_maker = entry.needs == "key" and not settings.base_url
+    if entry.first_model is None or at_its_maker:
+        return entry.default_model
+    first = probe.first_model(provider) or entry.default_model
+    if first:
         return first
-    if provider in _ADDRESSED:
-        raise LLMRequestError(
-            Failure(
-                kind="no_provider",
-                message=f"{LABELS[provider]} does not answer, or has no model.",
-                hint=_HOW[provider],
-            )
-        )
-    return DEFAULT_MODELS.get(provider, "")
+    message = f"{entry.service(settings).label} does not answer, or has no model."
+    raise LLMRequestError(Failure(kind="no_provider", message=message, hint=entry.how))
 
 
-def no_provider() -> LLMRequestError:
+def _no_provider() -> LLMRequestError:
     """Nothing can be used: how to get something."""
+    keys = ", ".join(entry.key_env[0] for entry in PROVIDERS.values() if entry.needs == "key")
+    servers = ", ".join(entry.label for entry in PROVIDERS.values() if entry.needs == "server")
     return LLMRequestError(
         Failure(
             kind="no_provider",
             message="There is no model to work with: no key is set and no local server answers.",
-            hint="Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start Ollama or LM Studio; "
-            "`daiku doctor` shows what is missing.",
+            hint=f"Set a key ({keys}) or start a local server ({servers}); `daiku doctor` shows what is missing.",
         )
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import assert_never
 
 from pydantic import JsonValue
@@ -30,8 +30,10 @@ from daiku.domain.messages import (
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.catalogue import info
 from daiku.llm.tokens import estimate, estimate_request
-from daiku.llm.transport.failures import Service, from_exception, silent
+from daiku.llm.transport.client_errors import from_exception
+from daiku.llm.transport.failures import silent
 from daiku.llm.transport.history import Histories, History
+from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import TextMender, mend
 from daiku.llm.transport.wire import number
 
@@ -42,13 +44,13 @@ class EditorProvider:
 
     name = "editor"
 
-    def __init__(self, settings: ProviderSettings, bridge: LanguageModelBridge) -> None:
+    def __init__(self, service: Service, settings: ProviderSettings, bridge: LanguageModelBridge) -> None:
         self._settings = settings
         self._bridge = bridge
-        self._service = Service(name=self.name, label="The editor's model")
+        self._service = service
         self._histories = Histories[JsonObject](_history)
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         return self._stream(request)
 
     async def _stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
@@ -112,17 +114,6 @@ class EditorProvider:
 
     async def aclose(self) -> None:
         """Nothing is open."""
-
-
-def no_editor() -> LLMRequestError:
-    """Why `editor` cannot be used outside of one."""
-    return LLMRequestError(
-        Failure(
-            kind="no_provider",
-            message="No editor lends its models here.",
-            hint="Use Daiku inside VS Code, or set a key for another provider (`daiku doctor` shows how).",
-        )
-    )
 
 
 def _history(_request: ModelRequest) -> History[JsonObject]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import assert_never, cast
+from typing import assert_never
 
 from daiku.core.calls.refs import placed
 from daiku.core.replies.thoughts import Piece, ThoughtSplitter, may_hold_thoughts, split_thoughts
@@ -88,19 +88,18 @@ class Hearing:
         return out
 
 
-async def heard(stream: AsyncIterator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
+async def heard(stream: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
     """`stream` as `Hearing` tells it: a reply whose calls come apart from its text."""
-    pieces = cast("AsyncGenerator[ModelEvent]", stream)
     hearing = Hearing()
     try:
-        async for event in pieces:
+        async for event in stream:
             if isinstance(event, TextDelta) and hearing.passes(event.text):
                 yield event
                 continue
             for told in hearing.of(event):
                 yield told
     finally:
-        await pieces.aclose()
+        await stream.aclose()
 
 
 def answered(message: AssistantMessage) -> AssistantMessage:

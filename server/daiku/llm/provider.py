@@ -1,11 +1,17 @@
-"""What every provider is: a stream of model events, a list of models, a token count."""
+"""What a provider is: a stream of model events, a list of models, a token count; and its entry in the table."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Protocol
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+from urllib.parse import urlsplit
 
+from daiku.core.ports import LanguageModelBridge
+from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
+from daiku.llm.transport.service import Service
 
 
 class Provider(Protocol):
@@ -18,7 +24,7 @@ class Provider(Protocol):
     @property
     def name(self) -> str: ...
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]: ...
 
     async def models(self) -> tuple[ModelInfo, ...]:
         """What is on offer, with context windows where the service tells."""
@@ -29,3 +35,78 @@ class Provider(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderDeps:
+    """What providers are made with besides their settings."""
+
+    bridge: LanguageModelBridge | None = None
+    script_folders: tuple[Path, ...] = ()
+    demo: Path | None = None
+    locale: str = "en"
+
+
+Needs = Literal["key", "server", "address", "editor", "script"]
+"""What has to be there before a provider can be used: its key, its server at the usual address, a server whose
+address is in the settings, an editor that lends models, a script that is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderEntry:
+    """Everything that is particular to one provider. Its settings, its variables of the environment, the choice of
+    a model, `daiku models`, `daiku doctor` and the editor's settings are derived from it."""
+
+    name: str
+    label: str
+    """As lists and settings call it."""
+    needs: Needs
+    make: Callable[[Service, ProviderSettings, ProviderDeps], Provider]
+    address: Callable[[str], str] = str
+    """The whole address that `base_url` stands for, the usual one where it is empty."""
+    subject: str = ""
+    """How a sentence about it begins where that is not its label; `{host}` is where it runs."""
+    how: str = ""
+    """What a person does to get it going; empty where a key is all it takes."""
+    key_env: tuple[str, ...] = ()
+    """The variables of its key; the first is the default of `api_key_env`."""
+    address_env: str = ""
+    """The variable of its address."""
+    read_address: Callable[[str], str] = str
+    """That variable's value as an address."""
+    first_model: Callable[[str, Mapping[str, str]], str | None] | None = None
+    """The model that the server at an address answers with, asked with these headers; None where it has none."""
+    default_model: str = ""
+    default_context: int = 0
+    """Tokens of the window that it sets up where the settings name none."""
+    writes_calls: Callable[[str], bool] = lambda _: False
+    """Whether the models at a `base_url` may write calls into their text although tools are offered: servers of
+    open models do, services of the makers give calls apart."""
+
+    @property
+    def settings(self) -> ProviderSettings:
+        """The default settings."""
+        return ProviderSettings(api_key_env=next(iter(self.key_env), ""))
+
+    def service(self, settings: ProviderSettings) -> Service:
+        """Who is asked with these settings, as failures tell of it."""
+        address = self.address(settings.base_url)
+        return Service(
+            name=self.name,
+            label=(self.subject or self.label).format(host=urlsplit(address).hostname),
+            address=address,
+            key_env=settings.api_key_env or self.settings.api_key_env,
+            start_hint=self.how,
+            secrets=(settings.api_key.get_secret_value(),),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A provider and a model; `model` "" where the provider itself chooses (the editor)."""
+
+    provider: str
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.model}" if self.model else self.provider

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -182,7 +182,7 @@ class ScriptedProvider:
     _played: dict[tuple[Path, int], int] = field(default_factory=dict[tuple[Path, int], int])
     _read: dict[Path, tuple[int, Script]] = field(default_factory=dict[Path, tuple[int, Script]])
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         script = self._script(request)
         index = next_line(script, request.system, request.messages)
         if index >= len(script.lines):

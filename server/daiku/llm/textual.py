@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
-from typing import cast
 
 from daiku.core.textcalls.codecs import FormatProblem, decode, encode
 from daiku.core.textcalls.humantext import HumanText
@@ -46,7 +45,7 @@ class Exchange:
         for attempt in range(1, TRIES + 1):
             reply: Reply | None = None
             hearing = Hearing(lambda: HumanText(offered, own=own))
-            pieces = cast("AsyncGenerator[ModelEvent]", self.provider.stream(written))
+            pieces = self.provider.stream(written)
             try:
                 async for event in pieces:
                     if isinstance(event, TextDelta) and hearing.passes(event.text):

@@ -21,8 +21,10 @@ from daiku.core.run.budget import opened
 from daiku.core.run.decide import Rules, nothing_left
 from daiku.core.run.loop import Card, card
 from daiku.core.run.plan_outcome import plan_standing
+from daiku.core.run.preset_calls import next_preset_call
 from daiku.core.run.reminders import keeps_last_word
 from daiku.core.state.conversation import words_of
+from daiku.core.state.machine import Move
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.core.text.visible import seen
@@ -102,7 +104,7 @@ class LiveRun:
 
     def _write(self, events: tuple[Event, ...]) -> list[Event]:
         # Here, so that what is on record is what was shown; what the model reads is in other events.
-        say = localised if self._agent.drive is None else spoken
+        say = localised if self._agent.machine is None else spoken
         told = tuple(say(event, self.wiring.words) for event in events)
         surely = False
         for event in events:
@@ -141,13 +143,12 @@ class LiveRun:
             self._agent,
             wiring,
             self.record,
-            self.approvals,
-            self.purse,
             model,
             self._settling() if state.request.asks_model else None,
         )
         self._ruling = Ruling(wiring, self.record)
         self._policy = wiring.policy(state.request.mode, self.approvals, self.attended)
+        machine = None if state.calls.preset else self._agent.machine
         self.rules = Rules(
             spec=self._spec,
             verdict=self._verdict,
@@ -155,7 +156,8 @@ class LiveRun:
             compact_at=self._replies.compact_at,
             tokens=self._replies.tokens,
             objection=self._objection,
-            unfinished=nothing_left if state.calls.preset else self._agent.unfinished,
+            unfinished=nothing_left if machine is None else machine.unfinished,
+            machine=self._next_move if not state.request.asks_model else None,
         )
 
     def _settling(self) -> Settling | None:
@@ -164,20 +166,25 @@ class LiveRun:
             return None
         return Settling(servers, self.record, self.approval, self.attended)
 
+    def _next_move(self, state: State) -> Move:
+        if state.calls.preset:
+            return next_preset_call(state)
+        assert self._agent.machine is not None, "a run without a model has a machine"
+        return self._agent.machine.next_move(state, self.approvals, self.purse.no_more())
+
     def _objection(self, state: State) -> str:
         """Why what a stage of work hands back cannot be passed on."""
-        if self.parent is None or self._agent.hand_back is None:
+        if self.parent is None or self._agent.stage is None:
             return ""
-        found = self._agent.hand_back(state)
+        found = self._agent.stage.hand_back(state)
         return found.problem if isinstance(found, Unreadable) else ""
 
     def brief(self, agent: str, request: str) -> Brief:
         """What a nested run of `agent` is given."""
-        make, state = self._agent.brief, self.record.state
-        if make is not None:
-            return make(state, agent, request)
-        team = find_agent(agent).drive is not None
-        plan = next_open(state.plans.all) if team else None
+        machine, state = self._agent.machine, self.record.state
+        if machine is not None:
+            return machine.brief(state, agent, request)
+        plan = next_open(state.plans.all) if find_agent(agent).machine is not None else None
         return Brief(request=request, plan=plan, said=words_of(state))
 
     def past(self) -> list[Chunk]:

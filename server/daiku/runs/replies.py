@@ -1,4 +1,4 @@
-"""Where a run's replies come from: its model with the prompt and the tools it is offered, or what works them out."""
+"""The replies of a run's model, with the system prompt and the tools that it is offered."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from daiku.core.state.context import transcript
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.domain.messages import Message, ModelEvent, ModelRequest, Reply, Usage, UserMessage
-from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolSpec
 from daiku.llm.tokens import estimate_request
 from daiku.runs.consenting import Settling
-from daiku.runs.preset_calls import next_given
-from daiku.runs.run_budget import Metered, Purse
+from daiku.runs.run_budget import Metered
 from daiku.runs.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -40,8 +38,6 @@ class Replies:
     agent: Agent
     wiring: Wiring
     record: Recorder
-    approvals: ApprovalMode
-    purse: Purse
     model: Metered | None
     settle: Settling | None
     tools: Mapping[str, ToolSpec] = field(init=False)
@@ -75,9 +71,7 @@ class Replies:
             await self.settle()
             if self.settle.servers.version != self._servers:
                 self._offer()
-        if self.model is None:
-            yield self._worked_out(state)
-            return
+        assert self.model is not None, "a run without a model is driven by its machine"
         request = ModelRequest(
             model="",
             system=self._system,
@@ -90,12 +84,6 @@ class Replies:
         pieces = self.model.stream(request) if role is None else self._in_role(role, self.model, request)
         async for piece in pieces:
             yield self._canonical(piece) if isinstance(piece, Reply) else piece
-
-    def _worked_out(self, state: State) -> Reply:
-        if state.calls.preset:
-            return next_given(state)
-        assert self.agent.drive is not None, "a run without a model is driven"
-        return self.agent.drive(state, self.approvals, self.purse.no_more())
 
     def _note_divergence(self, request: ModelRequest) -> None:
         place = first_divergence(self._sent, request) if self._sent is not None else ""

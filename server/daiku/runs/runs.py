@@ -34,7 +34,7 @@ from daiku.domain.work.plans import Plan
 from daiku.runs.edit_grant import granted_place
 from daiku.runs.ending import to_its_end
 from daiku.runs.live import LiveRun
-from daiku.runs.nested.briefing import brief_from, told
+from daiku.runs.nested.briefing import brief_from, write_request
 from daiku.runs.nested.handoff import hand_over
 from daiku.runs.nested.taskloop import TaskWork
 from daiku.runs.recorded.history import events_of, last_start, state_of
@@ -94,7 +94,7 @@ class Runs:
             live.place = await granted_place(request.grant, wiring.workspace)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             wiring.journal.touch(session, "running", model, title)
-            text, brief = await self._told(agent, request, session)
+            text, brief = await self._brief(agent, request, session)
             live.record(
                 RunStarted(
                     prompt=request.text,
@@ -106,7 +106,7 @@ class Runs:
                     images=request.images,
                     calls=request.calls,
                     brief=brief,
-                    driven=bool(request.calls) or agent.drive is not None,
+                    driven=bool(request.calls) or agent.machine is not None,
                 )
             )
             self._others(live)
@@ -124,15 +124,15 @@ class Runs:
             text = f"Another run is under way in this folder: {names}{more}."
             live.record(Notice(level="warning", text=text))
 
-    async def _told(self, agent: Agent, request: RunRequest, session: str) -> tuple[str, Brief | None]:
+    async def _brief(self, agent: Agent, request: RunRequest, session: str) -> tuple[str, Brief | None]:
         """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
-        if request.calls or agent.request is None:
+        if request.calls or not agent.reads_brief:
             return request.told, request.brief
         see = partial(self.wiring.seen.note, session)
         brief = request.brief
         if brief is None and request.session and agent.name in BRIEFED:
             brief = brief_from(self.wiring.journal.chunks(request.session), request.text)
-        return await told(agent, brief or Brief(request=request.text), self.wiring.workspace, see)
+        return await write_request(agent, brief or Brief(request=request.text), self.wiring.workspace, see)
 
     async def resume(
         self,

@@ -10,9 +10,10 @@ from typing import Protocol
 from daiku.core.guard.guard import Policy
 from daiku.core.ports import Checkpoints, Editor, Grants, Workspace
 from daiku.core.run.budget import Quote
-from daiku.domain.config import Config, ToolProtocol
+from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import ModelEvent, ModelRequest
 from daiku.domain.runs import ApprovalMode, Mode
+from daiku.settings.config import Config
 from daiku.texts.matcher import Words, translator
 from daiku.tools.files.seen import Seen
 from daiku.tools.mcp import Servers

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from pydantic import SecretStr
 
-from daiku.domain.config import Config, LLMSettings, ProviderSettings
 from daiku.domain.messages import AssistantMessage, Message, Usage, UserMessage
 from daiku.llm.adapter import LLMAdapter
 from daiku.llm.catalogue import SEED_MODELS, TRAITS
 from daiku.llm.model import Models
+from daiku.llm.table import PROVIDERS, LLMSettings
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class LLMClient:
     @property
     def _models(self) -> Models:
         if self.models is None:
-            self.models = Models(Config(llm=_from_environment(self.provider)))
+            self.models = Models(_from_environment(self.provider))
         return self.models
 
     @property
@@ -112,18 +112,13 @@ class OllamaClient(LLMClient):
     provider: ClassVar[str] = "ollama"
 
 
-_ADDRESSES = {"ollama": ("OLLAMA_HOST",), "lmstudio": ("LMSTUDIO_BASE_URL",)}
-_KEYS = {"gemini": ("GOOGLE_API_KEY",)}
-
-
 def _from_environment(provider: str) -> LLMSettings:
     """The settings of one provider as its usual variables give them."""
     if not provider:
         return LLMSettings()
-    known: ProviderSettings = getattr(LLMSettings(), provider)
-    key = _first(known.api_key_env, *_KEYS.get(provider, ()))
-    address = _first(*_ADDRESSES.get(provider, (f"{provider.upper()}_BASE_URL",)))
-    given = known.model_copy(update={"api_key": SecretStr(key), "base_url": address or known.base_url})
+    entry = PROVIDERS[provider]
+    key, address = _first(*entry.key_env), _first(entry.address_env)
+    given = entry.settings.model_copy(update={"api_key": SecretStr(key), "base_url": address})
     return LLMSettings().model_copy(update={provider: given})
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import platformdirs
 
 from daiku.domain.base import JsonObject
-from daiku.domain.config import PROVIDERS, Config, LLMSettings
 from daiku.domain.errors import Failure, UsageError
+from daiku.llm.table import PROVIDERS
 from daiku.settings.check import check_values, dotted, known_keys, leaves, tidy
+from daiku.settings.config import Config
 from daiku.settings.environment import from_environment, secrets_of, with_keys
 from daiku.settings.trust import from_strangers
 
@@ -218,8 +219,7 @@ def _without_blanks(data: JsonObject) -> JsonObject:
 
 def _names_of_keys() -> JsonObject:
     """The default `api_key_env` of each provider: a table that sets something else must not lose it."""
-    defaults = LLMSettings()
-    return {"llm": {name: {"api_key_env": getattr(defaults, name).api_key_env} for name in PROVIDERS}}
+    return {"llm": {name: {"api_key_env": entry.settings.api_key_env} for name, entry in PROVIDERS.items()}}
 
 
 def _merge(into: JsonObject, layer: JsonObject) -> None:

@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_snake
 from pydantic_core import ErrorDetails
 
 from daiku.domain.base import JsonObject
-from daiku.domain.config import Config
+from daiku.settings.config import Config
 
 Key = tuple[str, ...]
 SECRET = re.compile(r"api_key$|token$|headers|\benv\b|database_url|password|secret")

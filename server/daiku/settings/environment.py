@@ -7,27 +7,22 @@ import json
 import re
 from collections.abc import Mapping
 from typing import get_origin
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from pydantic import JsonValue, SecretStr
 
 from daiku.core.guard.redact import redactor
 from daiku.domain.base import JsonObject
-from daiku.domain.config import PROVIDERS, Config, LLMSettings, ProviderSettings
+from daiku.domain.config import ProviderSettings
+from daiku.llm.table import PROVIDERS
 from daiku.settings.check import Key, dotted, field_at, known_keys, model_of
+from daiku.settings.config import Config
 
-USUAL: dict[str, Key] = {
-    "ANTHROPIC_BASE_URL": ("llm", "anthropic", "base_url"),
-    "OPENAI_BASE_URL": ("llm", "openai", "base_url"),
-    "GEMINI_BASE_URL": ("llm", "gemini", "base_url"),
-    "OLLAMA_HOST": ("llm", "ollama", "base_url"),
-    "LMSTUDIO_BASE_URL": ("llm", "lmstudio", "base_url"),
+_OTHER_NAMES: dict[str, Key] = {
     "GITHUB_API_URL": ("github", "api_url"),
     "GITLAB_API_URL": ("gitlab", "api_url"),
     "TRACE_OTLP_ENDPOINT": ("trace", "otlp_endpoint"),
 }
-ALSO = {"GEMINI_API_KEY": ("GOOGLE_API_KEY",)}
-"""Second names of a key's variable."""
 _LOGIN = re.compile(r"://[^/\s:@]*:(?P<password>[^/\s@]+)@")
 SECRET_NAME = re.compile(
     r"(?:^|[_-])(?:API|ACCESS|PRIVATE|SECRET|AUTH|SIGNING)?[_-]?"
@@ -52,9 +47,10 @@ def from_environment(environ: Mapping[str, str], problems: list[str]) -> tuple[J
     """
     data: JsonObject = {}
     origin: dict[str, str] = {}
-    for name, key in USUAL.items():
+    addresses = {e.address_env: (("llm", e.name, "base_url"), e.read_address) for e in PROVIDERS.values()}
+    for name, (key, read) in (addresses | {name: (key, str) for name, key in _OTHER_NAMES.items()}).items():
         if value := environ.get(name, "").strip():
-            put(data, key, _ollama_address(value) if name == "OLLAMA_HOST" else value)
+            put(data, key, read(value))
             origin[dotted(key)] = name
     for name, value in sorted(environ.items()):
         key = _key_of(name)
@@ -77,20 +73,20 @@ def with_keys(config: Config, environ: Mapping[str, str]) -> tuple[Config, dict[
     """The settings with each provider's key from the variable that `api_key_env` names, and where from."""
     found: dict[str, ProviderSettings] = {}
     origin: dict[str, str] = {}
-    for name in PROVIDERS:
-        provider: ProviderSettings = getattr(config.llm, name)
-        for variable in (provider.api_key_env, *ALSO.get(provider.api_key_env, ())):
-            if variable and (value := environ.get(variable, "").strip()):
+    for name, entry in PROVIDERS.items():
+        provider = config.llm.of(name)
+        usual = provider.api_key_env == entry.settings.api_key_env
+        for variable in entry.key_env if usual else (provider.api_key_env,):
+            if value := environ.get(variable, "").strip():
                 found[name] = provider.model_copy(update={"api_key": SecretStr(value)})
                 origin[f"llm.{name}.api_key"] = variable
                 break
-    llm: LLMSettings = config.llm.model_copy(update=found)
-    return config.model_copy(update={"llm": llm}), origin
+    return config.model_copy(update={"llm": config.llm.model_copy(update=found)}), origin
 
 
 def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Every text that must never be stored or shown: keys, and variables named like secrets."""
-    keys = [getattr(config.llm, name).api_key.get_secret_value() for name in PROVIDERS]
+    keys = [config.llm.of(name).api_key.get_secret_value() for name in PROVIDERS]
     names = [config.github.token_env, config.gitlab.token_env, config.research.api_key_env]
     tokens = [environ.get(n, "") for n in names if n]
     others = [v for n, v in environ.items() if SECRET_NAME.search(n)]
@@ -99,7 +95,7 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     headers = [
         value
         for name in PROVIDERS
-        for header, value in getattr(config.llm, name).headers.items()
+        for header, value in config.llm.of(name).headers.items()
         if SECRET_NAME.search(header) or header.lower() == "authorization"
     ]
     found = (*keys, *tokens, *others, *headers, *_secrets_of_servers(config))
@@ -148,19 +144,3 @@ def _value_of(field: object, text: str, name: str, problems: list[str]) -> JsonV
             problems.append(f"environment: {name} is not JSON ({wrong})")
             return [] if get_origin(field) is tuple else {}
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _ollama_address(text: str) -> str:
-    """OLLAMA_HOST may be a host, `:port`, or the address that a server listens on."""
-    address = text if "://" in text else f"http://{text}"
-    try:
-        parts = urlsplit(address)
-        host, port = parts.hostname or "127.0.0.1", parts.port
-    except ValueError:
-        return address
-    if host in ("0.0.0.0", "::"):  # noqa: S104  # where a server listens, not where a client asks
-        host = "127.0.0.1"
-    if ":" in host:
-        host = f"[{host}]"
-    port = port or (443 if parts.scheme == "https" else 11434)
-    return f"{parts.scheme}://{host}:{port}{parts.path.rstrip('/')}"

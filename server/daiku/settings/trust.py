@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, JsonValue
 
 from daiku.domain.base import JsonObject
-from daiku.domain.config import Config
 from daiku.settings.check import Key, dotted, leaves
+from daiku.settings.config import Config
 from daiku.settings.environment import put
 
 STRICTNESS: dict[str, tuple[JsonValue, ...]] = {

@@ -13,11 +13,11 @@ from daiku.core.changes.scope import EditPlace
 from daiku.core.ports import Checkpoints, Editor, Workspace
 from daiku.core.proof.evidence import Done
 from daiku.domain.base import JsonObject
-from daiku.domain.config import Config
 from daiku.domain.events import Event
 from daiku.domain.tools import Effect, ToolResult
 from daiku.domain.work.patches import Patch
 from daiku.domain.work.plans import Plan
+from daiku.settings.config import Config
 
 
 class Args(BaseModel):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from daiku.agents.agent import Stage
 from daiku.agents.coding.coder import CODE, MADE, code_request, edits_made
 from daiku.agents.table import find_agent
 from daiku.core.edits.blocks import Block
@@ -318,5 +319,5 @@ def test_the_prompt_demands_what_it_must(demand: str) -> None:
 
 def test_nothing_changed_is_handed_over_as_that() -> None:
     assert edits_made(State(conversation=Conversation(text="No change: it is there."))) == EditsMade()
-    assert find_agent("coder").hand_back is edits_made
+    assert find_agent("coder").stage == Stage(edits_made, code_request, shows="named")
     assert json.loads(EditsMade().model_dump_json())["files"] == []

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from daiku.agents.agent import Stage
 from daiku.agents.coding.planner import PLAN, plan_made, plan_request
 from daiku.agents.table import find_agent
 from daiku.core.plans.steptext import planned_step
@@ -262,4 +263,4 @@ def test_only_a_plan_of_its_own_is_handed_over() -> None:
 
 def test_the_agent_is_wired() -> None:
     planner = find_agent("planner")
-    assert (planner.role, planner.request, planner.hand_back) == (PLAN, plan_request, plan_made)
+    assert (planner.role, planner.stage) == (PLAN, Stage(plan_made, plan_request))

@@ -16,7 +16,6 @@ from daiku.agents.role import in_role
 from daiku.app import App, build
 from daiku.core.replies.parse import Unreadable
 from daiku.core.web.research import gather
-from daiku.domain.config import Config
 from daiku.domain.errors import LLMRequestError
 from daiku.domain.messages import (
     AssistantMessage,
@@ -36,6 +35,7 @@ from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Research
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
+from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
 from tests.runs.playing import Watch

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from daiku.agents.agent import Stage
 from daiku.agents.coding.runner import MAX_REPAIRS, NOTHING, RUN, commands_run, remind, run_request
 from daiku.agents.role import Failed, in_role, since_asked
 from daiku.agents.table import find_agent
@@ -491,4 +492,4 @@ def test_the_prompt_demands_what_it_must() -> None:
         "two repairs",
     ):
         assert demand in prompt
-    assert find_agent("runner").hand_back is commands_run
+    assert find_agent("runner").stage == Stage(commands_run, run_request, shows="changed")

@@ -56,7 +56,9 @@ def read_list(reply: str) -> Any:
     message = agent.role.read(AssistantMessage(text=reply), (), False)
     if isinstance(message, Unreadable):
         return message.problem
-    made = agent.hand_back(State(conversation=Conversation(messages=(message,)))) if agent.hand_back else None
+    made = (
+        agent.stage.hand_back(State(conversation=Conversation(messages=(message,)))) if agent.stage else None
+    )
     assert isinstance(made, TasksMade)
     return made.tasks
 
@@ -112,7 +114,7 @@ def test_a_report_has_to_agree_with_what_happened(said: dict[str, Any], problem:
     else:
         assert isinstance(read, AssistantMessage)
         made = (
-            agent.hand_back(State(conversation=Conversation(messages=(read,)))) if agent.hand_back else None
+            agent.stage.hand_back(State(conversation=Conversation(messages=(read,)))) if agent.stage else None
         )
         assert isinstance(made, TasksReported)
 

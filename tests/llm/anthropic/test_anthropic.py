@@ -16,7 +16,7 @@ from daiku.domain.errors import (
     StreamCutError,
 )
 from daiku.domain.messages import AssistantMessage, ToolMessage
-from daiku.llm.anthropic.provider import AnthropicProvider
+from daiku.llm.provider import Provider
 from daiku.llm.transport.history import UNANSWERED
 from tests.llm.conftest import Closing
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document, events
@@ -28,6 +28,7 @@ from tests.llm.talk import (
     closing,
     hear,
     leave_after_first,
+    opened,
     reply,
     request,
     result,
@@ -43,8 +44,8 @@ OPUS = "claude-opus-5-5"
 
 
 @pytest.fixture
-def claude(model_server: ModelServer, closing_after: Closing) -> AnthropicProvider:
-    return closing_after(AnthropicProvider(settings(model_server)))
+def claude(model_server: ModelServer, closing_after: Closing) -> Provider:
+    return closing_after(opened("anthropic", settings(model_server)))
 
 
 def start(**usage: int) -> dict[str, Any]:
@@ -91,7 +92,7 @@ THINKS_AND_CALLS = events(
 
 
 async def test_text_thinking_and_parallel_calls_arrive_as_they_come(
-    model_server: ModelServer, claude: AnthropicProvider
+    model_server: ModelServer, claude: Provider
 ) -> None:
     model_server.answer(PATH, THINKS_AND_CALLS)
     heard = await hear(claude, model=OPUS, tools=(READ,))
@@ -109,7 +110,7 @@ async def test_text_thinking_and_parallel_calls_arrive_as_they_come(
 
 
 async def test_thinking_goes_back_unchanged_and_in_its_order(
-    model_server: ModelServer, claude: AnthropicProvider
+    model_server: ModelServer, claude: Provider
 ) -> None:
     model_server.answer(PATH, THINKS_AND_CALLS, saying("done"))
     first = (await reply(claude, model=OPUS, tools=(READ,))).message
@@ -125,11 +126,11 @@ async def test_thinking_goes_back_unchanged_and_in_its_order(
     assert [b["type"] for b in sent[2]["content"]] == ["tool_result", "tool_result"]
 
 
-async def test_thinking_survives_the_journal(model_server: ModelServer, claude: AnthropicProvider) -> None:
+async def test_thinking_survives_the_journal(model_server: ModelServer, claude: Provider) -> None:
     model_server.answer(PATH, THINKS_AND_CALLS, saying("done"))
     first = (await reply(claude, model=OPUS, tools=(READ,))).message
     read_back = AssistantMessage.model_validate_json(first.model_dump_json())
-    fresh = AnthropicProvider(settings(model_server))
+    fresh = opened("anthropic", settings(model_server))
     await reply(fresh, user(), read_back, result("tu1"), result("tu2"), model=OPUS, session="s")
     await fresh.aclose()
     assert model_server.asked[-1].json["messages"][1]["content"][0]["signature"] == "sig=="
@@ -137,7 +138,7 @@ async def test_thinking_survives_the_journal(model_server: ModelServer, claude: 
 
 @pytest.mark.parametrize("change", ["another model", "other words before it", "an edited text"])
 async def test_thinking_is_left_out_where_it_no_longer_belongs(
-    model_server: ModelServer, claude: AnthropicProvider, change: str
+    model_server: ModelServer, claude: Provider, change: str
 ) -> None:
     model_server.answer(PATH, THINKS_AND_CALLS, saying("done"))
     first = (await reply(claude, model=OPUS, tools=(READ,))).message
@@ -154,7 +155,7 @@ async def test_thinking_is_left_out_where_it_no_longer_belongs(
 
 
 async def test_the_request_says_what_the_service_wants_to_know(
-    model_server: ModelServer, claude: AnthropicProvider
+    model_server: ModelServer, claude: Provider
 ) -> None:
     model_server.answer(PATH, saying("ok"))
     await reply(claude, user("Hi"), model=OPUS, system="Be brief.", tools=(READ,), effort="high")
@@ -181,7 +182,7 @@ async def test_the_request_says_what_the_service_wants_to_know(
 
 
 async def test_cache_breakpoints_stand_at_the_end_and_where_the_request_before_had_its_end(
-    model_server: ModelServer, claude: AnthropicProvider
+    model_server: ModelServer, claude: Provider
 ) -> None:
     model_server.answer(PATH, saying("ok"))
     messages = (user("a"), said("b", call()), result(), said("c"), user("d"))
@@ -194,7 +195,7 @@ async def test_cache_breakpoints_stand_at_the_end_and_where_the_request_before_h
 
 
 async def test_the_history_is_encoded_once_and_each_request_begins_with_the_one_before(
-    model_server: ModelServer, claude: AnthropicProvider
+    model_server: ModelServer, claude: Provider
 ) -> None:
     model_server.answer(PATH, saying("ok"))
     messages = (user("a" * 50), said("b", call()), result(), said("c"))
@@ -221,7 +222,7 @@ async def test_the_history_is_encoded_once_and_each_request_begins_with_the_one_
     ],
 )
 async def test_thinking_is_asked_for_in_the_way_of_each_model(
-    model_server: ModelServer, claude: AnthropicProvider, model: str, effort: Any, thinking: Any, config: Any
+    model_server: ModelServer, claude: Provider, model: str, effort: Any, thinking: Any, config: Any
 ) -> None:
     model_server.answer(PATH, saying("ok"))
     await reply(claude, model=model, effort=effort)
@@ -232,16 +233,14 @@ async def test_thinking_is_asked_for_in_the_way_of_each_model(
 
 
 async def test_a_budget_is_not_asked_for_in_the_middle_of_a_step_that_began_without_thinking(
-    model_server: ModelServer, claude: AnthropicProvider
+    model_server: ModelServer, claude: Provider
 ) -> None:
     model_server.answer(PATH, saying("ok"))
     await reply(claude, user(), said("", call()), result(), model="claude-haiku-4-5", effort="high")
     assert "thinking" not in model_server.asked[0].json
 
 
-async def test_the_output_limit_is_what_the_model_can(
-    model_server: ModelServer, claude: AnthropicProvider
-) -> None:
+async def test_the_output_limit_is_what_the_model_can(model_server: ModelServer, claude: Provider) -> None:
     model_server.answer(PATH, saying("ok"))
     for model, wanted, limit in (
         ("claude-3-opus-20240229", 0, 4096),
@@ -254,7 +253,7 @@ async def test_the_output_limit_is_what_the_model_can(
 
 
 async def test_pictures_go_with_the_person_and_with_results(
-    model_server: ModelServer, claude: AnthropicProvider
+    model_server: ModelServer, claude: Provider
 ) -> None:
     model_server.answer(PATH, saying("ok"))
     messages = (user("look", PICTURE), said("", call()), result("c1", "shot", PICTURE))
@@ -268,7 +267,7 @@ async def test_pictures_go_with_the_person_and_with_results(
     ]
 
 
-async def test_a_broken_history_is_mended(model_server: ModelServer, claude: AnthropicProvider) -> None:
+async def test_a_broken_history_is_mended(model_server: ModelServer, claude: Provider) -> None:
     model_server.answer(PATH, saying("ok"))
     lost = ToolMessage(call_id="gone", tool="files/read", ok=True, text="of an earlier call")
     messages = (
@@ -295,7 +294,7 @@ async def test_a_broken_history_is_mended(model_server: ModelServer, claude: Ant
 
 
 async def test_calls_that_are_still_open_at_the_end_are_answered(
-    model_server: ModelServer, claude: AnthropicProvider
+    model_server: ModelServer, claude: Provider
 ) -> None:
     model_server.answer(PATH, saying("ok"))
     await reply(claude, user(), said("", call()), model=OPUS, session="s")
@@ -305,7 +304,7 @@ async def test_calls_that_are_still_open_at_the_end_are_answered(
 
 
 async def test_halves_of_surrogates_neither_break_the_request_nor_the_reply(
-    model_server: ModelServer, claude: AnthropicProvider
+    model_server: ModelServer, claude: Provider
 ) -> None:
     halves = [delta(0, "text_delta", text="\ud83d"), delta(0, "text_delta", text="\ude00 and \ud800")]
     pieces = [json.dumps(p).encode() for p in (start(), block(0, "text", text=""), *halves, *end())]
@@ -318,7 +317,7 @@ async def test_halves_of_surrogates_neither_break_the_request_nor_the_reply(
 
 @pytest.mark.parametrize("arguments", ['{"path": "a', "[1, 2]", "nonsense", '{"n": NaN}'])
 async def test_malformed_arguments_make_a_malformed_call(
-    model_server: ModelServer, claude: AnthropicProvider, arguments: str
+    model_server: ModelServer, claude: Provider, arguments: str
 ) -> None:
     pieces = (
         block(0, "tool_use", id="t", name="files__read"),
@@ -334,9 +333,7 @@ async def test_malformed_arguments_make_a_malformed_call(
     }
 
 
-async def test_long_arguments_take_time_in_proportion(
-    model_server: ModelServer, claude: AnthropicProvider
-) -> None:
+async def test_long_arguments_take_time_in_proportion(model_server: ModelServer, claude: Provider) -> None:
     text = "line of code\n" * 100_000
     whole = json.dumps({"path": "a", "content": text})
     pieces = [whole[i : i + 4096] for i in range(0, len(whole), 4096)]
@@ -347,13 +344,13 @@ async def test_long_arguments_take_time_in_proportion(
     assert (await reply(claude, model=OPUS)).message.calls[0].args["content"] == text
 
 
-async def test_an_empty_reply_is_a_reply(model_server: ModelServer, claude: AnthropicProvider) -> None:
+async def test_an_empty_reply_is_a_reply(model_server: ModelServer, claude: Provider) -> None:
     model_server.answer(PATH, events(start(), *end()))
     last = await reply(claude, model=OPUS)
     assert (last.message.text, last.message.calls, last.finish) == ("", (), "stop")
 
 
-async def test_a_refusal_says_why(model_server: ModelServer, claude: AnthropicProvider) -> None:
+async def test_a_refusal_says_why(model_server: ModelServer, claude: Provider) -> None:
     details = {"type": "refusal", "category": "bio", "explanation": "This I will not do."}
     model_server.answer(PATH, events(start(), *end("refusal", stop_details=details)))
     last = await reply(claude, model=OPUS)
@@ -361,7 +358,7 @@ async def test_a_refusal_says_why(model_server: ModelServer, claude: AnthropicPr
 
 
 async def test_a_service_that_does_not_stream_is_understood(
-    model_server: ModelServer, claude: AnthropicProvider
+    model_server: ModelServer, claude: Provider
 ) -> None:
     content = [
         {"type": "text", "text": "hi"},
@@ -403,7 +400,7 @@ async def test_a_service_that_does_not_stream_is_understood(
     ],
 )
 async def test_errors_are_translated_and_never_show_the_key(
-    model_server: ModelServer, claude: AnthropicProvider, answer: Answer, error: type[Exception]
+    model_server: ModelServer, claude: Provider, answer: Answer, error: type[Exception]
 ) -> None:
     model_server.answer(PATH, answer)
     with pytest.raises(error) as caught:
@@ -417,7 +414,7 @@ async def test_errors_are_translated_and_never_show_the_key(
 
 @pytest.mark.parametrize("how", ["end", DROP])
 async def test_a_stream_without_its_closing_event_is_an_error(
-    model_server: ModelServer, claude: AnthropicProvider, how: str
+    model_server: ModelServer, claude: Provider, how: str
 ) -> None:
     whole = list(THINKS_AND_CALLS.body)
     cut = whole[:-1] if how == "end" else [*whole[:-1], DROP]
@@ -427,7 +424,7 @@ async def test_a_stream_without_its_closing_event_is_an_error(
     assert caught.value.failure.retryable
 
 
-async def test_cancelling_closes_the_connection(model_server: ModelServer, claude: AnthropicProvider) -> None:
+async def test_cancelling_closes_the_connection(model_server: ModelServer, claude: Provider) -> None:
     some = list(saying("some").body)[:3]
     model_server.answer(PATH, Answer([*some, HANG], headers={"content-type": "text/event-stream"}))
     await leave_after_first(claude.stream(request(model=OPUS)))
@@ -437,7 +434,7 @@ async def test_cancelling_closes_the_connection(model_server: ModelServer, claud
 @pytest.mark.slow
 async def test_silence_is_bounded_and_progress_is_not(model_server: ModelServer) -> None:
     quick = ProviderSettings(base_url=model_server.url, first_token_seconds=30, idle_seconds=1)
-    provider = AnthropicProvider(quick)
+    provider = opened("anthropic", quick)
     some = list(saying("some").body)[:3]
     model_server.answer(PATH, Answer([*some, HANG], headers={"content-type": "text/event-stream"}))
     with pytest.raises(LLMTimeoutError, match="nothing"):
@@ -446,7 +443,7 @@ async def test_silence_is_bounded_and_progress_is_not(model_server: ModelServer)
 
 
 async def test_a_service_that_is_not_there_is_a_lost_connection() -> None:
-    provider = AnthropicProvider(ProviderSettings(base_url="http://127.0.0.1:9"))
+    provider = opened("anthropic", ProviderSettings(base_url="http://127.0.0.1:9"))
     with pytest.raises(LLMTimeoutError) as caught:
         await reply(provider, model=OPUS)
     assert caught.value.failure.kind == "connection"
@@ -458,7 +455,7 @@ async def test_a_base_url_with_its_version_and_own_headers_is_used(model_server:
     own = ProviderSettings(
         base_url=model_server.url + "/proxy/v1/", headers={"X-Team": "a"}, price={OPUS: Price(input=1)}
     )
-    provider = AnthropicProvider(own)
+    provider = opened("anthropic", own)
     model_server.answer("/proxy/v1/messages", saying("ok"))
     last = await reply(provider, model=OPUS)
     await provider.aclose()
@@ -466,9 +463,7 @@ async def test_a_base_url_with_its_version_and_own_headers_is_used(model_server:
     assert last.usage.cost == pytest.approx(5 / 1e6)
 
 
-async def test_tokens_are_counted_by_the_service(
-    model_server: ModelServer, claude: AnthropicProvider
-) -> None:
+async def test_tokens_are_counted_by_the_service(model_server: ModelServer, claude: Provider) -> None:
     model_server.answer("/v1/messages/count_tokens", document({"input_tokens": 123}))
     counted = await claude.count_tokens(request(user("a"), model=OPUS, system="s", tools=(READ,)))
     assert counted == 123
@@ -478,7 +473,7 @@ async def test_tokens_are_counted_by_the_service(
 
 
 async def test_models_are_listed_page_by_page_with_their_windows(
-    model_server: ModelServer, claude: AnthropicProvider
+    model_server: ModelServer, claude: Provider
 ) -> None:
     can = {"image_input": {"supported": True}, "thinking": {"supported": False}}
     first = {

@@ -21,8 +21,8 @@ from daiku.domain.errors import (
 from daiku.domain.messages import AssistantMessage
 from daiku.domain.tools import ToolSpec
 from daiku.llm.gemini.encode import NO_SIGNATURE
-from daiku.llm.gemini.provider import GeminiProvider
 from daiku.llm.gemini.schema import parameters
+from daiku.llm.provider import Provider
 from tests.llm.conftest import Closing
 from tests.llm.server import HANG, Answer, ModelServer, document, events
 from tests.llm.talk import (
@@ -33,6 +33,7 @@ from tests.llm.talk import (
     closing,
     hear,
     leave_after_first,
+    opened,
     reply,
     request,
     result,
@@ -48,8 +49,8 @@ PATH = f"/v1beta/models/{MODEL}:streamGenerateContent"
 
 
 @pytest.fixture
-def gemini(model_server: ModelServer, closing_after: Closing) -> GeminiProvider:
-    return closing_after(GeminiProvider(settings(model_server)))
+def gemini(model_server: ModelServer, closing_after: Closing) -> Provider:
+    return closing_after(opened("gemini", settings(model_server)))
 
 
 def chunk(*parts: dict[str, Any], finish: Any = None, **usage: int) -> dict[str, Any]:
@@ -84,7 +85,7 @@ THINKS_AND_CALLS = events(
 
 
 async def test_text_thinking_and_parallel_calls_arrive_as_they_come(
-    model_server: ModelServer, gemini: GeminiProvider
+    model_server: ModelServer, gemini: Provider
 ) -> None:
     model_server.answer(PATH, THINKS_AND_CALLS)
     heard = await hear(gemini, model=MODEL, tools=(READ,))
@@ -100,7 +101,7 @@ async def test_text_thinking_and_parallel_calls_arrive_as_they_come(
 
 
 async def test_the_last_count_of_a_stream_is_the_whole_one(
-    model_server: ModelServer, gemini: GeminiProvider
+    model_server: ModelServer, gemini: Provider
 ) -> None:
     first = chunk({"text": "o"}, promptTokenCount=70, candidatesTokenCount=21, totalTokenCount=91)
     last = chunk({"text": "k"}, finish="STOP", promptTokenCount=70, thoughtsTokenCount=8, totalTokenCount=78)
@@ -110,7 +111,7 @@ async def test_the_last_count_of_a_stream_is_the_whole_one(
 
 
 async def test_signatures_go_back_on_the_parts_that_they_came_with(
-    model_server: ModelServer, gemini: GeminiProvider
+    model_server: ModelServer, gemini: Provider
 ) -> None:
     model_server.answer(PATH, THINKS_AND_CALLS, SAYING)
     first = (await reply(gemini, model=MODEL, tools=(READ,))).message
@@ -137,7 +138,7 @@ async def test_signatures_go_back_on_the_parts_that_they_came_with(
 
 
 async def test_ids_go_back_only_where_the_service_gave_them(
-    model_server: ModelServer, gemini: GeminiProvider
+    model_server: ModelServer, gemini: Provider
 ) -> None:
     model_server.answer(PATH, events(chunk(calling("a", "s", id="g1"), finish="STOP")), SAYING)
     first = (await reply(gemini, model=MODEL, tools=(READ,))).message
@@ -150,7 +151,7 @@ async def test_ids_go_back_only_where_the_service_gave_them(
 
 @pytest.mark.parametrize(("model", "signature"), [(MODEL, NO_SIGNATURE), ("gemini-2.5-pro", None)])
 async def test_calls_of_another_model_are_excused_from_their_signature_where_one_is_wanted(
-    model_server: ModelServer, gemini: GeminiProvider, model: str, signature: str | None
+    model_server: ModelServer, gemini: Provider, model: str, signature: str | None
 ) -> None:
     model_server.answer(f"/v1beta/models/{model}:streamGenerateContent", SAYING)
     await reply(gemini, user(), said("", call("c1"), call("c2")), result("c1"), result("c2"), model=model)
@@ -160,7 +161,7 @@ async def test_calls_of_another_model_are_excused_from_their_signature_where_one
 
 
 async def test_the_request_says_what_the_service_wants_to_know(
-    model_server: ModelServer, gemini: GeminiProvider
+    model_server: ModelServer, gemini: Provider
 ) -> None:
     model_server.answer(PATH, SAYING)
     await reply(gemini, user("Hi", PICTURE), model=MODEL, system="Be brief.", tools=(READ,), effort="low")
@@ -199,14 +200,14 @@ async def test_the_request_says_what_the_service_wants_to_know(
     ],
 )
 async def test_thinking_is_asked_for_in_the_way_of_each_model(
-    model_server: ModelServer, gemini: GeminiProvider, model: str, effort: Any, thinking: Any
+    model_server: ModelServer, gemini: Provider, model: str, effort: Any, thinking: Any
 ) -> None:
     model_server.answer(f"/v1beta/models/{model}:streamGenerateContent", SAYING)
     await reply(gemini, model=model, effort=effort)
     assert model_server.asked[0].json["generationConfig"].get("thinkingConfig") == thinking
 
 
-async def test_a_broken_history_is_mended(model_server: ModelServer, gemini: GeminiProvider) -> None:
+async def test_a_broken_history_is_mended(model_server: ModelServer, gemini: Provider) -> None:
     model_server.answer(PATH, SAYING)
     messages = (
         said("I begin"),
@@ -237,7 +238,7 @@ async def test_a_broken_history_is_mended(model_server: ModelServer, gemini: Gem
 
 
 async def test_halves_of_surrogates_neither_break_the_request_nor_the_reply(
-    model_server: ModelServer, gemini: GeminiProvider
+    model_server: ModelServer, gemini: Provider
 ) -> None:
     chunks = [chunk({"text": "\ud83d"}), chunk({"text": "\ude00 \ud800"}, finish="STOP")]
     model_server.answer(PATH, Answer([b"data: " + json.dumps(c).encode() + b"\n\n" for c in chunks]))
@@ -246,14 +247,14 @@ async def test_halves_of_surrogates_neither_break_the_request_nor_the_reply(
     assert model_server.asked[0].json["contents"][0]["parts"][0]["text"] == "a\ufffdb"
 
 
-async def test_an_empty_reply_is_a_reply(model_server: ModelServer, gemini: GeminiProvider) -> None:
+async def test_an_empty_reply_is_a_reply(model_server: ModelServer, gemini: Provider) -> None:
     model_server.answer(PATH, events({"candidates": [{"finishReason": "STOP"}]}))
     last = await reply(gemini, model=MODEL)
     assert (last.message.text, last.message.calls, last.finish) == ("", (), "stop")
 
 
 async def test_a_call_that_the_model_wrote_wrongly_is_asked_for_again(
-    model_server: ModelServer, gemini: GeminiProvider
+    model_server: ModelServer, gemini: Provider
 ) -> None:
     model_server.answer(PATH, events({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}))
     with pytest.raises(StreamCutError) as caught:
@@ -262,16 +263,14 @@ async def test_a_call_that_the_model_wrote_wrongly_is_asked_for_again(
     assert caught.value.failure.retryable
 
 
-async def test_a_blocked_prompt_says_so(model_server: ModelServer, gemini: GeminiProvider) -> None:
+async def test_a_blocked_prompt_says_so(model_server: ModelServer, gemini: Provider) -> None:
     model_server.answer(PATH, events({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}))
     with pytest.raises(LLMRequestError, match="PROHIBITED_CONTENT") as caught:
         await reply(gemini, model=MODEL)
     assert caught.value.failure.kind == "content_filter"
 
 
-async def test_an_array_instead_of_events_is_understood(
-    model_server: ModelServer, gemini: GeminiProvider
-) -> None:
+async def test_an_array_instead_of_events_is_understood(model_server: ModelServer, gemini: Provider) -> None:
     model_server.answer(PATH, document([chunk({"text": "a"}), chunk({"text": "b"}, finish="MAX_TOKENS")]))
     last = await reply(gemini, model=MODEL)
     assert (last.message.text, last.finish) == ("ab", "length")
@@ -307,7 +306,7 @@ def gemini_error(code: int, status: str, message: str, **details: Any) -> Answer
     ],
 )
 async def test_errors_are_translated(
-    model_server: ModelServer, gemini: GeminiProvider, answer: Answer, error: type[Exception]
+    model_server: ModelServer, gemini: Provider, answer: Answer, error: type[Exception]
 ) -> None:
     model_server.answer(PATH, answer)
     with pytest.raises(error) as caught:
@@ -318,20 +317,20 @@ async def test_errors_are_translated(
 
 
 async def test_a_stream_without_a_reason_for_its_end_is_an_error(
-    model_server: ModelServer, gemini: GeminiProvider
+    model_server: ModelServer, gemini: Provider
 ) -> None:
     model_server.answer(PATH, Answer(list(THINKS_AND_CALLS.body)[:-1]))
     with pytest.raises(StreamCutError):
         await reply(gemini, model=MODEL)
 
 
-async def test_cancelling_closes_the_connection(model_server: ModelServer, gemini: GeminiProvider) -> None:
+async def test_cancelling_closes_the_connection(model_server: ModelServer, gemini: Provider) -> None:
     model_server.answer(PATH, Answer([next(iter(THINKS_AND_CALLS.body)), HANG]))
     await leave_after_first(gemini.stream(request(model=MODEL)))
     await asyncio.wait_for(model_server.left.wait(), 5)
 
 
-async def test_tokens_are_counted_by_the_service(model_server: ModelServer, gemini: GeminiProvider) -> None:
+async def test_tokens_are_counted_by_the_service(model_server: ModelServer, gemini: Provider) -> None:
     model_server.answer(f"/v1beta/models/{MODEL}:countTokens", document({"totalTokens": 31}))
     assert await gemini.count_tokens(request(user("a"), model=MODEL, system="s", tools=(READ,))) == 31
     sent = model_server.asked[0].json["generateContentRequest"]
@@ -340,7 +339,7 @@ async def test_tokens_are_counted_by_the_service(model_server: ModelServer, gemi
 
 
 async def test_models_that_talk_are_listed_with_their_windows(
-    model_server: ModelServer, gemini: GeminiProvider
+    model_server: ModelServer, gemini: Provider
 ) -> None:
     chats = ["generateContent", "countTokens"]
     first = {
@@ -368,7 +367,7 @@ async def test_models_that_talk_are_listed_with_their_windows(
 
 
 async def test_a_base_url_with_a_version_is_left_as_it_is(model_server: ModelServer) -> None:
-    provider = GeminiProvider(ProviderSettings(base_url=model_server.url + "/api/v1/"))
+    provider = opened("gemini", ProviderSettings(base_url=model_server.url + "/api/v1/"))
     model_server.answer("/api/v1/models/x:streamGenerateContent", SAYING)
     assert (await reply(provider, model="x")).message.text == "ok"
     assert "x-goog-api-key" not in model_server.asked[0].headers
@@ -465,7 +464,7 @@ def nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from nodes(child)
 
 
-async def test_every_tool_of_a_request_is_declared(model_server: ModelServer, gemini: GeminiProvider) -> None:
+async def test_every_tool_of_a_request_is_declared(model_server: ModelServer, gemini: Provider) -> None:
     bare = ToolSpec(name="git/status", description="State", parameters={"type": "object"}, effect="read")
     model_server.answer(PATH, SAYING)
     await reply(gemini, model=MODEL, tools=(READ, bare))

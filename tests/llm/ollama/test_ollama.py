@@ -8,7 +8,8 @@ import pytest
 
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import ContextOverflowError, LLMRequestError, LLMTimeoutError, StreamCutError
-from daiku.llm.ollama.provider import OllamaProvider, address
+from daiku.llm.provider import Provider
+from daiku.llm.transport.addresses import ollama_address
 from tests.cases import for_each
 from tests.llm.conftest import Closing
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document
@@ -20,6 +21,7 @@ from tests.llm.talk import (
     closing,
     hear,
     leave_after_first,
+    opened,
     reply,
     request,
     result,
@@ -53,10 +55,10 @@ def done(reason: str = "stop", **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def ollama(model_server: ModelServer, closing_after: Closing) -> OllamaProvider:
+def ollama(model_server: ModelServer, closing_after: Closing) -> Provider:
     model_server.answer("/api/show", card(able=ALL))
     model_server.answer("/api/chat", lines(saying("ok"), done()))
-    return closing_after(OllamaProvider(ProviderSettings(base_url=model_server.url)))
+    return closing_after(opened("ollama", ProviderSettings(base_url=model_server.url)))
 
 
 def sent(server: ModelServer) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def sent(server: ModelServer) -> dict[str, Any]:
 
 
 async def test_text_thinking_and_parallel_calls_arrive_as_they_come(
-    model_server: ModelServer, ollama: OllamaProvider
+    model_server: ModelServer, ollama: Provider
 ) -> None:
     def calling(path: str) -> dict[str, Any]:
         return {"function": {"name": "files__read", "arguments": {"path": path}}}
@@ -99,7 +101,7 @@ async def test_text_thinking_and_parallel_calls_arrive_as_they_come(
 
 
 async def test_the_request_sets_up_the_window_that_is_promised(
-    model_server: ModelServer, ollama: OllamaProvider
+    model_server: ModelServer, ollama: Provider
 ) -> None:
     await reply(ollama, user("Hi", PICTURE), model="qwen3", system="Be brief.", tools=(READ,), max_output=99)
     assert sent(model_server) == {
@@ -131,7 +133,7 @@ async def test_the_request_sets_up_the_window_that_is_promised(
 async def test_the_window_is_the_settings_at_most_the_models(
     model_server: ModelServer, own: int, asked: int, window: int
 ) -> None:
-    provider = OllamaProvider(ProviderSettings(base_url=model_server.url, context_length=asked))
+    provider = opened("ollama", ProviderSettings(base_url=model_server.url, context_length=asked))
     model_server.answer("/api/show", card(own, ALL))
     model_server.answer("/api/chat", lines(done()))
     model_server.answer("/api/tags", document({"models": [{"name": "qwen3:8b"}]}))
@@ -143,7 +145,7 @@ async def test_the_window_is_the_settings_at_most_the_models(
 
 
 async def test_what_would_not_fit_is_said_before_the_server_forgets_its_beginning(
-    model_server: ModelServer, ollama: OllamaProvider
+    model_server: ModelServer, ollama: Provider
 ) -> None:
     with pytest.raises(ContextOverflowError, match="window"):
         await reply(ollama, user("word " * 40_000), model="qwen3")
@@ -151,7 +153,7 @@ async def test_what_would_not_fit_is_said_before_the_server_forgets_its_beginnin
 
 
 async def test_the_conversation_goes_back_with_calls_results_and_pictures(
-    model_server: ModelServer, ollama: OllamaProvider
+    model_server: ModelServer, ollama: Provider
 ) -> None:
     messages = (
         user("a"),
@@ -176,7 +178,7 @@ async def test_the_conversation_goes_back_with_calls_results_and_pictures(
     ]
 
 
-async def test_a_call_without_a_result_is_answered(model_server: ModelServer, ollama: OllamaProvider) -> None:
+async def test_a_call_without_a_result_is_answered(model_server: ModelServer, ollama: Provider) -> None:
     await reply(ollama, user(), said("", call("c1")), user("and?"), model="qwen3")
     assert [m["role"] for m in sent(model_server)["messages"]] == ["user", "assistant", "tool", "user"]
 
@@ -193,7 +195,7 @@ async def test_a_call_without_a_result_is_answered(model_server: ModelServer, ol
     ],
 )
 async def test_thinking_is_asked_for_only_where_the_model_can(
-    model_server: ModelServer, ollama: OllamaProvider, model: str, effort: Any, able: Any, think: Any
+    model_server: ModelServer, ollama: Provider, model: str, effort: Any, able: Any, think: Any
 ) -> None:
     model_server.answer("/api/show", card(able=able))
     await reply(ollama, model=model, effort=effort)
@@ -201,7 +203,7 @@ async def test_thinking_is_asked_for_only_where_the_model_can(
 
 
 async def test_a_model_without_tools_is_told_apart_before_it_is_asked(
-    model_server: ModelServer, ollama: OllamaProvider
+    model_server: ModelServer, ollama: Provider
 ) -> None:
     model_server.answer("/api/show", card(able=["completion"]))
     with pytest.raises(LLMRequestError, match="cannot use tools") as caught:
@@ -211,7 +213,7 @@ async def test_a_model_without_tools_is_told_apart_before_it_is_asked(
 
 
 async def test_an_old_server_that_tells_nothing_is_asked_all_the_same(
-    model_server: ModelServer, ollama: OllamaProvider
+    model_server: ModelServer, ollama: Provider
 ) -> None:
     model_server.answer("/api/show", document({}))
     assert (await reply(ollama, model="old", tools=(READ,))).message.text == "ok"
@@ -222,7 +224,7 @@ async def test_an_old_server_that_tells_nothing_is_asked_all_the_same(
 
 
 async def test_a_model_that_is_not_there_says_how_to_fetch_it(
-    model_server: ModelServer, ollama: OllamaProvider
+    model_server: ModelServer, ollama: Provider
 ) -> None:
     missing = document({"error": "model 'nope' not found"}, 404)
     model_server.answer("/api/show", missing)
@@ -233,15 +235,14 @@ async def test_a_model_that_is_not_there_says_how_to_fetch_it(
 
 
 async def test_a_server_that_is_not_there_says_how_to_start_it() -> None:
-    provider = OllamaProvider(ProviderSettings(base_url="http://127.0.0.1:9"))
+    provider = opened("ollama", ProviderSettings(base_url="http://127.0.0.1:9"))
     with pytest.raises(LLMTimeoutError) as caught:
         await reply(provider, model="qwen3")
     assert "ollama serve" in caught.value.failure.hint
-    assert not await provider.reachable()
     await provider.aclose()
 
 
-async def test_an_error_in_the_stream_is_an_error(model_server: ModelServer, ollama: OllamaProvider) -> None:
+async def test_an_error_in_the_stream_is_an_error(model_server: ModelServer, ollama: Provider) -> None:
     model_server.answer("/api/chat", lines(saying("so"), {"error": "llama runner process has terminated"}))
     with pytest.raises(LLMTimeoutError, match="terminated"):
         await reply(ollama, model="qwen3")
@@ -249,14 +250,14 @@ async def test_an_error_in_the_stream_is_an_error(model_server: ModelServer, oll
 
 @pytest.mark.parametrize("tail", [[], [DROP], [b'{"message": {"content": "half']])
 async def test_a_stream_without_its_last_line_is_an_error(
-    model_server: ModelServer, ollama: OllamaProvider, tail: list[Any]
+    model_server: ModelServer, ollama: Provider, tail: list[Any]
 ) -> None:
     model_server.answer("/api/chat", Answer([*lines(saying("so")).body, *tail]))
     with pytest.raises((StreamCutError, LLMTimeoutError)):
         await reply(ollama, model="qwen3")
 
 
-async def test_oddities_of_calls_are_understood(model_server: ModelServer, ollama: OllamaProvider) -> None:
+async def test_oddities_of_calls_are_understood(model_server: ModelServer, ollama: Provider) -> None:
     def given(arguments: object, **more: object) -> dict[str, Any]:
         return {"function": {"name": "files__read", "arguments": arguments}, **more}
 
@@ -276,13 +277,13 @@ async def test_oddities_of_calls_are_understood(model_server: ModelServer, ollam
 
 
 async def test_an_empty_reply_and_an_unfinished_line_end_are_fine(
-    model_server: ModelServer, ollama: OllamaProvider
+    model_server: ModelServer, ollama: Provider
 ) -> None:
     model_server.answer("/api/chat", Answer([json.dumps(done()).encode()]))
     assert (await reply(ollama, model="qwen3")).message.text == ""
 
 
-async def test_halves_of_surrogates_are_replaced(model_server: ModelServer, ollama: OllamaProvider) -> None:
+async def test_halves_of_surrogates_are_replaced(model_server: ModelServer, ollama: Provider) -> None:
     model_server.answer("/api/chat", lines(saying("\ud83d"), saying("\ude00 \ud800"), done()))
     assert (await reply(ollama, user("a\ud83db"), model="qwen3")).message.text == "😀 \ufffd"
     assert sent(model_server)["messages"][0]["content"] == "a\ufffdb"
@@ -291,7 +292,7 @@ async def test_halves_of_surrogates_are_replaced(model_server: ModelServer, olla
 @pytest.mark.slow
 async def test_a_pause_in_the_middle_is_bounded(model_server: ModelServer) -> None:
     patient = ProviderSettings(base_url=model_server.url, first_token_seconds=60, idle_seconds=1)
-    provider = OllamaProvider(patient)
+    provider = opened("ollama", patient)
     model_server.answer("/api/show", card(able=ALL))
     model_server.answer("/api/chat", Answer([*lines(saying("so")).body, HANG]))
     with pytest.raises(LLMTimeoutError, match="nothing"):
@@ -299,14 +300,14 @@ async def test_a_pause_in_the_middle_is_bounded(model_server: ModelServer) -> No
     await provider.aclose()
 
 
-async def test_cancelling_closes_the_connection(model_server: ModelServer, ollama: OllamaProvider) -> None:
+async def test_cancelling_closes_the_connection(model_server: ModelServer, ollama: Provider) -> None:
     model_server.answer("/api/chat", Answer([*lines(saying("so")).body, HANG]))
     await leave_after_first(ollama.stream(request(model="qwen3")))
     await asyncio.wait_for(model_server.left.wait(), 5)
 
 
 async def test_models_are_listed_without_those_that_only_embed(
-    model_server: ModelServer, ollama: OllamaProvider
+    model_server: ModelServer, ollama: Provider
 ) -> None:
     model_server.answer("/api/tags", document({"models": [{"model": "a"}, {"name": "b"}, {"size": 3}]}))
     model_server.answer("/api/show", card(able=["completion", "tools"]), card(able=["embedding"]))
@@ -316,7 +317,7 @@ async def test_models_are_listed_without_those_that_only_embed(
 
 
 async def test_a_key_for_a_server_behind_a_gate_is_sent(model_server: ModelServer) -> None:
-    provider = OllamaProvider(settings(model_server))
+    provider = opened("ollama", settings(model_server))
     model_server.answer("/api/tags", document({"models": []}))
     assert await provider.models() == ()
     assert model_server.asked[0].headers["authorization"] == f"Bearer {KEY}"
@@ -340,4 +341,4 @@ async def test_a_key_for_a_server_behind_a_gate_is_sent(model_server: ModelServe
     ],
 )
 def test_every_form_of_the_address_is_understood(given: str, expected: str) -> None:
-    assert address(given) == expected
+    assert ollama_address(given) == expected

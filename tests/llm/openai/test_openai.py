@@ -38,11 +38,13 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.llm.openai.compatible import compatible_provider
-from daiku.llm.openai.lmstudio import lmstudio_provider
-from daiku.llm.openai.provider import OpenAIProvider, base_address, openai_provider
+from daiku.llm.choice import Probe, resolve_model
+from daiku.llm.provider import Provider
+from daiku.llm.table import LLMSettings
+from daiku.llm.transport.addresses import openai_style
 from tests.cases import for_each
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document, events
+from tests.llm.talk import opened
 
 CHAT = "/v1/chat/completions"
 RESPONSES = "/v1/responses"
@@ -75,27 +77,27 @@ def settings(server: ModelServer, **more: Any) -> ProviderSettings:
 
 
 @pytest.fixture
-async def chat(model_server: ModelServer) -> AsyncIterator[OpenAIProvider]:
-    provider = compatible_provider(settings(model_server, api_key=SecretStr("sk-secret-secret-secret")))
+async def chat(model_server: ModelServer) -> AsyncIterator[Provider]:
+    provider = opened("compatible", settings(model_server, api_key=SecretStr("sk-secret-secret-secret")))
     yield provider
     await provider.aclose()
 
 
 @pytest.fixture
-async def responses(model_server: ModelServer) -> AsyncIterator[OpenAIProvider]:
-    provider = openai_provider(settings(model_server, api="responses", api_key=SecretStr("key")))
+async def responses(model_server: ModelServer) -> AsyncIterator[Provider]:
+    provider = opened("openai", settings(model_server, api="responses", api_key=SecretStr("key")))
     yield provider
     await provider.aclose()
 
 
-async def hear(provider: OpenAIProvider, asked: ModelRequest) -> tuple[list[object], Reply]:
+async def hear(provider: Provider, asked: ModelRequest) -> tuple[list[object], Reply]:
     news: list[object] = [event async for event in provider.stream(asked)]
     reply = news.pop()
     assert isinstance(reply, Reply)
     return news, reply
 
 
-async def failure(provider: OpenAIProvider, asked: ModelRequest | None = None) -> LLMError:
+async def failure(provider: Provider, asked: ModelRequest | None = None) -> LLMError:
     with pytest.raises(LLMError) as caught:
         await hear(provider, asked or request())
     return caught.value
@@ -104,9 +106,7 @@ async def failure(provider: OpenAIProvider, asked: ModelRequest | None = None) -
 # --- Chat Completions -------------------------------------------------------------------------------
 
 
-async def test_text_streams_and_ends_in_the_whole_reply(
-    model_server: ModelServer, chat: OpenAIProvider
-) -> None:
+async def test_text_streams_and_ends_in_the_whole_reply(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer(
         CHAT,
         events(
@@ -128,7 +128,7 @@ async def test_text_streams_and_ends_in_the_whole_reply(
     )
 
 
-async def test_a_chat_request_has_this_shape(model_server: ModelServer, chat: OpenAIProvider) -> None:
+async def test_a_chat_request_has_this_shape(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer(CHAT, HELLO)
     conversation: tuple[Message, ...] = (
         UserMessage(text="What is this?", images=(PICTURE,)),
@@ -210,14 +210,14 @@ async def test_a_chat_request_has_this_shape(model_server: ModelServer, chat: Op
 
 async def test_a_server_without_a_key_gets_no_authorization(model_server: ModelServer) -> None:
     model_server.answer(CHAT, HELLO)
-    provider = compatible_provider(settings(model_server, headers={"X-Team": "blue"}))
+    provider = opened("compatible", settings(model_server, headers={"X-Team": "blue"}))
     await hear(provider, request())
     assert "authorization" not in model_server.asked[0].headers
     assert model_server.asked[0].headers["x-team"] == "blue"
     await provider.aclose()
 
 
-async def test_parallel_calls_arrive_in_pieces(model_server: ModelServer, chat: OpenAIProvider) -> None:
+async def test_parallel_calls_arrive_in_pieces(model_server: ModelServer, chat: Provider) -> None:
     def call(index: int, **function: Any) -> JsonObject:
         more = {"id": function.pop("id")} if "id" in function else {}
         return chunk(tool_calls=[{"index": index, "type": "function", "function": function, **more}])
@@ -242,9 +242,7 @@ async def test_parallel_calls_arrive_in_pieces(model_server: ModelServer, chat: 
     assert reply.finish == "tool_calls"
 
 
-async def test_calls_of_careless_servers_are_told_apart(
-    model_server: ModelServer, chat: OpenAIProvider
-) -> None:
+async def test_calls_of_careless_servers_are_told_apart(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer(
         CHAT,
         events(
@@ -273,9 +271,7 @@ async def test_calls_of_careless_servers_are_told_apart(
     assert reply.finish == "tool_calls"
 
 
-async def test_very_long_arguments_are_read_in_linear_time(
-    model_server: ModelServer, chat: OpenAIProvider
-) -> None:
+async def test_very_long_arguments_are_read_in_linear_time(model_server: ModelServer, chat: Provider) -> None:
     text = "lorem ipsum " * 100_000
     encoded = json.dumps({"path": text})
     pieces = [encoded[i : i + 4000] for i in range(0, len(encoded), 4000)]
@@ -292,14 +288,14 @@ async def test_very_long_arguments_are_read_in_linear_time(
     assert reply.message.calls[0].args == {"path": text}
 
 
-async def test_an_empty_reply_is_a_reply(model_server: ModelServer, chat: OpenAIProvider) -> None:
+async def test_an_empty_reply_is_a_reply(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer(CHAT, events(chunk("stop", content=None), done=True))
     news, reply = await hear(chat, request())
     assert (news, reply.message, reply.finish) == ([], AssistantMessage(), "stop")
 
 
 async def test_a_surrogate_pair_that_two_deltas_share_is_joined(
-    model_server: ModelServer, chat: OpenAIProvider
+    model_server: ModelServer, chat: Provider
 ) -> None:
     def raw(text: str) -> str:
         return '{"choices":[{"index":0,"delta":{"content":"' + text + '"}}]}'
@@ -312,13 +308,13 @@ async def test_a_surrogate_pair_that_two_deltas_share_is_joined(
     assert "".join(e.text for e in news if isinstance(e, TextDelta)).encode()
 
 
-async def test_lone_surrogates_of_ours_can_be_sent(model_server: ModelServer, chat: OpenAIProvider) -> None:
+async def test_lone_surrogates_of_ours_can_be_sent(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer(CHAT, HELLO)
     await hear(chat, request(UserMessage(text="broken \ud83d text")))
     assert model_server.asked[0].json["messages"][1]["content"] == "broken \N{REPLACEMENT CHARACTER} text"
 
 
-async def test_a_call_without_a_result_gets_one(model_server: ModelServer, chat: OpenAIProvider) -> None:
+async def test_a_call_without_a_result_gets_one(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer(CHAT, HELLO)
     calls = (ToolCall(id="a", tool="files/read"), ToolCall(id="b", tool="files/read"))
     await hear(
@@ -347,7 +343,7 @@ async def test_a_call_without_a_result_gets_one(model_server: ModelServer, chat:
 
 
 async def test_what_a_thinking_model_thought_before_a_call_goes_back_to_it(
-    model_server: ModelServer, chat: OpenAIProvider
+    model_server: ModelServer, chat: Provider
 ) -> None:
     model_server.answer(
         CHAT,
@@ -365,9 +361,7 @@ async def test_what_a_thinking_model_thought_before_a_call_goes_back_to_it(
     assert model_server.asked[1].json["messages"][2]["reasoning_content"] == "I should look."
 
 
-async def test_a_conversation_is_encoded_once_and_grows(
-    model_server: ModelServer, chat: OpenAIProvider
-) -> None:
+async def test_a_conversation_is_encoded_once_and_grows(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer(CHAT, HELLO)
     first = UserMessage(text="one")
     _, reply = await hear(chat, request(first, session="s"))
@@ -379,9 +373,7 @@ async def test_a_conversation_is_encoded_once_and_grows(
     assert model_server.connections == 1
 
 
-async def test_a_server_that_does_not_stream_is_understood(
-    model_server: ModelServer, chat: OpenAIProvider
-) -> None:
+async def test_a_server_that_does_not_stream_is_understood(model_server: ModelServer, chat: Provider) -> None:
     whole = {
         "model": "m",
         "choices": [{"index": 0, "message": {"content": "All at once"}, "finish_reason": "length"}],
@@ -394,7 +386,7 @@ async def test_a_server_that_does_not_stream_is_understood(
 
 
 async def test_an_option_that_a_server_does_not_know_is_left_out(
-    model_server: ModelServer, chat: OpenAIProvider
+    model_server: ModelServer, chat: Provider
 ) -> None:
     refusal = document({"error": {"message": "Extra inputs are not permitted: stream_options"}}, 422)
     model_server.answer(CHAT, refusal, HELLO)
@@ -435,7 +427,7 @@ async def test_an_option_that_a_server_does_not_know_is_left_out(
 )
 async def test_a_status_is_one_typed_error(
     model_server: ModelServer,
-    chat: OpenAIProvider,
+    chat: Provider,
     status: int,
     body: object,
     kind: str,
@@ -451,7 +443,7 @@ async def test_a_status_is_one_typed_error(
     assert len(model_server.asked) == 1
 
 
-async def test_a_rate_limit_says_how_long_to_wait(model_server: ModelServer, chat: OpenAIProvider) -> None:
+async def test_a_rate_limit_says_how_long_to_wait(model_server: ModelServer, chat: Provider) -> None:
     body = {"error": {"message": "Slow down", "type": "rate_limit_error"}}
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
     model_server.answer(
@@ -473,7 +465,7 @@ async def test_a_rate_limit_says_how_long_to_wait(model_server: ModelServer, cha
     assert waits == [7.0, 0.25, 62.5, None]
 
 
-async def test_a_key_never_shows_in_a_message(model_server: ModelServer, chat: OpenAIProvider) -> None:
+async def test_a_key_never_shows_in_a_message(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer(CHAT, document({"error": {"message": "Wrong key sk-secret-secret-secret."}}, 401))
     error = await failure(chat)
     assert "secret" not in error.failure.message
@@ -499,15 +491,13 @@ async def test_a_key_never_shows_in_a_message(model_server: ModelServer, chat: O
     ],
 )
 async def test_an_error_within_a_success_is_an_error(
-    model_server: ModelServer, chat: OpenAIProvider, answer: Answer, expected: str
+    model_server: ModelServer, chat: Provider, answer: Answer, expected: str
 ) -> None:
     model_server.answer(CHAT, answer)
     assert (await failure(chat)).failure.kind == expected
 
 
-async def test_a_stream_that_breaks_off_gives_no_reply(
-    model_server: ModelServer, chat: OpenAIProvider
-) -> None:
+async def test_a_stream_that_breaks_off_gives_no_reply(model_server: ModelServer, chat: Provider) -> None:
     half = events(
         chunk(tool_calls=[{"index": 0, "id": "a", "function": {"name": "files__read", "arguments": "{}"}}])
     )
@@ -523,7 +513,7 @@ async def test_a_stream_that_breaks_off_gives_no_reply(
 @pytest.mark.slow
 async def test_silence_before_the_first_byte_is_bounded_by_its_own_limit(model_server: ModelServer) -> None:
     model_server.answer(CHAT, Answer([HANG]))
-    provider = compatible_provider(settings(model_server, first_token_seconds=1, idle_seconds=1))
+    provider = opened("compatible", settings(model_server, first_token_seconds=1, idle_seconds=1))
     error = await failure(provider)
     assert (type(error), error.failure.kind) == (LLMTimeoutError, "timeout")
     await provider.aclose()
@@ -532,7 +522,7 @@ async def test_silence_before_the_first_byte_is_bounded_by_its_own_limit(model_s
 @pytest.mark.slow
 async def test_silence_between_bytes_is_bounded_and_the_connection_closed(model_server: ModelServer) -> None:
     model_server.answer(CHAT, Answer([b": thinking\n\n", *events(chunk(content="Hal")).body, HANG]))
-    provider = compatible_provider(settings(model_server, first_token_seconds=600, idle_seconds=1))
+    provider = opened("compatible", settings(model_server, first_token_seconds=600, idle_seconds=1))
     error = await failure(provider)
     assert (type(error), error.failure.kind) == (LLMTimeoutError, "timeout")
     assert "1 s" in error.failure.message
@@ -540,7 +530,7 @@ async def test_silence_between_bytes_is_bounded_and_the_connection_closed(model_
     await provider.aclose()
 
 
-async def test_cancelling_closes_the_connection(model_server: ModelServer, chat: OpenAIProvider) -> None:
+async def test_cancelling_closes_the_connection(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer(CHAT, Answer([*events(chunk(content="Hal")).body, HANG]))
     heard = asyncio.Event()
 
@@ -556,9 +546,7 @@ async def test_cancelling_closes_the_connection(model_server: ModelServer, chat:
     await asyncio.wait_for(model_server.left.wait(), 5)
 
 
-async def test_leaving_the_stream_closes_the_connection(
-    model_server: ModelServer, chat: OpenAIProvider
-) -> None:
+async def test_leaving_the_stream_closes_the_connection(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer(CHAT, Answer([*events(chunk(content="Hal")).body, HANG]))
     async with aclosing(chat.stream(request())) as news:
         async for _ in news:
@@ -567,7 +555,7 @@ async def test_leaving_the_stream_closes_the_connection(
 
 
 async def test_a_server_that_is_not_there_is_named_with_what_to_do() -> None:
-    provider = lmstudio_provider(ProviderSettings(base_url="http://127.0.0.1:9"))
+    provider = opened("lmstudio", ProviderSettings(base_url="http://127.0.0.1:9"))
     error = await failure(provider)
     assert (error.failure.kind, error.failure.retryable) == ("connection", True)
     assert "LM Studio cannot be reached at http://127.0.0.1:9/v1" in error.failure.message
@@ -576,14 +564,14 @@ async def test_a_server_that_is_not_there_is_named_with_what_to_do() -> None:
 
 
 async def test_openai_without_a_key_asks_for_one_before_it_calls() -> None:
-    error = await failure(openai_provider(ProviderSettings(api_key_env="OPENAI_API_KEY")))
+    error = await failure(opened("openai", ProviderSettings(api_key_env="OPENAI_API_KEY")))
     assert isinstance(error, LLMAuthError)
     assert "OPENAI_API_KEY" in error.failure.hint
 
 
 def test_compatible_needs_an_address() -> None:
     with pytest.raises(UsageError, match="address"):
-        compatible_provider(ProviderSettings())
+        resolve_model(LLMSettings(), "compatible/m", Probe(lambda _: None))
 
 
 @for_each(
@@ -597,7 +585,7 @@ def test_compatible_needs_an_address() -> None:
     ],
 )
 def test_an_address_is_understood_as_people_write_it(given: str, address: str) -> None:
-    assert base_address(given, "http://default/v1") == address
+    assert openai_style("http://default/v1")(given) == address
 
 
 # --- Responses --------------------------------------------------------------------------------------
@@ -651,7 +639,7 @@ def thoughtful() -> Answer:
 
 
 async def test_a_response_streams_and_repeated_events_do_not_double_text(
-    model_server: ModelServer, responses: OpenAIProvider
+    model_server: ModelServer, responses: Provider
 ) -> None:
     model_server.answer(RESPONSES, thoughtful())
     news, reply = await hear(responses, request())
@@ -665,7 +653,7 @@ async def test_a_response_streams_and_repeated_events_do_not_double_text(
 
 
 async def test_a_responses_request_has_this_shape_and_gives_back_encrypted_reasoning(
-    model_server: ModelServer, responses: OpenAIProvider
+    model_server: ModelServer, responses: Provider
 ) -> None:
     model_server.answer(RESPONSES, thoughtful())
     asked = UserMessage(text="Hi", images=(PICTURE,))
@@ -735,7 +723,7 @@ async def test_a_responses_request_has_this_shape_and_gives_back_encrypted_reaso
 
 
 async def test_reasoning_goes_back_only_to_the_model_that_wrote_it(
-    model_server: ModelServer, responses: OpenAIProvider
+    model_server: ModelServer, responses: Provider
 ) -> None:
     model_server.answer(RESPONSES, thoughtful())
     hi = UserMessage(text="Hi")
@@ -760,7 +748,7 @@ async def test_reasoning_goes_back_only_to_the_model_that_wrote_it(
     ],
 )
 async def test_a_response_tells_why_it_ended(
-    model_server: ModelServer, responses: OpenAIProvider, last: JsonObject, finish: str
+    model_server: ModelServer, responses: Provider, last: JsonObject, finish: str
 ) -> None:
     model_server.answer(RESPONSES, events(last))
     _, reply = await hear(responses, request())
@@ -784,14 +772,14 @@ async def test_a_response_tells_why_it_ended(
     ],
 )
 async def test_a_response_that_fails_raises(
-    model_server: ModelServer, responses: OpenAIProvider, last: JsonObject, kind: str
+    model_server: ModelServer, responses: Provider, last: JsonObject, kind: str
 ) -> None:
     model_server.answer(RESPONSES, events(last))
     assert (await failure(responses)).failure.kind == kind
 
 
 async def test_a_model_that_does_not_reason_is_asked_without(
-    model_server: ModelServer, responses: OpenAIProvider
+    model_server: ModelServer, responses: Provider
 ) -> None:
     def refusal(message: str, param: str) -> Answer:
         return document({"error": {"message": message, "param": param, "code": None}}, 400)
@@ -831,13 +819,13 @@ async def test_lm_studio_tells_the_window_that_is_loaded(model_server: ModelServ
             }
         ),
     )
-    provider = lmstudio_provider(settings(model_server))
+    provider = opened("lmstudio", settings(model_server))
     found = [(m.name, m.context, m.images, m.tools) for m in await provider.models()]
     assert found == [("eye", 4096, True, True), ("big", 131072, False, True)]
     await provider.aclose()
 
 
-async def test_servers_tell_windows_under_many_names(model_server: ModelServer, chat: OpenAIProvider) -> None:
+async def test_servers_tell_windows_under_many_names(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer(
         "/v1/models",
         document(
@@ -861,17 +849,13 @@ async def test_servers_tell_windows_under_many_names(model_server: ModelServer, 
     ]
 
 
-async def test_a_list_that_cannot_be_had_is_a_typed_error(
-    model_server: ModelServer, chat: OpenAIProvider
-) -> None:
+async def test_a_list_that_cannot_be_had_is_a_typed_error(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer("/v1/models", document({"error": {"message": "no"}}, 401))
     with pytest.raises(LLMAuthError):
         await chat.models()
 
 
-async def test_requests_side_by_side_share_one_client(
-    model_server: ModelServer, chat: OpenAIProvider
-) -> None:
+async def test_requests_side_by_side_share_one_client(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer(CHAT, HELLO)
     asked = [request(UserMessage(text=str(number)), session=str(number)) for number in range(8)]
     replies = await asyncio.gather(*(hear(chat, one) for one in asked))
@@ -881,7 +865,7 @@ async def test_requests_side_by_side_share_one_client(
 
 
 async def test_a_web_page_in_place_of_the_service_is_told_and_not_asked_again(
-    model_server: ModelServer, chat: OpenAIProvider
+    model_server: ModelServer, chat: Provider
 ) -> None:
     page = Answer([b"<html>Sign in</html>"], headers={"content-type": "text/html; charset=utf-8"})
     model_server.answer(CHAT, page)
@@ -891,7 +875,7 @@ async def test_a_web_page_in_place_of_the_service_is_told_and_not_asked_again(
     assert not error.failure.retryable
 
 
-async def test_an_answer_without_a_body_is_told(model_server: ModelServer, chat: OpenAIProvider) -> None:
+async def test_an_answer_without_a_body_is_told(model_server: ModelServer, chat: Provider) -> None:
     model_server.answer(CHAT, Answer([], headers={"content-type": "text/event-stream"}))
     error = await failure(chat)
     assert isinstance(error, StreamCutError)

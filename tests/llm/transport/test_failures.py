@@ -18,7 +18,9 @@ from daiku.domain.errors import (
     LLMRequestError,
     LLMTimeoutError,
 )
-from daiku.llm.transport.failures import Service, from_body, from_exception, from_status, retry_after
+from daiku.llm.transport.client_errors import from_exception
+from daiku.llm.transport.failures import from_body, from_status, retry_after
+from daiku.llm.transport.service import Service
 from daiku.texts.matcher import translator
 from tests.cases import for_each
 

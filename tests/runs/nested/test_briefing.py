@@ -15,7 +15,7 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, EditsMade
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
-from daiku.runs.nested.briefing import brief_from, told
+from daiku.runs.nested.briefing import brief_from, write_request
 from daiku.runs.nested.projectfiles import FILE_LIMIT, MOST_NAMED
 from daiku.workspace.disk import DiskWorkspace
 
@@ -92,14 +92,14 @@ async def test_the_runner_is_shown_the_code_as_it_is(tmp_path: Path) -> None:
     )
     brief = Brief(request="Run.", edits=EditsMade(files=files))
     workspace = DiskWorkspace((tmp_path,))
-    text, full = await told(find_agent("runner"), brief, workspace, unseen)
+    text, full = await write_request(find_agent("runner"), brief, workspace, unseen)
     assert full.code.startswith("File: `a.py`:\n```py\nx = 1\n```\n\n")
     assert f"`big.py` has {FILE_LIMIT + 1} characters: files/read shows it." in full.code
     assert "`gone.py` was deleted." in full.code
     assert "`lost.py`: " in full.code
     assert "`../outside.py`: " in full.code
     assert full.code in text
-    assert await told(find_agent("coordinator"), brief, workspace, unseen) == ("Run.", brief)
+    assert await write_request(find_agent("coordinator"), brief, workspace, unseen) == ("Run.", brief)
 
 
 async def test_the_coder_is_shown_the_projects_files_and_those_that_its_work_names(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ async def test_the_coder_is_shown_the_projects_files_and_those_that_its_work_nam
     )
     seen: dict[str, str] = {}
     workspace = DiskWorkspace((tmp_path,))
-    text, full = await told(
+    text, full = await write_request(
         find_agent("coder"), brief, workspace, lambda real, shown: seen.update({real.name: shown})
     )
     assert full == brief, "what can be read anew is not kept"
@@ -151,12 +151,14 @@ async def test_what_the_coder_is_shown_is_bounded(tmp_path: Path) -> None:
         (tmp_path / f"file{number}.py").write_text(f"def name{number}():\n    return {number}\n" * 20)
     (tmp_path / "big.py").write_text("#" * (FILE_LIMIT + 1))
     request = "Change big.py, " + ", ".join(f"file{number}.py" for number in range(300))
-    text, _ = await told(find_agent("coder"), Brief(request=request), DiskWorkspace((tmp_path,)), unseen)
+    text, _ = await write_request(
+        find_agent("coder"), Brief(request=request), DiskWorkspace((tmp_path,)), unseen
+    )
     assert "`big.py` has" in text
     assert text.count("File: `") == MOST_NAMED - 1
     assert len(text) < 30_000
 
 
 async def test_in_an_empty_project_the_coder_is_shown_nothing(tmp_path: Path) -> None:
-    text, _ = await told(find_agent("coder"), Brief(request="x"), DiskWorkspace((tmp_path,)), unseen)
+    text, _ = await write_request(find_agent("coder"), Brief(request="x"), DiskWorkspace((tmp_path,)), unseen)
     assert text.endswith("No context found.")

@@ -14,7 +14,6 @@ import pytest
 
 from daiku.app import App, build
 from daiku.domain.chunks import Chunk
-from daiku.domain.config import Config
 from daiku.domain.events import (
     ApprovalAsked,
     HandoffEnd,
@@ -26,6 +25,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.work.handovers import CommandsRun, EditsMade, Findings, PlanMade, ReportMade
 from daiku.runs import RunRequest
+from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch
 from tests.services.four_agents import GOAL, QUERIES, WRONG, play, role_of, text_of

@@ -13,11 +13,13 @@ import pytest
 
 from daiku.app import App, build
 from daiku.domain.chunks import Chunk
-from daiku.domain.config import Config, LLMSettings, SandboxSettings
+from daiku.domain.config import SandboxSettings
 from daiku.domain.events import ApprovalAsked, PlanEvent, ToolCallEvent, ToolResponse
 from daiku.domain.work.plans import Plan, Step
+from daiku.llm.table import LLMSettings
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
+from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app
 from tests.runs.test_kill import World, config, in_child

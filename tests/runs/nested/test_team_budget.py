@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from daiku.app import App, build
-from daiku.domain.config import Config, LLMSettings, SandboxSettings
+from daiku.domain.config import SandboxSettings
 from daiku.domain.events import MessageEvent
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunLimits
+from daiku.llm.table import LLMSettings
 from daiku.runs import RunRequest
+from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.nested.test_team import TWO_STEPS
 from tests.runs.playing import Watch

@@ -18,14 +18,16 @@ import pytest
 
 from daiku.app import build
 from daiku.domain.chunks import Chunk
-from daiku.domain.config import ApprovalSettings, Config, LLMSettings, SandboxSettings
+from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import CheckpointEvent, HandoffEnd, HandoffStart, Notice, PlanEvent, ToolCallEvent
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.work.handovers import EditsMade
 from daiku.domain.work.plans import Plan
+from daiku.llm.table import LLMSettings
 from daiku.runs import RunRequest
 from daiku.runs.nested.worktrees import sweep
 from daiku.runs.recorded.replay import replay
+from daiku.settings.config import Config
 from daiku.store.lock import SessionLock
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.test_kill import in_child

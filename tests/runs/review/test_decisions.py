@@ -14,7 +14,6 @@ from pydantic import JsonValue
 from daiku.app import App
 from daiku.core.changes.review import Hunk, hunks_of
 from daiku.core.state.fold import fold
-from daiku.domain.config import Config
 from daiku.domain.events import (
     ApprovalAsked,
     CheckpointEvent,
@@ -28,6 +27,7 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
+from daiku.settings.config import Config
 from daiku.tools.tool import ToolContext
 from tests.runs.playing import Watch, make_app
 

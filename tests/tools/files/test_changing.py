@@ -11,12 +11,12 @@ import pytest
 from pydantic import JsonValue
 
 from daiku.core.ports import TextFile
-from daiku.domain.config import Config
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent, Edit, Event
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.patches import FileStat, Patch
 from daiku.prompts import describe_tool
+from daiku.settings.config import Config
 from daiku.tools.files.changing import file_tools
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Preview, ToolContext

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from daiku.domain.config import Config
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.prompts import describe_tool
+from daiku.settings.config import Config
 from daiku.tools.files import search
 from daiku.tools.files.ripgrep import Query, arguments, find_ripgrep
 from daiku.tools.files.search import SEARCH_TOOLS

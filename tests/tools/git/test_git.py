@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from daiku.domain.config import Config, SandboxSettings
+from daiku.domain.config import SandboxSettings
+from daiku.settings.config import Config
 from daiku.tools.git.git import (
     CommitArgs,
     DiffArgs,

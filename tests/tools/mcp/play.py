@@ -10,9 +10,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from daiku.domain.config import Config, MCPServerSettings
+from daiku.domain.config import MCPServerSettings
 from daiku.domain.events import ApprovalDecision, Event
 from daiku.domain.tools import ToolCall, ToolResult
+from daiku.settings.config import Config
 from daiku.tools.mcp import Place, Servers
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Answer, Ask, ToolContext

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from daiku.core.ports import TextFile
-from daiku.domain.config import Config, SandboxSettings
+from daiku.domain.config import SandboxSettings
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.events import Event, Notice, ToolOutput
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.patches import FileStat, Patch
+from daiku.settings.config import Config
 from daiku.tools.sandbox import bubblewrap
 from daiku.tools.shell import KillArgs, OutputArgs, RunArgs, kill, output, preview, run
 from daiku.tools.shell.background import Jobs

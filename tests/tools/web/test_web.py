@@ -15,10 +15,11 @@ import pytest
 from pydantic import JsonValue
 
 from daiku.core.protected.addresses import WebPlace
-from daiku.domain.config import ApprovalSettings, Config, ResearchSettings
+from daiku.domain.config import ApprovalSettings, ResearchSettings
 from daiku.domain.events import Event, Notice
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.prompts import describe_tool
+from daiku.settings.config import Config
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Preview, ToolContext
 from daiku.tools.web import Web, web_tools

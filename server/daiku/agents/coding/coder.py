@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.agent import LOOKING, Agent, Stage
 from daiku.agents.coding.handover_text import fenced, happened, step_line
 from daiku.agents.role import Role, beside, since_asked
 from daiku.core.edits.applypatch import is_apply_patch
@@ -218,7 +218,5 @@ CODER = Agent(
     tools=(*LOOKING, "files/*", "user/ask"),
     role=CODE,
     knows_project=True,
-    sees_files=True,
-    request=code_request,
-    hand_back=edits_made,
+    stage=Stage(edits_made, code_request, shows="named"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.agent import LOOKING, Agent, Stage
 from daiku.agents.coding.handover_text import happened
 from daiku.agents.role import Failed, Role, beside, since_asked
 from daiku.core.plans.headings import like_a_machine
@@ -159,6 +159,5 @@ PLANNER = Agent(
     tools=(*LOOKING, "plan/propose", "user/ask"),
     role=PLAN,
     knows_project=True,
-    request=plan_request,
-    hand_back=plan_made,
+    stage=Stage(plan_made, plan_request),
 )

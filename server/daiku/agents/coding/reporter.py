@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field, JsonValue, field_validator
 
-from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.agent import LOOKING, Agent, Stage
 from daiku.agents.coding.handover_text import happened
 from daiku.agents.role import Role
 from daiku.core.plans.transitions import checklist
@@ -184,6 +184,5 @@ REPORTER = Agent(
     prompt="agents/reporter",
     tools=LOOKING,
     role=REPORT,
-    request=report_request,
-    hand_back=report_made,
+    stage=Stage(report_made, report_request),
 )

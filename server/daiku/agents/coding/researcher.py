@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.agent import LOOKING, Agent, Stage
 from daiku.agents.role import Role, beside, since_asked
 from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
@@ -163,6 +163,5 @@ RESEARCHER = Agent(
     prompt="agents/researcher",
     tools=(*LOOKING, "web/*", "user/ask"),
     role=RESEARCH,
-    request=find_request,
-    hand_back=findings,
+    stage=Stage(findings, find_request),
 )

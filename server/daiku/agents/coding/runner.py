@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.agent import LOOKING, Agent, Stage
 from daiku.agents.coding.coder import CHANGING, Changes, changes_in
 from daiku.agents.coding.handover_text import fenced, step_line
 from daiku.agents.role import Failed, Role, beside, since_asked
@@ -359,8 +359,6 @@ RUNNER = Agent(
     tools=(*LOOKING, "shell/*", "files/write", "files/edit", "files/patch"),
     role=RUN,
     knows_project=True,
-    reads_code=True,
     may_cd=False,
-    request=run_request,
-    hand_back=commands_run,
+    stage=Stage(commands_run, run_request, shows="changed"),
 )

@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic import ValidationError
 
-from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.agent import LOOKING, Agent, Stage
 from daiku.agents.role import Role
 from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
@@ -106,7 +106,7 @@ def task_maker(resolve: Callable[[str], str | None], check: Check) -> Agent:
             return tasks
         return _telling(message, _listed(tasks), TasksMade(tasks=tasks))
 
-    return replace(TASKS, role=Role(read, _never), hand_back=_tasks_of)
+    return replace(TASKS, role=Role(read, _never), stage=Stage(_tasks_of))
 
 
 def _listed(tasks: tuple[Task, ...]) -> str:
@@ -130,7 +130,7 @@ def task_reporter(facts: TaskReport) -> Agent:
         words = (report.summary, report.cause, report.next_action)
         return _telling(message, "\n\n".join(w for w in words if w), TasksReported(report=report))
 
-    return replace(TASK_REPORT, role=Role(read, _never), hand_back=_report_of)
+    return replace(TASK_REPORT, role=Role(read, _never), stage=Stage(_report_of))
 
 
 def _never(_messages: tuple[Message, ...]) -> AssistantMessage | None:

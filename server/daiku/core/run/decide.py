@@ -10,6 +10,7 @@ from daiku.core.calls.refs import NOT_RUN_HEAD, refs, why_not_run
 from daiku.core.guard.guard import Verdict
 from daiku.core.run.reminders import NO_MORE_CALLS, Remind, due, exhausted, reached, rounds_of, unanswered
 from daiku.core.state.context import rough_tokens
+from daiku.core.state.machine import Move
 from daiku.core.state.repetition import repetition_failure
 from daiku.core.state.state import State
 from daiku.domain.errors import Failure
@@ -57,11 +58,20 @@ class Rules:
     """What is wrong with ending now, as the model is to be told; empty where nothing is."""
     unfinished: Callable[[State], Failure | None] = nothing_left
     """Why a run that has said its last word has failed all the same."""
+    machine: Callable[[State], Move] | None = None
+    """What drives the run in place of a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
     """Call the model with the messages so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeMove:
+    """Do what the run's state machine says is next."""
+
+    move: Move
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +145,17 @@ class Finish:
 
 
 Command: TypeAlias = (
-    AskModel | Compact | AskApproval | AskPerson | Answered | RunTools | Refuse | Object | Tell | Finish
+    AskModel
+    | TakeMove
+    | Compact
+    | AskApproval
+    | AskPerson
+    | Answered
+    | RunTools
+    | Refuse
+    | Object
+    | Tell
+    | Finish
 )
 
 
@@ -166,7 +186,7 @@ def decide(state: State, rules: Rules) -> Command:
         and len(state.conversation.messages) > 4
     ):
         return Compact()
-    return AskModel()
+    return AskModel() if rules.machine is None else TakeMove(rules.machine(state))
 
 
 def _end(state: State, rules: Rules) -> Command:

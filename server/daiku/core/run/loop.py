@@ -24,12 +24,14 @@ from daiku.core.run.decide import (
     Refuse,
     Rules,
     RunTools,
+    TakeMove,
     Tell,
     decide,
 )
 from daiku.core.run.plan_outcome import finished
 from daiku.core.state.context import fitting, keep_from
 from daiku.core.state.fold import apply
+from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.repetition import describe_repetition
 from daiku.core.state.state import CHECKER, State
@@ -128,6 +130,8 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
     match command:
         case AskModel():
             await _ask_model(record, ports)
+        case TakeMove(move):
+            _take(move, record, ports.agent)
         case Compact():
             await _compact(record, ports)
         case AskApproval(call, verdict, asked):
@@ -181,6 +185,20 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
     except asyncio.CancelledError:
         _keep_draft(shown, seen, record, ports.agent)
         raise
+
+
+def _take(move: Move, record: Recorder, agent: str) -> None:
+    """Record a move of the run's state machine in the words of the conversation."""
+    seen = len(record.state.conversation.messages)
+    match move:
+        case MakeCall(call, text):
+            record(_said(AssistantMessage(text=text, calls=(call,)), seen, agent), Usage())
+        case EndRun(text):
+            record(_said(AssistantMessage(text=text), seen, agent), Usage())
+        case Failure():
+            record(move)
+        case _:
+            assert_never(move)
 
 
 def _said(message: AssistantMessage, seen: int, agent: str) -> MessageEvent:

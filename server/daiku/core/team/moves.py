@@ -1,4 +1,4 @@
-"""The team that works a plan: what it does next, worked out from the state alone."""
+"""The state machine of the team that works a plan: its next move, from the state alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from daiku.core.proof.placeholders import left_behind
 from daiku.core.state.conversation import words_of
+from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.state import State
 from daiku.core.team.checks import CHECKING, OUTPUT_SHARE, Do, failed_checks, hand, is_met, looks, move, unrun
 from daiku.core.team.parallel import TOOL, at_once, coded_apart, requests
@@ -14,8 +15,7 @@ from daiku.core.team.record import Taken, begins, log_of, number, rejected, sinc
 from daiku.core.team.report import closing_words, final_report
 from daiku.core.team.steps import attempts_used, work
 from daiku.core.text.truncate import cut_middle
-from daiku.domain.errors import DaikuError, Failure
-from daiku.domain.messages import AssistantMessage, Reply, Usage
+from daiku.domain.errors import Failure
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import (
@@ -33,21 +33,23 @@ OF_THE_STAGE = ("format", "limit", "tool", "guardrail", "handoff_depth", "contex
 """Failures of one stage that another attempt may not have."""
 
 
-class End(NamedTuple):
-    """The team's last words; `why` it stopped before the plan was done."""
+class Stop(NamedTuple):
+    """The team ends; `why` it does so before the plan is done."""
 
     why: str = ""
 
 
-def next_reply(state: State, approvals: ApprovalMode, refused: Failure | None = None) -> Reply:
-    """The team's next call, or its closing words. With approvals `ask` the person is asked before each
-    further step (R4.43). `refused`: why no model can be asked any more; what is coded already is checked all
-    the same. Raises DaikuError where the work cannot go on at all, or not without a model."""
-    move = _next(state, approvals) if refused is None else _without_model(state, approvals, refused)
-    if isinstance(move, Do):
-        call = ToolCall(tool=move.tool, args=move.args)
-        return Reply(AssistantMessage(text=move.text, calls=(call,)), Usage(), "tool_calls")
-    return Reply(AssistantMessage(text=closing_words(state, plan_of(state), move.why)), Usage(), "stop")
+def next_move(state: State, approvals: ApprovalMode, refused: Failure | None = None) -> Move:
+    """The team's next call or its closing words; a Failure where the work cannot go on at all, or not without a
+    model. With approvals `ask` the person is asked before each further step (R4.43). `refused`: why no model can
+    be asked any more; what is coded already is checked all the same."""
+    match _next(state, approvals) if refused is None else _without_model(state, approvals, refused):
+        case Do(tool, args, text):
+            return MakeCall(ToolCall(tool=tool, args=args), text)
+        case Stop(why):
+            return EndRun(closing_words(state, plan_of(state), why))
+        case Failure() as failure:
+            return failure
 
 
 def plan_of(state: State) -> Plan | None:
@@ -101,17 +103,18 @@ def _commands(state: State, step: Step | None, log: tuple[Taken, ...]) -> tuple[
 # ---- what comes next
 
 
-def _next(state: State, approvals: ApprovalMode) -> Do | End:
+def _next(state: State, approvals: ApprovalMode) -> Do | Stop | Failure:
     log, plan = log_of(state), plan_of(state)
-    _give_up(log)
+    if (failure := _failure_for_all(log)) is not None:
+        return failure
     if why := _why_stopped(state, log, plan):
-        return End(why)
+        return Stop(why)
     if plan is None:
         if any(t.agent == "planner" for t in log):
-            raise DaikuError(Failure(kind="format", message=f"No plan could be made: {log[-1].text}"))
+            return Failure(kind="format", message=f"No plan could be made: {log[-1].text}")
         return hand("planner", state.request.prompt, "The planner makes a plan.")
     if state.request.mode != "act":
-        return End(f"In {state.request.mode} mode a plan is made and nothing is carried out.")
+        return Stop(f"In {state.request.mode} mode a plan is made and nothing is carried out.")
     if plan.status == "draft":
         return Do("plan/approve", {"plan_id": plan.plan_id}, "Shall this plan be worked?")
     if not any(t.agent == "researcher" for t in log):
@@ -123,7 +126,7 @@ def _next(state: State, approvals: ApprovalMode) -> Do | End:
         return work(state, plan, step, approvals)
     if (only := _only(state, plan)) is not None:
         settled = only.status == "completed" or (only.status == "failed" and begins(log, only))
-        return End() if settled else _begun(plan, only)
+        return Stop() if settled else _begun(plan, only)
     if _may_replan(state, plan, log):
         return _replan(state, plan, log)
     if (apart := at_once(plan, log, approvals)) is not None:
@@ -163,12 +166,11 @@ def _why_stopped(state: State, log: tuple[Taken, ...], plan: Plan | None) -> str
     return ""
 
 
-def _give_up(log: tuple[Taken, ...]) -> None:
+def _failure_for_all(log: tuple[Taken, ...]) -> Failure | None:
     """Where a stage could not ask its model at all, no other stage can: the run ends with its failure,
-    and the plan can be worked again later. Raises DaikuError."""
+    and the plan can be worked again later."""
     error = log[-1].back.error if log and log[-1].back is not None else None
-    if error is not None and error.kind not in OF_THE_STAGE:
-        raise DaikuError(error)
+    return error if error is not None and error.kind not in OF_THE_STAGE else None
 
 
 def _named(call: ToolCall) -> str:
@@ -186,14 +188,14 @@ def _begin(plan: Plan, step: Step, log: tuple[Taken, ...], approvals: ApprovalMo
     return _begun(plan, step)
 
 
-def _without_model(state: State, approvals: ApprovalMode, refused: Failure) -> Do | End:
+def _without_model(state: State, approvals: ApprovalMode, refused: Failure) -> Do | Stop | Failure:
     """What can be done where no model can be asked: a step whose coder is done is begun, checked, and done where
-    it passes. None is given up for that. Raises DaikuError where there is nothing."""
+    it passes. None is given up for that. The Failure where there is nothing."""
     log, plan = log_of(state), plan_of(state)
     if plan is None:
-        raise DaikuError(refused)
-    if isinstance(end := _next(state, approvals), End):
-        return end
+        return refused
+    if not isinstance(move := _next(state, approvals), Do):
+        return move
     step = _in_progress(plan)
     if step is not None:
         do = work(state, plan, step, approvals, runner=False)
@@ -201,7 +203,7 @@ def _without_model(state: State, approvals: ApprovalMode, refused: Failure) -> D
             return do
     elif (coded := next((s for s in _ready(plan) if coded_apart(state, log, s)), None)) is not None:
         return _begun(plan, coded)
-    raise DaikuError(refused)
+    return refused
 
 
 # ---- a step has failed: the rest of the plan is made anew
@@ -239,12 +241,12 @@ def _replan(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do:
 # ---- the end: everything once more, then the report
 
 
-def _verify(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do | End:
+def _verify(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do | Stop:
     """Checks that later steps made doubtful once more, unfinished places put right, then the report."""
     ends = [i for i, t in enumerate(log) if t.call.tool == "plan/update_step"]
     here = log[ends[-1] + 1 :] if ends else log
     if any(t.agent == "reporter" for t in here):
-        return End()
+        return Stop()
     checks = tuple(dict.fromkeys(c for s in plan.steps if s.status == "completed" for c in s.acceptance))
     rounds = sum(t.agent == "coder" for t in here)
     now = since(here, "coder") if rounds else here

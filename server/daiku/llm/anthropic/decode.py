@@ -22,7 +22,8 @@ from daiku.domain.tools import ToolCall
 from daiku.llm.anthropic.encode import PROTOCOL
 from daiku.llm.catalogue import cost
 from daiku.llm.transport.calls import parse_arguments
-from daiku.llm.transport.failures import Service, from_body, stream_cut
+from daiku.llm.transport.failures import from_body, stream_cut
+from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import SseCutter, TextMender, mend, parse_json
 from daiku.llm.transport.wire import read_object
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -18,14 +18,14 @@ from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.anthropic.decode import AnthropicDecoder
 from daiku.llm.anthropic.encode import Turn, body, encode_tools, history
 from daiku.llm.catalogue import info
-from daiku.llm.transport.failures import Service, from_exception
+from daiku.llm.transport.client_errors import from_exception
 from daiku.llm.transport.history import Histories, Once
+from daiku.llm.transport.service import Service
 from daiku.llm.transport.wire import http_client, read_object, stream_reply, timeouts
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
-ADDRESS = "https://api.anthropic.com"
 PAGES = 20
 
 
@@ -34,22 +34,14 @@ class AnthropicProvider:
 
     name = "anthropic"
 
-    def __init__(self, settings: ProviderSettings) -> None:
+    def __init__(self, service: Service, settings: ProviderSettings) -> None:
+        self._service = service
         self._settings = settings
-        self._address = (settings.base_url or ADDRESS).rstrip("/").removesuffix("/v1")
-        key = settings.api_key.get_secret_value()
-        self._service = Service(
-            name=self.name,
-            label="Anthropic",
-            address=self._address,
-            key_env=settings.api_key_env or "ANTHROPIC_API_KEY",
-            secrets=(key,),
-        )
         self._histories = Histories[Turn](history)
         self._tools = Once(encode_tools)
         self._client: AsyncAnthropic | None = None
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         turns = self._histories.of(request).encoded(request.messages)
         content = body(request, turns, self._tools.of(request.tools))
         decoder = AnthropicDecoder(
@@ -115,11 +107,11 @@ class AnthropicProvider:
 
             key = self._settings.api_key.get_secret_value()
             headers = dict(self._settings.headers)
-            if self._address != ADDRESS and key:
+            if httpx2.URL(self._service.address).host != "api.anthropic.com" and key:
                 headers.setdefault("X-Api-Key", key)  # what most servers that speak like it look at
             self._client = AsyncAnthropic(
                 api_key=key or "none",
-                base_url=self._address,
+                base_url=self._service.address,
                 max_retries=0,
                 timeout=timeouts(self._settings),
                 default_headers=headers,

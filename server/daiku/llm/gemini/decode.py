@@ -20,7 +20,8 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolCall
 from daiku.llm.gemini.encode import PROTOCOL
-from daiku.llm.transport.failures import Service, from_body, stream_cut
+from daiku.llm.transport.failures import from_body, stream_cut
+from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import SseCutter, TextMender, parse_json
 from daiku.llm.transport.wire import number, read_object
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from urllib.parse import quote
 
 import httpx2
@@ -16,12 +16,11 @@ from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.catalogue import info
 from daiku.llm.gemini.decode import GeminiDecoder
 from daiku.llm.gemini.encode import Content, body, encode_tools, history
-from daiku.llm.transport.failures import Service
 from daiku.llm.transport.history import Histories, Once
+from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import encode_json
 from daiku.llm.transport.wire import http_client, number, read_object, send, stream_reply
 
-ADDRESS = "https://generativelanguage.googleapis.com"
 _VERSION = re.compile(r"/v\d+\w*$")
 _NO_CHAT = re.compile(r"embedding|-tts|-image|imagen|veo|aqa|-live|native-audio|robotics|computer-use")
 PAGES = 20
@@ -32,26 +31,20 @@ class GeminiProvider:
 
     name = "gemini"
 
-    def __init__(self, settings: ProviderSettings) -> None:
+    def __init__(self, service: Service, settings: ProviderSettings) -> None:
+        self._service = service
         self._settings = settings
-        address = (settings.base_url or ADDRESS).rstrip("/")
+        address = service.address
         self._address = address if _VERSION.search(address) else address + "/v1beta"
         key = settings.api_key.get_secret_value()
         self._headers = {"content-type": "application/json", **settings.headers}
         if key:
             self._headers["x-goog-api-key"] = key
-        self._service = Service(
-            name=self.name,
-            label="Gemini",
-            address=address,
-            key_env=settings.api_key_env or "GEMINI_API_KEY",
-            secrets=(key,),
-        )
         self._histories = Histories[Content](history)
         self._tools = Once(encode_tools)
         self._client: httpx2.AsyncClient | None = None
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         contents = self._histories.of(request).encoded(request.messages)
         content = body(request, contents, self._tools.of(request.tools))
         decoder = GeminiDecoder(self._service, names=NameMap(request.tools), model=request.model)

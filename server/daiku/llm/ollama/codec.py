@@ -25,8 +25,9 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.transport.calls import parse_arguments
-from daiku.llm.transport.failures import Service, from_body, stream_cut
+from daiku.llm.transport.failures import from_body, stream_cut
 from daiku.llm.transport.history import History
+from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import LineCutter, TextMender, encode_json, mend, parse_json
 from daiku.llm.transport.wire import number, read_object
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import httpx2
 from pydantic import JsonValue
@@ -14,36 +12,16 @@ from pydantic import JsonValue
 from daiku.core.calls.toolnames import NameMap
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
-from daiku.domain.errors import ContextOverflowError, Failure, LLMError, LLMRequestError
+from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.ollama.codec import OllamaDecoder, body, encode_tools, history
 from daiku.llm.tokens import estimate_request
-from daiku.llm.transport.failures import Service
 from daiku.llm.transport.history import Histories, Once
+from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import encode_json
 from daiku.llm.transport.wire import http_client, number, read_object, send, stream_reply
 
-ADDRESS = "http://127.0.0.1:11434"
-DEFAULT_WINDOW = 32_768
-"""Tokens asked for where the settings name none: the server's own default (4,096) silently forgets
-the beginning of any real task, a model's whole window may not fit into memory."""
 LISTED_AT_ONCE = 4
-
-
-def address(base_url: str) -> str:
-    """The server's address as http(s)://host:port, from any form that OLLAMA_HOST may have."""
-    text = base_url.strip().rstrip("/")
-    if not text:
-        return ADDRESS
-    plain = "://" not in text
-    parts = urlsplit(f"http://{text}" if plain else text)
-    host = parts.hostname or "127.0.0.1"
-    if host in {"0.0.0.0", "::"}:  # noqa: S104  # where a server listens is not where one asks
-        host = "127.0.0.1"
-    host = f"[{host}]" if ":" in host else host
-    port = parts.port or (11434 if plain else None)
-    path = re.sub(r"/(v1|api)$", "", parts.path)
-    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +40,20 @@ class OllamaProvider:
 
     name = "ollama"
 
-    def __init__(self, settings: ProviderSettings) -> None:
+    def __init__(self, service: Service, settings: ProviderSettings, default_context: int) -> None:
+        self._service = service
         self._settings = settings
-        self._address = address(settings.base_url)
+        self._context = settings.context_length or default_context
         key = settings.api_key.get_secret_value()
         self._headers = {"content-type": "application/json", **settings.headers}
         if key:
             self._headers["authorization"] = f"Bearer {key}"
-        self._service = Service(
-            name=self.name,
-            label="Ollama",
-            address=self._address,
-            key_env=settings.api_key_env,
-            start_hint="Start it with `ollama serve`, or set OLLAMA_HOST to where it runs.",
-            secrets=(key,),
-        )
         self._histories = Histories[tuple[bytes, ...]](history)
         self._tools = Once(encode_tools)
         self._cards: dict[str, Card] = {}
         self._client: httpx2.AsyncClient | None = None
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         decoder = OllamaDecoder(self._service, names=NameMap(request.tools), model=request.model)
         messages = self._histories.of(request).encoded(request.messages)
 
@@ -138,8 +109,7 @@ class OllamaProvider:
             await self._client.aclose()
 
     def _window(self, card: Card) -> int:
-        wanted = self._settings.context_length or DEFAULT_WINDOW
-        return min(wanted, card.context) if card.context else wanted
+        return min(self._context, card.context) if card.context else self._context
 
     def _check_size(self, request: ModelRequest, window: int) -> None:
         """Say what the server would not: it silently forgets the beginning of what is too long."""
@@ -189,21 +159,13 @@ class OllamaProvider:
     ) -> httpx2.Response:
         if self._client is None:
             self._client = http_client(self._settings)
-        url = self._address + path
+        url = self._service.address + path
         request = self._client.build_request(method, url, content=content, headers=self._headers)
         return await send(self._client, self._service, request, stream=stream)
 
     async def _read(self, method: str, path: str, content: bytes | None) -> JsonObject:
         response = await self._send(method, path, content, stream=False)
         return read_object(self._service, response.content)
-
-    async def reachable(self) -> bool:
-        """True when a server answers at the address, whatever models it has."""
-        try:
-            await self._read("GET", "/api/tags", None)
-        except LLMError:
-            return False
-        return True
 
 
 def _card(told: JsonObject) -> Card:

@@ -19,7 +19,8 @@ from daiku.domain.messages import (
 )
 from daiku.llm.openai.chat_request import PROTOCOL
 from daiku.llm.transport.calls import CallParts, whole_calls
-from daiku.llm.transport.failures import Service, from_body, stream_cut
+from daiku.llm.transport.failures import from_body, stream_cut
+from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import SseCutter, TextMender, mend
 from daiku.llm.transport.wire import number, read_object
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import httpx2
-
 from daiku.domain.base import JsonObject
-from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import LLMError
 from daiku.domain.messages import ModelInfo
 from daiku.llm import catalogue
-from daiku.llm.openai.provider import OpenAIProvider, base_address
-from daiku.llm.transport.failures import Service
+from daiku.llm.openai.provider import OpenAIProvider
 from daiku.llm.transport.wire import number
-
-ADDRESS = "http://127.0.0.1:1234/v1"
 
 
 class LMStudioProvider(OpenAIProvider):
@@ -43,16 +37,3 @@ class LMStudioProvider(OpenAIProvider):
         if isinstance(abilities, list):
             told["tools"] = "tool_use" in abilities
         return known.model_copy(update=told)
-
-
-def lmstudio_provider(settings: ProviderSettings, http: httpx2.AsyncClient | None = None) -> LMStudioProvider:
-    """LM Studio at `settings.base_url`, its usual port on this machine where it is empty."""
-    service = Service(
-        name="lmstudio",
-        label="LM Studio",
-        address=base_address(settings.base_url, ADDRESS),
-        key_env=settings.api_key_env,
-        start_hint="Start LM Studio and its local server (Developer tab), or set LMSTUDIO_BASE_URL.",
-        secrets=(settings.api_key.get_secret_value(),),
-    )
-    return LMStudioProvider(service, settings, http)

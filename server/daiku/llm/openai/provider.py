@@ -22,15 +22,15 @@ from daiku.llm import catalogue
 from daiku.llm.openai import chat_request, responses_request
 from daiku.llm.openai.chat import ChatDecoder
 from daiku.llm.openai.responses import ResponsesDecoder
-from daiku.llm.transport.failures import Service, from_exception
+from daiku.llm.transport.client_errors import from_exception
 from daiku.llm.transport.history import Histories
+from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import encode_json
 from daiku.llm.transport.wire import Decoder, http_client, number, read_object, stream_reply, timeouts
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-ADDRESS = "https://api.openai.com/v1"
 Api = Literal["chat", "responses"]
 
 # What a service may not know; where its refusal names one, the request is made again without it.
@@ -58,12 +58,9 @@ _NOT_FOR_CHAT = re.compile(
 class OpenAIProvider:
     """OpenAI itself, or a service that speaks like it at `service.address`."""
 
-    def __init__(
-        self, service: Service, settings: ProviderSettings, http: httpx2.AsyncClient | None = None
-    ) -> None:
+    def __init__(self, service: Service, settings: ProviderSettings) -> None:
         self._service = service
         self._settings = settings
-        self._http = http
         self._official = httpx2.URL(service.address).host == "api.openai.com"
         auto: Api = "responses" if self._official else "chat"
         self._api: Api = auto if settings.api == "auto" else settings.api
@@ -106,7 +103,7 @@ class OpenAIProvider:
         return number(read_object(self._service, response.content).get("input_tokens")) or None
 
     async def aclose(self) -> None:
-        if self._client is not None and self._http is None:
+        if self._client is not None:
             await self._client.close()
 
     def _decoder(self, request: ModelRequest) -> Decoder:
@@ -231,7 +228,7 @@ class OpenAIProvider:
             max_retries=0,
             timeout=timeouts(self._settings),
             default_headers=self._settings.headers,
-            http_client=self._http or http_client(self._settings),
+            http_client=http_client(self._settings),
             _enforce_credentials=False,
         )
         if not self._official:
@@ -241,29 +238,6 @@ class OpenAIProvider:
         self._headers = dict.fromkeys(unsent, Omit())  # pyright: ignore[reportAttributeAccessIssue]  # the SDK's way to send none
         self._client = client
         return client
-
-
-def openai_provider(settings: ProviderSettings, http: httpx2.AsyncClient | None = None) -> OpenAIProvider:
-    """OpenAI at `settings.base_url`, api.openai.com where it is empty."""
-    service = Service(
-        name="openai",
-        label="OpenAI",
-        address=base_address(settings.base_url, ADDRESS),
-        key_env=settings.api_key_env or "OPENAI_API_KEY",
-        secrets=(settings.api_key.get_secret_value(),),
-    )
-    return OpenAIProvider(service, settings, http)
-
-
-def base_address(given: str, default: str = "") -> str:
-    """`given` as the SDK wants it: with a scheme, with `/v1` where it has no path, without the method's path."""
-    address = (given.strip() or default).rstrip("/")
-    if address and "://" not in address:
-        address = f"http://{address}"
-    for tail in ("/chat/completions", "/responses", "/models"):
-        address = address.removesuffix(tail)
-    scheme, _, rest = address.partition("://")
-    return f"{scheme}://{rest}/v1" if rest and "/" not in rest else address
 
 
 def model_info(provider: str, entry: JsonObject, context: int = 0) -> ModelInfo:

@@ -1,19 +1,14 @@
-"""One translation of every vendor's errors into the LLMError tree, with what to do about each."""
+"""What a vendor's error answer or broken stream means: one LLMError for each, with what to do about it."""
 
 from __future__ import annotations
 
-import errno
 import json
-import logging
 import re
-import socket
-import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-import httpx2
 from pydantic import JsonValue
 
 from daiku.domain.errors import (
@@ -27,43 +22,10 @@ from daiku.domain.errors import (
     LLMTimeoutError,
     StreamCutError,
 )
+from daiku.llm.transport.service import Service
 from daiku.llm.transport.vendor_errors import STATUS_OF_CODE, VendorError, is_overflow, read_error
 
-log = logging.getLogger(__name__)
-LONGEST_MESSAGE = 600
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """Who failed, in words for a person: `label` ("LM Studio"), where it is, how to mend it.
-
-    `secrets` are the keys sent to it; no message ever shows them.
-    """
-
-    name: str
-    label: str
-    address: str = ""
-    key_env: str = ""
-    start_hint: str = ""
-    secrets: tuple[str, ...] = field(default=(), repr=False)
-
-    @property
-    def key_hint(self) -> str:
-        if not self.key_env:
-            return f"Check the key of {self.label}: run “Daiku: Set API Key”."
-        return f"Set {self.key_env}, or run “Daiku: Set API Key” for {self.label}."
-
-    def clean(self, text: str) -> str:
-        """`text` on one line, shortened, without keys."""
-        for secret in self.secrets:
-            if secret:
-                text = text.replace(secret, "***")
-        text = " ".join(_KEY.sub("***", text).split())
-        return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
-
-
-_KEY = re.compile(r"\b(?:sk|gsk|xai|pplx|AIza)[-_]?[A-Za-z0-9_-]{16,}")
 
 _QUOTA_CODES = {
     "insufficient_quota",
@@ -104,90 +66,10 @@ def from_body(service: Service, document: JsonValue) -> LLMError:
     return _translate(service, error.status or (named[-1] if named else 500), error, None)
 
 
-def from_exception(service: Service, error: Exception) -> LLMError:
-    """The error of an exception of httpx2 or of a vendor's SDK (known by its `response` or its cause)."""
-    if isinstance(error, LLMError):
-        return error
-    response = getattr(error, "response", None)
-    if isinstance(response, httpx2.Response):
-        try:
-            body = response.content
-        except httpx2.StreamError:  # closed before it was read
-            body = b""
-        return from_status(service, response.status_code, body, response.headers)
-    cause = error.__cause__  # an SDK wraps what happened to the connection
-    if not isinstance(error, httpx2.HTTPError) and isinstance(cause, httpx2.HTTPError):
-        error = cause
-    # For the log alone: a library's words say nothing to a person.
-    log.info("%s: %s: %s", service.label, type(error).__name__, service.clean(str(error)))
-    place = f" at {service.address}" if service.address else ""
-    match error:
-        case httpx2.ConnectTimeout() | httpx2.ConnectError():
-            return _lost(
-                "connection",
-                f"{service.label} cannot be reached{place}: {_why_not_reached(error)}.",
-                service.start_hint or "Check the network, the proxy and the address.",
-            )
-        case httpx2.TimeoutException():
-            return silent(service)
-        case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
-            failure = Failure(
-                kind="usage",
-                message=f"The address of {service.label} cannot be used.",
-                hint=f"Set llm.{service.name}.base_url to an address that begins with http:// or https://.",
-            )
-            return LLMRequestError(failure)
-        case httpx2.RequestError():
-            message = f"The connection to {service.label} was lost."
-            return _lost("connection", message, "Ask again; if it stays, check the network and the proxy.")
-        case UnicodeEncodeError():
-            failure = Failure(
-                kind="auth",
-                message=f"The key or a header of {service.label} has characters that cannot be sent.",
-                hint=f"Copy it again: {service.key_hint}",
-            )
-            return LLMAuthError(failure)
-        case _:
-            return LLMRequestError(
-                Failure(
-                    kind="internal",
-                    message=f"The call of {service.label} failed in an unexpected way.",
-                    hint="The log has the details (`Daiku: Show Log`, or logs/daiku.log).",
-                )
-            )
-
-
-def _why_not_reached(error: BaseException | None) -> str:
-    """Why no connection was made, by the kind of what lies behind the client's own error."""
-    seen: list[BaseException] = []
-    last = "no connection could be made"
-    while error is not None and error not in seen:
-        seen.append(error)
-        match error:
-            case ssl.SSLCertVerificationError():
-                return "its certificate is not trusted here"
-            case ssl.SSLError():
-                return "it speaks no TLS (https) there"
-            case socket.gaierror():
-                return "nobody knows its name"
-            case ConnectionRefusedError():
-                return "nothing answers there"
-            case OSError(errno=errno.EHOSTUNREACH | errno.ENETUNREACH):
-                return "no network leads there"
-            case TimeoutError() | httpx2.TimeoutException():
-                last = (
-                    "no answer"  # some clients call every failure to connect so: what lies behind it counts
-                )
-            case _:
-                pass
-        error = error.__cause__ or error.__context__
-    return last
-
-
 def silent(service: Service, seconds: float = 0) -> LLMTimeoutError:
     """The service sent nothing for too long."""
     span = f" for {seconds:g} s" if seconds else " for too long"
-    return _lost(
+    return lost(
         "timeout",
         f"{service.label} sent nothing{span}.",
         f"A slow model may need more: raise llm.{service.name}.idle_seconds or first_token_seconds.",
@@ -261,7 +143,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
-def _lost(kind: FailureKind, message: str, hint: str, status: int = 0) -> LLMTimeoutError:
+def lost(kind: FailureKind, message: str, hint: str, status: int = 0) -> LLMTimeoutError:
+    """A failure that may pass: asking again can help."""
     return LLMTimeoutError(Failure(kind=kind, message=message, hint=hint, retryable=True), status=status)
 
 
@@ -300,9 +183,9 @@ def _translate(service: Service, status: int, error: VendorError, wait: float | 
         return LLMRateLimitError(failure, status=status, retry_after=wait)
     if status in (408, 409, 425) or status >= 500:
         message = f"{service.label} failed (HTTP {status}){about}"
-        lost = _lost("timeout", message, "Ask again; if it stays, look at the service's status.", status)
-        lost.retry_after = wait
-        return lost
+        failed = lost("timeout", message, "Ask again; if it stays, look at the service's status.", status)
+        failed.retry_after = wait
+        return failed
     return _rejected(service, status, codes, said, about)
 
 

@@ -1,8 +1,9 @@
-"""Which model a server answers with when none is named: asked at once, briefly, without a client."""
+"""Which model a server answers with when none is named: a short blocking request, without an HTTP client."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import cast
 from urllib.parse import urlsplit
@@ -14,20 +15,21 @@ from daiku.domain.base import JsonObject
 PATIENCE = 0.5
 """Seconds: on this machine a server answers in milliseconds or is not there at all."""
 
-OLLAMA = "http://127.0.0.1:11434"
-LMSTUDIO = "http://127.0.0.1:1234/v1"
+
+def first_of_ollama(address: str, headers: Mapping[str, str]) -> str | None:
+    """The first model of an Ollama server; None where it is not there or has none. Blocks for at most about a
+    second, as those below do."""
+    return _first(_get(address, "/api/tags", headers), "models", ("model", "name"))
 
 
-def first_model(provider: str, address: str, headers: dict[str, str]) -> str | None:
-    """The model to use at `address`: one that is loaded, else the first; None where the server is not
-    there or has none. Blocks for at most about a second."""
-    if provider == "ollama":
-        return _first(_get(address, "/api/tags", headers), "models", ("model", "name"))
-    if provider == "lmstudio":
-        root = address.removesuffix("/v1")
-        found = _first(_get(root, "/api/v0/models", headers), "data", ("id",))
-        if found is not None:
-            return found
+def first_of_lmstudio(address: str, headers: Mapping[str, str]) -> str | None:
+    """The model that LM Studio has loaded, else its first."""
+    listed = _get(address.removesuffix("/v1"), "/api/v0/models", headers)
+    return _first(listed, "data", ("id",)) or first_of_openai(address, headers)
+
+
+def first_of_openai(address: str, headers: Mapping[str, str]) -> str | None:
+    """The first model of a server that speaks OpenAI's protocol."""
     return _first(_get(address, "/models", headers), "data", ("id",))
 
 
@@ -46,13 +48,13 @@ def _embeds(entry: JsonObject) -> bool:
     )
 
 
-def _get(address: str, path: str, headers: dict[str, str]) -> JsonValue:
+def _get(address: str, path: str, headers: Mapping[str, str]) -> JsonValue:
     try:
         parts = urlsplit(address)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = kind(parts.hostname or "127.0.0.1", parts.port, timeout=PATIENCE)
         try:
-            connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
+            connection.request("GET", parts.path.rstrip("/") + path, headers=dict(headers))
             response = connection.getresponse()
             body = response.read()
         finally:

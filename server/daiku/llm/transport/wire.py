@@ -16,15 +16,9 @@ from pydantic import JsonValue
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, Reply, TextDelta, ThinkingDelta
-from daiku.llm.transport.failures import (
-    Service,
-    empty,
-    from_exception,
-    from_status,
-    silent,
-    unreadable,
-    web_page,
-)
+from daiku.llm.transport.client_errors import from_exception
+from daiku.llm.transport.failures import empty, from_status, silent, unreadable, web_page
+from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import parse_json
 
 CONNECT_SECONDS = 30.0

@@ -55,19 +55,20 @@ def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: 
     )
 
 
-async def told(agent: Agent, brief: Brief, workspace: Workspace, see: See) -> tuple[str, Brief]:
-    """What `agent` is told, and the brief with the code that it asks to be shown."""
-    if agent.sees_files and agent.request is not None:
+async def write_request(agent: Agent, brief: Brief, workspace: Workspace, see: See) -> tuple[str, Brief]:
+    """What `agent` is told for a brief, and the brief with the code that it is shown."""
+    stage = agent.stage
+    if stage is None or (make := stage.request) is None:
+        return brief.request, brief
+    if stage.shows == "named":
         named = await shown_files(places_of(brief), workspace, see)
         files = await project_files(workspace)
         shown = brief.model_copy(update={"code": named, "files": files})
-        return _with_words(agent.request(shown), brief), brief
-    if agent.reads_code and not brief.code and brief.edits is not None:
+        return _with_words(make(shown), brief), brief
+    if stage.shows == "changed" and not brief.code and brief.edits is not None:
         code = await shown_files(changed(brief.edits), workspace, see)
         brief = brief.model_copy(update={"code": code})
-    if agent.request is None:
-        return brief.request, brief
-    return _with_words(agent.request(brief), brief), brief
+    return _with_words(make(brief), brief), brief
 
 
 def _with_words(request: str, brief: Brief) -> str:

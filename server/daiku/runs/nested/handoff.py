@@ -21,7 +21,7 @@ from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.handovers import Brief, Deeds, Handover
 from daiku.runs.ending import end
 from daiku.runs.live import LiveRun
-from daiku.runs.nested.briefing import told as told_to
+from daiku.runs.nested.briefing import write_request
 from daiku.runs.waiting import Paused
 from daiku.runs.wiring import Wiring
 
@@ -72,10 +72,10 @@ async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
     if back is not None:
         return _not_too_deep(back)
     begun = state.nested.open.get(call)
-    if work.agent.request is not None:
+    if work.agent.reads_brief:
         wiring = work.wiring or parent.wiring
         see = partial(wiring.seen.note, parent.session)
-        told, brief = await told_to(work.agent, work.brief, wiring.workspace, see)
+        told, brief = await write_request(work.agent, work.brief, wiring.workspace, see)
         work = replace(work, brief=brief, told=told)
     child = _begin(parent, call, work) if begun is None else _reopen(parent, begun, work)
     if (after := work.after) is not None:
@@ -132,7 +132,7 @@ def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
             model=state.request.model,
             limits=state.request.asked_limits,
             calls=work.calls,
-            driven=bool(work.calls) or agent.drive is not None,
+            driven=bool(work.calls) or agent.machine is not None,
             brief=work.brief,
             tainted=state.tainted,
             rounds_before=parent.purse.budget.rounds + child.kept_rounds,
@@ -207,5 +207,5 @@ def _rejected(state: State) -> int:
 
 def _handed(agent: Agent, state: State) -> tuple[Handover | None, str]:
     """What the run hands over, or why that is of no use."""
-    found = None if agent.hand_back is None else agent.hand_back(state)
+    found = None if agent.stage is None else agent.stage.hand_back(state)
     return (None, found.problem) if isinstance(found, Unreadable) else (found, "")

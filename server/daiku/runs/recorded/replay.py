@@ -12,6 +12,7 @@ from daiku.core.guard.guard import Verdict
 from daiku.core.run import loop
 from daiku.core.run.decide import Rules
 from daiku.core.state.fold import fold
+from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.domain.base import Frozen
@@ -207,7 +208,24 @@ class _Recorded:
 
     @property
     def rules(self) -> Rules:
-        return Rules(spec=self._spec, verdict=self._verdict, read=self._read, unfinished=self._unfinished)
+        start = self.events[0]
+        driven = isinstance(start, RunStarted) and (start.driven or bool(start.calls))
+        return Rules(
+            spec=self._spec,
+            verdict=self._verdict,
+            read=self._read,
+            unfinished=self._unfinished,
+            machine=self._move if driven else None,
+        )
+
+    def _move(self, _: State) -> Move:
+        """The next move on record of a run that a state machine drove."""
+        if not self._replies:
+            if (error := self._failure()) is None:
+                raise _Over
+            return error.failure
+        said, _used = self._replies.popleft()
+        return MakeCall(said.calls[0], said.text) if said.calls else EndRun(said.text)
 
     def _unfinished(self, _: State) -> Failure | None:
         """Why the run failed although it had said its last word, as on record."""

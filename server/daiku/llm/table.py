@@ -1,0 +1,188 @@
+"""Every provider of models, one entry each; the settings, the choice, the listings and the editor follow from it.
+
+To add one: write its module (or, for a protocol of its own, its package) in `daiku.llm`, then put an entry here and
+its field into `LLMSettings`. `npm run gen` writes what the editor shows of it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticKnownError
+
+from daiku.domain.config import ProviderSettings, Section
+from daiku.llm.provider import Provider, ProviderDeps, ProviderEntry
+from daiku.llm.transport.addresses import anthropic_address, ollama_address, ollama_host, openai_style, usual
+from daiku.llm.transport.local import first_of_lmstudio, first_of_ollama, first_of_openai
+from daiku.llm.transport.service import Service
+
+_OPENAI_HOST = re.compile(r"^(?:https?://)?[\w.-]*\.(?:openai\.com|azure\.com)(?=[:/]|$)", re.IGNORECASE)
+
+
+# Each provider is imported when it is first used: httpx2 alone costs 65 ms that the start of the
+# server does not have, and who uses one provider needs none of the others.
+def _anthropic(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+    from daiku.llm.anthropic.provider import AnthropicProvider  # lazy: see above
+
+    return AnthropicProvider(service, settings)
+
+
+def _openai(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+    from daiku.llm.openai.provider import OpenAIProvider  # lazy: see above
+
+    return OpenAIProvider(service, settings)
+
+
+def _gemini(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+    from daiku.llm.gemini.provider import GeminiProvider  # lazy: see above
+
+    return GeminiProvider(service, settings)
+
+
+def _ollama(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+    from daiku.llm.ollama.provider import OllamaProvider  # lazy: see above
+
+    return OllamaProvider(service, settings, OLLAMA.default_context)
+
+
+def _lmstudio(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+    from daiku.llm.openai.lmstudio import LMStudioProvider  # lazy: see above
+
+    return LMStudioProvider(service, settings)
+
+
+def _editor(service: Service, settings: ProviderSettings, deps: ProviderDeps) -> Provider:
+    from daiku.llm.editor import EditorProvider  # lazy: see above
+
+    assert deps.bridge is not None, "without an editor the choice refuses this provider"
+    return EditorProvider(service, settings, deps.bridge)
+
+
+def _scripted(_service: Service, _settings: ProviderSettings, deps: ProviderDeps) -> Provider:
+    from daiku.llm.scripted import ScriptedProvider  # lazy: see above
+
+    return ScriptedProvider((*deps.script_folders, Path.cwd()), deps.demo, deps.locale)
+
+
+ANTHROPIC = ProviderEntry(
+    name="anthropic",
+    label="Anthropic",
+    needs="key",
+    make=_anthropic,
+    key_env=("ANTHROPIC_API_KEY",),
+    address_env="ANTHROPIC_BASE_URL",
+    address=anthropic_address,
+    default_model="claude-sonnet-5-5",
+)
+OPENAI = ProviderEntry(
+    name="openai",
+    label="OpenAI",
+    needs="key",
+    make=_openai,
+    key_env=("OPENAI_API_KEY",),
+    address_env="OPENAI_BASE_URL",
+    address=openai_style("https://api.openai.com/v1"),
+    first_model=first_of_openai,
+    default_model="gpt-6.1-sol",
+    writes_calls=lambda base_url: bool(base_url.strip()) and not _OPENAI_HOST.search(base_url.strip()),
+)
+GEMINI = ProviderEntry(
+    name="gemini",
+    label="Gemini",
+    needs="key",
+    make=_gemini,
+    key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    address_env="GEMINI_BASE_URL",
+    address=usual("https://generativelanguage.googleapis.com"),
+    default_model="gemini-3.8-flash",
+)
+OLLAMA = ProviderEntry(
+    name="ollama",
+    label="Ollama",
+    needs="server",
+    make=_ollama,
+    how="Start it with `ollama serve` and fetch a model (for example `ollama pull qwen3`), or set OLLAMA_HOST to"
+    " where it runs.",
+    address_env="OLLAMA_HOST",
+    read_address=ollama_host,
+    address=ollama_address,
+    first_model=first_of_ollama,
+    # The server's own default (4,096) silently forgets the beginning of any real task; a model's whole window
+    # may not fit into memory.
+    default_context=32_768,
+    writes_calls=lambda _: True,
+)
+LMSTUDIO = ProviderEntry(
+    name="lmstudio",
+    label="LM Studio",
+    needs="server",
+    make=_lmstudio,
+    how="Start LM Studio, load a model and start its server (Developer tab), or set LMSTUDIO_BASE_URL.",
+    address_env="LMSTUDIO_BASE_URL",
+    address=openai_style("http://127.0.0.1:1234/v1"),
+    first_model=first_of_lmstudio,
+    writes_calls=lambda _: True,
+)
+COMPATIBLE = ProviderEntry(
+    name="compatible",
+    label="OpenAI-compatible",
+    subject="The server {host}",
+    needs="address",
+    make=_openai,
+    how="Start the server, or set llm.compatible.base_url, for example http://127.0.0.1:8000/v1.",
+    key_env=("COMPATIBLE_API_KEY",),
+    address=openai_style(),
+    first_model=first_of_openai,
+    writes_calls=lambda _: True,
+)
+EDITOR = ProviderEntry(
+    name="editor",
+    label="Editor",
+    subject="The editor",
+    needs="editor",
+    make=_editor,
+    how="Use Daiku inside VS Code with a model of its own, or choose another provider.",
+)
+SCRIPTED = ProviderEntry(
+    name="scripted", label="Script", subject="A script", needs="script", make=_scripted, default_model="demo"
+)
+
+
+def _provider_name(name: str) -> str:
+    if name and name not in PROVIDERS:
+        *most, last = [f"'{known}'" for known in ("", *PROVIDERS)]
+        raise PydanticKnownError("literal_error", {"expected": f"{', '.join(most)} or {last}"})
+    return name
+
+
+class LLMSettings(Section):
+    """Which model answers, and each provider's settings; providers are tried and listed in this order."""
+
+    provider: Annotated[str, AfterValidator(_provider_name)] = ""
+    model: str = ""
+    fallback_model: str = ""
+    anthropic: Annotated[ProviderSettings, ANTHROPIC] = ANTHROPIC.settings
+    openai: Annotated[ProviderSettings, OPENAI] = OPENAI.settings
+    gemini: Annotated[ProviderSettings, GEMINI] = GEMINI.settings
+    ollama: Annotated[ProviderSettings, OLLAMA] = OLLAMA.settings
+    lmstudio: Annotated[ProviderSettings, LMSTUDIO] = LMSTUDIO.settings
+    compatible: Annotated[ProviderSettings, COMPATIBLE] = COMPATIBLE.settings
+    editor: Annotated[ProviderSettings, EDITOR] = EDITOR.settings
+    scripted: Annotated[ProviderSettings, SCRIPTED] = SCRIPTED.settings
+
+    def of(self, provider: str) -> ProviderSettings:
+        """The settings of one provider."""
+        found = getattr(self, provider)
+        assert isinstance(found, ProviderSettings)
+        return found
+
+
+PROVIDERS = {
+    name: entry
+    for name, field in LLMSettings.model_fields.items()
+    for entry in field.metadata
+    if isinstance(entry, ProviderEntry)
+}

@@ -1,0 +1,98 @@
+"""All settings as one frozen type, with their defaults (PROTOCOL 2)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from daiku.domain.config import (
+    ApprovalSettings,
+    MCPServerSettings,
+    ResearchSettings,
+    SandboxSettings,
+    Section,
+)
+from daiku.domain.runs import RunLimits
+from daiku.llm.table import LLMSettings
+
+
+class GuardrailSettings(Section):
+    similarity_warn: float = Field(default=0.28, ge=0, le=1)
+    similarity_block: float = Field(default=0.40, ge=0, le=1)
+    regex_blocks: tuple[str, ...] = ()
+
+
+class RouterSettings(Section):
+    rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    model: str = ""
+
+
+class PlaybookSettings(Section):
+    enabled: bool = True
+    learn: Literal["off", "review", "auto"] = "review"
+    top_k: int = Field(default=10, ge=1)
+    alpha: float = Field(default=0.5, ge=0, le=1)
+    min_confidence: float = Field(default=0.3, ge=0, le=1)
+    token_budget: int = Field(default=4000, ge=0)
+
+
+class TraceSettings(Section):
+    otlp_endpoint: str = ""
+
+
+class StorageSettings(Section):
+    database_url: str = ""
+
+
+class WorkLabels(Section):
+    todo: str = "coding agent"
+    processing: str = "coding agent processing"
+    done: str = "coding agent done"
+    paused: str = "coding agent paused"
+    failed: str = "coding agent failed"
+    stopped: str = "coding agent stopped"
+
+
+class WorkSettings(Section):
+    labels: WorkLabels = WorkLabels()
+
+
+class GitHubSettings(Section):
+    api_url: str = "https://api.github.com"
+    token_env: str = "GITHUB_TOKEN"  # noqa: S105  # the name of a variable, not a secret
+    repositories: tuple[str, ...] = ()
+    bot: str = ""
+
+
+class GitLabSettings(Section):
+    api_url: str = "https://gitlab.com/api/v4"
+    token_env: str = "GITLAB_TOKEN"  # noqa: S105  # the name of a variable, not a secret
+    projects: tuple[str, ...] = ()
+    bot: str = ""
+
+
+class PluginSettings(Section):
+    """`allow` names the packages whose tools may be loaded; only the person's own settings count."""
+
+    allow: tuple[str, ...] = ()
+
+
+class Config(Section):
+    """All settings, merged and checked."""
+
+    llm: LLMSettings = LLMSettings()
+    limits: RunLimits = RunLimits()
+    approvals: ApprovalSettings = ApprovalSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+    guardrails: GuardrailSettings = GuardrailSettings()
+    router: RouterSettings = RouterSettings()
+    playbook: PlaybookSettings = PlaybookSettings()
+    research: ResearchSettings = ResearchSettings()
+    trace: TraceSettings = TraceSettings()
+    storage: StorageSettings = StorageSettings()
+    work: WorkSettings = WorkSettings()
+    github: GitHubSettings = GitHubSettings()
+    gitlab: GitLabSettings = GitLabSettings()
+    mcp_servers: tuple[MCPServerSettings, ...] = ()
+    plugins: PluginSettings = PluginSettings()
