@@ -103,6 +103,12 @@ def test_a_sentence_is_english_to_a_program_and_a_value_to_a_front() -> None:
     assert render(joined("sentences", [said, Text("Foo.")]), "ja") == "3 行Foo."
 
 
+def test_japanese_stands_beside_japanese_without_a_blank() -> None:
+    home = text("commands.would_remove", what=text("commands.your_home"))
+    assert render(home, "ja") == "あなたのホームフォルダーが削除されます"
+    assert render(text("commands.would_remove", what="/etc"), "ja") == "/etc が削除されます"
+
+
 def test_values_survive_the_journal_wherever_they_stand() -> None:
     said = text("terminal.lines", count="3")
     nested = joined("clauses", [said, Text("x")])

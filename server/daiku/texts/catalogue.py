@@ -13,7 +13,8 @@ Argument: TypeAlias = str | int | float
 """What fills a hole; a `Text` among them is put into the language of the whole."""
 ENGLISH = "en"
 _FOLDER = Path(__file__).parent
-_HOLE = re.compile(r"\{(\w+)\}")
+_HOLE = re.compile(r"( ?)\{(\w+)\}( ?)")
+_OF_JAPAN = re.compile(r"[\u3001-\u30ff\u4e00-\u9fff\uff01-\uff5e]")
 
 
 @cache
@@ -41,4 +42,11 @@ def fill(language: str, key: str, args: Mapping[str, Argument]) -> str:
     sentence = sentences(language)[key]
     if key.startswith("join."):
         return sentence.join(str(value) for value in args.values())
-    return _HOLE.sub(lambda hole: str(args[hole[1]]), sentence)
+    return _HOLE.sub(lambda hole: _set_in(str(args[hole[2]]), hole), sentence)
+
+
+def _set_in(value: str, hole: re.Match[str]) -> str:
+    """Blanks stand between Japanese and other letters, not between Japanese and Japanese."""
+    joins = _OF_JAPAN.match(value) and _OF_JAPAN.match(hole.string[: hole.start()][-1:])
+    goes_on = _OF_JAPAN.match(value[-1:]) and _OF_JAPAN.match(hole.string[hole.end() :])
+    return ("" if joins else hole[1]) + value + ("" if goes_on else hole[3])

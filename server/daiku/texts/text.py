@@ -54,6 +54,9 @@ class Text(str):
         return cls(plain)
 
 
+NO_TEXT = Text("")
+
+
 def text(key: str, /, **args: Argument) -> Text:
     """The sentence `key` of the catalogue with its arguments. Raises KeyError where there is none."""
     return Text(fill(ENGLISH, key, args), key, args)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from daiku.core.guard.guard import remembered
+from daiku.texts.text import Sentence, Text, text
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 
@@ -19,17 +20,17 @@ class Remembered:
 
     key: str
     answer: Literal["allow", "reject"]
-    what: str
+    what: Sentence
 
 
 def everything(grants: GrantStore, consents: ConsentStore, workspace: str) -> tuple[Remembered, ...]:
     """Every answer that counts in `workspace`. Raises DaikuError."""
     answers = [
-        Remembered(key, "allow" if answer == "allow" else "reject", remembered(key) or key)
+        Remembered(key, "allow" if answer == "allow" else "reject", remembered(key) or Text(key))
         for key, answer in grants.all(workspace)
     ]
     servers = [
-        Remembered(f"{SERVER}{name}", consent.answer, f"use the MCP server {name}")
+        Remembered(f"{SERVER}{name}", consent.answer, text("guard.remember_server", name=name))
         for name, consent in consents.all(workspace)
     ]
     return (*answers, *servers)

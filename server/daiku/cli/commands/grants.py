@@ -15,6 +15,7 @@ from daiku.cli.display.term import safe, terminal
 from daiku.cli.main import usage
 from daiku.cli.opening import folder_of, opened
 from daiku.texts.terminal import say, told
+from daiku.texts.text import renderings
 from daiku.trace.remembered import SERVER, Remembered, everything, take_back
 
 
@@ -82,7 +83,7 @@ def _named(name: str, found: tuple[Remembered, ...]) -> Remembered:
     """The answer of that number in the list, or of that key or these words. Raises UsageError."""
     if name.isdecimal() and 0 < int(name) <= len(found):
         return found[int(name) - 1]
-    one = next((one for one in found if name in (one.key, one.what)), None)
+    one = next((one for one in found if name == one.key or name in renderings(one.what)), None)
     if one is None:
         raise usage(say("grants.unknown", name=name))
     return one

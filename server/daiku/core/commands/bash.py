@@ -10,6 +10,8 @@ from functools import cache
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
+from daiku.texts.text import Sentence, text
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -44,7 +46,7 @@ class Script:
     """
 
     commands: tuple[Simple, ...]
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Sentence, ...] = ()
     writes: tuple[Word, ...] = ()
     fed: tuple[str, ...] = ()
     bomb: bool = False
@@ -61,27 +63,27 @@ UNDERSTOOD = frozenset(
     }
 )  # fmt: skip
 SAYS = {
-    "ERROR": "it cannot be read as a shell command for certain",
-    "command_substitution": "it runs a command inside a word",
-    "process_substitution": "it runs a command as a file",
-    "simple_expansion": "it uses a variable",
-    "expansion": "it uses a variable",
-    "arithmetic_expansion": "it calculates",
-    "heredoc_redirect": "it feeds a text to a program",
-    "herestring_redirect": "it feeds a text to a program",
-    "function_definition": "it defines a function",
-    "test_command": "its test may run commands",
-    "declaration_command": "it changes variables",
-    "unset_command": "it changes variables",
-    "variable_assignments": "it changes variables",
-    "comment": "it has a comment",
-    "&": "it starts a program in the background",
-    "<": "it reads a file as input",
-    "compound_statement": "it groups commands",
-    "for_statement": "it is a loop",
-    "while_statement": "it is a loop",
-    "if_statement": "it has branches",
-    "case_statement": "it has branches",
+    "ERROR": text("commands.unreadable"),
+    "command_substitution": text("commands.runs_inside_word"),
+    "process_substitution": text("commands.runs_as_file"),
+    "simple_expansion": text("commands.uses_variable"),
+    "expansion": text("commands.uses_variable"),
+    "arithmetic_expansion": text("commands.calculates"),
+    "heredoc_redirect": text("commands.feeds_text"),
+    "herestring_redirect": text("commands.feeds_text"),
+    "function_definition": text("commands.defines_function"),
+    "test_command": text("commands.test_runs"),
+    "declaration_command": text("commands.changes_variables"),
+    "unset_command": text("commands.changes_variables"),
+    "variable_assignments": text("commands.changes_variables"),
+    "comment": text("commands.has_comment"),
+    "&": text("commands.background"),
+    "<": text("commands.reads_as_input"),
+    "compound_statement": text("commands.groups"),
+    "for_statement": text("commands.loop"),
+    "while_statement": text("commands.loop"),
+    "if_statement": text("commands.branches"),
+    "case_statement": text("commands.branches"),
 }
 _OPAQUE = frozenset({"string", "raw_string", "ansi_c_string", "heredoc_body", "heredoc_content", "comment"})
 _WORDS = frozenset(
@@ -127,7 +129,7 @@ def read_script(command: str) -> Script:
     return replace(
         script,
         commands=(*script.commands, *joined.commands),
-        doubts=(*script.doubts, "a word of it goes on in the next line"),
+        doubts=(*script.doubts, text("commands.torn")),
         writes=(*script.writes, *joined.writes),
         torn=True,
     )
@@ -142,7 +144,7 @@ def _read(command: str) -> Script:
         reader.doubt("ERROR")
         reader.commands.extend(_crudely(command))
     if reader.gaps():
-        reader.doubts["it has several lines or characters that we do not understand"] = None
+        reader.doubts[text("commands.not_understood")] = None
     return Script(
         commands=tuple(reader.commands),
         doubts=tuple(reader.doubts),
@@ -159,7 +161,7 @@ class _Reader:
     def __init__(self, source: bytes) -> None:
         self.source = source
         self.commands: list[Simple] = []
-        self.doubts: dict[str, None] = {}
+        self.doubts: dict[Sentence, None] = {}
         self.writes: list[Word] = []
         self.fed: list[str] = []
         self.bomb = False
@@ -169,7 +171,7 @@ class _Reader:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def doubt(self, kind: str) -> None:
-        self.doubts[SAYS.get(kind, "it has shell syntax beyond plain commands")] = None
+        self.doubts[SAYS.get(kind, text("commands.beyond_plain"))] = None
 
     def walk(self, root: Node) -> None:
         pending = [root]
@@ -216,10 +218,10 @@ class _Reader:
                 words.append(Word(self.text(child), plain=False))
         for word in words:
             if not word.plain:
-                self.doubts["a part of it is computed when it runs"] = None
+                self.doubts[text("commands.computed_part")] = None
         for name, value in assigned:
             if name not in HARMLESS_VARIABLES or not value.plain:
-                self.doubts[f"it sets {name} for a program"] = None
+                self.doubts[text("commands.sets_for_program", name=name)] = None
         self.commands.append(Simple(tuple(words), tuple(assigned)))
 
     def _assignment(self, node: Node) -> tuple[str, Word]:
@@ -230,7 +232,7 @@ class _Reader:
     def _loose_assignment(self, node: Node) -> None:
         name, value = self._assignment(node)
         if name not in HARMLESS_VARIABLES or not value.plain:
-            self.doubts[f"it sets {name}"] = None
+            self.doubts[text("commands.sets", name=name)] = None
 
     def _redirect(self, node: Node) -> None:
         operator = next((c.type for c in node.children if not c.is_named), "")
@@ -240,10 +242,10 @@ class _Reader:
         if operator != "<" and target == Word("/dev/null"):
             return
         if operator == "<":
-            self.doubts[f"it reads {target.text} as input"] = None
+            self.doubts[text("commands.reads_path", path=target.text)] = None
         else:
             self.writes.append(target)
-            self.doubts[f"it writes {target.text}"] = None
+            self.doubts[text("commands.writes_path", path=target.text)] = None
 
     def _fed(self, node: Node) -> str:
         if node.type == "heredoc_redirect":

@@ -12,6 +12,7 @@ from daiku.core.commands.bash import Simple, Word
 from daiku.core.commands.inlinecode import removes_unknown
 from daiku.core.commands.wrappers import inner, program
 from daiku.core.text.patterns import lazy
+from daiku.texts.text import NO_TEXT, Sentence, Text, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ _GLOB_TAIL = lazy(r"(?:/|^)(?:\*|\.\*|\.\[!?\.\]\*|\{[.,*]+\}|\*\*|\?\*|\[[^/\]]
 _GLOB = lazy(r"[*?\[]")
 _KNOWN = lazy(r"^(?:\$(?:HOME|PWD)\b|\$\{(?:HOME|PWD)\}|~\+?(?=/|$))[^$`{}]*$")
 """What a shell computes and we know."""
-UNCONTAINED = "what it would remove is computed, and there is no sandbox to keep it off your files"
+UNCONTAINED = text("commands.uncontained")
 _DEVICES = lazy(r"^/dev/(?!null$|zero$|stdout$|stderr$|tty|fd/|shm/)")
 _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
 _WIPES = lazy(
@@ -49,7 +50,7 @@ _REMOVERS = frozenset(["rm", "rmdir", "del", "rd", "srm", "shred", "trash", "gio
 _RECURSIVE = lazy(r"^-(?:[a-zA-Z]*[rR][a-zA-Z]*|-r(?:e(?:c(?:u(?:r(?:s(?:i(?:v(?:e)?)?)?)?)?)?)?)?)$")
 
 
-def why_never(simple: Simple, place: Place) -> str:
+def why_never(simple: Simple, place: Place) -> Sentence:
     """Why this command is refused whatever was granted, or an empty string."""
     words = simple.words
     name = program(words)
@@ -57,7 +58,7 @@ def why_never(simple: Simple, place: Place) -> str:
     operands = [w for w in args if not w.text.startswith("-")]
     flags = [w.text for w in args if w.text.startswith("-")]
     recursive = any(_RECURSIVE.match(f) for f in flags)
-    reason = "" if place.contained else _removes_what_it_computes(simple)
+    reason = NO_TEXT if place.contained else _removes_what_it_computes(simple)
     if reason:
         return reason
     if name in _REMOVERS:
@@ -65,82 +66,82 @@ def why_never(simple: Simple, place: Place) -> str:
             operands, flags, place, recursive=recursive or name in ("srm", "rd", "del", "remove-item")
         )
     elif name in ("chmod", "chown", "chgrp", "chattr", "setfacl", "chcon") and recursive:
-        reason = _first_bad(operands[1:] or operands, place, why="it would change the rights of {}")
+        reason = _first_bad(operands[1:] or operands, place, "commands.would_change_rights")
     elif name in ("tar", "bsdtar") and any(len(f) > 5 and "--remove-files".startswith(f) for f in flags):
-        reason = _first_bad(operands, place, why="it would remove {}")
+        reason = _first_bad(operands, place, "commands.would_remove")
     elif name == "mv":
-        reason = _first_bad(operands[:-1], place, why="it would move away {}")
+        reason = _first_bad(operands[:-1], place, "commands.would_move")
     elif name == "find":
         reason = _find(args, place)
     elif name == "git":
         reason = _git(args, place)
     elif name == "rsync" and any(f.startswith("--del") for f in flags):
-        reason = _first_bad(operands[-1:], place, why="it would empty {}")
+        reason = _first_bad(operands[-1:], place, "commands.would_empty")
     elif name in _STOPS or (name in ("init", "telinit") and operands and operands[0].text in ("0", "6")):
-        reason = "it would stop the machine"
+        reason = text("commands.stops_machine")
     elif name in ("kill", "killall5") and ("-1" in [w.text for w in args[1:]] or name == "killall5"):
-        reason = "it would end every program"
+        reason = text("commands.ends_programs")
     elif _WIPES.match(name) and operands:
-        reason = "it would erase a disk"
+        reason = text("commands.erases_disk")
     return reason or _devices(name, args)
 
 
-def _removal(operands: list[Word], flags: list[str], place: Place, *, recursive: bool) -> str:
+def _removal(operands: list[Word], flags: list[str], place: Place, *, recursive: bool) -> Sentence:
     if any(len(f) > 5 and "--no-preserve-root".startswith(f) for f in flags):  # "--no-p"
-        return "it would remove the whole system"
+        return text("commands.removes_system")
     for word in operands:
         if device := _DEVICES.match(word.text):
-            return f"it would erase {device.string}"
+            return text("commands.would_erase", what=device.string)
     if recursive or any(_GLOB_TAIL.search(w.text) for w in operands):
-        return _first_bad(operands, place, why="it would remove {}")
-    return ""
+        return _first_bad(operands, place, "commands.would_remove")
+    return NO_TEXT
 
 
-def _removes_what_it_computes(simple: Simple) -> str:
+def _removes_what_it_computes(simple: Simple) -> Sentence:
     """For code of other programs, and for what xargs reads."""
     words = simple.words
     if not words:
-        return ""
+        return NO_TEXT
     if removes_unknown(words):
         return UNCONTAINED
     if program(words) in ("xargs", "parallel"):
-        return UNCONTAINED if any(program(c.words) in _REMOVERS for c in inner(simple)[0]) else ""
+        return UNCONTAINED if any(program(c.words) in _REMOVERS for c in inner(simple)[0]) else NO_TEXT
     if program(words).startswith(("$", "`")) and any(_RECURSIVE.match(w.text) for w in words[1:]):
         return UNCONTAINED
-    return ""
+    return NO_TEXT
 
 
-def _first_bad(words: list[Word], place: Place, *, why: str) -> str:
+def _first_bad(words: list[Word], place: Place, key: str) -> Sentence:
     for word in words:
         if what := precious(word.text, place):
-            return why.format(what)
+            return text(key, what=what)
         if not place.contained and not word.plain and not _KNOWN.match(word.text):
             return UNCONTAINED
-    return ""
+    return NO_TEXT
 
 
-def precious(text: str, place: Place) -> str:
-    """What of value `text` names: the system, a home, the workspace or a folder around it."""
-    if _OTHER_HOME.match(text) and not text.startswith("~/"):
-        return "a home folder"
-    if _UNSET.match(text) and not (_HOME.match(text) or _PWD.match(text)) and "/" in text:
-        return f"everything, if {text.partition('/')[0]} is empty"
-    here = _PWD.match(text) is not None  # first: `~+` is the folder, not the home
+def precious(word: str, place: Place) -> Sentence:
+    """What of value `word` names: the system, a home, the workspace or a folder around it."""
+    if _OTHER_HOME.match(word) and not word.startswith("~/"):
+        return text("commands.a_home")
+    if _UNSET.match(word) and not (_HOME.match(word) or _PWD.match(word)) and "/" in word:
+        return text("commands.everything_if_empty", name=word.partition("/")[0])
+    here = _PWD.match(word) is not None  # first: `~+` is the folder, not the home
     path = (
-        _PWD.sub(place.folder or "/", text)
+        _PWD.sub(place.folder or "/", word)
         if here
-        else _HOME.sub((place.home or "/home/somebody").replace("\\", "/"), text)
+        else _HOME.sub((place.home or "/home/somebody").replace("\\", "/"), word)
     )
     if not path.startswith("/"):
         if place.folder is None:
-            return "files in a folder that is not known" if _GLOB_TAIL.search(path) or ".." in path else ""
+            return text("commands.unknown_folder") if _GLOB_TAIL.search(path) or ".." in path else NO_TEXT
         path = f"{place.folder}/{path}"
     path = _GLOB_TAIL.sub("", path) or "/"
     path = "/" + posixpath.normpath(path).lstrip("/")
-    return _named(path, place) or (_may_match(path, place) if _GLOB.search(path) else "")
+    return _named(path, place) or (_may_match(path, place) if _GLOB.search(path) else NO_TEXT)
 
 
-def _may_match(pattern: str, place: Place) -> str:
+def _may_match(pattern: str, place: Place) -> Sentence:
     """What of value a shell's pattern may come to name."""
     home = place.home.rstrip("/") or "/home/somebody"
     wanted = pattern.strip("/").split("/")
@@ -149,33 +150,33 @@ def _may_match(pattern: str, place: Place) -> str:
         # A folder around it is as bad: the first parts match and the pattern ends.
         if len(wanted) <= len(parts) and all(map(fnmatchcase, parts, wanted)):
             return _named("/" + "/".join(parts[: len(wanted)]), place)
-    return ""
+    return NO_TEXT
 
 
-def _named(path: str, place: Place) -> str:
+def _named(path: str, place: Place) -> Sentence:
     home = place.home.rstrip("/") or "/home/somebody"
     for root in place.roots:
         bare = root.rstrip("/")
         if path == bare:
-            return "" if place.narrowed else "the whole workspace"
+            return NO_TEXT if place.narrowed else text("commands.whole_workspace")
         if bare.startswith(path.rstrip("/") + "/"):
-            return f"{path}, which holds the workspace"
+            return text("commands.holds_workspace", path=path)
     if path == home or home.startswith(path.rstrip("/") + "/"):
-        return "your home folder"
+        return text("commands.your_home")
     if any(path == t or path.startswith(t + "/") for t in _TEMPORARY):
-        return ""
+        return NO_TEXT
     parts = path.strip("/").split("/")
     if len(parts) == 1:
-        return path
+        return Text(path)
     if parts[0] in ("home", "Users") and len(parts) == 2:  # /home/name
-        return "a home folder"
+        return text("commands.a_home")
     within_workspace = any(path.startswith(root.rstrip("/") + "/") for root in place.roots)
     if not within_workspace and any(path == f"/{s}" or path.startswith(f"/{s}/") for s in _SYSTEM):
-        return path
-    return ""
+        return Text(path)
+    return NO_TEXT
 
 
-def _find(args: tuple[Word, ...], place: Place) -> str:
+def _find(args: tuple[Word, ...], place: Place) -> Sentence:
     starts: list[Word] = []
     for word in args:
         if word.text.startswith(("-", "(", "!")):
@@ -186,20 +187,20 @@ def _find(args: tuple[Word, ...], place: Place) -> str:
     filters = ("-name", "-iname", "-path", "-ipath", "-regex", "-newer", "-mtime", "-empty", "-size")
     place = replace(place, narrowed=any(t in filters for t in texts))
     if not removes:
-        return ""
+        return NO_TEXT
     for word in starts or [Word(".")]:
         if not place.contained and not word.plain and not _KNOWN.match(word.text):
             return UNCONTAINED
         what = precious(word.text, place)
         if what:
-            return f"it would remove {what}"
-    return ""
+            return text("commands.would_remove", what=what)
+    return NO_TEXT
 
 
-def _git(args: tuple[Word, ...], place: Place) -> str:
+def _git(args: tuple[Word, ...], place: Place) -> Sentence:
     texts = [w.text for w in args]
     if "clean" not in texts:
-        return ""
+        return NO_TEXT
     folder = place.folder
     for flag, value in itertools.pairwise(texts):
         if flag in ("-C", "--work-tree"):
@@ -207,16 +208,16 @@ def _git(args: tuple[Word, ...], place: Place) -> str:
     forced = any(t.startswith("-") and ("f" in t or "d" in t) for t in texts[texts.index("clean") :])
     home = place.home.rstrip("/")
     if folder is None or not forced:
-        return ""
+        return NO_TEXT
     whole = posixpath.normpath(
         posixpath.join(place.folder or "/", _HOME.sub(home or "/home/somebody", folder))
     )
     if whole == "/" or (home and (whole == home or home.startswith(whole + "/"))):
-        return "it would remove every untracked file of your home folder"
-    return ""
+        return text("commands.untracked_home")
+    return NO_TEXT
 
 
-def _devices(name: str, args: tuple[Word, ...]) -> str:
+def _devices(name: str, args: tuple[Word, ...]) -> Sentence:
     if name == "dd":
         targets = [w.text.removeprefix("of=") for w in args if w.text.startswith("of=")]
     elif name in ("cp", "tee", "shred", "cat", "wipe", "badblocks", "truncate"):
@@ -227,14 +228,14 @@ def _devices(name: str, args: tuple[Word, ...]) -> str:
         )
         targets = [] if name == "cat" else targets
     else:
-        return ""
+        return NO_TEXT
     bad = next((t for t in targets if _DEVICES.match(t)), "")
-    return f"it would overwrite {bad}" if bad else ""
+    return text("commands.would_overwrite", what=bad) if bad else NO_TEXT
 
 
-def why_never_write(target: str) -> str:
+def why_never_write(target: str) -> Sentence:
     """Why nothing may be redirected to `target`, or an empty string."""
-    return f"it would overwrite {target}" if _DEVICES.match(target) else ""
+    return text("commands.would_overwrite", what=target) if _DEVICES.match(target) else NO_TEXT
 
 
 def moved(simple: Simple, place: Place) -> Place:

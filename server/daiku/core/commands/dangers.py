@@ -7,10 +7,11 @@ from collections.abc import Iterable
 
 from daiku.core.commands.bash import Simple, Word
 from daiku.core.commands.wrappers import SHELLS, program
+from daiku.texts.text import Sentence, text
 
-DELETES = "it deletes what may not come back"
-DOWNLOADED = "it runs code that it downloads, which nobody has looked at"
-INSTALLS = "it installs packages, and what it downloads may run at once"
+DELETES = text("commands.deletes")
+DOWNLOADED = text("commands.downloaded_code")
+INSTALLS = text("commands.installs")
 
 _REMOVERS = frozenset(
     ["rm", "rmdir", "unlink", "shred", "srm", "trash", "trash-put", "del", "erase", "rd", "remove-item", "wipe", "wipefs",
@@ -134,11 +135,11 @@ _PYTHON = re.compile(r"^(?:python|python3|python3\.\d+|py|pypy3?)$")
 _REMOTE_CODE = re.compile(r"^(?:git\+|https?://|ssh://|github:|npm:|jsr:)", re.IGNORECASE)
 
 
-def dangers(every: Iterable[Simple]) -> tuple[str, ...]:
+def dangers(every: Iterable[Simple]) -> tuple[Sentence, ...]:
     """What of `every`, all the commands that a line would run, a person has to be told of by name. Such a
     command is never remembered: what it does next time is another thing than what was shown."""
     parts = [simple.words for simple in every if simple.words]
-    found: dict[str, None] = {}
+    found: dict[Sentence, None] = {}
     if any(_deletes(words) for words in parts):
         found[DELETES] = None
     fetches = any(_fetches(words) for words in parts)
@@ -176,13 +177,13 @@ def _deletes(words: tuple[Word, ...]) -> bool:
 
 
 def _git_deletes(texts: tuple[str, ...]) -> bool:
-    for at, text in enumerate(texts):
-        if text not in _GIT_DELETES:
+    for at, word in enumerate(texts):
+        if word not in _GIT_DELETES:
             continue
-        marks, rest = _GIT_DELETES[text], texts[at + 1 :]
+        marks, rest = _GIT_DELETES[word], texts[at + 1 :]
         if not marks or any(_is_option(mark, given) for mark in marks for given in rest):
             return True
-        if text == "push" and any(given.startswith(("+", ":")) for given in rest):
+        if word == "push" and any(given.startswith(("+", ":")) for given in rest):
             return True
     return False
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from daiku.core.commands.wrappers import SHELLS, inner, program
 from daiku.core.protected.paths import holds_secrets, why_protected
 from daiku.core.text.patterns import lazy
 from daiku.domain.config import Answer
+from daiku.texts.text import NO_TEXT, Sentence, joined, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Judgement:
     """
 
     answer: Answer
-    why: str
+    why: Sentence
     key: str = ""
     secret: bool = False
     understood: bool = False
@@ -69,20 +69,20 @@ _HIDING = lazy(
 )
 
 
-def hidden(command: str) -> str:
+def hidden(command: str) -> Sentence:
     """Why a person could not see all of `command`, or an empty string."""
     if not command.strip():
-        return "the command is empty"
+        return text("commands.empty")
     if len(command) > MAX_LENGTH:
-        return f"the command has {len(command)} characters, more than can be looked over ({MAX_LENGTH}); write a file and run it"
+        return text("commands.too_long", count=len(command), most=MAX_LENGTH)
     for char in command:
         if unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t":
-            return f"the command has a control character (U+{ord(char):04X})"
+            return text("commands.control_character", code=f"{ord(char):04X}")
     if found := _HIDING.search(command):
-        return f"the command has an invisible character (U+{ord(found[0]):04X})"
+        return text("commands.invisible_character", code=f"{ord(found[0]):04X}")
     if _BLANKS.search(command) or _BLANK_LINES.search(command):
-        return "the command has a long stretch of blanks that would hide what follows"
-    return ""
+        return text("commands.long_blanks")
+    return NO_TEXT
 
 
 def judge(command: str, rules: CommandRules, stdin: str = "") -> Judgement:
@@ -94,24 +94,27 @@ def judge(command: str, rules: CommandRules, stdin: str = "") -> Judgement:
         script = replace(script, fed=(*script.fed, stdin))
     every = _every(script)
     if every is None:
-        return Judgement("deny", "the command is nested too deeply to be understood")
+        return Judgement("deny", text("commands.nested_too_deeply"))
     if why := _never(script, every, rules):
         return Judgement("deny", why)
     network = any(wants_network(s.words) for s in every)
-    told = "".join(f"; {danger}" for danger in dangers(every))
+    told = dangers(every)
     if why := _protected(script, every, rules):
-        return Judgement("ask", why + told, network=network, protected=True)
+        return Judgement("ask", joined("clauses", [why, *told]), network=network, protected=True)
     if script.doubts or not script.commands:
+        doubt = next(iter(script.doubts), text("commands.is_empty"))
         return Judgement(
             "ask",
-            f"runs a command that needs a look: {next(iter(script.doubts), 'it is empty')}{told}",
+            joined("clauses", [text("commands.needs_a_look", what=doubt), *told]),
             secret=any(holds_secrets(c) for s in every for w in s.words[1:] for c in candidates(w.text)),
             network=network,
         )
     return _parts(script, rules, network=network, told=told, key=memory(command, script, every))
 
 
-def _parts(script: Script, rules: CommandRules, *, network: bool, told: str, key: str) -> Judgement:
+def _parts(
+    script: Script, rules: CommandRules, *, network: bool, told: tuple[Sentence, ...], key: str
+) -> Judgement:
     open_parts: list[Simple] = []
     all_read = True
     any_secret = False
@@ -123,10 +126,11 @@ def _parts(script: Script, rules: CommandRules, *, network: bool, told: str, key
         if not reads and (secret or not allowed_by(part, rules.allow)):
             open_parts.append(part)
     if not open_parts:
-        why = "it only reads" if all_read else "your settings allow it"
+        why = text("commands.only_reads") if all_read else text("commands.settings_allow")
         return Judgement("allow", why, understood=True, network=network and not all_read, read_only=all_read)
     names = ", ".join(dict.fromkeys(program(p.words) or "?" for p in open_parts))
-    why = f"runs {names}" + ("; it names a file of secrets" if any_secret else "") + told
+    secrets = text("commands.names_secrets") if any_secret else NO_TEXT
+    why = joined("clauses", [text("guard.runs", names=names), secrets, *told])
     return Judgement(
         "ask", why, "" if any_secret else key, secret=any_secret, understood=True, network=network
     )
@@ -149,8 +153,8 @@ def _every(script: Script) -> list[Simple] | None:
         said = [
             " ".join(s.texts[1:]) for s in script.commands if program(s.words) in ("echo", "printf", "cat")
         ]
-        for text in (*script.fed, *said):
-            nested = read_script(text)
+        for fed in (*script.fed, *said):
+            nested = read_script(fed)
             pending.extend(nested.commands)
     while pending:
         simple = pending.pop()
@@ -165,19 +169,19 @@ def _every(script: Script) -> list[Simple] | None:
     return found
 
 
-def _never(script: Script, every: list[Simple], rules: CommandRules) -> str:
+def _never(script: Script, every: list[Simple], rules: CommandRules) -> Sentence:
     if script.bomb:
-        return "it starts itself over and over"
+        return text("commands.starts_itself")
     place = Place(rules.folder or next(iter(rules.roots), None), rules.roots, rules.home, rules.contained)
     if script.torn and not rules.contained:
-        return f"refused always: {TORN}"
+        return text("commands.refused_always", why=TORN)
     for simple in every:
         if why := why_never(simple, place):
-            return f"refused always: {why}"
+            return text("commands.refused_always", why=why)
         place = moved(simple, place)
     for target in script.writes:
         if why := why_never_write(target.text):
-            return f"refused always: {why}"
+            return text("commands.refused_always", why=why)
     return why_denied(script, every, rules.deny)
 
 
@@ -212,10 +216,10 @@ _ONLY_READ = frozenset(
 )
 
 
-def _protected(script: Script, every: list[Simple], rules: CommandRules) -> str:
+def _protected(script: Script, every: list[Simple], rules: CommandRules) -> Sentence:
     for target in script.writes:
         if why := _why(target, rules):
-            return f"writes {target.text}: {why}"
+            return text("commands.writes_protected", path=target.text, why=why)
     for simple in every:
         words = simple.words
         name = program(words)
@@ -225,27 +229,27 @@ def _protected(script: Script, every: list[Simple], rules: CommandRules) -> str:
             and sub == "config"
             and not any(w.text.startswith(("--get", "--list", "-l")) for w in words)
         ):
-            return "changes git's settings: they can run programs"
+            return text("commands.git_settings")
         if name == "git" and sub in _KEEPS:
             continue
         if reads_only(words, rules.resolve, contained=True) or name in _ONLY_READ:
             continue
         for word in words[1:]:
             if why := _why(word, rules):
-                return f"touches {word.text}: {why}"
-    return ""
+                return text("commands.touches_protected", path=word.text, why=why)
+    return NO_TEXT
 
 
-def _why(word: Word, rules: CommandRules) -> str:
-    for text in candidates(word.text):
-        if not text or "://" in text:
+def _why(word: Word, rules: CommandRules) -> Sentence:
+    for name in candidates(word.text):
+        if not name or "://" in name:
             continue
-        if why := why_protected(text):
+        if why := why_protected(name):
             return why
-        real = rules.resolve(text) if word.plain and not word.glob else None
+        real = rules.resolve(name) if word.plain and not word.glob else None
         if real and (why := why_protected(real)):
             return why
-    return ""
+    return NO_TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +259,7 @@ class Stripped:
 
     command: str
     folder: str = ""
-    refusal: str = ""
+    refusal: Sentence = NO_TEXT
 
 
 _CD = lazy(r"^\s*(?:cd|pushd|chdir)(?=\s|$|[;&|])")
@@ -272,14 +276,10 @@ def strip_cd(command: str) -> Stripped:
     while _CD.match(rest):
         found = _CD_HEAD.match(rest)
         if found is None or not found["rest"].strip():
-            return Stripped(
-                command, refusal="a command cannot begin with cd: each starts in the project folder"
-            )
+            return Stripped(command, refusal=text("commands.begins_with_cd"))
         step = found["folder"].strip("\"'")
         if step.startswith("-"):
-            return Stripped(
-                command, refusal="a command cannot begin with cd: each starts in the project folder"
-            )
+            return Stripped(command, refusal=text("commands.begins_with_cd"))
         folder = step if step.startswith(("/", "~")) or not folder else f"{folder}/{step}"
         rest = found["rest"]
     return Stripped(rest if folder else command, folder)
@@ -293,8 +293,3 @@ def changes_folder(command: str) -> bool:
     or a wrapper. True where it is nested too deeply to tell."""
     every = _every(read_script(command))
     return every is None or any(program(simple.words) in _FOLDER_CHANGERS for simple in every)
-
-
-def joined(words: tuple[str, ...]) -> str:
-    """`words` as one line that a shell reads back as they are."""
-    return shlex.join(words)

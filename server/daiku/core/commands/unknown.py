@@ -9,32 +9,32 @@ from daiku.core.commands.bash import Script, Simple, Word, read_script
 from daiku.core.commands.inlinecode import awaits_code, fed_starts_unknown, starts_unknown
 from daiku.core.commands.rules import denied_by, split
 from daiku.core.commands.wrappers import SHELLS, inner, program, runs_others
+from daiku.texts.text import NO_TEXT, Sentence, text
 
-_SOME = "the settings deny some programs, and "
-COMPUTED = _SOME + "which one this runs is computed; name it plainly"
-CODE = _SOME + "what this code starts cannot be known; put it into a file"
-FED = _SOME + "what is fed to this shell or to xargs cannot be known"
-UNREADABLE = _SOME + "this cannot be read as a shell command for certain"
-TORN = "a word of it goes on in the next line, so that what it runs is not what one reads"
+COMPUTED = text("commands.deny_computed")
+CODE = text("commands.deny_code")
+FED = text("commands.deny_fed")
+UNREADABLE = text("commands.deny_unreadable")
+TORN = text("commands.torn_hides")
 _READS_TEXT = frozenset({*SHELLS, "source", "."})
 _RENAMES = frozenset(["cp", "ln", "mv", "install", "hash", "alias", "enable", "dd", "rsync"])
 _VALUE = re.compile(r"^\w+\+?=(?P<value>.+)$", re.DOTALL)
 _REPLACE = re.compile(r"^(?:-I|-i|--replace=?)(?P<mark>.*)$")
 
 
-def why_denied(script: Script, every: list[Simple], rules: tuple[str, ...]) -> str:
+def why_denied(script: Script, every: list[Simple], rules: tuple[str, ...]) -> Sentence:
     """Why the person's deny `rules` refuse what `every` command of the line would run; empty where they
     do not. What cannot be known beforehand is refused as well."""
     if not rules:
-        return ""
+        return NO_TEXT
     for simple in every:
         if rule := denied_by(simple, rules) or _in_disguise(simple, rules):
-            return f"the settings deny `{rule}`"
+            return text("commands.settings_deny_rule", rule=rule)
     if script.torn:
         return TORN
     if script.broken:
         return UNREADABLE
-    return next((why for simple in every if (why := _unknown(simple, script))), "")
+    return next((why for simple in every if (why := _unknown(simple, script))), NO_TEXT)
 
 
 def _in_disguise(simple: Simple, rules: tuple[str, ...]) -> str:
@@ -51,10 +51,10 @@ def _in_disguise(simple: Simple, rules: tuple[str, ...]) -> str:
     return next((rule for rule in rules if len(split(rule)) == 1 and split(rule)[0] in named), "")
 
 
-def _unknown(simple: Simple, script: Script) -> str:
+def _unknown(simple: Simple, script: Script) -> Sentence:
     words = simple.words
     if not words:
-        return ""
+        return NO_TEXT
     if not words[0].plain or words[0].glob:
         return COMPUTED
     if starts_unknown(words):
@@ -67,7 +67,7 @@ def _unknown(simple: Simple, script: Script) -> str:
     name = program(words)
     if name in _READS_TEXT and _reads_unknown(words, script):
         return FED
-    return FED if name in ("xargs", "parallel") and _takes_program(simple) else ""
+    return FED if name in ("xargs", "parallel") and _takes_program(simple) else NO_TEXT
 
 
 def _reads_unknown(words: tuple[Word, ...], script: Script) -> bool:

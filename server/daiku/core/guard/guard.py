@@ -17,6 +17,7 @@ from daiku.domain.config import Answer, ApprovalSettings
 from daiku.domain.events import ApprovalKind
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolCall, ToolSpec
+from daiku.texts.text import NO_TEXT, Sentence, joined, text
 
 SHELL = "shell/run"
 _CONTAINED_TOOLS = frozenset({"git/commit"})
@@ -24,9 +25,9 @@ _CONTAINED_TOOLS = frozenset({"git/commit"})
 SandboxState = Literal["on", "off", "missing", "refused"]
 """`off`: the person turned it off. `missing`: wanted (auto) but not to be had here. `refused`: strict
 and not to be had: no command runs."""
-OUTSIDE = "text from outside is in this conversation"
-STRANGE = "this folder is not one that you trust (daiku config trust), and its texts may be a stranger's"
-CHANGES_FILES = "changes files"
+OUTSIDE = text("guard.outside_text")
+STRANGE = text("guard.strange_folder")
+CHANGES_FILES = text("guard.changes_files")
 """Why an edit like any other is asked about: whoever sees the change need not be told."""
 
 
@@ -40,7 +41,7 @@ class Verdict:
     """
 
     answer: Answer
-    why: str
+    why: Sentence
     kind: ApprovalKind = "command"
     key: str = ""
     unattended: bool = False
@@ -96,7 +97,7 @@ def verdict(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
         return Verdict("deny", refusal)
     match spec.effect:
         case "none" | "ask":
-            return Verdict("allow", "changes nothing")
+            return Verdict("allow", text("guard.changes_nothing"))
         case "plan":
             return _plan(spec, policy)
         case "read":
@@ -113,28 +114,29 @@ def verdict(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
             assert_never(spec.effect)
 
 
-def _refused_by_mode(spec: ToolSpec, mode: Mode) -> str:
+def _refused_by_mode(spec: ToolSpec, mode: Mode) -> Sentence:
     if mode == "act" or spec.effect in ("none", "ask", "read", "network"):
-        return ""
+        return NO_TEXT
     if mode == "plan" and spec.effect == "plan":
-        return ""
+        return NO_TEXT
     does = {
-        "edit": "changes files",
-        "command": "runs programs",
-        "mcp": "may change things",
-        "plan": "changes the plan",
+        "edit": text("guard.changes_files"),
+        "command": text("guard.runs_programs"),
+        "mcp": text("guard.may_change_things"),
+        "plan": text("guard.changes_the_plan"),
     }
-    return f"{spec.name} {does.get(spec.effect, 'acts')}, and in {mode} mode nothing is changed or run"
+    does_it = does.get(spec.effect, text("guard.acts"))
+    return text("guard.not_in_this_mode", tool=spec.name, does=does_it, mode=mode)
 
 
 def _settle(
     kind: ApprovalKind,
     setting: Answer,
     key: str,
-    why: str,
+    why: Sentence,
     policy: Policy,
     *,
-    ask: str = "",
+    ask: Sentence = NO_TEXT,
     sacred: bool = False,
     secret: bool = False,
     sends: bool | None = None,
@@ -150,48 +152,52 @@ def _settle(
     data out; what is not is no longer covered by the approval mode after text from outside.
     """
     if setting == "deny":
-        return Verdict("deny", f"the settings deny every {kind} call", kind)
+        return Verdict("deny", text("guard.settings_deny_kind", kind=kind), kind)
     answered = policy.granted(key) if key else None
     if answered == "reject":
-        return Verdict("deny", "you chose to reject this always", kind, key)
+        return Verdict("deny", text("guard.rejected_always"), kind, key)
     if sacred:
         if policy.nobody:
-            return Verdict("deny", f"{why}; that needs a person, and nobody is there", kind, unattended=True)
+            return Verdict(
+                "deny", joined("clauses", [why, text("guard.needs_person")]), kind, unattended=True
+            )
         return Verdict("ask", why, kind)
-    outside = OUTSIDE if policy.tainted else ""
+    outside = OUTSIDE if policy.tainted else NO_TEXT
     if kind == "network" if sends is None else sends:
         if outside:
-            return Verdict("ask", f"{why}; {outside}", kind)
+            return Verdict("ask", joined("clauses", [why, outside]), kind)
         if not policy.own and answered is None:
-            return Verdict("ask", f"{why}; {STRANGE}", kind, key)
+            return Verdict("ask", joined("clauses", [why, STRANGE]), kind, key)
     covered = policy.approval_mode == "all" or (policy.approval_mode == "edits" and kind == "edit")
     if covered and not secret and (contained or not outside):
-        return Verdict("allow", "you granted this for the whole run", kind, key)
+        return Verdict("allow", text("guard.granted_for_run"), kind, key)
     if not policy.trusted:
-        return Verdict("ask", f"{why}; the workspace is not trusted", kind)
+        return Verdict("ask", joined("clauses", [why, text("guard.untrusted")]), kind)
     if kind == "network" and outside:
-        return Verdict("ask", f"{why}; {outside}", kind)
+        return Verdict("ask", joined("clauses", [why, outside]), kind)
     if answered == "allow":
-        return Verdict("allow", "you chose to allow this always", kind, key)
+        return Verdict("allow", text("guard.allowed_always"), kind, key)
     # Where nobody is there, the settings are the only word that a person has left.
     if setting == "allow" and not ask and (not outside or policy.nobody):
-        return Verdict("allow", "the settings allow it", kind, key)
+        return Verdict("allow", text("guard.settings_allow"), kind, key)
     told = setting == "allow" or covered
-    reasons = [why, ask if ask != why else "", outside if told else ""]
-    return Verdict("ask", "; ".join(r for r in reasons if r), kind, key)
+    reasons = [why, ask if ask != why else NO_TEXT, outside if told else NO_TEXT]
+    return Verdict("ask", joined("clauses", reasons), kind, key)
 
 
 def _plan(spec: ToolSpec, policy: Policy) -> Verdict:
     if spec.name != "plan/approve":
-        return Verdict("allow", "changes only the plan", "plan")
-    return _settle("plan", "ask", "", "starts work on the plan", policy)
+        return Verdict("allow", text("guard.changes_only_plan"), "plan")
+    return _settle("plan", "ask", "", text("guard.starts_plan"), policy)
 
 
 def _read(call: ToolCall, policy: Policy) -> Verdict:
     secret = next((p for p in touched(call) if holds_secrets(p) or holds_secrets(policy.real(p) or p)), None)
     if secret is None:
-        return _settle("read", policy.approvals.read, f"read:{call.tool}", "reads in the workspace", policy)
-    why = f"{secret} looks like a file of secrets; its text would go to the model"
+        return _settle(
+            "read", policy.approvals.read, f"read:{call.tool}", text("guard.reads_workspace"), policy
+        )
+    why = joined("clauses", [text("guard.looks_secret", path=secret), text("guard.goes_to_model")])
     setting: Answer = "deny" if policy.approvals.read == "deny" else "ask"
     return _settle("read", setting, f"read:{policy.real(secret) or secret}", why, policy, secret=True)
 
@@ -201,20 +207,20 @@ def _edit(call: ToolCall, policy: Policy) -> Verdict:
         return _settle("edit", policy.approvals.edit, "", why, policy, sacred=True)
     settled = _settle("edit", policy.approvals.edit, "edit", CHANGES_FILES, policy)
     asked_for = settled.answer == "ask" and policy.trusted and not policy.tainted and policy.pointed_at
-    return Verdict("allow", "you asked for an edit of this place", "edit", "edit") if asked_for else settled
+    return Verdict("allow", text("guard.edit_asked_for"), "edit", "edit") if asked_for else settled
 
 
-def _touches_protected(call: ToolCall, policy: Policy) -> str:
+def _touches_protected(call: ToolCall, policy: Policy) -> Sentence:
     paths = touched(call)
     for path in paths:
         for name in {path, policy.real(path) or path}:
             if why := why_protected(name):
-                return f"{name}: {why}"
+                return text("guard.of_path", path=name, why=why)
     written = "\n".join(text for _, text in strings(call.args))
     for path in paths:
         if why := why_content_matters(path, written):
-            return f"{path}: {why}"
-    return ""
+            return text("guard.of_path", path=path, why=why)
+    return NO_TEXT
 
 
 def _network(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
@@ -223,12 +229,19 @@ def _network(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
         # The search engine is the person's choice: nothing that a text asks for goes anywhere else.
         sends = None if spec.name not in ("web/search", "web/research") else False
         key = f"network:{spec.name}"
-        return _settle("network", policy.approvals.network, key, "reaches the network", policy, sends=sends)
+        return _settle(
+            "network", policy.approvals.network, key, text("guard.reaches_network"), policy, sends=sends
+        )
     place = read_place(url)
     if isinstance(place, str):  # the tool says so too, and goes nowhere
-        return _settle("network", policy.approvals.network, "", f"reaches the network; {place}", policy)
+        why = joined("clauses", [text("guard.reaches_network"), place])
+        return _settle("network", policy.approvals.network, "", why, policy)
     return _settle(
-        "network", policy.approvals.network, f"network:{place.host}", f"reaches {place.host}", policy
+        "network",
+        policy.approvals.network,
+        f"network:{place.host}",
+        text("guard.reaches_host", host=place.host),
+        policy,
     )
 
 
@@ -236,7 +249,7 @@ def _mcp(spec: ToolSpec, policy: Policy) -> Verdict:
     # A server that changes what a tool says it does needs a new yes.
     said = json.dumps([spec.description, spec.parameters], sort_keys=True, ensure_ascii=False)
     key = f"mcp:{spec.name}#{hashlib.sha256(said.encode()).hexdigest()[:12]}"
-    why = f"{spec.name} runs in another program"
+    why = text("guard.other_program", tool=spec.name)
     return _settle("mcp", policy.approvals.mcp, key, why, policy, contained=False)
 
 
@@ -245,13 +258,13 @@ def _command(call: ToolCall, policy: Policy) -> Verdict:
     if call.tool != SHELL or not isinstance(line, str):  # git/commit and plug-ins: no command line to judge
         return _opaque(call, policy)
     if policy.sandbox == "refused":
-        return Verdict("deny", "the sandbox is set to strict and there is none here", "command")
+        return Verdict("deny", text("guard.no_sandbox_strict"), "command")
     stripped = strip_cd(line)
     if stripped.refusal:  # the tool says so, and runs nothing
         return Verdict("allow", stripped.refusal)
     folder = policy.real(stripped.folder) if stripped.folder else ""
     if folder is None:
-        return Verdict("deny", f"{stripped.folder} is outside the workspace")
+        return Verdict("deny", text("guard.outside_workspace", path=stripped.folder))
     if call.args.get("sandbox") is False:
         policy = replace(policy, sandbox="off" if policy.sandbox == "off" else "missing")
     stdin = call.args.get("stdin")
@@ -262,15 +275,15 @@ def _command(call: ToolCall, policy: Policy) -> Verdict:
     if judged.answer == "deny":
         return Verdict("deny", judged.why, kind)
     if policy.approvals.command == "deny":
-        return Verdict("deny", "the settings deny every command", kind)
+        return Verdict("deny", text("guard.settings_deny_commands"), kind)
     return replace(_settle_command(call, judged, kind, policy), outside=network)
 
 
 def _opaque(call: ToolCall, policy: Policy) -> Verdict:
     """A tool that runs something by itself: what it is told cannot be judged, only what it names."""
-    setting, why = policy.approvals.command, f"runs {call.tool}"
+    setting, why = policy.approvals.command, text("guard.runs", names=call.tool)
     if protected := _touches_protected(call, policy):
-        return _settle("command", setting, "", f"{why}; {protected}", policy, sacred=True)
+        return _settle("command", setting, "", joined("clauses", [why, protected]), policy, sacred=True)
     contained = call.tool in _CONTAINED_TOOLS
     return _settle("command", setting, f"command:{call.tool}", why, policy, contained=contained)
 
@@ -280,7 +293,7 @@ def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, polic
     bare = policy.sandbox == "missing"
     leaves = call.args.get("sandbox") is False and bare
     if judged.protected or leaves:
-        why = "wants to run outside the sandbox, with all your rights" if leaves else judged.why
+        why = text("guard.leaves_sandbox") if leaves else judged.why
         return _settle(kind, setting, "", why, policy, sacred=True)
     plain = not call.args.get("stdin")
     told = kind == "command" or (not policy.tainted and call.args.get("network") is not True)
@@ -291,10 +304,10 @@ def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, polic
     key = f"{mark}{str(call.args.get('command')).strip()}" if plain and judged.key else ""
     why = judged.why
     if kind == "network":
-        why = f"{why}, with the network"
+        why = text("guard.with_network", why=why)
     if bare:
-        why = f"{why}; there is no sandbox here: it runs with all your rights"
-    doubt = "" if judged.understood and not bare else why
+        why = joined("clauses", [why, text("guard.no_sandbox")])
+    doubt = NO_TEXT if judged.understood and not bare else why
     contained = policy.sandbox == "on" and not policy.network
     return _settle(kind, setting, key, why, policy, ask=doubt, secret=judged.secret, contained=contained)
 
@@ -312,25 +325,27 @@ def _rules(policy: Policy, folder: str) -> CommandRules:
     )
 
 
-def remembered(key: str) -> str:
+def remembered(key: str) -> Sentence:
     """In words, what "always" would mean for a verdict's `key`; empty where it cannot be remembered."""
     prefix, _, rest = key.partition(":")
     match prefix:
         case "":
-            return ""
+            return NO_TEXT
         case "edit":
-            return "edit files in this workspace (protected files still ask)"
+            return text("guard.remember_edit")
         case "network" if rest == "web/search":
-            return "search the web"
+            return text("guard.remember_search")
         case "network" if rest == "web/research":
-            return "research the web"
+            return text("guard.remember_research")
         case "network" if not rest.startswith(("command:", "unsandboxed:")):
-            return f"reach {rest}"
+            return text("guard.remember_reach", host=rest)
         case "read":
-            return f"read {rest}"
+            return text("guard.remember_read", what=rest)
         case "mcp":
-            return f"call {rest.partition('#')[0]} as it describes itself now"
+            return text("guard.remember_mcp", tool=rest.partition("#")[0])
         case _:
             mark, _, command = key.partition("command:")
-            network = " with the network" if prefix == "network" else ""
-            return f"run `{command}`{network}" + (" without a sandbox" if "unsandboxed:" in mark else "")
+            what = text("guard.remember_run", command=command)
+            if prefix == "network":
+                what = text("guard.remember_with_network", what=what)
+            return text("guard.remember_unsandboxed", what=what) if "unsandboxed:" in mark else what

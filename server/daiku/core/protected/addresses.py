@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
+from daiku.texts.text import NO_TEXT, Sentence, text
+
 MAX_URL = 4000
 _LOCAL_NAMES = (
     "localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "localdomain", "home.arpa",
@@ -31,65 +33,65 @@ class WebPlace:
     """The host as an IP address where it is one, whatever way it was written in."""
 
 
-def read_place(text: str) -> WebPlace | str:
-    """The place that `text` names, or why it cannot be gone to. Says nothing of where a name leads."""
-    text = text.strip()
-    if len(text) > MAX_URL:
-        return "the address is too long"
-    if any(char.isspace() or ord(char) < 32 or char == "\\" for char in text):
-        return "the address has characters that no address has"
+def read_place(address: str) -> WebPlace | Sentence:
+    """The place that `address` names, or why it cannot be gone to. Says nothing of where a name leads."""
+    address = address.strip()
+    if len(address) > MAX_URL:
+        return text("web.too_long")
+    if any(char.isspace() or ord(char) < 32 or char == "\\" for char in address):
+        return text("web.wrong_characters")
     try:
-        parts = urlsplit(text)
+        parts = urlsplit(address)
         port, name = parts.port, parts.hostname or ""
     except ValueError:
-        return "it is not a web address"
+        return text("web.not_web")
     scheme = parts.scheme.lower()
     if scheme not in ("http", "https"):
-        return f"only http and https can be fetched, not {scheme or text.partition(':')[0][:20] or 'this'}"
+        return text("web.only_http", scheme=scheme or address.partition(":")[0][:20] or "this")
     if "@" in parts.netloc:
-        return "an address with a user name or password in it is not fetched"
+        return text("web.has_user")
     host = _ascii_host(name)
     if not host:
-        return "the address has no host that can be read"
-    address = _literal(host)
+        return text("web.no_host")
+    literal = _literal(host)
     shown = f"[{host}]" if ":" in host else host
     netloc = shown if port is None else f"{shown}:{port}"
     url = urlunsplit(SplitResult(scheme, netloc, parts.path or "/", parts.query, ""))
-    return WebPlace(url, scheme, host, port or (443 if scheme == "https" else 80), address)
+    return WebPlace(url, scheme, host, port or (443 if scheme == "https" else 80), literal)
 
 
-def why_local(place: WebPlace) -> str:
+def why_local(place: WebPlace) -> Sentence:
     """Why the place, by its own letters, is inside: a private address or a local name; "" where it is not."""
     if place.address:
         return why_not_public(place.address)
     name = place.host.rstrip(".")
     if any(name == local or name.endswith("." + local) for local in _LOCAL_NAMES):
-        return f"{name} is a name of the local network"
+        return text("web.local_name", name=name)
     if "." not in name:
-        return f"{name} is not a public name"
-    return ""
+        return text("web.not_public_name", name=name)
+    return NO_TEXT
 
 
-def why_not_public(address: str) -> str:
+def why_not_public(address: str) -> Sentence:
     """Why `address` (IPv4 or IPv6) is not a public one; "" where it is. IPv4 inside IPv6 counts as itself."""
     try:
         ip = ip_address(address.partition("%")[0])
     except ValueError:
-        return f"{address} is not an address"
+        return text("web.not_an_address", address=address)
     if isinstance(ip, IPv6Address):
         if (inner := _inner(ip)) is not None:
             return why_not_public(str(inner))
         if ip not in _GLOBAL and not (ip.is_loopback or ip.is_link_local or ip.is_private):
-            return f"{address} is a reserved address"
+            return text("web.reserved", address=address)
     if ip.is_loopback or ip.is_unspecified:
-        return f"{address} is this machine"
+        return text("web.this_machine", address=address)
     if ip.is_link_local or any(ip in network for network in _CLOUD_HOSTS):
-        return f"{address} is a link-local address, where clouds keep their metadata"
+        return text("web.link_local", address=address)
     if ip.is_multicast:
-        return f"{address} is a multicast address"
+        return text("web.multicast", address=address)
     if not ip.is_global:
-        return f"{address} is a private address"
-    return ""
+        return text("web.private", address=address)
+    return NO_TEXT
 
 
 def same_site(one: str, other: str) -> bool:

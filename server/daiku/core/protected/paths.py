@@ -20,6 +20,7 @@ from daiku.core.protected.names import (
     SOURCE_FILES,
 )
 from daiku.core.text.patterns import lazy
+from daiku.texts.text import NO_TEXT, Sentence, text
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
@@ -82,7 +83,7 @@ def _parts(path: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def why_protected(path: str) -> str:
+def why_protected(path: str) -> Sentence:
     """What makes changing `path` a matter for a person, or an empty string."""
     for parts in spellings(path):
         for name in parts:
@@ -99,8 +100,8 @@ def why_protected(path: str) -> str:
         if _PROTECTED.match(name):
             return next(why for pattern, why in PROTECTED_FILES.items() if fnmatchcase(name, pattern))
         if parts[:1] in (("proc",), ("sys",), ("dev",)) and path.startswith("/") and not _is_sink(parts):
-            return "the running system itself"
-    return ""
+            return text("protected.running_system")
+    return NO_TEXT
 
 
 def _is_sink(parts: tuple[str, ...]) -> bool:
@@ -139,12 +140,12 @@ _INSTALL_HOOK = lazy(
 )
 
 
-def why_content_matters(path: str, text: str) -> str:
-    """What in `text`, once written to `path`, would make a tool fetch or run something by itself."""
-    text = _UNICODE_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+def why_content_matters(path: str, content: str) -> Sentence:
+    """What in `content`, once written to `path`, would make a tool fetch or run something by itself."""
+    plain = _UNICODE_ESCAPE.sub(lambda found: chr(int(found[1], 16)), content)
     names = {parts[-1] for parts in spellings(path) if parts}
-    if any(not _KNOWN_SCHEMA.match(m["url"]) for m in _SCHEMA.finditer(text)):
-        return "an editor that opens it would fetch its remote $schema"
-    if "package.json" in names and _INSTALL_HOOK.search(text):
-        return "the package manager would run its install script"
-    return ""
+    if any(not _KNOWN_SCHEMA.match(m["url"]) for m in _SCHEMA.finditer(plain)):
+        return text("protected.remote_schema")
+    if "package.json" in names and _INSTALL_HOOK.search(plain):
+        return text("protected.install_script")
+    return NO_TEXT
