@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from daiku.agents.table import delegates
 from daiku.core.guard.guard import Policy
 from daiku.core.guard.redact import redactor
 from daiku.core.ports import Editor, Grants, LanguageModelBridge, Workspace
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolSpec
 from daiku.llm.model import Models, ProviderModels
-from daiku.prompts import describe_tool, prompts_folder
+from daiku.prompts import prompts_folder
 from daiku.runs import Runs, Wiring
 from daiku.runs.nested.worktrees import sweep
 from daiku.runs.review.decisions import Reviews
@@ -91,8 +92,8 @@ def build(
     grants = GrantStore(home / DATABASE)
     checkpoints = CheckpointStore(home / "checkpoints", workspace, open_sessions=journal.open_sessions)
     seen = Seen()
-    tools = builtin_tools(home, editor=editor is not None, seen=seen)
-    registry = ToolRegistry(tools, describe_tool, redact=redact)
+    tools = builtin_tools(home, editor=editor is not None, seen=seen, agents=delegates())
+    registry = ToolRegistry(tools, redact=redact)
     plugins = _plug_in(config, registry)
     llm = Models(
         config.llm,

@@ -47,12 +47,3 @@ def render(name: str, variables: BaseModel) -> str:
 @lru_cache(maxsize=64)
 def _rendered(name: str, variables: Hashable) -> str:
     return _environment().get_template(f"{name}.j2").render(**dict(cast("BaseModel", variables)))
-
-
-def describe_tool(name: str) -> str:
-    """The description of a tool for the model: `prompts/tools/<ns>_<tool>.j2`. Raises LookupError
-    where the tool brings none."""
-    path = prompts_folder() / "tools" / f"{name.replace('/', '_')}.j2"
-    if not path.is_file():
-        raise LookupError(name)
-    return path.read_text("utf-8").strip()

@@ -15,7 +15,7 @@ from daiku.agents.table import AGENTS, find_agent
 from daiku.domain.base import Frozen
 from daiku.domain.errors import UsageError
 from daiku.domain.runs import Mode
-from daiku.prompts import describe_tool, render
+from daiku.prompts import render
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
 from tests.cases import for_each
@@ -51,7 +51,7 @@ def test_rules_come_in_verbatim_and_are_no_template() -> None:
 
 def test_every_tool_tells_the_model_what_it_is_for() -> None:
     for tool in builtin_tools(editor=True):
-        text = describe_tool(tool.name)
+        text = tool.description
         assert 40 < len(text) < 1200, tool.name
 
 
@@ -76,7 +76,7 @@ def test_rules_files_that_lead_outside_are_left_out(tmp_path: Path) -> None:
 
 
 def test_modes_only_filter_what_is_offered() -> None:
-    specs = ToolRegistry(builtin_tools(), describe_tool).specs()
+    specs = ToolRegistry(builtin_tools()).specs()
     offered = {mode: {s.effect for s in find_agent("coordinator").offered(specs, mode)} for mode in MODES}
     assert offered["ask"] <= {"none", "read", "network", "ask"}
     assert offered["plan"] == offered["ask"] | {"plan"}

@@ -42,7 +42,7 @@ class Victim:
             if k in settings
         }
         self.config = Config(approvals=ApprovalSettings(**settings), sandbox=sandbox)
-        self.registry = ToolRegistry(builtin_tools(), lambda _: "")
+        self.registry = ToolRegistry(builtin_tools())
         self.workspace = DiskWorkspace((root,))
         self.policy = replace(
             Policy(

@@ -221,7 +221,7 @@ def test_what_is_typed_while_it_works_is_told_to_the_model(at_terminal: Open, da
     with at_terminal("chat", "--approve", "all", lines=[slow, {"text": "Heard."}]) as screen:
         screen.until("› ")
         screen.type("begin\n")
-        screen.until("shell/run sleep")
+        screen.until("Run sleep")
         screen.type("青くして\n")
         screen.until("told to the model")
         screen.until("Heard.")
@@ -241,7 +241,7 @@ def test_stop_ends_the_run_but_not_the_conversation(at_terminal: Open) -> None:
     with at_terminal("chat", "--approve", "all", lines=[slow, {"text": "Here again."}]) as screen:
         screen.until("› ")
         screen.type("begin\n")
-        screen.until("shell/run sleep")
+        screen.until("Run sleep")
         screen.type("/stop\n")
         screen.until("Stopped.")
         screen.until("› ")

@@ -208,7 +208,7 @@ class Place:
         self.files = self.connection.workspace
         self.checkpoints = CheckpointStore(self.root.parent / "home", self.files)
         self.editor = ClientEditor(self.connection.protocol, self.connection.documents, self.files)
-        self.registry = ToolRegistry(file_tools(), lambda _: "")
+        self.registry = ToolRegistry(file_tools())
 
     def play(self, keys: list[Keys], works: list[Work]) -> Desk:
         return self.runner.run(interleaved(self, keys, works))

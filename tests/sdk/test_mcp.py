@@ -33,7 +33,7 @@ async def test_an_allowed_server_is_called_from_another_thread_and_keeps_its_ses
     project = tmp_path / "project"
 
     def servers() -> tuple[Servers, ToolRegistry]:
-        registry = ToolRegistry((), lambda name: "")
+        registry = ToolRegistry(())
         place = Place(
             (project,), str(project), tmp_path / "home", ConsentStore(tmp_path / "home" / "daiku.db")
         )

@@ -41,11 +41,12 @@ def tool(
     run: Callable[[Any, ToolContext], Awaitable[ToolResult]] = echo,
     timeout: float = 0,
 ) -> Tool:
-    return Tool(name=name, effect="read", args=EchoArgs, run=run, timeout=timeout, parallel=True)
+    about = f"About {name}."
+    return Tool(name, "read", EchoArgs, run, description=about, timeout=timeout, parallel=True)
 
 
 def registry(*tools: Tool) -> ToolRegistry:
-    return ToolRegistry(tools or (tool(),), lambda name: f"About {name}.")
+    return ToolRegistry(tools or (tool(),))
 
 
 async def call(r: ToolRegistry, name: str, **args: JsonValue) -> ToolResult:
@@ -139,7 +140,7 @@ async def test_what_a_tool_raises_becomes_a_result_without_secrets() -> None:
     async def boom(args: EchoArgs, context: ToolContext) -> ToolResult:
         raise KeyError("sk-secret")
 
-    r = ToolRegistry([tool(run=boom)], lambda name: "", redact=lambda text: text.replace("sk-secret", "***"))
+    r = ToolRegistry([tool(run=boom)], redact=lambda text: text.replace("sk-secret", "***"))
     result = await call(r, "files/read", path="a")
     assert (result.ok, result.text) == (False, "files/read failed: KeyError: '***'")
 

@@ -13,6 +13,7 @@ from daiku.core.replies.parse import Unreadable
 from daiku.core.state.machine import Move
 from daiku.core.state.state import State
 from daiku.domain.errors import Failure
+from daiku.domain.labels import Label
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import Effect, ToolSpec
 from daiku.domain.work.handovers import Brief, Handover
@@ -55,14 +56,18 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A role (R1.18–R1.21): a name, a prompt template, the tools it may use (patterns), the form it
-    answers in (None: words and tool calls), its part in a chain of work, what drives it in place of a model,
+    """A role (R1.18–R1.21): a name, a label for people, a prompt template, what other
+    agents are told that it does (only of a `delegate` they are told), the tools it may use (patterns), the form
+    it answers in (None: words and tool calls), its part in a chain of work, what drives it in place of a model,
     and what becomes of its answer when it was handed a request (R1.33). `extra_cfg` is kept whole for whoever
     wires something of their own. Without `may_cd` its commands all work in the project's folder, with
     `knows_project` its prompt tells what the project's manifests say."""
 
     name: str
+    label: Label
     prompt: str
+    description: str
+    delegate: bool = True
     tools: tuple[str, ...] = ("*",)
     role: Role | None = None
     stage: Stage | None = None

@@ -14,9 +14,24 @@ from daiku.agents.coding.runner import RUNNER
 from daiku.agents.coding.tasks import BRINGER, TASK_LOOP, TASK_REPORT, TASKS
 from daiku.agents.coding.team import TEAM
 from daiku.domain.errors import Failure, UsageError
+from daiku.domain.labels import Label
 
-COORDINATOR = Agent(name="coordinator", prompt="agents/coordinator", knows_project=True)
-COMMITTER = Agent(name="committer", prompt="agents/committer", tools=())
+COORDINATOR = Agent(
+    name="coordinator",
+    label=Label("Coordinator", "コーディネーター"),
+    prompt="agents/coordinator",
+    description="talks with the person and decides what is done next",
+    delegate=False,
+    knows_project=True,
+)
+COMMITTER = Agent(
+    name="committer",
+    label=Label("Committer", "コミッター"),
+    prompt="agents/committer",
+    description="writes the message of a commit",
+    delegate=False,
+    tools=(),
+)
 
 AGENTS: Mapping[str, Agent] = MappingProxyType(
     {
@@ -33,6 +48,11 @@ INNER: Mapping[str, Agent] = MappingProxyType(
 def agent_on_record(name: str) -> Agent:
     """The agent of a run that the journal names. Raises UsageError."""
     return INNER.get(name) or find_agent(name)
+
+
+def delegates() -> Mapping[str, str]:
+    """The agents that others are told of as able to take a request, each with what it does."""
+    return {agent.name: agent.description for agent in AGENTS.values() if agent.delegate}
 
 
 def find_agent(name: str) -> Agent:

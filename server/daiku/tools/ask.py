@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.tools.face import Face
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 
@@ -16,4 +18,10 @@ async def ask(_args: AskArgs, _context: ToolContext) -> ToolResult:
     return failed("user/ask needs a `question`.")
 
 
-ASK_TOOLS = (Tool("user/ask", "ask", AskArgs, ask),)
+ASK_TOOLS = (
+    Tool(
+        "user/ask", "ask", AskArgs, ask,
+        face=Face("question", Label("Ask", "質問"), "{question}", slow=True),
+        description="Ask the person a question that only they can answer, with `choices` where there are a few. Use it rarely: decide what you can decide yourself.",
+    ),
+)  # fmt: skip

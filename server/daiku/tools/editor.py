@@ -14,8 +14,10 @@ from daiku.core.ports import Editor, Location
 from daiku.core.proof.evidence import EVERYWHERE, within
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
+from daiku.domain.labels import Label
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolResult
+from daiku.tools.face import Face
 from daiku.tools.files.post_edit import SETTLE_SECONDS
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
@@ -117,7 +119,19 @@ def _limited(lines: list[str]) -> list[str]:
 
 
 EDITOR_TOOLS = (
-    Tool("editor/diagnostics", "read", DiagnosticsArgs, diagnostics, parallel=True, timeout=20),
-    Tool("editor/definition", "read", PlaceArgs, definition, parallel=True, timeout=20),
-    Tool("editor/references", "read", PlaceArgs, references, parallel=True, timeout=30),
-)
+    Tool(
+        "editor/diagnostics", "read", DiagnosticsArgs, diagnostics, parallel=True, timeout=20,
+        face=Face("warning", Label("Check problems", "問題を確認"), "{path}"),
+        description="Errors and warnings that the editor's language servers show, of one file (`path`) or of all. Look after you edited, before you run anything.",
+    ),
+    Tool(
+        "editor/definition", "read", PlaceArgs, definition, parallel=True, timeout=20,
+        face=Face("symbol-reference", Label("Go to definition", "定義へ移動"), "{path}{lines}"),
+        description="Where something is defined, by the editor's language server: `path`, `line` (from 1) and either `character` (from 1) or `symbol`, a name that stands on that line.",
+    ),
+    Tool(
+        "editor/references", "read", PlaceArgs, references, parallel=True, timeout=30,
+        face=Face("references", Label("Find references", "参照を検索"), "{path}{lines}"),
+        description="Every place that uses something, by the editor's language server, more exact than a text search: `path`, `line` (from 1) and `symbol`, a name that stands on that line, or `character` (from 1). Ask before you rename or change what others call.",
+    ),
+)  # fmt: skip

@@ -36,19 +36,17 @@ def _unchanged(text: str) -> str:
 
 
 class ToolRegistry:
-    """Every tool by name. `describe` gives a tool's description for the model, `redact` takes secrets
-    out of the text of unexpected errors. Later tools of the same name replace earlier ones."""
+    """Every tool by name. `redact` takes secrets out of the text of unexpected errors. Later tools of
+    the same name replace earlier ones."""
 
     def __init__(
         self,
         tools: Iterable[Tool],
-        describe: Callable[[str], str],
         *,
         redact: Callable[[str], str] = _unchanged,
     ) -> None:
         self._tools: dict[str, Tool] = {}
         self._wire: dict[str, str] = {}
-        self._describe = describe
         self._redact = redact
         self._load = lru_cache(maxsize=CACHED)(self._load_now)
         self._specs: tuple[ToolSpec, ...] | None = None
@@ -107,14 +105,9 @@ class ToolRegistry:
         return next((s for s in self.specs() if s.name == canonical), None)
 
     def _spec(self, tool: Tool) -> ToolSpec:
-        description = tool.description
-        try:
-            description = description or self._describe(tool.name)
-        except LookupError:  # a plug-in brings no prompt file
-            description = ""
         return ToolSpec(
             name=tool.name,
-            description=description.strip() or (tool.args.__doc__ or "").strip(),
+            description=tool.description.strip() or (tool.args.__doc__ or "").strip(),
             parameters=json.loads(self._load(tool.name).schema_json),
             effect=tool.effect,
             parallel=tool.parallel,

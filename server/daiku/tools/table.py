@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from daiku.tools.ask import ASK_TOOLS
 from daiku.tools.editor import EDITOR_TOOLS
+from daiku.tools.face import Face
 from daiku.tools.files.changing import file_tools
 from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.files.seen import Seen
 from daiku.tools.git.git import GIT_TOOLS
+from daiku.tools.mcp.more import FACES
 from daiku.tools.shell import shell_tools
 from daiku.tools.tool import Tool
 from daiku.tools.web import Web, web_tools
 from daiku.tools.web.cache import Cache
-from daiku.tools.work.handoff import HANDOFF_TOOLS
+from daiku.tools.work.handoff import handoff_tools
 from daiku.tools.work.plan import PLAN_TOOLS
 from daiku.tools.work.task import TASK_TOOLS
 
 
 def builtin_tools(
-    home: Path | None = None, *, editor: bool = False, seen: Seen | None = None
+    home: Path | None = None,
+    *,
+    editor: bool = False,
+    seen: Seen | None = None,
+    agents: Mapping[str, str] | None = None,
 ) -> tuple[Tool, ...]:
     """Every tool of this package, in the order in which models are told of them. What was fetched is
     kept for a while below `home`, without one in memory only; so is what commands made of protected files.
-    `editor`: one is connected. `seen`: what models saw of files, also by other ways than these tools."""
+    `editor`: one is connected. `seen`: what models saw of files, also by other ways than these tools.
+    `agents`: who can be handed a request, and what they do."""
     web = Web(cache=Cache(home / "web" if home else None))
     return (
         *file_tools(seen),
@@ -35,6 +45,13 @@ def builtin_tools(
         *web_tools(web),
         *PLAN_TOOLS,
         *TASK_TOOLS,
-        *HANDOFF_TOOLS,
+        *handoff_tools(agents or {}),
         *ASK_TOOLS,
     )
+
+
+@cache
+def faces() -> Mapping[str, Face]:
+    """What people see of our tools, by name; a tool of others is shown by its own name."""
+    ours = {tool.name: tool.face for tool in builtin_tools(editor=True) if tool.face is not None}
+    return MappingProxyType({**ours, **FACES})

@@ -18,6 +18,7 @@ from daiku.domain.tools import Effect, ToolResult
 from daiku.domain.work.patches import Patch
 from daiku.domain.work.plans import Plan
 from daiku.settings.config import Config
+from daiku.tools.face import Face
 
 
 class Args(BaseModel):
@@ -117,9 +118,10 @@ class Tool:
     `args` is validated before the call (R1.37), in pydantic's lax mode. `preview` computes what an
     approval shows, or a failing ToolResult when the call cannot work at all. `timeout` in seconds,
     0 for tools that bound themselves. `resumes`: run again after a restart, the call goes on where it was.
+    `description` is what a model is told of it, else the docstring of `args`; `face` what people see.
 
-    A tool that is only known at run time (MCP) has `AnyArgs`, its arguments' JSON Schema in `schema`
-    and its words for the model in `description`; else they come from `args` and `prompts/tools`.
+    A tool that is only known at run time (MCP) has `AnyArgs`, its arguments' JSON Schema in `schema`,
+    and its own name for a face.
     """
 
     name: str
@@ -132,6 +134,7 @@ class Tool:
     resumes: bool = False
     schema: JsonObject | None = None
     description: str = ""
+    face: Face | None = None
 
 
 def failed(text: str) -> ToolResult:

@@ -15,12 +15,11 @@ from daiku.core.team.tasks import Place, calls_of, plain_report, task_of, with_l
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.work.handovers import TasksMade, TasksReported
 from daiku.domain.work.plans import Plan, Step, Task, WorkStatus
-from daiku.prompts import describe_tool
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
 from tests.cases import for_each
 
-REGISTRY = ToolRegistry(builtin_tools(), describe_tool)
+REGISTRY = ToolRegistry(builtin_tools())
 STEP = Step(name="環境構築", description="package.jsonを作る", acceptance=("npm test",))
 PLACE = Place(Plan(name="ゲーム", goal="ゲームを実装する", steps=(STEP,)), STEP)
 

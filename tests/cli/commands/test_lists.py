@@ -58,7 +58,7 @@ def test_a_session_is_listed_shown_and_found(daiku: Daiku, session: str) -> None
     assert (entry["sessionId"], entry["title"], entry["status"]) == (session, "say hello", "completed")
     shown = daiku("sessions", "show", session).out
     assert "> say hello" in shown
-    assert "● shell/run echo hello" in shown
+    assert "● Run echo hello" in shown
 
 
 def test_a_session_is_exported_in_three_forms(daiku: Daiku, session: str) -> None:

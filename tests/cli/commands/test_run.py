@@ -19,7 +19,7 @@ def test_the_answer_goes_to_a_pipe_and_the_progress_to_stderr(script: Script, da
     done = daiku("run", "--model", script(LOOK, DONE), "--approve", "all", "look", "around")
     assert done.code == 0
     assert done.out == "All **done**.\n"
-    assert "● shell/run echo from-the-shell" in done.err
+    assert "● Run echo from-the-shell" in done.err
     assert "│ from-the-shell" in done.err
     assert "\x1b" not in done.err
 

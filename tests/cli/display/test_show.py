@@ -62,10 +62,10 @@ def test_calls_side_by_side_each_have_one_line_with_their_name() -> None:
         responded("c", "files/read", "1 | one", took=1500),
     ]
     assert seen(*calls, *answers) == [
-        "✓ files/read a.py 2 lines",
-        "✗ files/read b.py",
+        "✓ Read a.py 2 lines",
+        "✗ Read b.py",
         "    There is no file b.py.",
-        "✓ files/read c.py 1 | one · 1.5 s",
+        "✓ Read c.py 1 | one · 1.5 s",
     ]
 
 
@@ -76,7 +76,7 @@ def test_a_command_stands_above_its_output_and_the_end_of_it_is_kept() -> None:
         ToolOutput(id="a", text=text),
         responded("a", "shell/run", f"Exit code 2 after 0.1 s.\n{text}", ok=False),
     )
-    assert lines[0] == "● shell/run make"
+    assert lines[0] == "● Run make"
     assert lines[1:13] == [f"  │ line {n}" for n in range(1, 13)]
     assert lines[13:] == [
         "  │ … 23 more lines",
@@ -94,13 +94,13 @@ def test_output_of_two_commands_at_once_says_whose_it_is() -> None:
         responded("a", "shell/run", "Exit code 0."),
         responded("b", "shell/run", "Exit code 0."),
     ) == [
-        "● shell/run one",
-        "● shell/run two",
+        "● Run one",
+        "● Run two",
         "  │ of two",
-        "● shell/run one",
+        "● Run one",
         "  │ of one",
         "  ✓",
-        "✓ shell/run two",
+        "✓ Run two",
     ]
 
 
@@ -110,7 +110,7 @@ def test_an_edit_is_told_once_with_its_diff() -> None:
         called("a", "files/edit", path="a.py"),
         Edit(files=(stat,), checkpoint_id="c", call_id="a", diff=DIFF),
         responded("a", "files/edit", "Changed a.py (+1 -1)"),
-    ) == ["✓ files/edit a.py +1 -1", *(f"    {line}" for line in DIFF.splitlines())]
+    ) == ["✓ Edit a.py +1 -1", *(f"    {line}" for line in DIFF.splitlines())]
 
 
 def test_a_patch_of_several_files_names_each() -> None:
@@ -119,7 +119,7 @@ def test_a_patch_of_several_files_names_each() -> None:
         called("a", "files/patch", patch="*** Begin Patch\n…"),
         Edit(files=stats, checkpoint_id="c", call_id="a"),
         responded("a", "files/patch", "Changed 2 files."),
-    ) == ["✓ files/patch", "    a.py +2 -0 new", "    b.py +0 -3 deleted"]
+    ) == ["✓ Patch", "    a.py +2 -0 new", "    b.py +0 -3 deleted"]
 
 
 def test_a_plan_speaks_for_the_call_that_made_it() -> None:
@@ -163,7 +163,7 @@ def test_what_is_said_and_what_is_done_stand_apart() -> None:
         responded("a", "files/read", "1 | one\n2 | two"),
         Delta(text="Done."),
         MessageEvent(role="assistant", text="Done.", agent="coordinator"),
-    ) == ["First I look.", "", "✓ files/read a.py 2 lines", "", "Done."]
+    ) == ["First I look.", "", "✓ Read a.py 2 lines", "", "Done."]
 
 
 def test_a_script_that_plays_the_model_says_so() -> None:
@@ -204,7 +204,7 @@ def test_a_stage_of_a_team_is_where_it_goes_and_where_it_comes_from() -> None:
     ) == [
         "→ coder: Mend it",
         "← coder",
-        "✗ agent/handoff agent=coder, request=Mend it",
+        "✗ Hand over coder",
         "    The budget is used up.",
     ]
 

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from daiku.core.calls.dialects import understood
 from daiku.domain.tools import ToolCall
-from daiku.prompts import describe_tool
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
 from tests.cases import for_each
 
 Json = dict[str, Any]
-REGISTRY = ToolRegistry(builtin_tools(), describe_tool)
+REGISTRY = ToolRegistry(builtin_tools())
 EDITS = [{"search": "a", "replace": "b"}]
 
 FORMS: list[tuple[str, Json, Json]] = [

@@ -14,7 +14,6 @@ import pytest
 from pydantic import JsonValue
 
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.prompts import describe_tool
 from daiku.settings.config import Config
 from daiku.tools.files import search
 from daiku.tools.files.ripgrep import Query, arguments, find_ripgrep
@@ -24,7 +23,7 @@ from daiku.tools.tool import ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
 
-REGISTRY = ToolRegistry(SEARCH_TOOLS, describe_tool)
+REGISTRY = ToolRegistry(SEARCH_TOOLS)
 
 
 @pytest.fixture(params=["ripgrep", "python"])

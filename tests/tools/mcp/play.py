@@ -41,7 +41,7 @@ class Played:
         self.told: list[str] = []
         self.events: list[Event] = []
         self.hear: Callable[[Event], object] = lambda _: None
-        self.registry = ToolRegistry(more.pop("tools", ()), lambda name: "")
+        self.registry = ToolRegistry(more.pop("tools", ()))
         project = folder / "project"
         project.mkdir(exist_ok=True)
         store = ConsentStore(folder / "home" / "daiku.db")

@@ -18,7 +18,6 @@ from daiku.core.protected.addresses import WebPlace
 from daiku.domain.config import ApprovalSettings, ResearchSettings
 from daiku.domain.events import Event, Notice
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.prompts import describe_tool
 from daiku.settings.config import Config
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Preview, ToolContext
@@ -50,7 +49,7 @@ class Hands:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         client = Web(road or Road(private=True, seconds=5), cache or Cache(), environ or {})
-        self.registry = ToolRegistry(web_tools(client), describe_tool)
+        self.registry = ToolRegistry(web_tools(client))
         self.config = config or Config()
         self.told: list[Event] = []
         self.workspace = DiskWorkspace([folder])

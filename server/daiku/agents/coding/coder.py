@@ -24,6 +24,7 @@ from daiku.core.text.patterns import lazy
 from daiku.core.text.truncate import cut_middle
 from daiku.core.web.research import by_query
 from daiku.domain.base import Frozen
+from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, is_own, ours
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, EditsMade
@@ -214,7 +215,9 @@ CODE = Role(read, go_on, in_words=in_words)
 
 CODER = Agent(
     name="coder",
+    label=Label("Coder", "コーダー"),
     prompt="agents/coder",
+    description="writes and changes the project's files",
     tools=(*LOOKING, "files/*", "user/ask"),
     role=CODE,
     knows_project=True,

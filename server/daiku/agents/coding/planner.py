@@ -17,6 +17,7 @@ from daiku.core.replies.parse import Unreadable
 from daiku.core.state.state import State
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.errors import Failure
+from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, PlanMade
@@ -155,7 +156,9 @@ PLAN = Role(read, go_on)
 
 PLANNER = Agent(
     name="planner",
+    label=Label("Planner", "プランナー"),
     prompt="agents/planner",
+    description="makes a plan of steps with their checks and shows it to the person",
     tools=(*LOOKING, "plan/propose", "user/ask"),
     role=PLAN,
     knows_project=True,

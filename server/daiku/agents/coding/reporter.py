@@ -18,6 +18,7 @@ from daiku.core.state.state import State
 from daiku.core.team.summary import plain_report, proofs_of, sentence
 from daiku.core.web.research import sources_of, told
 from daiku.domain.base import Frozen
+from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message
 from daiku.domain.work.handovers import Brief, Claim, Proof, Report, ReportMade
 from daiku.prompts import render
@@ -181,7 +182,9 @@ REPORT = Role(read, _nothing_more, unfit=invented_references)
 
 REPORTER = Agent(
     name="reporter",
+    label=Label("Reporter", "レポーター"),
     prompt="agents/reporter",
+    description="reports what came of the work, each claim with its proof",
     tools=LOOKING,
     role=REPORT,
     stage=Stage(report_made, report_request),

@@ -12,6 +12,7 @@ from daiku.core.replies.roleforms import MAX_QUERIES, read_queries
 from daiku.core.state.state import State
 from daiku.core.web.research import distinct, keywords, queries_of, sources_of
 from daiku.domain.base import Frozen
+from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, ours
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, Findings
@@ -160,7 +161,9 @@ RESEARCH = Role(read, go_on, in_words=in_words)
 
 RESEARCHER = Agent(
     name="researcher",
+    label=Label("Researcher", "リサーチャー"),
     prompt="agents/researcher",
+    description="looks up on the web what is not known, and names its sources",
     tools=(*LOOKING, "web/*", "user/ask"),
     role=RESEARCH,
     stage=Stage(findings, find_request),

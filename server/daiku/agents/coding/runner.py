@@ -19,6 +19,7 @@ from daiku.core.state.state import State
 from daiku.core.text.truncate import cut_middle
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.errors import Failure
+from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage, ours
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandsRun
@@ -355,7 +356,9 @@ RUN = Role(read, go_on, remind, failed=ended)
 
 RUNNER = Agent(
     name="runner",
+    label=Label("Runner", "ランナー"),
     prompt="agents/runner",
+    description="runs commands, and repairs what fails",
     tools=(*LOOKING, "shell/*", "files/write", "files/edit", "files/patch"),
     role=RUN,
     knows_project=True,

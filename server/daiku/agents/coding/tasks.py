@@ -18,17 +18,43 @@ from daiku.core.state.state import State
 from daiku.core.team.tasks import Check, Place, read_report, read_tasks
 from daiku.core.text.truncate import cut_middle
 from daiku.domain.base import Frozen, JsonObject
+from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message
 from daiku.domain.tools import ToolSpec
 from daiku.domain.work.handovers import TaskReport, TasksMade, TasksReported
 from daiku.domain.work.plans import Task
 from daiku.prompts import render
 
-TASKS = Agent(name="tasks", prompt="agents/tasks", tools=LOOKING)
-TASK_LOOP = Agent(name="task_loop", prompt="agents/task_loop")
-TASK_REPORT = Agent(name="task_report", prompt="agents/task_loop", tools=())
-BRINGER = Agent(name="worktree", prompt="agents/task_loop", tools=("files/patch",))
-"""Brings back what was made in a copy of the project."""
+TASKS = Agent(
+    name="tasks",
+    label=Label("Task planner", "タスクプランナー"),
+    prompt="agents/tasks",
+    description="makes the tasks of a step",
+    delegate=False,
+    tools=LOOKING,
+)
+TASK_LOOP = replace(
+    TASKS,
+    name="task_loop",
+    label=Label("Task runner", "タスクランナー"),
+    prompt="agents/task_loop",
+    description="works the tasks of a step through",
+    tools=("*",),
+)
+TASK_REPORT = replace(
+    TASK_LOOP,
+    name="task_report",
+    label=Label("Reporter", "レポーター"),
+    description="reports on tasks",
+    tools=(),
+)
+BRINGER = replace(
+    TASK_LOOP,
+    name="worktree",
+    label=Label("Merger", "マージ担当"),
+    description="brings back what was made in a copy of the project",
+    tools=("files/patch",),
+)
 SUMMARY_SHARE = 4000
 """Characters of the conversation that are told to who makes the tasks."""
 PERSON_SHARE = 500

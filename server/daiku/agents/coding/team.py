@@ -5,10 +5,14 @@ from __future__ import annotations
 from daiku.agents.agent import Agent, Machine, Stage
 from daiku.core.run.plan_outcome import unfinished
 from daiku.core.team.moves import brief_of, next_move, team_report
+from daiku.domain.labels import Label
 
 TEAM = Agent(
     name="team",
+    label=Label("Team", "チーム"),
     prompt="agents/coordinator",
+    description="works a plan through, step by step, by the other agents",
+    delegate=False,
     tools=("agent/handoff", "agent/parallel", "plan/*", "shell/run", "editor/diagnostics", "user/ask"),
     may_cd=False,
     stage=Stage(team_report),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,9 @@ from daiku.domain.base import JsonObject
 from daiku.domain.events import Edit, Restored, Review, ToolCallEvent, ToolResponse
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.review import Irrevocable
-from daiku.texts.terminal import say, told
+from daiku.texts.terminal import locale_of, say, told
+from daiku.tools.face import Face, subject_of
+from daiku.tools.table import faces
 
 OUTPUT_LINES = 12
 """Lines of a tool's live output that are shown before the rest is only counted."""
@@ -20,19 +23,13 @@ LAST_LINES = 5
 """Lines of its end that are shown when it is over."""
 RESULT_LINES = 4
 DIFF_LINES = 40
-QUICK = ("files/", "search/", "git/", "plan/", "playbook/", "editor/")
-"""Tools that end at once: one line says what was called and how it ended. Of the others the call is shown
-before it ends."""
-HANDED_OVER = ("agent/handoff", "agent/parallel")
-"""Their nested runs are shown as they begin and end; the call itself has nothing to add but what went wrong."""
-COUNTED = ("files/read", "files/list", "search/", "git/diff", "git/log", "git/status")
-"""Tools whose answer is for the model to read: a person is told its size."""
 
 
 @dataclass(slots=True)
 class _Call:
     tool: str
     text: str
+    face: Face | None = None
     lines: int = 0
     last: deque[str] = field(default_factory=lambda: deque[str](maxlen=LAST_LINES))
     edits: list[FileStat] = field(default_factory=list[FileStat])
@@ -68,8 +65,10 @@ class ToolLines:
             call.planned = call.planned or call.tool.startswith("plan/")
 
     def called(self, event: ToolCallEvent, indent: str) -> None:
-        call = self._open[event.id] = _Call(event.tool, safe(call_text(event.tool, event.args)))
-        if not event.tool.startswith((*QUICK, *HANDED_OVER)):
+        call = self._open[event.id] = _Call(
+            event.tool, safe(call_text(event.tool, event.args)), faces().get(event.tool)
+        )
+        if call.face is None or call.face.slow:
             self._head(event.id, call, indent)
 
     def output(self, id_: str, text: str, indent: str) -> None:
@@ -95,8 +94,8 @@ class ToolLines:
             call.diffs.append(event.diff)
 
     def responded(self, event: ToolResponse, indent: str) -> None:
-        call = self._open.pop(event.id, None) or _Call(event.tool, event.tool)
-        if event.ok and (call.planned or call.tool in HANDED_OVER):
+        call = self._open.pop(event.id, None) or _Call(event.tool, event.tool, faces().get(event.tool))
+        if event.ok and (call.planned or (call.face is not None and call.face.answer == "nothing")):
             return
         if call.lines > OUTPUT_LINES and self._current != event.id:
             self._head(event.id, call, indent)
@@ -131,7 +130,7 @@ class ToolLines:
         if one:
             about = self._change(call.edits[0], path=False)
         elif event.ok:
-            about = "" if call.edits else _summary(event.tool, lines, shown=bool(call.lines))
+            about = "" if call.edits else _summary(call, lines)
         else:
             about = lines[0] if below and lines else ""
         room = self._terminal.width - 4 - len(indent)
@@ -164,21 +163,20 @@ class ToolLines:
                 self._line(f"{indent}    {text}")
 
 
-def _summary(tool: str, lines: list[str], *, shown: bool) -> str:
+def _summary(call: _Call, lines: list[str]) -> str:
     """What a good result says, in a few words; nothing where its output was shown."""
-    if shown or not lines:
+    if call.lines or not lines:
         return ""
-    if len(lines) > 1 and tool.startswith(COUNTED):
+    if len(lines) > 1 and call.face is not None and call.face.answer == "size":
         return say("lines", count=len(lines))
     return lines[0]
 
 
 def call_text(tool: str, args: JsonObject) -> str:
-    """A call in one line: the tool and what it is about."""
-    for name in ("command", "path", "pattern", "url", "query", "question", "name", "goal", "id"):
-        value = args.get(name)
-        if isinstance(value, str) and value:
-            return f"{tool} {value}"
+    """A call in one line: what is done, and to what; a tool of others by its name and its short arguments."""
+    face = faces().get(tool)
+    if face is not None:
+        return f"{face.label.text(locale_of(os.environ))} {subject_of(face, args)}".rstrip()
     short = {k: v for k, v in args.items() if isinstance(v, str | int | float | bool) and "\n" not in str(v)}
     return f"{tool} {', '.join(f'{k}={v}' for k, v in short.items())}".rstrip()
 

@@ -180,7 +180,9 @@ async def doctor(c: Connection, _: api.Nothing) -> BaseModel:
 async def agents(c: Connection, _: api.Nothing) -> BaseModel:
     await c.app()
     return api.AgentsResult(
-        agents=tuple(api.AgentInfo(name=a.name, description="", tools=a.tools) for a in AGENTS.values())
+        agents=tuple(
+            api.AgentInfo(name=a.name, description=a.description, tools=a.tools) for a in AGENTS.values()
+        )
     )
 
 

@@ -22,8 +22,10 @@ from daiku.core.notebooks.celltext import shown
 from daiku.core.text.truncate import cut_middle
 from daiku.domain.errors import DaikuError, StaleVersionError
 from daiku.domain.events import CheckpointEvent, Edit, Notice
+from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.patches import FileChange, FileStat, Patch, SearchReplace
+from daiku.tools.face import Face
 from daiku.tools.files.notebooks import as_written, editable
 from daiku.tools.files.post_edit import difference, problems, standing, told
 from daiku.tools.files.reading import reading_tools, visible
@@ -288,7 +290,9 @@ def _data(stats: tuple[FileStat, ...], checkpoint: str, change: Delta | None) ->
     return data
 
 
-def _changing(name: str, args: type[Args], label: str, build: Build, desk: Desk) -> Tool:
+def _changing(
+    name: str, args: type[Args], label: str, build: Build, desk: Desk, *, face: Face, description: str
+) -> Tool:
     async def made(values: Any, context: ToolContext) -> Patch | Refusal:
         key = f"{context.session} {name} {values.model_dump_json()}"
         patch = await build(values, context, desk.insisted.before(key))
@@ -306,7 +310,7 @@ def _changing(name: str, args: type[Args], label: str, build: Build, desk: Desk)
         diff = await asyncio.to_thread(lambda: patch_diff(Patch(files=tuple(map(shown, patch.files)))))
         return Preview(text=diff, remember="edits of files in this workspace", patch=patch)
 
-    return Tool(name, "edit", args, run, preview=preview, timeout=120)
+    return Tool(name, "edit", args, run, preview=preview, timeout=120, face=face, description=description)
 
 
 def file_tools(seen: Seen | None = None) -> tuple[Tool, ...]:
@@ -314,9 +318,29 @@ def file_tools(seen: Seen | None = None) -> tuple[Tool, ...]:
     desk = Desk(Offered(), seen or Seen(), Insisted())
     return (
         *reading_tools(desk.seen),
-        _changing("files/write", WriteArgs, "Write a file", partial(_write, desk.seen), desk),
-        _changing("files/edit", EditArgs, "Edit a file", _edit, desk),
-        _changing("files/patch", PatchArgs, "Apply a patch", partial(_patch, desk.seen), desk),
-        _changing("files/move", MoveArgs, "Move a file", _move, desk),
-        _changing("files/delete", DeleteArgs, "Delete a file", _delete, desk),
-    )
+        _changing(
+            "files/write", WriteArgs, "Write a file", partial(_write, desk.seen), desk,
+            face=Face("new-file", Label("Write", "書き込み"), "{path}"),
+            description="Make a new file, or replace a file's whole text by `content`. To change part of a file use files/edit.",
+        ),
+        _changing(
+            "files/edit", EditArgs, "Edit a file", _edit, desk,
+            face=Face("edit", Label("Edit", "編集"), "{path}"),
+            description="Change parts of one file: each edit replaces `search` by `replace`, in order, all or none. `search` is copied from the file with its indentation and must stand there exactly once: take enough lines around it, or set `replace_all` to change every place. A notebook is edited as files/read shows it; a new cell begins with `# %% cell new [code]` or `[markdown]`. An empty `search` puts the text before the first line.",
+        ),
+        _changing(
+            "files/patch", PatchArgs, "Apply a patch", partial(_patch, desk.seen), desk,
+            face=Face("diff", Label("Patch", "パッチ"), "{files}"),
+            description="Change, make, move or delete several files at once, all or none. `patch` is a unified diff, or an apply-patch (*** Begin Patch, then *** Add File: / *** Update File: / *** Delete File: with optional *** Move to:, hunks under @@ with lines that begin with a blank, - or +, *** End Patch). Give three lines of context around each change.",
+        ),
+        _changing(
+            "files/move", MoveArgs, "Move a file", _move, desk,
+            face=Face("arrow-swap", Label("Move", "移動"), "{path} → {to}"),
+            description="Move or rename a file from `path` to `to`; missing folders are made. An existing file is never replaced.",
+        ),
+        _changing(
+            "files/delete", DeleteArgs, "Delete a file", _delete, desk,
+            face=Face("trash", Label("Delete", "削除"), "{path}"),
+            description="Delete a file. It can be brought back with undo.",
+        ),
+    )  # fmt: skip

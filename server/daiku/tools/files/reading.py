@@ -14,7 +14,9 @@ from pydantic import Field
 
 from daiku.core.calls.toolnames import nearest
 from daiku.core.text.truncate import OUTPUT_LIMIT
+from daiku.domain.labels import Label
 from daiku.domain.tools import ToolImage, ToolResult
+from daiku.tools.face import Face
 from daiku.tools.files.notebooks import editable
 from daiku.tools.files.seen import Seen
 from daiku.tools.tool import Args, Tool, ToolContext, failed
@@ -164,6 +166,14 @@ def _tree(args: ListArgs, context: ToolContext, starts: Iterable[Path]) -> ToolR
 def reading_tools(seen: Seen) -> tuple[Tool, ...]:
     """The tools that look; what was read is noted in `seen`."""
     return (
-        Tool("files/read", "read", ReadArgs, partial(read, seen), parallel=True, timeout=60),
-        Tool("files/list", "read", ListArgs, list_files, parallel=True, timeout=60),
-    )
+        Tool(
+            "files/read", "read", ReadArgs, partial(read, seen), parallel=True, timeout=60,
+            face=Face("file", Label("Read", "読む"), "{path}{lines}", answer="size"),
+            description="Read a text file (unsaved text included) with line numbers, or look at a picture (png, jpeg, gif, webp). `start_line` and `end_line` narrow a long file. The numbers and ` | ` before each line are not part of the file. A notebook (.ipynb) reads as its cells, each under a line such as `# %% cell 2 [code python]`, with its outputs in short.",
+        ),
+        Tool(
+            "files/list", "read", ListArgs, list_files, parallel=True, timeout=60,
+            face=Face("list-tree", Label("List", "一覧"), "{path|glob|.}", answer="size"),
+            description="List the files and folders under `path` (the whole workspace without it), `depth` levels deep; `glob` shows only matching files at any depth. What ignore files hide is left out.",
+        ),
+    )  # fmt: skip

@@ -17,7 +17,9 @@ from pydantic import Field
 from daiku.core.code.repomap import Tag, render_map
 from daiku.core.ports import Workspace
 from daiku.core.protected.paths import holds_secrets
+from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.tools.face import Face
 from daiku.tools.files.reading import visible
 from daiku.tools.files.ripgrep import Hit, Query, find_ripgrep, ripgrep
 from daiku.tools.files.tags import TagIndex
@@ -260,7 +262,19 @@ def _all_tags(roots: tuple[Path, ...]) -> dict[Path, tuple[Tag, ...]]:
 
 
 SEARCH_TOOLS = (
-    Tool("search/text", "read", TextArgs, search_text, parallel=True),
-    Tool("search/symbols", "read", SymbolArgs, search_symbols, parallel=True, timeout=120),
-    Tool("search/map", "read", MapArgs, search_map, parallel=True, timeout=120),
-)
+    Tool(
+        "search/text", "read", TextArgs, search_text, parallel=True,
+        face=Face("search", Label("Search", "検索"), "{pattern}[ · {path|glob}]", answer="size"),
+        description="Search the files of the workspace for lines that match `pattern`, a regular expression (`class \\w+|def add\\(`); with `literal` it is plain text. `path` narrows it to a folder or file, `glob` to matching files. Answers `path:line: text`, hidden and binary files left out. Where nothing matches, it says what was tried: as plain text and in any case too.",
+    ),
+    Tool(
+        "search/symbols", "read", SymbolArgs, search_symbols, parallel=True, timeout=120,
+        face=Face("symbol-method", Label("Find symbol", "シンボルを検索"), "{name}", answer="size"),
+        description="Find where a class, function, method or type is defined by (part of) its `name`.",
+    ),
+    Tool(
+        "search/map", "read", MapArgs, search_map, parallel=True, timeout=120,
+        face=Face("type-hierarchy", Label("Map the repository", "リポジトリの地図"), answer="size"),
+        description="A map of the repository: its most important files with the signatures of what they define, ranked by how much the rest refers to them, in `budget` tokens. A good first look at an unknown project.",
+    ),
+)  # fmt: skip

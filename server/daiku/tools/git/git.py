@@ -16,7 +16,9 @@ from daiku.core.protected.paths import holds_secrets
 from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
+from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.tools.face import Face
 from daiku.tools.git.errors import kind_of
 from daiku.tools.sandbox import safe_path
 from daiku.tools.shell.apart import LARGEST_LIST, Ran, ran
@@ -285,8 +287,24 @@ async def _run(
 
 
 GIT_TOOLS = (
-    Tool("git/status", "read", StatusArgs, status, parallel=True),
-    Tool("git/diff", "read", DiffArgs, diff, parallel=True),
-    Tool("git/log", "read", LogArgs, log, parallel=True),
-    Tool("git/commit", "command", CommitArgs, commit, preview=preview_commit),
-)
+    Tool(
+        "git/status", "read", StatusArgs, status, parallel=True,
+        face=Face("source-control", Label("Git status", "Gitの状態"), answer="size"),
+        description="Show the branch and which files are staged, changed or untracked. `paths` narrows it.",
+    ),
+    Tool(
+        "git/diff", "read", DiffArgs, diff, parallel=True,
+        face=Face("diff-multiple", Label("Git diff", "Gitの差分"), "{paths|ref}", answer="size"),
+        description="Show changes as a diff: of the working tree, with `staged` of what would be committed, with `ref` against a commit (or `main...HEAD`). `paths` narrows it; `stat` gives only names and counts.",
+    ),
+    Tool(
+        "git/log", "read", LogArgs, log, parallel=True,
+        face=Face("history", Label("Git log", "Gitの履歴"), "{paths|ref}", answer="size"),
+        description="List commits, the newest first. `ref` says from where, `paths` what they must touch, `limit` how many; `patch` adds their diffs.",
+    ),
+    Tool(
+        "git/commit", "command", CommitArgs, commit, preview=preview_commit,
+        face=Face("git-commit", Label("Commit", "コミット"), "{message}"),
+        description="Commit changes with `message`. `paths` are staged first; `all` stages every change of tracked files; without either what is staged already is committed. Commit only when the person asked for it.",
+    ),
+)  # fmt: skip

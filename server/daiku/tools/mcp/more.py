@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
+from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.tools.face import Face
 from daiku.tools.mcp.server import Server
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
@@ -23,6 +26,21 @@ class PromptArgs(Args):
     server: str
     name: str
     arguments: dict[str, str] = {}
+
+
+FACES: Mapping[str, Face] = MappingProxyType(
+    {
+        "mcp/resources": Face(
+            "plug", Label("List MCP resources", "MCP のリソースを一覧"), "{server}", slow=True
+        ),
+        "mcp/read": Face("plug", Label("Read MCP resource", "MCP のリソースを読む"), "{uri}", slow=True),
+        "mcp/prompts": Face(
+            "plug", Label("List MCP prompts", "MCP のプロンプトを一覧"), "{server}", slow=True
+        ),
+        "mcp/prompt": Face("plug", Label("Read MCP prompt", "MCP のプロンプトを読む"), "{name}", slow=True),
+    }
+)
+"""What people see of the tools; which there are depends on the servers."""
 
 
 def more_tools(with_resources: tuple[Server, ...], with_prompts: tuple[Server, ...]) -> tuple[Tool, ...]:
@@ -81,7 +99,7 @@ def _tool(
             return failed(f"There is no such server {args.server!r}. There are: {', '.join(by_name)}.")
         return await work(server, args, context)
 
-    return Tool(name=name, effect="mcp", args=args, run=run, description=description)
+    return Tool(name, "mcp", args, run, description=description, face=FACES[name])
 
 
 async def _resources(server: Server, _args: ServerArgs, context: ToolContext) -> ToolResult:

@@ -14,7 +14,9 @@ from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.core.text.visible import seen
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Notice, ToolOutput
+from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.tools.face import Face
 from daiku.tools.sandbox.aside import Before, PutAside
 from daiku.tools.shell.background import Jobs
 from daiku.tools.shell.preparing import Prepared, RunArgs, enclosed, not_run, own_programs, prepare
@@ -213,7 +215,19 @@ def shell_tools(home: Path | None = None) -> tuple[Tool, ...]:
     below `home`, without one in a folder that goes with this process."""
     jobs = Jobs(home / "aside" if home else None)
     return (
-        Tool("shell/run", "command", RunArgs, partial(run, jobs=jobs), preview=preview),
-        Tool("shell/output", "none", OutputArgs, partial(output, jobs=jobs)),
-        Tool("shell/kill", "none", KillArgs, partial(kill, jobs=jobs)),
-    )
+        Tool(
+            "shell/run", "command", RunArgs, partial(run, jobs=jobs), preview=preview,
+            face=Face("terminal", Label("Run", "実行"), "{command}", slow=True),
+            description="Run a command line in bash, in the workspace folder, and wait for it. You get the exit code and what it printed (stdout and stderr in order). To run it in a subfolder write `cd FOLDER && …` (where you are not told that `cd` is forbidden); to watch a server or a long build set `background` and look with shell/output. Nobody can type: pass input as `stdin`, and use flags such as `--yes`. Commands run in a sandbox where there is one: they write only in the workspace and /tmp, and reach the internet only with `network` (a person is asked). Prefer one plain command at a time; files/* and search/* read, edit and search better than cat, sed and grep.",
+        ),
+        Tool(
+            "shell/output", "none", OutputArgs, partial(output, jobs=jobs),
+            face=Face("terminal", Label("Read output", "出力を読む"), "{id}", slow=True),
+            description="Show what a background command has printed since you last looked, and whether it still runs. `wait` waits up to so many seconds for something new.",
+        ),
+        Tool(
+            "shell/kill", "none", KillArgs, partial(kill, jobs=jobs),
+            face=Face("debug-stop", Label("End process", "プロセスを終了"), "{id}", slow=True),
+            description="End a background command and everything it started.",
+        ),
+    )  # fmt: skip

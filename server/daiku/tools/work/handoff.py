@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import Field
 
+from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.tools.face import Face
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 MOST_REQUESTS = 8
@@ -43,7 +47,18 @@ async def parallel(args: ParallelArgs, context: ToolContext) -> ToolResult:
     return await context.tasks.side_by_side(pieces, only_apart=args.only_apart)
 
 
-HANDOFF_TOOLS = (
-    Tool("agent/handoff", "none", HandoffArgs, handoff, resumes=True),
-    Tool("agent/parallel", "none", ParallelArgs, parallel, resumes=True),
-)
+def handoff_tools(agents: Mapping[str, str]) -> tuple[Tool, ...]:
+    """The tools, told with who can be asked: what each agent does, by its name."""
+    named = "; ".join(f"{name} ({does})" for name, does in agents.items()) or "none"
+    return (
+        Tool(
+            "agent/handoff", "none", HandoffArgs, handoff, resumes=True,
+            face=Face("organization", Label("Hand over", "引き継ぎ"), "{agent}", answer="nothing"),
+            description=f"Give a request to another agent and get its answer: `request` says everything that it has to know. Its edits and commands are asked for as yours are. At most three such calls may be nested. Agents: {named}.",
+        ),
+        Tool(
+            "agent/parallel", "none", ParallelArgs, parallel, resumes=True,
+            face=Face("organization", Label("Hand over side by side", "並行して引き継ぎ"), "{agents}", answer="nothing"),
+            description="Give several requests that do not depend on one another to other agents at once: `requests` as [{agent, request}]. Where the project is a git repository without other changes and edits are granted, each works in a copy of the project and its changes come back as one patch, in order; one that no longer fits is done again on top of the others. Else they are done one after the other.",
+        ),
+    )  # fmt: skip

@@ -17,8 +17,10 @@ from daiku.core.proof.checks import like_a_sentence, programs, timed
 from daiku.core.proof.evidence import diagnosed_place
 from daiku.core.proof.gate import LEAVE, VOUCH, Missing, missing, question, refusal
 from daiku.domain.events import Notice, PlanEvent
+from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.plans import Plan, Step, WorkStatus
+from daiku.tools.face import Face
 from daiku.tools.shell.environment import child_environment, own_environment
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
@@ -204,8 +206,24 @@ def _show(plan: Plan, context: ToolContext, *more: str) -> ToolResult:
 
 
 PLAN_TOOLS = (
-    Tool("plan/propose", "plan", ProposeArgs, propose, resumes=True),
-    Tool("plan/update_step", "plan", UpdateStepArgs, update_step, resumes=True),
-    Tool("plan/get", "none", PlanIdArgs, get, parallel=True),
-    Tool("plan/approve", "plan", PlanIdArgs, approve, preview=preview_approval, resumes=True),
-)
+    Tool(
+        "plan/propose", "plan", ProposeArgs, propose, resumes=True,
+        face=Face("checklist", Label("Plan", "計画"), "{goal}"),
+        description="Propose a plan for work of several steps: `goal`, and `steps` in order, each with a short `name`, a `description`, `depends_on` (numbers or names of earlier steps) and `acceptance` (commands that must pass). With a `goal` alone a planner makes the steps. The person sees the plan at once. Simple work: 1-3 steps; larger work: 3-6.",
+    ),
+    Tool(
+        "plan/update_step", "plan", UpdateStepArgs, update_step, resumes=True,
+        face=Face("pass", Label("Update step", "ステップを更新"), "{status}"),
+        description="Set the status of a plan step: pending, in_progress, completed or failed. Mark a step in_progress when you begin it and completed only after its acceptance checks passed.",
+    ),
+    Tool(
+        "plan/get", "none", PlanIdArgs, get, parallel=True,
+        face=Face("checklist", Label("Look at the plan", "計画を確認")),
+        description="Show a plan of this conversation with the ids and statuses of its steps; the newest without `plan_id`.",
+    ),
+    Tool(
+        "plan/approve", "plan", PlanIdArgs, approve, preview=preview_approval, resumes=True,
+        face=Face("pass-filled", Label("Approve the plan", "計画を承認")),
+        description="Ask the person to approve the plan, so that work on it may begin.",
+    ),
+)  # fmt: skip

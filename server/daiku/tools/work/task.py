@@ -6,7 +6,9 @@ from pydantic import Field
 
 from daiku.core.replies.actions import MAX_ACTIONS
 from daiku.domain.base import JsonObject
+from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.tools.face import Face
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 NOBODY = "There is nobody to do this here."
@@ -55,6 +57,14 @@ async def run(args: RunArgs, context: ToolContext) -> ToolResult:
 
 
 TASK_TOOLS = (
-    Tool("task/generate_list", "plan", GenerateArgs, generate_list, resumes=True),
-    Tool("task_loop/run", "plan", RunArgs, run, resumes=True),
-)
+    Tool(
+        "task/generate_list", "plan", GenerateArgs, generate_list, resumes=True,
+        face=Face("tasklist", Label("List tasks", "タスクを列挙"), slow=True),
+        description="Break one approved step of the plan down into concrete tasks (operations with their arguments) and keep them with the step; nothing is carried out yet. `step_id` is the step's id, its number or its name. Then task_loop/run works through them.",
+    ),
+    Tool(
+        "task_loop/run", "plan", RunArgs, run, resumes=True,
+        face=Face("run-all", Label("Work through the tasks", "タスクを実行"), slow=True),
+        description="Work through the tasks of a step in order, each asked about as if you had called it: `step_id` for the step's own list (from task/generate_list), or `task_list` with your own [{operation, args}]. The first task that fails ends it and the rest stays pending; run it again and it goes on where it was. Ends with a report as JSON: status, succeeded, failed, cause, next_action. Afterwards tell the person what was done, and ask before the next step.",
+    ),
+)  # fmt: skip

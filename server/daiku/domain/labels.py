@@ -1,0 +1,17 @@
+"""A short text for people, in every language that Daiku speaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """`en` English, `ja` Japanese."""
+
+    en: str
+    ja: str
+
+    def text(self, language: str) -> str:
+        """The text in `language` (`ja`, …); English where it is none of these."""
+        return self.ja if language == "ja" else self.en

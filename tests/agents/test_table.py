@@ -1,0 +1,42 @@
+"""The table of agents is the truth: each agent says who it is, and the others are told of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from daiku.agents.agent import Agent
+from daiku.agents.table import AGENTS, INNER, delegates
+from daiku.prompts import prompts_folder
+from daiku.tools.table import builtin_tools
+from tests.cases import for_each
+from tests.conftest import ROOT
+
+ALL = {**AGENTS, **INNER}
+
+
+@for_each("agent", ALL.values())
+def test_every_agent_says_who_it_is(agent: Agent) -> None:
+    assert agent.description
+    assert agent.label.en
+    assert re.search(r"[\u3041-\u30ff\u4e00-\u9fff]", agent.label.ja)
+    assert (prompts_folder() / f"{agent.prompt}.j2").is_file()
+
+
+def test_every_agent_that_is_written_is_in_the_table() -> None:
+    written = [
+        keyword.value.value
+        for path in sorted((ROOT / "server/daiku/agents").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and any(keyword.arg == "label" for keyword in node.keywords)
+        for keyword in node.keywords
+        if keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
+    ]
+    assert sorted(map(str, written)) == sorted(ALL)
+
+
+def test_the_hand_off_tool_names_every_agent_that_takes_requests() -> None:
+    told = next(t for t in builtin_tools(agents=delegates()) if t.name == "agent/handoff").description
+    named = re.findall(r"(\w+) \(", told.partition("Agents: ")[2])
+    assert named == [agent.name for agent in AGENTS.values() if agent.delegate]
+    assert "reporter" in named
