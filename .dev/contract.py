@@ -12,6 +12,7 @@ from pydantic.json_schema import models_json_schema
 
 from daiku import api
 from daiku.domain.events import EPHEMERAL, EVENTS
+from daiku.llm.table import PROVIDERS
 
 Schema: TypeAlias = dict[str, Any]
 Use: TypeAlias = Literal["validation", "serialization"]
@@ -145,6 +146,7 @@ def contract() -> str:
     named(api.InitializationOptions, "validation")
     named(api.ServerOffer, "serialization")
     interfaces = "\n".join(emitter.done[k] for k in sorted(emitter.done, key=lambda k: emitter.names[k]))
+    keyed = json.dumps({name: entry.label for name, entry in PROVIDERS.items() if entry.key_env}, indent=2)
     ephemeral, commands = json.dumps(sorted(EPHEMERAL)), json.dumps(list(api.COMMANDS), indent=2)
     return f"""{HEADER}
 {interfaces}
@@ -170,6 +172,9 @@ export interface ClientRequests {{
 export interface Notifications {{
   "$/progress": {{ token: number | string; value: Chunk }};
 }}
+
+/** Providers of models that take an API key, with their names for people. */
+export const KEYED_PROVIDERS = {keyed} as const;
 
 /** The version of this contract. */
 export const PROTOCOL = {api.PROTOCOL};

@@ -1,8 +1,9 @@
-"""Writes what is generated: the wire contract in TypeScript and the code map; `--check` only compares."""
+"""Writes what is generated: the wire contract, settings in the editor's manifest, the code map; `--check` only compares."""
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -10,6 +11,7 @@ sys.path[:0] = [str(ROOT / "server"), str(ROOT / ".dev")]
 
 from codemap import with_code_map  # noqa: E402  # the paths above come first
 from contract import contract  # noqa: E402  # likewise
+from manifest import TEXTS, manifest, texts  # noqa: E402  # likewise
 
 README = ROOT / "server" / "README.md"
 
@@ -23,7 +25,13 @@ def readme() -> str:
     )
 
 
-TARGETS = {ROOT / "extension" / "src" / "contract.gen.ts": contract, README: readme}
+EXTENSION = ROOT / "extension"
+TARGETS = {
+    EXTENSION / "src" / "contract.gen.ts": contract,
+    EXTENSION / "package.json": manifest,
+    **{EXTENSION / name: partial(texts, name) for name in TEXTS},
+    README: readme,
+}
 
 
 def main(arguments: list[str]) -> int:

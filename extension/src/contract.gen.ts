@@ -1279,6 +1279,14 @@ export interface Notifications {
   "$/progress": { token: number | string; value: Chunk };
 }
 
+/** Providers of models that take an API key, with their names for people. */
+export const KEYED_PROVIDERS = {
+  "anthropic": "Anthropic",
+  "openai": "OpenAI",
+  "gemini": "Google Gemini",
+  "compatible": "OpenAI-compatible"
+} as const;
+
 /** The version of this contract. */
 export const PROTOCOL = 1;
 

@@ -1,15 +1,9 @@
 // API keys: in the editor's secret storage, handed to the server at its start, written nowhere else.
 
 import * as vscode from "vscode";
+import { KEYED_PROVIDERS as KEYED } from "../contract.gen";
 import { t } from "../l10n";
 
-/** Providers that want a key, with their names for people. */
-const KEYED = {
-  anthropic: "Anthropic",
-  openai: "OpenAI",
-  gemini: "Google Gemini",
-  compatible: "OpenAI-compatible",
-} as const;
 type Keyed = keyof typeof KEYED;
 
 const storageKey = (provider: Keyed): string => `daiku.apiKey.${provider}`;

@@ -95,7 +95,7 @@ def missing(llm: LLMSettings, provider: str, probe: Probe) -> DaikuError | None:
     match entry.needs:
         case "key" if not _has_key(settings) and not settings.base_url:
             how = f"Set {settings.api_key_env}" if settings.api_key_env else "Set a key"
-            message = f"{entry.label} needs a key and none is set."
+            message = f"{entry.service(settings).label} needs a key and none is set."
             hint = f"{how}, or run “Daiku: Set API Key”."
             return LLMAuthError(Failure(kind="auth", message=message, hint=hint))
         case "address" if not settings.base_url.strip():

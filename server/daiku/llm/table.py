@@ -91,7 +91,8 @@ OPENAI = ProviderEntry(
 )
 GEMINI = ProviderEntry(
     name="gemini",
-    label="Gemini",
+    label="Google Gemini",
+    subject="Gemini",
     needs="key",
     make=_gemini,
     key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
