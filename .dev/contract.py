@@ -13,12 +13,14 @@ from pydantic.json_schema import models_json_schema
 from daiku import api
 from daiku.domain.events import EPHEMERAL, EVENTS
 from daiku.llm.table import PROVIDERS
+from daiku.lsp.requests.methods import METHODS
 
 Schema: TypeAlias = dict[str, Any]
 Use: TypeAlias = Literal["validation", "serialization"]
 Roots: TypeAlias = dict[tuple[type[BaseModel], Use], str]
 Requests: TypeAlias = Mapping[str, tuple[type[BaseModel], type[BaseModel] | None]]
 
+REQUESTS = {name: (method.params, method.result) for name, method in METHODS.items()}
 HEADER = """// GENERATED from server/daiku/api and domain/events.py by .dev/gen.py; do not edit, run `npm run gen`.
 
 /** Any JSON object. */
@@ -137,7 +139,7 @@ def contract() -> str:
             for method, (p, r) in rows.items()
         )
 
-    requests = table(api.REQUESTS, "validation", "serialization")
+    requests = table(REQUESTS, "validation", "serialization")
     asked = table(api.CLIENT_REQUESTS, "serialization", "validation")
     events = "".join(
         f"\n  | (Envelope & {{ type: {json.dumps(name)}; data: {named(event, 'serialization')} }})"
@@ -188,7 +190,7 @@ def _models() -> dict[tuple[type[BaseModel], Use], None]:
     """Every model at the ends of the contract, with how it is used; params are read, results written."""
     found: dict[tuple[type[BaseModel], Use], None] = {}
     tables: tuple[tuple[Requests, Use, Use], ...] = (
-        (api.REQUESTS, "validation", "serialization"),
+        (REQUESTS, "validation", "serialization"),
         (api.CLIENT_REQUESTS, "serialization", "validation"),
     )
     for rows, params_use, result_use in tables:

@@ -1,44 +1,43 @@
-"""Writes what is generated: the wire contract, settings in the editor's manifest, the code map; `--check` only compares."""
+"""Writes what is generated: the wire contract, settings in the editor's manifest, the map of the rooms; `--check` only compares."""
 
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "server"), str(ROOT / ".dev")]
 
-from codemap import with_code_map  # noqa: E402  # the paths above come first
+from codemap import with_rooms  # noqa: E402  # the paths above come first
 from contract import contract  # noqa: E402  # likewise
 from manifest import TEXTS, manifest, texts  # noqa: E402  # likewise
 
+from daiku.lsp.requests.methods import METHODS  # noqa: E402  # likewise
+
 README = ROOT / "server" / "README.md"
-
-
-def readme() -> str:
-    """server/README.md with its code map made anew; empty while there is none."""
-    return (
-        with_code_map(README.read_text(encoding="utf-8"), ROOT / "server" / "daiku")
-        if README.exists()
-        else ""
-    )
+PACKAGE = ROOT / "server" / "daiku"
+NAMES = "Names of the custom methods, generated: `initialize` is answered before anything heavy is imported."
 
 
 EXTENSION = ROOT / "extension"
-TARGETS = {
-    EXTENSION / "src" / "contract.gen.ts": contract,
-    EXTENSION / "package.json": manifest,
-    **{EXTENSION / name: partial(texts, name) for name in TEXTS},
-    README: readme,
-}
+
+
+def targets() -> dict[Path, str]:
+    """Every generated file with its text."""
+    names = "".join(f'    "{name}",\n' for name in METHODS)
+    return {
+        EXTENSION / "src" / "contract.gen.ts": contract(),
+        EXTENSION / "package.json": manifest(),
+        **{EXTENSION / name: texts(name) for name in TEXTS},
+        PACKAGE / "lsp" / "methodnames.py": f'"""{NAMES}"""\n\nMETHODS = (\n{names})\n',
+        README: with_rooms(README.read_text(encoding="utf-8"), PACKAGE),
+    }
 
 
 def main(arguments: list[str]) -> int:
     """0 when everything is fresh (or was written), 1 when `--check` finds something stale."""
     stale = 0
-    for path, make in TARGETS.items():
-        text = make()
+    for path, text in targets().items():
         old = path.read_text(encoding="utf-8") if path.exists() else ""
         if old == text:
             continue

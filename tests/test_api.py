@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.domain.events import EVENTS
+from daiku.lsp.requests.methods import METHODS
 from tests.cases import for_each
 from tests.conftest import ROOT
 
@@ -33,11 +34,11 @@ PARAMS_OF_INITIALIZE: dict[str, Any] = {
 def wire_types() -> dict[str, type[BaseModel]]:
     """Every type at the ends of the contract, by its name."""
     found: dict[str, type[BaseModel]] = {}
-    for table in (api.REQUESTS, api.CLIENT_REQUESTS):
-        for params, result in table.values():
-            found[params.__name__] = params
-            if result is not None:
-                found[result.__name__] = result
+    ends = [(method.params, method.result) for method in METHODS.values()]
+    for params, result in (*ends, *api.CLIENT_REQUESTS.values()):
+        found[params.__name__] = params
+        if result is not None:
+            found[result.__name__] = result
     found.update({event.__name__: event for event in EVENTS.values()})
     found.update({t.__name__: t for t in (api.InitializationOptions, api.ServerOffer, api.ChunkRecord)})
     return found
@@ -89,5 +90,5 @@ def test_the_typescript_contract_is_up_to_date() -> None:
 
 def test_every_event_and_method_is_in_the_typescript_contract() -> None:
     text = (ROOT / "extension" / "src" / "contract.gen.ts").read_text(encoding="utf-8")
-    for name in (*EVENTS, *api.REQUESTS, *api.CLIENT_REQUESTS):
+    for name in (*EVENTS, *METHODS, *api.CLIENT_REQUESTS):
         assert f'"{name}"' in text, name

@@ -99,50 +99,9 @@ from daiku.api.sessions import (
     SessionRef,
 )
 from daiku.domain.base import Wire
-from daiku.domain.runs import RunResult
-from daiku.domain.sessions import Session
 from daiku.domain.work.handovers import CommandOutcome
-from daiku.domain.work.plans import Plan
 
 Result: TypeAlias = type[Wire] | None
-
-REQUESTS: dict[str, tuple[type[Wire], Result]] = {
-    "daiku/chat": (ChatParams, RunResult),
-    "daiku/plan": (PlanParams, PlanResult),
-    "daiku/research": (ResearchParams, ResearchResult),
-    "daiku/code": (CodeParams, CodeResult),
-    "daiku/run": (CommandsParams, CommandsResult),
-    "daiku/resume": (ResumeParams, RunResult),
-    "daiku/pause": (RunRef, RunResult),
-    "daiku/cancel": (RunRef, RunResult),
-    "daiku/steer": (SteerParams, None),
-    "daiku/approve": (ApproveParams, None),
-    "daiku/answer": (AnswerParams, None),
-    "daiku/session/new": (SessionNewParams, Session),
-    "daiku/session/list": (SessionListParams, SessionListResult),
-    "daiku/session/get": (SessionGetParams, SessionGetResult),
-    "daiku/session/delete": (SessionRef, None),
-    "daiku/session/fork": (SessionForkParams, Session),
-    "daiku/session/export": (SessionExportParams, TextResult),
-    "daiku/plan/get": (PlanRef, Plan),
-    "daiku/plan/update": (PlanUpdateParams, Plan),
-    "daiku/plan/approve": (PlanRef, Plan),
-    "daiku/plan/run": (PlanRunParams, PlanRunResult),
-    "daiku/plan/import": (PlanImportParams, Plan),
-    "daiku/plan/export": (PlanRef, TextResult),
-    "daiku/checkpoint/list": (SessionRef, CheckpointListResult),
-    "daiku/checkpoint/restore": (CheckpointRef, RestoreResult),
-    "daiku/changes/list": (ChangesParams, ChangesResult),
-    "daiku/changes/decide": (DecideParams, ChangesResult),
-    "daiku/changes/original": (OriginalParams, OriginalResult),
-    "daiku/grants/list": (Nothing, GrantsResult),
-    "daiku/grants/revoke": (GrantRef, GrantsResult),
-    "daiku/models": (Nothing, ModelsResult),
-    "daiku/tools": (Nothing, ToolsResult),
-    "daiku/doctor": (Nothing, DoctorResult),
-    "daiku/agents": (Nothing, AgentsResult),
-}
-"""Client to server: method -> (params, result); None is `null`."""
 
 CLIENT_REQUESTS: dict[str, tuple[type[Wire], Result]] = {
     "daiku/languageModel": (LanguageModelParams, LanguageModelResult),
@@ -167,7 +126,6 @@ __all__ = [
     "CLIENT_REQUESTS",
     "COMMANDS",
     "PROTOCOL",
-    "REQUESTS",
     "AgentInfo",
     "AgentsResult",
     "AnswerParams",

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from daiku import __version__
+from daiku.lsp.methodnames import METHODS
 
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
 ENCODINGS = ("utf-16", "utf-8", "utf-32")
@@ -17,42 +18,6 @@ FIX, REWRITE, SOURCE = "quickfix", "refactor.rewrite", "source"
 
 # Copies of daiku.api (tests hold them equal): importing it costs more than the whole answer.
 PROTOCOL = 1
-METHODS = (
-    "daiku/chat",
-    "daiku/plan",
-    "daiku/research",
-    "daiku/code",
-    "daiku/run",
-    "daiku/resume",
-    "daiku/pause",
-    "daiku/cancel",
-    "daiku/steer",
-    "daiku/approve",
-    "daiku/answer",
-    "daiku/session/new",
-    "daiku/session/list",
-    "daiku/session/get",
-    "daiku/session/delete",
-    "daiku/session/fork",
-    "daiku/session/export",
-    "daiku/plan/get",
-    "daiku/plan/update",
-    "daiku/plan/approve",
-    "daiku/plan/run",
-    "daiku/plan/import",
-    "daiku/plan/export",
-    "daiku/checkpoint/list",
-    "daiku/checkpoint/restore",
-    "daiku/changes/list",
-    "daiku/changes/decide",
-    "daiku/changes/original",
-    "daiku/grants/list",
-    "daiku/grants/revoke",
-    "daiku/models",
-    "daiku/tools",
-    "daiku/doctor",
-    "daiku/agents",
-)
 COMMANDS = (
     "daiku.newChat",
     "daiku.plan",

@@ -10,6 +10,7 @@ import pytest
 
 from daiku import api
 from daiku.domain.runs import RunResult
+from daiku.lsp.requests.methods import METHODS
 from tests.lsp.conftest import connected, started
 
 Script = Callable[..., str]
@@ -223,7 +224,7 @@ async def test_configured_mcp_servers_are_listed_with_how_they_stand_and_not_sta
 )
 async def test_every_method_answers_wrong_params(workspace: Path, params: Any) -> None:
     async with connected(workspace) as server:
-        for method in sorted(api.REQUESTS):
+        for method in sorted(METHODS):
             error = await server.client.refused(method, params)
             assert (method, error.code) == (method, -32602)
             assert isinstance(error.data, list), method

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -13,9 +14,13 @@ from daiku.agents.table import AGENTS
 from daiku.api.localised import localised_failure
 from daiku.core.plans.proposed import problems_of, with_own_checks_marked
 from daiku.core.plans.transitions import approved, with_status
+from daiku.domain.base import Wire
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent
+from daiku.domain.runs import RunResult
+from daiku.domain.sessions import Session
+from daiku.domain.work.plans import Plan
 from daiku.lsp.connection import Connection
 from daiku.lsp.opening import Json
 from daiku.lsp.requests.changes import changes_decide, changes_list, changes_original, checkpoint_restore
@@ -28,7 +33,16 @@ from daiku.lsp.wire.protocol import Handler, invalid
 from daiku.trace.export import forget_trace
 from daiku.trace.transcript import export
 
-Method: TypeAlias = Callable[[Connection, Any], Awaitable[BaseModel | str | None]]
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One custom method: the type of its params, that of its result (None: `null`), and the function that answers."""
+
+    params: type[Wire]
+    result: type[Wire] | None
+    answer: Callable[[Connection, Any], Awaitable[BaseModel | str | None]]
+
+
 """Takes the method's own params; a `str` is JSON text that is made already."""
 
 
@@ -187,50 +201,51 @@ async def agents(c: Connection, _: api.Nothing) -> BaseModel:
 
 
 METHODS: dict[str, Method] = {
-    "daiku/chat": chat,
-    "daiku/plan": plan,
-    "daiku/research": research,
-    "daiku/code": code,
-    "daiku/run": commands,
-    "daiku/resume": resume,
-    "daiku/pause": pause,
-    "daiku/cancel": cancel,
-    "daiku/steer": steer,
-    "daiku/approve": approve,
-    "daiku/answer": answer,
-    "daiku/session/new": session_new,
-    "daiku/session/list": session_list,
-    "daiku/session/get": session_get,
-    "daiku/session/delete": session_delete,
-    "daiku/session/fork": session_fork,
-    "daiku/session/export": session_export,
-    "daiku/plan/get": plan_get,
-    "daiku/plan/update": plan_update,
-    "daiku/plan/approve": plan_approve,
-    "daiku/plan/run": plan_run,
-    "daiku/plan/import": plan_import,
-    "daiku/plan/export": plan_export,
-    "daiku/checkpoint/list": checkpoint_list,
-    "daiku/checkpoint/restore": checkpoint_restore,
-    "daiku/changes/list": changes_list,
-    "daiku/changes/decide": changes_decide,
-    "daiku/changes/original": changes_original,
-    "daiku/grants/list": grants_list,
-    "daiku/grants/revoke": grants_revoke,
-    "daiku/models": models,
-    "daiku/tools": tools,
-    "daiku/doctor": doctor,
-    "daiku/agents": agents,
+    "daiku/chat": Method(api.ChatParams, RunResult, chat),
+    "daiku/plan": Method(api.PlanParams, api.PlanResult, plan),
+    "daiku/research": Method(api.ResearchParams, api.ResearchResult, research),
+    "daiku/code": Method(api.CodeParams, api.CodeResult, code),
+    "daiku/run": Method(api.CommandsParams, api.CommandsResult, commands),
+    "daiku/resume": Method(api.ResumeParams, RunResult, resume),
+    "daiku/pause": Method(api.RunRef, RunResult, pause),
+    "daiku/cancel": Method(api.RunRef, RunResult, cancel),
+    "daiku/steer": Method(api.SteerParams, None, steer),
+    "daiku/approve": Method(api.ApproveParams, None, approve),
+    "daiku/answer": Method(api.AnswerParams, None, answer),
+    "daiku/session/new": Method(api.SessionNewParams, Session, session_new),
+    "daiku/session/list": Method(api.SessionListParams, api.SessionListResult, session_list),
+    "daiku/session/get": Method(api.SessionGetParams, api.SessionGetResult, session_get),
+    "daiku/session/delete": Method(api.SessionRef, None, session_delete),
+    "daiku/session/fork": Method(api.SessionForkParams, Session, session_fork),
+    "daiku/session/export": Method(api.SessionExportParams, api.TextResult, session_export),
+    "daiku/plan/get": Method(api.PlanRef, Plan, plan_get),
+    "daiku/plan/update": Method(api.PlanUpdateParams, Plan, plan_update),
+    "daiku/plan/approve": Method(api.PlanRef, Plan, plan_approve),
+    "daiku/plan/run": Method(api.PlanRunParams, api.PlanRunResult, plan_run),
+    "daiku/plan/import": Method(api.PlanImportParams, Plan, plan_import),
+    "daiku/plan/export": Method(api.PlanRef, api.TextResult, plan_export),
+    "daiku/checkpoint/list": Method(api.SessionRef, api.CheckpointListResult, checkpoint_list),
+    "daiku/checkpoint/restore": Method(api.CheckpointRef, api.RestoreResult, checkpoint_restore),
+    "daiku/changes/list": Method(api.ChangesParams, api.ChangesResult, changes_list),
+    "daiku/changes/decide": Method(api.DecideParams, api.ChangesResult, changes_decide),
+    "daiku/changes/original": Method(api.OriginalParams, api.OriginalResult, changes_original),
+    "daiku/grants/list": Method(api.Nothing, api.GrantsResult, grants_list),
+    "daiku/grants/revoke": Method(api.GrantRef, api.GrantsResult, grants_revoke),
+    "daiku/models": Method(api.Nothing, api.ModelsResult, models),
+    "daiku/tools": Method(api.Nothing, api.ToolsResult, tools),
+    "daiku/doctor": Method(api.Nothing, api.DoctorResult, doctor),
+    "daiku/agents": Method(api.Nothing, api.AgentsResult, agents),
 }
+"""Every method that a client may call: what it takes, what it gives (None is `null`), and what answers it."""
 
 
 def handler(connection: Connection, name: str) -> Handler:
     """`name` with its params checked and its result as JSON text."""
-    params_type = api.REQUESTS[name][0]
     method = METHODS[name]
 
     async def handle(params: Json) -> str:
-        result = await method(connection, params_type.model_validate({} if params is None else params))
+        checked = method.params.model_validate({} if params is None else params)
+        result = await method.answer(connection, checked)
         return result if isinstance(result, str) else model_json(result)
 
     return handle
