@@ -17,7 +17,7 @@ from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolSpec
 from daiku.llm.model import Models, ProviderModels
 from daiku.prompts import prompts_folder
-from daiku.runs import Runs, Wiring
+from daiku.runs import Runs, RunServices
 from daiku.runs.nested.worktrees import sweep
 from daiku.runs.review.decisions import Reviews
 from daiku.settings import secrets_of
@@ -111,7 +111,7 @@ def build(
         denied=_why_no_servers(config, trusted),
     )
     policy = partial(_policy, config, workspace, grants, trusted, own)
-    wiring = Wiring(
+    services = RunServices(
         config=config,
         journal=journal,
         registry=registry,
@@ -128,7 +128,7 @@ def build(
         trusted=trusted,
         seen=seen,
     )
-    runs = Runs(wiring)
+    runs = Runs(services)
     reviews = Reviews(runs, checkpoints)
     stores = (journal, grants, consents, checkpoints)
     return App(config, workspace, runs, *stores, registry, llm, servers, reviews, plugins)

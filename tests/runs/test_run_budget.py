@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from daiku.core.run.budget import Quote, opened
+from daiku.core.run.budget import Quote, open_budget
 from daiku.domain.config import Price, ProviderSettings
 from daiku.domain.errors import DaikuError, Failure, LLMTimeoutError
 from daiku.domain.messages import (
@@ -25,7 +25,7 @@ from daiku.llm.adapter import LLMAdapter
 from daiku.llm.provider import ModelChoice
 from daiku.llm.retry import RetryPolicy
 from daiku.llm.table import PROVIDERS
-from daiku.runs.run_budget import Metered, Purse
+from daiku.runs.run_budget import Metered, RunBudget
 
 ASK = ModelRequest(model="", system="", messages=(UserMessage(text="mend it " * 100),))
 
@@ -65,8 +65,8 @@ def adapter(provider: Wordy, price: Price | None, fallback: LLMAdapter | None = 
     )
 
 
-def purse(**limits: float) -> Purse:
-    return Purse(opened(RunLimits.model_validate(limits), Usage(), 0))
+def purse(**limits: float) -> RunBudget:
+    return RunBudget(open_budget(RunLimits.model_validate(limits), Usage(), 0))
 
 
 async def until_refused(model: Metered, most: int = 50) -> Failure | None:

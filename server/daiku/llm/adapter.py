@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import dataclass, field, replace
 from typing import Literal, overload
 
-from daiku.core.run.budget import Quote, dearest
+from daiku.core.run.budget import Quote, worst_quote
 from daiku.core.textcalls.codecs import told_of_dropped
 from daiku.domain.config import ProviderSettings, ToolProtocol
 from daiku.domain.errors import DaikuError, LLMError
@@ -106,7 +106,7 @@ class LLMAdapter:
             other = self.fallback()
         except DaikuError:
             other = None
-        return dearest(quotes if other is None else [*quotes, other.quote(request)])
+        return worst_quote(quotes if other is None else [*quotes, other.quote(request)])
 
     def next_after(self, first: LLMAdapter, error: LLMError) -> LLMAdapter | None:
         """The fallback, once: it has none of its own."""

@@ -3,6 +3,6 @@
 from daiku.runs.nested.briefing import brief_from
 from daiku.runs.request import RunRequest
 from daiku.runs.runs import Listener, Runs
-from daiku.runs.wiring import Wiring
+from daiku.runs.services import RunServices
 
-__all__ = ["Listener", "RunRequest", "Runs", "Wiring", "brief_from"]
+__all__ = ["Listener", "RunRequest", "RunServices", "Runs", "brief_from"]

@@ -1,4 +1,4 @@
-"""A run taken to its end: by its loop, or from outside it: cancelled, out of time, failed."""
+"""Runs a run to its end: by its loop, or from outside it: cancelled, out of time, failed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import Event, ToolResponse
 from daiku.domain.runs import TerminalStatus
 from daiku.runs.live import LiveRun
+from daiku.runs.ports.run_ports import RunPorts
+from daiku.runs.run_log import RunLog
 from daiku.runs.waiting import Paused
 
 log = logging.getLogger(__name__)
@@ -20,37 +22,37 @@ CANCELLED = "This call was cancelled by the person; it may have had an effect."
 CUT_SHORT = "This call was cut short as the run ended; it may have had an effect."
 
 
-async def to_its_end(live: LiveRun, *, again: bool) -> State:
+async def run_to_end(live: LiveRun, *, again: bool) -> State:
     """Go on with the run until it is finished or paused, and see to it that it ends in one status. `again`: what
     it waits for is shown once more. Raises DaikuError where not even its end can be recorded."""
     seconds = live.record.state.request.limits.max_seconds
     bound = asyncio.timeout(seconds or None)
     try:
         async with bound:
-            live.prepare()
+            ports = RunPorts(live)
             if again:
-                live.show_again()
-            return await loop.run(live.record, live)
+                live.log.show_open_questions()
+            return await loop.run(live.record, ports)
     except Paused:
         return live.record.state
     except TimeoutError:
         if not bound.expired():
             raise
-        end(live, "limit", time_is_up(seconds))
+        end(live.log, "limit", time_is_up(seconds))
     except asyncio.CancelledError:
         if not live.abandoned:
-            end(live, "cancelled", None)
+            end(live.log, "cancelled", None)
     except DaikuError as error:
-        end(live, "failed", error.failure)
+        end(live.log, "failed", error.failure)
     except Exception:  # the run boundary: one of the three places that catch all
         log.exception("run %s failed", live.run)
-        end(live, "failed", unexpected())
+        end(live.log, "failed", unexpected())
     return live.record.state
 
 
-def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
+def end(log: RunLog, status: TerminalStatus, failure: Failure | None) -> None:
     """Close the run on record: what is under way gets its response, then the one terminal status."""
-    state = live.record.state
+    state = log.record.state
     if state.finished is not None:
         return
     open_calls = [c for c in state.calls.pending if c.id in state.calls.started]
@@ -66,7 +68,7 @@ def end(live: LiveRun, status: TerminalStatus, failure: Failure | None) -> None:
     ]
     if failure is not None:
         closing.append(failure)
-    live.record(*closing, finished(state, status))
+    log.record(*closing, finished(state, status))
 
 
 def time_is_up(seconds: int) -> Failure:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from daiku.core.changes.scope import EditPlace, edit_place
+from daiku.core.ports import Workspace
 from daiku.core.run.plan_outcome import touched_plan
 from daiku.core.state.state import State
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk
+from daiku.domain.errors import DaikuError
 from daiku.domain.events import RunStarted
 from daiku.domain.messages import Image, ToolMessage
 from daiku.domain.runs import ApprovalMode, ContextItem, EditGrant, Mode, RunLimits
@@ -45,11 +48,22 @@ class RunRequest:
     """The edit that was asked for by pointing; a resumed run asks about it again."""
 
 
+async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPlace | None:
+    """The place that was granted, as the file stands now; None where none was or the file cannot be read."""
+    if grant is None:
+        return None
+    try:
+        name = workspace.relative(workspace.locate(grant.uri))
+        return edit_place(name, (await workspace.read(grant.uri)).text, grant.range)
+    except DaikuError:
+        return None
+
+
 DECIDED = ("guardrail", "handoff_depth")
 """Failures by a rule: whoever goes on runs into the same rule again."""
 
 
-def going_on(own: Sequence[Chunk], state: State) -> RunRequest | None:
+def continue_request(own: Sequence[Chunk], state: State) -> RunRequest | None:
     """The request that goes on with a run that ended at a limit, cancelled or failed: `own` are its chunks,
     `state` is how its session stands. The work of a plan goes on with that plan as it is now. None where a
     rule ended it, or nothing is left of the calls that it was handed."""

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from daiku.core.run.budget import Budget, Quote, may_wait, reserve, rounds_used_up, settled, settled_before
+from daiku.core.run.budget import Budget, Quote, add_earlier_use, may_wait, reserve, rounds_used_up, settle
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelEvent, ModelRequest, Reply, Usage
@@ -17,7 +17,7 @@ NOTHING_KNOWN = Quote(0, 0)
 
 
 @dataclass(slots=True)
-class Spending:
+class Reservation:
     """One call that was reserved: the output limit to ask for (0: the model's own), and what it used."""
 
     max_output: int
@@ -25,8 +25,8 @@ class Spending:
 
 
 @dataclass(slots=True)
-class Purse:
-    """The present budget. A child run is given its parent's purse, so that both draw on one."""
+class RunBudget:
+    """The present budget. A nested run shares that of the run around it."""
 
     budget: Budget
     refused: Failure | None = None
@@ -34,7 +34,7 @@ class Purse:
     _waiting: list[asyncio.Future[None]] = field(default_factory=list["asyncio.Future[None]"])
 
     @asynccontextmanager
-    async def spend(self, quote: Quote) -> AsyncGenerator[Spending]:
+    async def spend(self, quote: Quote) -> AsyncGenerator[Reservation]:
         """Set aside what the call can come to, for as long as the block runs. While other calls hold what
         it needs it waits for them. Raises DaikuError of kind limit where it is not within what is left:
         then the call must not be made."""
@@ -47,19 +47,19 @@ class Purse:
             self.refused = found
             raise DaikuError(found)
         self.budget, hold = found
-        spending = Spending(hold.max_output)
+        reservation = Reservation(hold.max_output)
         try:
-            yield spending
+            yield reservation
         finally:
-            self.budget = settled(self.budget, hold, spending.usage)
+            self.budget = settle(self.budget, hold, reservation.usage)
             waiting, self._waiting = self._waiting, []
             for each in waiting:
                 if not each.done():
                     each.set_result(None)
 
-    def used_before(self, usage: Usage, rounds: int) -> None:
+    def add_earlier_use(self, usage: Usage, rounds: int) -> None:
         """Count what a nested run used before a restart; its parent's record does not hold it yet."""
-        self.budget = settled_before(self.budget, usage, rounds)
+        self.budget = add_earlier_use(self.budget, usage, rounds)
 
     def no_more(self) -> Failure | None:
         """Why no model can be asked any more: a call was refused, or the rounds are used up."""
@@ -92,11 +92,11 @@ class Priced(Protocol):
 
 @dataclass(slots=True)
 class Metered:
-    """A model behind a purse: every call is reserved first. `tell` hears, once, that a limit of cost
+    """A model behind a budget: every call is reserved first. `tell` hears, once, that a limit of cost
     cannot hold because no price is known."""
 
     model: Priced
-    purse: Purse
+    shared: RunBudget
     tell: Callable[[str], None]
     _told: bool = False
 
@@ -114,18 +114,18 @@ class Metered:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """The model's pieces. Raises DaikuError of kind limit before anything is asked."""
-        budget = self.purse.budget
+        budget = self.shared.budget
         quote = self.model.quote(request) if budget.bounded else NOTHING_KNOWN
         if budget.limits.max_cost and quote.prompt_cost is None and not self._told:
             self._told = True
             self.tell(
                 f"No price of {self.name} is known: limits.max_cost cannot hold, limits.max_tokens can."
             )
-        self.purse.turn()
-        async with self.purse.spend(quote) as spending:
-            if spending.max_output:
-                request = replace(request, max_output=spending.max_output)
+        self.shared.turn()
+        async with self.shared.spend(quote) as reservation:
+            if reservation.max_output:
+                request = replace(request, max_output=reservation.max_output)
             async for piece in self.model.stream(request):
                 if isinstance(piece, Reply):
-                    spending.usage = piece.usage
+                    reservation.usage = piece.usage
                 yield piece

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from daiku.agents.agent import Agent
 from daiku.agents.table import find_agent
-from daiku.core.changes.choose import unfit
+from daiku.core.run.budget import Budget, open_budget
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
 from daiku.domain.base import long_id
-from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import (
     ApprovalDecision,
@@ -31,23 +28,23 @@ from daiku.domain.events import (
 from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan
-from daiku.runs.edit_grant import granted_place
-from daiku.runs.ending import to_its_end
-from daiku.runs.live import LiveRun
+from daiku.runs.answers import asks, check_answer, record_answer
+from daiku.runs.ending import run_to_end
+from daiku.runs.live import LiveRun, NestedWork, RunTree
 from daiku.runs.nested.briefing import brief_from, write_request
 from daiku.runs.nested.handoff import hand_over
 from daiku.runs.nested.taskloop import TaskWork
 from daiku.runs.recorded.history import events_of, last_start, state_of
-from daiku.runs.recorded.stored_run import add_to_record, end_on_record, from_record, reopened
-from daiku.runs.request import RunRequest, going_on
-from daiku.runs.wiring import Wiring
+from daiku.runs.recorded.stored_run import add_to_record, end_on_record, from_record, reopen
+from daiku.runs.request import RunRequest, continue_request, locate_grant
+from daiku.runs.run_budget import RunBudget
+from daiku.runs.run_log import Listener, RunLog, open_log
+from daiku.runs.services import RunServices
 from daiku.trace.journal import UNDER_WAY
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
-Listener = Callable[[Chunk], None]
-"""Called in order, on the event loop, with every chunk of the run once it is journaled."""
-
+NESTED = NestedWork(hand_over, TaskWork)
 TITLE_LIMIT = 60
 NAMED_OTHERS = 3
 """Other runs in the same folder that are named to the person; more are `…`."""
@@ -70,30 +67,32 @@ class _Past:
 class Runs:
     """The runs of one workspace in this process. Methods raise DaikuError for what we expect."""
 
-    def __init__(self, wiring: Wiring) -> None:
-        self.wiring = wiring
+    def __init__(self, services: RunServices) -> None:
+        self.services = services
         self._live: dict[str, LiveRun] = {}
+        self._tasks: dict[str, asyncio.Task[State]] = {}
+        """Of the runs at the top; the nested ones are part of them."""
         self._past: dict[str, _Past] = {}
 
     async def run(self, request: RunRequest, listen: Listener) -> RunResult:
         """Do what `request` asks to its end, showing every chunk. Cancelling the caller cancels
         the run; `cancel` ends it with a result. Raises UsageError before anything is journaled."""
-        wiring = self.wiring
+        services = self.services
         agent = find_agent(request.agent)
-        model = "" if request.calls else wiring.model(request.model).name
+        model = "" if request.calls else services.model(request.model).name
         if request.session is not None:
-            wiring.journal.get_session(request.session)
-        session = request.session or wiring.journal.add_session(wiring.workspace_key)
-        lock = wiring.journal.lock(session)
+            services.journal.get_session(request.session)
+        session = request.session or services.journal.add_session(services.workspace_key)
+        lock = services.journal.lock(session)
         try:
             state = self._close_open_run(session, listen) if request.session else State()
-            run = long_id("run")
-            live = LiveRun(
-                wiring, agent, run, session, state, listen, request.approvals, attended=request.attended
-            )
-            live.place = await granted_place(request.grant, wiring.workspace)
+            limits = request.limits or services.config.limits
+            place = await locate_grant(request.grant, services.workspace)
+            log = open_log(services, agent, long_id("run"), session, state, listen)
+            tree = self._tree(Budget(limits), request.approvals, attended=request.attended)
+            live = LiveRun(log, tree, place=place)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
-            wiring.journal.touch(session, "running", model, title)
+            services.journal.touch(session, "running", model, title)
             text, brief = await self._brief(agent, request, session)
             live.record(
                 RunStarted(
@@ -101,7 +100,7 @@ class Runs:
                     told=text,
                     mode=request.mode,
                     model=model,
-                    limits=request.limits or wiring.config.limits,
+                    limits=limits,
                     context=request.context,
                     images=request.images,
                     calls=request.calls,
@@ -109,30 +108,34 @@ class Runs:
                     driven=bool(request.calls) or agent.machine is not None,
                 )
             )
-            self._others(live)
+            self._warn_of_others(log)
             return await self._drive(live)
         finally:
             lock.release()
 
-    def _others(self, live: LiveRun) -> None:
+    def _tree(self, budget: Budget, approvals: ApprovalMode, *, attended: bool) -> RunTree:
+        present = attended and approvals != "none"
+        return RunTree(RunBudget(budget), approvals, present, self._live, NESTED)
+
+    def _warn_of_others(self, log: RunLog) -> None:
         """Tell the person where another run is under way in this folder: both may change the same files."""
-        journal, folder = self.wiring.journal, live.wiring.workspace_key
-        others = journal.under_way(folder, beside=live.session, most=NAMED_OTHERS + 1)
+        journal, folder = self.services.journal, self.services.workspace_key
+        others = journal.under_way(folder, beside=log.session, most=NAMED_OTHERS + 1)
         if others:
             names = ", ".join(f"“{title}”" for title in others[:NAMED_OTHERS])
             more = ", …" if len(others) > NAMED_OTHERS else ""
             text = f"Another run is under way in this folder: {names}{more}."
-            live.record(Notice(level="warning", text=text))
+            log.record(Notice(level="warning", text=text))
 
     async def _brief(self, agent: Agent, request: RunRequest, session: str) -> tuple[str, Brief | None]:
         """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
         if request.calls or not agent.reads_brief:
             return request.told, request.brief
-        see = partial(self.wiring.seen.note, session)
+        see = partial(self.services.seen.note, session)
         brief = request.brief
         if brief is None and request.session and agent.name in BRIEFED:
-            brief = brief_from(self.wiring.journal.chunks(request.session), request.text)
-        return await write_request(agent, brief or Brief(request=request.text), self.wiring.workspace, see)
+            brief = brief_from(self.services.journal.chunks(request.session), request.text)
+        return await write_request(agent, brief or Brief(request=request.text), self.services.workspace, see)
 
     async def resume(
         self,
@@ -147,70 +150,73 @@ class Runs:
         with by a new run of its session, with its plan (`model` may be another one then); a completed one,
         or one that others followed, repeats its result. Raises UsageError: unknown, under way, a nested one.
         """
-        wiring = self.wiring
-        session = wiring.journal.session_of_run(run)
-        chunks = wiring.journal.chunks(session)
+        services = self.services
+        session = services.journal.session_of_run(run)
+        chunks = services.journal.chunks(session)
         own = [c for c in chunks if c.run == run]
         if own[0].parent is not None:
             raise _usage(f"{run} is part of {own[0].parent}.", f"Resume {own[0].parent}.")
         ended = next((c.event for c in own if isinstance(c.event, RunFinished)), None)
         undone = ended is not None and ended.status != "completed" and last_start(chunks).run == run
-        if undone and (again := going_on(own, fold(events_of(chunks)))) is not None:
+        if undone and (again := continue_request(own, fold(events_of(chunks)))) is not None:
             again = replace(again, model=model or again.model, approvals=approvals, attended=attended)
             return await self.run(again, listen)
         state = fold(events_of(chunks, until_run=run))
         agent = find_agent(own[0].agent)
-        live = LiveRun(wiring, agent, run, session, state, listen, approvals, attended=attended)
+        log = open_log(services, agent, run, session, state, listen)
         if ended is not None:
-            return live.result().model_copy(update={"last_seq": chunks[-1].seq})
-        lock = wiring.journal.lock(session)
+            return log.result().model_copy(update={"last_seq": chunks[-1].seq})
+        lock = services.journal.lock(session)
         for chunk in chunks:
             if chunk.seq >= own[0].seq:
-                live.tracing(chunk)
-        cut = wiring.journal.get_session(session).status in UNDER_WAY  # as its process left it
+                log.tracing(chunk)
+        cut = services.journal.get_session(session).status in UNDER_WAY  # as its process left it
         try:
-            wiring.journal.touch(session, "running")
+            services.journal.touch(session, "running")
             if cut and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
-                live.record(Notice(level="info", text=UNWRITTEN))
-            return await self._drive(live, again=True)
+                log.record(Notice(level="info", text=UNWRITTEN))
+            rounds = state.spending.rounds + state.nested.rounds
+            budget = open_budget(state.request.asked_limits, state.spending.usage, rounds)
+            tree = self._tree(budget, approvals, attended=attended)
+            return await self._drive(LiveRun(log, tree), again=True)
         finally:
             lock.release()
 
     async def _drive(self, live: LiveRun, *, again: bool = False) -> RunResult:
         """Run the loop as a task of its own, and see to it that the run ends in one status."""
-        self._live[live.run] = live
-        live.known, live.hand_over, live.task_work = self._live, hand_over, TaskWork
-        live.task = asyncio.create_task(to_its_end(live, again=again))
+        task = asyncio.create_task(run_to_end(live, again=again))
+        self._live[live.run], self._tasks[live.run] = live, task
         try:
-            await asyncio.wait({live.task})
+            await asyncio.wait({task})
         except asyncio.CancelledError:
-            live.task.cancel()
-            await asyncio.wait({live.task})
+            task.cancel()
+            await asyncio.wait({task})
             raise
         finally:
-            del self._live[live.run]
-            self._note(live)
-        broken = None if live.task.cancelled() else live.task.exception()
+            del self._live[live.run], self._tasks[live.run]
+            self._note_result(live.log, abandoned=live.abandoned)
+        broken = None if task.cancelled() else task.exception()
         if isinstance(broken, DaikuError):  # not even its end could be recorded: it can be resumed
-            return live.result().model_copy(update={"status": "failed", "error": broken.failure})
-        return live.result()
+            return live.log.result().model_copy(update={"status": "failed", "error": broken.failure})
+        return live.log.result()
 
-    def _note(self, live: LiveRun) -> None:
-        result = live.result()
+    def _note_result(self, log: RunLog, *, abandoned: bool = False) -> None:
+        """Keep how the run stands: for lists of conversations, for the next run of its session, as a trace."""
+        result, services = log.result(), self.services
         try:
-            self.wiring.journal.touch(live.session, "running" if live.abandoned else result.status)
+            services.journal.touch(log.session, "running" if abandoned else result.status)
         except DaikuError:
-            log.exception("how run %s stands was not recorded", live.run)
-        self._past[live.session] = _Past(result.last_seq, live.record.state)
-        if self.wiring.traces is not None and live.record.state.finished is not None:
+            logger.exception("how run %s stands was not recorded", log.run)
+        self._past[log.session] = _Past(result.last_seq, log.record.state)
+        if services.traces is not None and log.record.state.finished is not None:
             try:
-                live.tracing.append_to(self.wiring.traces, live.session)
+                log.tracing.append_to(services.traces, log.session)
             except OSError as error:  # a full disk must not take the answer away
-                log.warning("the trace of %s was not written: %s", live.session, error)
+                logger.warning("the trace of %s was not written: %s", log.session, error)
 
     def _close_open_run(self, session: str, listen: Listener) -> State:
         """The conversation so far; a run that never ended is ended, as a new one begins."""
-        journal = self.wiring.journal
+        journal = self.services.journal
         past = self._past.get(session)
         tail = journal.chunks(session, past.seq if past else 0)
         state = fold(events_of(tail), past.state if past else None)
@@ -218,9 +224,9 @@ class Runs:
         if state.request.begun and state.finished is None:
             last = starts[-1] if starts else last_start(journal.chunks(session))
             chunks = journal.chunks(session)
-            live = from_record(self.wiring, chunks, last.run, state, listen)
-            end_on_record(live, chunks, listen)
-            state = live.record.state
+            log = from_record(self.services, chunks, last.run, state, listen)
+            end_on_record(log, chunks, listen)
+            state = log.record.state
         return state
 
     # -- while it runs --------------------------------------------------------------------
@@ -228,36 +234,35 @@ class Runs:
     async def pause(self, run: str) -> RunResult:
         """Stop at the next boundary; the run can be resumed. Raises UsageError: it is not under way, or not here."""
         live = self._need(run)
-        while live.parent is not None:
-            live = self._need(live.parent)
+        while live.log.parent is not None:
+            live = self._need(live.log.parent)
         live.pause()
-        if live.task is not None:
-            await asyncio.wait({live.task})
-        return live.result()
+        await asyncio.wait({self._tasks[live.run]})
+        return live.log.result()
 
     async def cancel(self, run: str) -> RunResult:
         """End the run now, with what it started. A run that is not under way is ended on record."""
         live = self._live.get(run)
-        while live is not None and live.parent is not None:
-            live = self._live.get(live.parent)
+        while live is not None and live.log.parent is not None:
+            live = self._live.get(live.log.parent)
         if live is None:
             return await self._cancel_on_record(run)
-        if live.task is not None:
-            live.task.cancel()
-            await asyncio.wait({live.task})
-        return live.result()
+        task = self._tasks[live.run]
+        task.cancel()
+        await asyncio.wait({task})
+        return live.log.result()
 
     async def _cancel_on_record(self, run: str) -> RunResult:
-        journal = self.wiring.journal
+        journal = self.services.journal
         session = journal.session_of_run(run)
         lock = journal.lock(session)
         try:
             chunks = journal.chunks(session)
-            live = from_record(self.wiring, chunks, run, state_of(chunks, run))
-            if live.record.state.finished is None:
-                end_on_record(live, chunks)
-                self._note(live)
-            return live.result()
+            log = from_record(self.services, chunks, run, state_of(chunks, run))
+            if log.record.state.finished is None:
+                end_on_record(log, chunks)
+                self._note_result(log)
+            return log.result()
         finally:
             lock.release()
 
@@ -267,7 +272,7 @@ class Runs:
         live, said = self._need(run), MessageEvent(role="user", text=text, agent="user")
         live.record(said)
         for nested in tuple(self._live.values()):
-            if nested.parent == run and not live.record.state.request.asks_model:
+            if nested.log.parent == run and not live.record.state.request.asks_model:
                 nested.record(said)
 
     async def approve(
@@ -280,41 +285,34 @@ class Runs:
     ) -> None:
         """Answer an approval; also of a run that is not under way: it will find the answer."""
         given = ApprovalGiven(approval_id=approval_id, decision=decision, feedback=feedback, hunks=hunks)
-        with self._asking(run, approval_id) as live:
-            asked = {a.approval_id for a in live.record.state.questions.approvals.values()}
-            if approval_id not in asked:
-                raise _usage("This run has not asked that.", "", "not_found")
-            if approval_id in live.record.state.questions.decisions:
-                raise _usage("This question was answered already.", "")
-            wrong = unfit(
-                next(
-                    a for a in live.record.state.questions.approvals.values() if a.approval_id == approval_id
-                ),
-                given,
-            )
-            if wrong:
-                raise _usage(wrong, "Nothing was decided: the approval is still open.")
-            live.given(given)
+        self._answer(run, approval_id, given)
 
     async def answer(self, run: str, input_id: str, text: str) -> None:
         """Answer a question of the run; also of one that is not under way."""
-        with self._asking(run, input_id) as live:
-            asked = {i.input_id for i in live.record.state.questions.inputs.values()}
-            if input_id not in asked:
-                raise _usage("This run has not asked that.", "", "not_found")
-            if input_id in live.record.state.questions.answers:
-                raise _usage("This question was answered already.", "")
-            live.given(InputGiven(input_id=input_id, text=text))
+        self._answer(run, input_id, InputGiven(input_id=input_id, text=text))
+
+    def _answer(self, run: str, question: str, event: ApprovalGiven | InputGiven) -> None:
+        """Answer what `run` asked, or a nested run of it; under way, or on record."""
+        live = next((each for each in self._live.values() if asks(each.record.state, question)), None)
+        live = live or self._live.get(run)
+        if live is not None:
+            check_answer(live.record.state, event)
+            live.answer(event)
+            return
+        with reopen(self.services, run, question) as log:
+            check_answer(log.record.state, event)
+            mode = log.record.state.request.mode
+            record_answer(log, self.services.policy(mode, "ask", True), event)
 
     async def change_plan(self, plan: Plan) -> Plan:
         """Record the person's change of a plan; a run under way sees it. Raises UsageError."""
-        session, run = self.wiring.journal.session_of_plan(plan.plan_id)
+        session, run = self.services.journal.session_of_plan(plan.plan_id)
         await self.note(session, PlanEvent(plan=plan), run=run)
         return plan
 
     def last_run(self, session: str) -> str:
         """The session's last run that the person started. Raises UsageError where there is none."""
-        chunks = self.wiring.journal.chunks(session)
+        chunks = self.services.journal.chunks(session)
         starts = [c for c in chunks if isinstance(c.event, RunStarted) and c.parent is None]
         if not starts:
             raise _usage("Nothing was done in this conversation yet.", "", "not_found")
@@ -323,17 +321,17 @@ class Runs:
     async def note(self, session: str, *events: Event, run: str = "") -> None:
         """Record what the person did besides talking; a run under way sees it. `run`: that it belongs to,
         where none is under way. Raises UsageError: a run of another process is."""
-        live = next((each for each in self._live.values() if each.session == session), None)
+        live = next((each for each in self._live.values() if each.log.session == session), None)
         if live is not None:
             live.record(*events)
         else:
-            add_to_record(self.wiring, session, run or self.last_run(session), *events)
+            add_to_record(self.services, session, run or self.last_run(session), *events)
 
     async def keep_plan(self, plan: Plan, session: str | None) -> Plan:
         """Record a plan from elsewhere, in a new session without one. Raises UsageError."""
-        journal = self.wiring.journal
+        journal = self.services.journal
         if session is None:
-            session = journal.add_session(self.wiring.workspace_key)
+            session = journal.add_session(self.services.workspace_key)
             journal.touch(session, "completed", title=plan.name[:TITLE_LIMIT])
         chunks = journal.chunks(session)
         await self.note(session, PlanEvent(plan=plan), run=chunks[-1].run if chunks else long_id("run"))
@@ -341,32 +339,24 @@ class Runs:
 
     def running(self) -> tuple[str, ...]:
         """The runs under way in this process, oldest first."""
-        return tuple(run for run, live in self._live.items() if live.parent is None)
+        return tuple(run for run, live in self._live.items() if live.log.parent is None)
 
     async def stop_all(self) -> None:
         """Let go of every run without ending it on record: the next start finds it interrupted."""
         for live in tuple(self._live.values()):
-            live.abandon()
-        tasks = [live.task for live in self._live.values() if live.task is not None]
+            live.abandoned = True
+        tasks = tuple(self._tasks.values())
+        for task in tasks:
+            task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-
-    def _asking(self, run: str, question: str) -> AbstractContextManager[LiveRun]:
-        """The run that asked: `run`, or the nested one of it that did; under way, or on record."""
-        for live in self._live.values():
-            state = live.record.state
-            approvals = {a.approval_id for a in state.questions.approvals.values()}
-            if question in approvals | {i.input_id for i in state.questions.inputs.values()}:
-                return nullcontext(live)
-        live = self._live.get(run)
-        return reopened(self.wiring, run, question) if live is None else nullcontext(live)
 
     def _need(self, run: str) -> LiveRun:
         live = self._live.get(run)
         if live is not None:
             return live
-        session = self.wiring.journal.session_of_run(run)
-        if self.wiring.journal.get_session(session).status in UNDER_WAY:
+        session = self.services.journal.session_of_run(run)
+        if self.services.journal.get_session(session).status in UNDER_WAY:
             raise _usage(f"Run {run} is under way in another window or terminal.", "Do it there.", "busy")
         raise _usage(f"Run {run} is not under way.", f"Resume it, or ask anew in session {session}.")
 

@@ -1,4 +1,4 @@
-"""What a run waits for: the person's answers, given up for a pause; and which questions are still open."""
+"""Waiting for the person's answers, until a pause; and which questions are still open."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Waits(Generic[T]):
 
 
 @dataclass(slots=True)
-class Questions:
+class PersonWaits:
     """What one run asks the person. Where nobody is there (`attended` is False) every question is answered
     at once: refused, or left to the model. `waiting` is entered for as long as a question is open."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.run.budget import LEAST_OUTPUT, Budget, Hold, Quote, dearest, opened, reserve, settled
+from daiku.core.run.budget import LEAST_OUTPUT, Budget, Hold, Quote, open_budget, reserve, settle, worst_quote
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunLimits
@@ -15,7 +15,7 @@ CHEAP = Quote(1000, 4000, 0.001, 0.000_004)
 
 
 def budget(**limits: float) -> Budget:
-    return opened(RunLimits.model_validate(limits), Usage(), 0)
+    return open_budget(RunLimits.model_validate(limits), Usage(), 0)
 
 
 def test_without_limits_nothing_is_held_back() -> None:
@@ -47,16 +47,16 @@ def test_without_a_price_only_tokens_count() -> None:
 
 def test_the_dearest_of_model_and_fallback_counts() -> None:
     fallback = Quote(1200, 2000, 0.5, 0.001)
-    assert dearest([CHEAP, fallback]) == Quote(1200, 4000, 0.5, 0.001)
-    assert dearest([CHEAP, Quote(10, 10)]) == CHEAP
-    assert isinstance(reserve(budget(max_cost=0.3), dearest([CHEAP, fallback])), Failure)
+    assert worst_quote([CHEAP, fallback]) == Quote(1200, 4000, 0.5, 0.001)
+    assert worst_quote([CHEAP, Quote(10, 10)]) == CHEAP
+    assert isinstance(reserve(budget(max_cost=0.3), worst_quote([CHEAP, fallback])), Failure)
 
 
 def test_calls_side_by_side_share_what_is_left() -> None:
     first = reserve(budget(max_tokens=6000), CHEAP)
     assert not isinstance(first, Failure)
     assert isinstance(reserve(first[0], CHEAP), Failure)
-    freed = settled(first[0], first[1], Usage(prompt_tokens=900, completion_tokens=100))
+    freed = settle(first[0], first[1], Usage(prompt_tokens=900, completion_tokens=100))
     second = reserve(freed, CHEAP)
     assert not isinstance(second, Failure)
     assert second[1].max_output == 0
@@ -64,7 +64,7 @@ def test_calls_side_by_side_share_what_is_left() -> None:
 
 def test_a_resumed_run_goes_on_with_what_it_used() -> None:
     used = Usage(prompt_tokens=5000, completion_tokens=500, cost=0.2)
-    assert isinstance(reserve(opened(RunLimits(max_tokens=6000), used, 3), CHEAP), Failure)
+    assert isinstance(reserve(open_budget(RunLimits(max_tokens=6000), used, 3), CHEAP), Failure)
 
 
 QUOTES = st.builds(
@@ -96,9 +96,9 @@ def test_what_is_spent_never_exceeds_the_limits_when_calls_keep_to_their_quotes(
             cost = (quote.prompt_cost or 0) * part_in + answer * (quote.output_price or 0)
             open_calls.append((hold, Usage(prompt_tokens=prompt, completion_tokens=answer, cost=cost)))
         while len(open_calls) > finish:
-            now = settled(now, *open_calls.pop(0))
+            now = settle(now, *open_calls.pop(0))
     for hold, usage in open_calls:
-        now = settled(now, hold, usage)
+        now = settle(now, hold, usage)
     assert not now.held
     assert not max_tokens or now.tokens <= max_tokens
     priced = all(q.prompt_cost is not None for q, *_ in calls)
@@ -109,4 +109,4 @@ def test_a_call_that_came_to_nothing_gives_back_what_was_set_aside() -> None:
     before = budget(max_tokens=6000)
     found = reserve(before, CHEAP)
     assert not isinstance(found, Failure)
-    assert settled(*found, None) == before
+    assert settle(*found, None) == before

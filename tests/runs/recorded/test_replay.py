@@ -163,7 +163,7 @@ async def test_a_run_in_japanese_replays_to_the_same_events(tmp_path: Path) -> N
     (tmp_path / "project").mkdir()
     looks = ({"calls": [{"tool": "files/list", "args": {}}]} for _ in range(4))
     app = make_app(tmp_path, *looks, {"text": "End."})
-    spoken = Runs(replace(app.runs.wiring, words=translator("ja")))
+    spoken = Runs(replace(app.runs.services, words=translator("ja")))
     result = await spoken.run(RunRequest("go", approvals="all", limits=RunLimits(max_rounds=2)), Watch())
     assert result.error is not None
     assert "モデル呼び出し回数の上限" in result.error.message

@@ -68,9 +68,9 @@ class Story:
         def emit(event: Event) -> None:
             writer.write(run, None, "coordinator", (event,))
 
-        wiring = self.app.runs.wiring
+        services = self.app.runs.services
         context = ToolContext(
-            self.session, run, "c", wiring.workspace, self.app.checkpoints, Config(), emit=emit
+            self.session, run, "c", services.workspace, self.app.checkpoints, Config(), emit=emit
         )
         call = ToolCall(tool="files/edit", args={"path": "a.txt", "edits": [edit]})
         result = await self.app.registry.call(call, context)
@@ -179,7 +179,7 @@ async def test_an_edit_whose_process_died_before_it_was_on_record_is_reviewed_an
     file = tmp_path / "project/a.txt"
     file.write_text("old\nother\n")
     app = make_app(tmp_path, command="allow")
-    session = app.journal.add_session(app.runs.wiring.workspace_key)
+    session = app.journal.add_session(app.runs.services.workspace_key)
     run = "run_0000000000000001"
     app.journal.writer(session).write(run, None, "c", (RunStarted(prompt="x"),))
     change = FileChange(path="a.txt", kind="edit", old="old\nother\n", new="new\nother\n")
@@ -201,7 +201,7 @@ async def test_an_edit_that_is_looked_at_before_it_is_on_record_is_not_taken_twi
     file = tmp_path / "project/a.txt"
     file.write_text("old\nother\n")
     app = make_app(tmp_path)
-    session = app.journal.add_session(app.runs.wiring.workspace_key)
+    session = app.journal.add_session(app.runs.services.workspace_key)
     run = "run_0000000000000001"
     write = app.journal.writer(session).write
     write(run, None, "c", (RunStarted(prompt="x"),))
@@ -248,7 +248,7 @@ async def test_hunks_that_were_chosen_while_the_run_was_away_are_those_that_are_
 async def told(folder: Path, moves: list[tuple[str, int]]) -> None:
     (folder / "project").mkdir()
     app = make_app(folder)
-    session = app.journal.add_session(app.runs.wiring.workspace_key)
+    session = app.journal.add_session(app.runs.services.workspace_key)
     app.journal.writer(session).write(
         "run_0000000000000001", None, "c", (RunStarted(prompt="x"), RunFinished(status="completed"))
     )

@@ -20,7 +20,7 @@ from tests.runs.review.test_decisions import SLOTS, Story, about_to_change
 
 
 def begun(app: App, run: str) -> str:
-    session = app.journal.add_session(app.runs.wiring.workspace_key)
+    session = app.journal.add_session(app.runs.services.workspace_key)
     app.journal.writer(session).write(
         run, None, "c", (RunStarted(prompt="x"), RunFinished(status="completed"))
     )
@@ -159,7 +159,7 @@ async def test_other_folders_and_deleted_conversations_are_not_among_them(tmp_pa
     elsewhere = story.app.journal.add_session("/some/other/folder")
     edited = Edit(files=(FileStat(path="a.txt", kind="edit"),), checkpoint_id="checkpoint_1")
     story.app.journal.writer(elsewhere).write("run_0000000000000003", None, "c", (edited,))
-    assert list(story.app.journal.changed_sessions(story.app.runs.wiring.workspace_key)) == [one]
+    assert list(story.app.journal.changed_sessions(story.app.runs.services.workspace_key)) == [one]
     assert list(story.app.journal.changed_sessions("/some/other/folder")) == [elsewhere]
     story.app.journal.delete_session(one)
     assert await story.app.reviews.everywhere() == {}

@@ -47,12 +47,12 @@ class Budget(NamedTuple):
         return self.limits.max_tokens > 0 or self.limits.max_cost > 0
 
 
-def opened(limits: RunLimits, usage: Usage, rounds: int) -> Budget:
-    """The budget of a run that already used `usage`: nothing for a new one."""
+def open_budget(limits: RunLimits, usage: Usage, rounds: int) -> Budget:
+    """The budget of a run that already used `usage` and `rounds`."""
     return Budget(limits, usage.prompt_tokens + usage.completion_tokens, usage.cost or 0.0, rounds)
 
 
-def dearest(quotes: Iterable[Quote]) -> Quote:
+def worst_quote(quotes: Iterable[Quote]) -> Quote:
     """The worst of several models that may answer the same call (a fallback has its own price)."""
     every = list(quotes)
     return Quote(
@@ -115,7 +115,7 @@ def rounds_used_up(budget: Budget) -> Failure | None:
     return _short("rounds", f"{budget.rounds} were used", "max_rounds")
 
 
-def settled(budget: Budget, hold: Hold, usage: Usage | None) -> Budget:
+def settle(budget: Budget, hold: Hold, usage: Usage | None) -> Budget:
     """The budget after the call: what it really came to in place of what was set aside. None: it
     came to nothing that is known."""
     held = list(budget.held)
@@ -129,7 +129,7 @@ def settled(budget: Budget, hold: Hold, usage: Usage | None) -> Budget:
     )
 
 
-def settled_before(budget: Budget, usage: Usage, rounds: int) -> Budget:
+def add_earlier_use(budget: Budget, usage: Usage, rounds: int) -> Budget:
     """The budget with what was used before it was opened, besides what it was opened with."""
     return budget._replace(
         tokens=budget.tokens + usage.prompt_tokens + usage.completion_tokens,

@@ -10,19 +10,23 @@ from daiku.domain.events import Event
 
 
 class Recorder:
-    """Each event goes to `write` (journal, then show), then to the state, then `after` is called where
-    somebody wants to know."""
+    """Each event goes to `write` (journal, then show), then to the state; then `after` hears of the state."""
 
-    __slots__ = ("_write", "after", "state")
+    __slots__ = ("_after", "_write", "state")
 
-    def __init__(self, state: State, write: Callable[[tuple[Event, ...]], Iterable[Event]]) -> None:
+    def __init__(
+        self,
+        state: State,
+        write: Callable[[tuple[Event, ...]], Iterable[Event]],
+        after: Callable[[State], None] | None = None,
+    ) -> None:
         self.state = state
-        self.after: Callable[[], None] | None = None
         self._write = write
+        self._after = after
 
     def __call__(self, *events: Event) -> None:
         """Record `events` as one write; what was written (redacted) is what counts."""
         for event in self._write(events):
             self.state = apply(self.state, event)
-        if self.after is not None:
-            self.after()
+        if self._after is not None:
+            self._after(self.state)

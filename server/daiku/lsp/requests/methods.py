@@ -97,8 +97,8 @@ async def session_delete(c: Connection, p: api.SessionRef) -> None:
     app = await c.app()
     app.journal.delete_session(p.session_id)
     await asyncio.to_thread(app.checkpoints.forget, p.session_id)
-    if app.runs.wiring.traces is not None:
-        forget_trace(app.runs.wiring.traces, p.session_id)
+    if app.runs.services.traces is not None:
+        forget_trace(app.runs.services.traces, p.session_id)
 
 
 async def session_fork(c: Connection, p: api.SessionForkParams) -> BaseModel:

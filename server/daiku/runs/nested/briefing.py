@@ -8,7 +8,8 @@ from daiku.agents.agent import Agent
 from daiku.core.plans.transitions import find_step
 from daiku.core.ports import Workspace
 from daiku.core.proof.evidence import Done, did_begin, did_edit, did_keep, did_respond
-from daiku.core.state.conversation import told_words, words_in
+from daiku.core.proof.gate import next_open
+from daiku.core.state.conversation import told_words, words_in, words_of
 from daiku.core.web.research import gather
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, UsageError
@@ -17,6 +18,7 @@ from daiku.domain.work.handovers import Brief, EditsMade, Findings
 from daiku.domain.work.plans import Plan
 from daiku.domain.work.research import Research
 from daiku.runs.nested.projectfiles import See, changed, places_of, project_files, shown_files
+from daiku.runs.run_log import RunLog
 
 
 def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: str = "") -> Brief:
@@ -53,6 +55,15 @@ def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: 
         proofs=done.proofs,
         said=words_in(past),
     )
+
+
+def make_brief(log: RunLog, agent: Agent, request: str) -> Brief:
+    """What a nested run of `agent` is given by the run around it."""
+    state = log.record.state
+    if log.agent.machine is not None:
+        return log.agent.machine.brief(state, agent.name, request)
+    plan = next_open(state.plans.all) if agent.machine is not None else None
+    return Brief(request=request, plan=plan, said=words_of(state))
 
 
 async def write_request(agent: Agent, brief: Brief, workspace: Workspace, see: See) -> tuple[str, Brief]:

@@ -21,9 +21,10 @@ from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.handovers import Brief, Deeds, Handover
 from daiku.runs.ending import end
 from daiku.runs.live import LiveRun
-from daiku.runs.nested.briefing import write_request
+from daiku.runs.nested.briefing import make_brief, write_request
+from daiku.runs.ports.run_ports import RunPorts
+from daiku.runs.services import RunServices
 from daiku.runs.waiting import Paused
-from daiku.runs.wiring import Wiring
 
 MAX_DEPTH = 3
 """Nested handoffs that are allowed; the fourth ends the top run (R1.31, C1.4)."""
@@ -32,7 +33,7 @@ MAX_DEPTH = 3
 @dataclass(frozen=True, slots=True)
 class Nested:
     """A nested run as it is wanted: who, what is said to them, what they are given. With `calls` it
-    carries these out and asks no model. `after` hears of every step that it takes. With `wiring` it works
+    carries these out and asks no model. `after` hears of every step that it takes. With `services` it works
     on another copy of the project: its edits are none of its parent's."""
 
     agent: Agent
@@ -40,8 +41,8 @@ class Nested:
     brief: Brief
     calls: tuple[ToolCall, ...] = ()
     told: str = ""
-    after: Callable[[LiveRun], None] | None = None
-    wiring: Wiring | None = None
+    after: Callable[[State], None] | None = None
+    services: RunServices | None = None
 
 
 async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> ToolResult:
@@ -50,7 +51,7 @@ async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> Tool
     Raises HandoffDepthExceeded, UsageError (no such agent), Paused.
     """
     agent = find_agent(name)
-    brief = parent.brief(agent.name, request)
+    brief = make_brief(parent.log, agent, request)
     back = await nest(parent, call, Nested(agent, request, brief))
     parts = dict.fromkeys(part for part in (back.result, back.problem) if part)
     return ToolResult(
@@ -73,14 +74,13 @@ async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
         return _not_too_deep(back)
     begun = state.nested.open.get(call)
     if work.agent.reads_brief:
-        wiring = work.wiring or parent.wiring
-        see = partial(wiring.seen.note, parent.session)
-        told, brief = await write_request(work.agent, work.brief, wiring.workspace, see)
+        services = work.services or parent.log.services
+        see = partial(services.seen.note, parent.log.session)
+        told, brief = await write_request(work.agent, work.brief, services.workspace, see)
         work = replace(work, brief=brief, told=told)
     child = _begin(parent, call, work) if begun is None else _reopen(parent, begun, work)
-    if (after := work.after) is not None:
-        child.record.after = lambda: after(child)
-        after(child)
+    if work.after is not None:
+        work.after(child.record.state)
     try:
         await _work(parent, child)
     except asyncio.CancelledError:
@@ -102,7 +102,7 @@ def _not_too_deep(back: HandoffEnd) -> HandoffEnd:
 def give_up(parent: LiveRun, call: str, work: Nested) -> None:
     """End a nested run that was begun before a restart and cannot be gone on with."""
     child = _reopen(parent, parent.record.state.nested.open[call], work)
-    end(child, "cancelled", None)
+    end(child.log, "cancelled", None)
     parent.record(_come_back(parent, child, call, work))
 
 
@@ -115,8 +115,8 @@ def _begin(parent: LiveRun, call: str, work: Nested) -> LiveRun:
                 hint="Ask for it in smaller parts, or choose another model.",
             )
         )
-    child = parent.child(work.agent, long_id("run"), State(), work.wiring)
-    between = {"from": parent.agent, "to": work.agent.name, "run": child.run, "call_id": call}
+    child = parent.child(work.agent, long_id("run"), State(), work.services, work.after)
+    between = {"from": parent.log.agent.name, "to": work.agent.name, "run": child.run, "call_id": call}
     parent.record(HandoffStart.model_validate({**between, "request": work.request}))
     _start(parent, child, work)
     return child
@@ -135,49 +135,49 @@ def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
             driven=bool(work.calls) or agent.machine is not None,
             brief=work.brief,
             tainted=state.tainted,
-            rounds_before=parent.purse.budget.rounds + child.kept_rounds,
+            rounds_before=parent.tree.budget.budget.rounds + child.kept_rounds,
         )
     )
 
 
 def _reopen(parent: LiveRun, begun: HandoffStart, work: Nested) -> LiveRun:
     """The nested run as far as it got before the restart; what it used counts again."""
-    state = fold(chunk.event for chunk in parent.past() if chunk.run == begun.run)
-    child = parent.child(work.agent, begun.run, state, work.wiring)
+    state = fold(chunk.event for chunk in parent.log.past() if chunk.run == begun.run)
+    child = parent.child(work.agent, begun.run, state, work.services, work.after)
     if not state.request.begun:
         _start(parent, child, work)
-    parent.purse.used_before(state.spending.usage, state.spending.rounds + state.nested.rounds)
+    parent.tree.budget.add_earlier_use(state.spending.usage, state.spending.rounds + state.nested.rounds)
     return child
 
 
 async def _work(parent: LiveRun, child: LiveRun) -> None:
-    parent.known[child.run] = child
+    parent.tree.under_way[child.run] = child
     try:
-        child.prepare()
-        child.show_again()
-        await loop.run(child.record, child)
+        ports = RunPorts(child)
+        child.log.show_open_questions()
+        await loop.run(child.record, ports)
     except asyncio.CancelledError:
         if not child.abandoned:
-            end(child, "cancelled", None)
+            end(child.log, "cancelled", None)
         raise
     except DaikuError as error:
-        end(child, "failed", error.failure)
+        end(child.log, "failed", error.failure)
     finally:
-        del parent.known[child.run]
+        del parent.tree.under_way[child.run]
     if child.record.state.finished is None:
         raise Paused
 
 
 def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> HandoffEnd:
     """How the nested run ended and what it did, as its parent takes it."""
-    agent, state, outcome = work.agent, child.record.state, child.result()
+    agent, state, outcome = work.agent, child.record.state, child.log.result()
     handover, problem = _handed(agent, state)
     if outcome.error is not None:
         problem = outcome.error.message
     answer = outcome.text or problem
     return HandoffEnd.model_validate(
         {
-            "from": parent.agent,
+            "from": parent.log.agent.name,
             "to": agent.name,
             "result": agent.on_handoff_return(answer),
             "run": child.run,
@@ -186,7 +186,7 @@ def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> Hand
             "handover": handover,
             "problem": problem,
             "error": outcome.error,
-            "deeds": deeds_of(state.done) if work.wiring is None else Deeds(commands=state.done.commands),
+            "deeds": deeds_of(state.done) if work.services is None else Deeds(commands=state.done.commands),
             # Who follows a run has its plans already, and newer ones.
             "plans": state.plans.all if state.plans.last and work.after is None else (),
             "usage": state.spending.usage,

@@ -15,6 +15,7 @@ from daiku.core.calls.refs import refs
 from daiku.core.plans.transitions import checklist
 from daiku.core.proof.gate import Missing, missing
 from daiku.core.replies.actions import ActionReply
+from daiku.core.state.state import State
 from daiku.core.team import tasks
 from daiku.core.team.tasks import Place
 from daiku.domain.base import JsonObject
@@ -25,6 +26,7 @@ from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.domain.work.handovers import Brief, PlanMade, TaskReport, TasksMade, TasksReported
 from daiku.domain.work.plans import Task
 from daiku.runs.live import LiveRun
+from daiku.runs.nested.briefing import make_brief
 from daiku.runs.nested.handoff import Nested, nest
 from daiku.runs.nested.worktrees import Piece, side_by_side
 from daiku.tools.tool import failed
@@ -46,9 +48,9 @@ class TaskWork:
         """Have the planner make a plan for `goal` (R4.14); it is on record here then."""
         parent = self.parent
         planner = find_agent("planner")
-        if parent.agent == planner.name:  # it would hand over to itself
+        if parent.log.agent.name == planner.name:  # it would hand over to itself
             return failed("plan/propose needs `steps`: a list of {name, description, depends_on}.")
-        back = await nest(parent, self.call, Nested(planner, goal, parent.brief(planner.name, goal)))
+        back = await nest(parent, self.call, Nested(planner, goal, make_brief(parent.log, planner, goal)))
         if not isinstance(back.handover, PlanMade):
             return failed(f"No plan came of it: {back.problem or back.result}")
         made = back.handover.plan.model_copy(update={"goal": goal})  # as it was asked for
@@ -64,7 +66,7 @@ class TaskWork:
             return failed(_no_step(step_id))
         if place.step.status == "completed":
             return failed(f"Step “{place.step.name}” is completed; reopen it if it must be done again.")
-        agent = task_maker(parent.wiring.registry.resolve, self._check)
+        agent = task_maker(parent.log.services.registry.resolve, self._check)
         request = tasks_request(place, parent.record.state.conversation.messages, self._operations())
         back = await nest(parent, self.call, Nested(agent, request, _brief(place, request)))
         if not isinstance(back.handover, TasksMade):
@@ -116,10 +118,9 @@ class TaskWork:
         )
 
     def _nested(self, agent: str, request: str, step_id: str) -> Nested:
-        brief = self.parent.brief(agent, request)
-        return Nested(
-            find_agent(agent), request, brief.model_copy(update={"step_id": step_id}) if step_id else brief
-        )
+        named = find_agent(agent)
+        brief = make_brief(self.parent.log, named, request)
+        return Nested(named, request, brief.model_copy(update={"step_id": step_id}) if step_id else brief)
 
     # -- which step ----------------------------------------------------------------------
 
@@ -149,7 +150,7 @@ class TaskWork:
 
         try:
             replies = [ActionReply.model_validate(each) for each in task_list]
-            return tasks.made_of(replies, self.parent.wiring.registry.resolve, self._check, name)
+            return tasks.made_of(replies, self.parent.log.services.registry.resolve, self._check, name)
         except ValueError as error:
             failure = Failure(kind="tool", message=f"The tasks cannot be run: {error}.")
             raise ToolValidationError(failure) from error
@@ -182,9 +183,9 @@ class TaskWork:
         )
         return await nest(self.parent, self.call, work)
 
-    def _follow(self, place: Place, child: LiveRun) -> None:
+    def _follow(self, place: Place, state: State) -> None:
         """The plan as the nested run stands, on record here."""
-        self._record(tasks.progressed(self._now(place), child.record.state))
+        self._record(tasks.progressed(self._now(place), state))
 
     def _ended(self, place: Place) -> Place:
         """The step is completed when its tasks are, and nothing is left to be shown."""
@@ -201,7 +202,7 @@ class TaskWork:
 
     @property
     def _editor(self) -> bool:
-        return self.parent.wiring.registry.spec("editor/diagnostics") is not None
+        return self.parent.log.services.registry.spec("editor/diagnostics") is not None
 
     async def _report(self, place: Place, back: HandoffEnd) -> TaskReport:
         """A model's report that agrees with the log, else the plain one (C4.11)."""
@@ -239,16 +240,16 @@ class TaskWork:
 
     def _operations(self) -> tuple[ToolSpec, ...]:
         """The tools that a task may name."""
-        return tuple(spec for spec in self.parent.wiring.registry.specs() if _may_be_task(spec))
+        return tuple(spec for spec in self.parent.log.services.registry.specs() if _may_be_task(spec))
 
     def _check(self, call: ToolCall) -> str:
         """What is wrong with a task, in words for the model."""
-        spec = self.parent.wiring.registry.spec(call.tool)
+        spec = self.parent.log.services.registry.spec(call.tool)
         if spec is not None and not _may_be_task(spec):
             return f"{call.tool} cannot be a task"
         if spec is not None and any(refs(call.args)):
             return ""  # its arguments are known only when it is its turn
-        parsed = self.parent.wiring.registry.parse(call)
+        parsed = self.parent.log.services.registry.parse(call)
         return parsed.text if isinstance(parsed, ToolResult) else ""
 
 

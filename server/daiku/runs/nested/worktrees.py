@@ -21,7 +21,7 @@ from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolCall
 from daiku.runs.live import LiveRun
 from daiku.runs.nested.handoff import Nested, give_up, nest
-from daiku.runs.wiring import Wiring
+from daiku.runs.services import RunServices
 from daiku.store.lock import SessionLock
 from daiku.tools.git.worktrees import (
     Base,
@@ -102,7 +102,7 @@ def _returned(parent: LiveRun, key: str) -> HandoffEnd | None:
 def _left(parent: LiveRun, key: str, work: Nested) -> _Done:
     """What is left of a piece after a restart: its copy is gone."""
     if key in parent.record.state.nested.open:
-        give_up(parent, key, replace(work, wiring=parent.wiring))  # what it did there is not here
+        give_up(parent, key, replace(work, services=parent.log.services))  # what it did there is not here
     return _Done(None, problem=LOST if _returned(parent, key) is not None else "")
 
 
@@ -120,14 +120,14 @@ async def _all(works: Iterable[Coroutine[Any, Any, _Done]]) -> list[_Done]:
 
 async def _base(parent: LiveRun, works: Sequence[Nested]) -> Base | str:
     """What copies are made of; a reason why none are, empty where there is nothing to say."""
-    wiring = parent.wiring
-    if len(works) < 2 or wiring.worktrees is None:
+    services = parent.log.services
+    if len(works) < 2 or services.worktrees is None:
         return ""
-    if parent.approvals not in GRANTED:
-        return f"approvals are {parent.approvals!r}; with edits granted it could be at once"
+    if parent.tree.approvals not in GRANTED:
+        return f"approvals are {parent.tree.approvals!r}; with edits granted it could be at once"
     own = [file.path for file in parent.record.state.done.files]
     try:
-        return await base_of(wiring.roots, own, wiring.worktrees)
+        return await base_of(services.roots, own, services.worktrees)
     except (WorktreeError, OSError) as error:
         return f"no copy of the project could be made ({error})"
 
@@ -148,7 +148,7 @@ async def _apart(
     parent: LiveRun, key: str, work: Nested, base: Base, limit: asyncio.Semaphore, adding: asyncio.Lock
 ) -> _Done:
     """The piece, done in a copy that is gone afterwards."""
-    folder = parent.wiring.worktrees
+    folder = parent.log.services.worktrees
     assert folder is not None, "there is a base only where there is a folder"
     async with limit:
         tree = Worktree(base, folder / long_id("wt"))
@@ -158,7 +158,7 @@ async def _apart(
             await asyncio.to_thread(_note(tree.place).write_text, str(base.top), "utf-8")
             async with adding:  # git makes one at a time
                 await add(base, tree.place)
-            back = await nest(parent, key, replace(work, wiring=_within(parent.wiring, tree)))
+            back = await nest(parent, key, replace(work, services=_within(parent.log.services, tree)))
             return _Done(back, await changes(tree), _of_no_use(back))
         except (WorktreeError, OSError) as error:
             return _Done(None, problem=f"its copy of the project could not be used ({error})")
@@ -179,7 +179,7 @@ async def _home(parent: LiveRun, key: str, work: Nested, done: _Done) -> Piece:
         problem = f"files that are no text were changed ({', '.join(done.found.unfit)})"
     if _known(parent, key + BACK) or (not problem and done.found.diff):
         problem = await _brought_back(parent, key + BACK, work, done.found.diff)
-    if first is not None and (not problem or parent.purse.refused is not None):
+    if first is not None and (not problem or parent.tree.budget.refused is not None):
         return Piece(first)  # with nothing left to spend it cannot be done again
     if problem and not _known(parent, key + AGAIN):
         text = f"A piece of work is done again on top of the others: {problem}."
@@ -194,7 +194,7 @@ async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> s
     bringing = Nested(BRINGER, f"Bring back: {work.request}", work.brief, calls=(patch,))
     if not diff and key in parent.record.state.nested.open:
         run = parent.record.state.nested.open[key].run
-        if not any(chunk.run == run for chunk in parent.past()):  # it never got its call
+        if not any(chunk.run == run for chunk in parent.log.past()):  # it never got its call
             give_up(parent, key, bringing)
     back = await nest(parent, key, bringing)
     if back.deeds is not None and back.deeds.files:
@@ -205,13 +205,13 @@ async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> s
 # ---- the copies
 
 
-def _within(wiring: Wiring, tree: Worktree) -> Wiring:
-    """The wiring of a run that works in a copy: its own files, jail and checkpoints; the same guard,
+def _within(services: RunServices, tree: Worktree) -> RunServices:
+    """The services of a run that works in a copy: its own files, jail and checkpoints; the same guard,
     journal and models; no editor and no MCP servers, for these are about the project itself."""
     workspace = DiskWorkspace((tree.root,))
 
     def policy(mode: Mode, approvals: ApprovalMode, attended: bool) -> Policy:
-        usual = wiring.policy(mode, approvals, attended)
+        usual = services.policy(mode, approvals, attended)
         return replace(
             usual,
             approvals=usual.approvals.model_copy(update={"mcp": "deny"}),
@@ -220,7 +220,7 @@ def _within(wiring: Wiring, tree: Worktree) -> Wiring:
         )
 
     return replace(
-        wiring,
+        services,
         workspace=workspace,
         checkpoints=CheckpointStore(tree.place.with_suffix(".kept"), workspace),
         policy=policy,

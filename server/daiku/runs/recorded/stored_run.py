@@ -1,8 +1,8 @@
-"""Runs that are not under way here, as the journal has them: to write to, or to be ended."""
+"""Runs on record that are not under way here: opened to write to them, or to end them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from daiku.agents.table import agent_on_record
@@ -10,9 +10,9 @@ from daiku.core.state.state import State
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Event
 from daiku.runs.ending import end
-from daiku.runs.live import LiveRun
 from daiku.runs.recorded.history import asked_by, open_below, state_of
-from daiku.runs.wiring import Wiring
+from daiku.runs.run_log import Listener, RunLog, open_log
+from daiku.runs.services import RunServices
 
 
 def nobody(_: Chunk) -> None:
@@ -20,47 +20,44 @@ def nobody(_: Chunk) -> None:
 
 
 def from_record(
-    wiring: Wiring,
+    services: RunServices,
     chunks: Sequence[Chunk],
     run: str,
     state: State,
-    listen: Callable[[Chunk], None] = nobody,
-) -> LiveRun:
+    listen: Listener = nobody,
+) -> RunLog:
     """The run as it stands on record, a nested one too."""
     first = next(c for c in chunks if c.run == run)
-    live = LiveRun(wiring, agent_on_record(first.agent), run, first.session, state, listen, "ask")
-    live.parent = first.parent
-    return live
+    agent = agent_on_record(first.agent)
+    return open_log(services, agent, run, first.session, state, listen, first.parent)
 
 
 @contextmanager
-def reopened(wiring: Wiring, run: str, question: str) -> Generator[LiveRun]:
+def reopen(services: RunServices, run: str, question: str) -> Generator[RunLog]:
     """The run that asked `question`, `run` or a nested one of its session, to write the answer to; under
     the session's lock. Raises UsageError."""
-    session = wiring.journal.session_of_run(run)
-    lock = wiring.journal.lock(session)
+    session = services.journal.session_of_run(run)
+    lock = services.journal.lock(session)
     try:
-        chunks = wiring.journal.chunks(session)
+        chunks = services.journal.chunks(session)
         asking = asked_by(chunks, question) or run
-        live = from_record(wiring, chunks, asking, state_of(chunks, asking))
-        live.prepare()
-        yield live
+        yield from_record(services, chunks, asking, state_of(chunks, asking))
     finally:
         lock.release()
 
 
-def add_to_record(wiring: Wiring, session: str, run: str, *events: Event) -> None:
+def add_to_record(services: RunServices, session: str, run: str, *events: Event) -> None:
     """Write what the person did in a session in which nothing is under way. Raises UsageError where something is."""
-    lock = wiring.journal.lock(session)
+    lock = services.journal.lock(session)
     try:
-        wiring.journal.writer(session).write(run, None, "user", events)
+        services.journal.writer(session).write(run, None, "user", events)
     finally:
         lock.release()
 
 
-def end_on_record(live: LiveRun, chunks: Sequence[Chunk], listen: Callable[[Chunk], None] = nobody) -> None:
+def end_on_record(log: RunLog, chunks: Sequence[Chunk], listen: Listener = nobody) -> None:
     """Cancel a run that is not under way, its nested runs first: each ends in one status."""
-    for start in open_below(chunks, live.run):
-        nested = from_record(live.wiring, chunks, start.run, state_of(chunks, start.run), listen)
+    for start in open_below(chunks, log.run):
+        nested = from_record(log.services, chunks, start.run, state_of(chunks, start.run), listen)
         end(nested, "cancelled", None)
-    end(live, "cancelled", None)
+    end(log, "cancelled", None)

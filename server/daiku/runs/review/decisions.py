@@ -56,8 +56,8 @@ class Reviews:
     def __init__(self, runs: Runs, store: CheckpointStore) -> None:
         self._runs = runs
         self._store = store
-        self._workspace = runs.wiring.workspace
-        self._journal = runs.wiring.journal
+        self._workspace = runs.services.workspace
+        self._journal = runs.services.journal
         self._known: dict[str, Standing] = {}
         self._settled: dict[str, int] = {}
         """Sessions that had nothing left to decide on, as of the number of a chunk."""
@@ -79,7 +79,7 @@ class Reviews:
         """Of every conversation about this folder the files with something to decide on, the one that went
         on last first: files are the folder's, whichever conversation is open."""
         found: dict[str, dict[str, FileReview]] = {}
-        for session, last in self._journal.changed_sessions(self._runs.wiring.workspace_key).items():
+        for session, last in self._journal.changed_sessions(self._runs.services.workspace_key).items():
             if self._settled.get(session) == last:
                 continue
             with suppress(UsageError):  # deleted meanwhile, or of folders that are not open now
@@ -204,7 +204,7 @@ class Reviews:
             await self._runs.note(forked, told)
 
     def _effect(self, tool: str) -> Effect | None:
-        spec = self._runs.wiring.registry.spec(tool)
+        spec = self._runs.services.registry.spec(tool)
         return None if spec is None else spec.effect
 
     async def _standing(self, session: str) -> Standing:

@@ -1,4 +1,4 @@
-"""Rules of a folder come into the conversation when a file below it is first read or edited."""
+"""Adds the rules of a folder to the conversation when a file below it is first read or edited."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from daiku.core.state.recorder import Recorder
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Notice
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.runs.wiring import Wiring
+from daiku.runs.services import RunServices
 
 MANY = 50
 """Files of one call whose folders are looked at."""
 
 
 @dataclass(slots=True)
-class Ruling:
-    """Which folders a run has looked at already."""
+class FolderRules:
+    """Tells a run the rules of folders, and keeps which folders it has looked at."""
 
-    wiring: Wiring
+    services: RunServices
     record: Recorder
     _seen: set[Path] = field(default_factory=set[Path])
 
-    def __call__(self, call: ToolCall, result: ToolResult) -> None:
+    def tell(self, call: ToolCall, result: ToolResult) -> None:
         """Record the rules that hold for the files of `call`, where they are new to the model."""
-        workspace = self.wiring.workspace
+        workspace = self.services.workspace
         roots = tuple(root.resolve() for root in workspace.roots)
         for path in tuple(_paths(call, result))[:MANY]:
             try:
@@ -42,7 +42,7 @@ class Ruling:
                 roots,
                 self.record.state.conversation.rules,
                 workspace.relative,
-                trusted=self.wiring.trusted,
+                trusted=self.services.trusted,
             )
             if rules:
                 names = ", ".join(each.path for each in rules)

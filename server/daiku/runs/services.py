@@ -1,4 +1,4 @@
-"""What a run is wired to: stores, tools, models, the workspace; built once in `daiku.app`."""
+"""The services that runs use: stores, tools, models, the workspace; built once in `daiku.app`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
+class RunServices:
     """`model` resolves a name ("" = settings) and raises LLMError or UsageError with what to do;
     `policy` is the guard's policy for a run's mode and approvals, and whether a person is there."""
 

@@ -6,19 +6,17 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from daiku.agents.agent import Agent
 from daiku.agents.role import Role, in_role
 from daiku.agents.system_prompt import summary_order, system_prompt
 from daiku.core.run.prefix import first_divergence
 from daiku.core.state.context import transcript
-from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.domain.messages import Message, ModelEvent, ModelRequest, Reply, Usage, UserMessage
 from daiku.domain.tools import ToolSpec
 from daiku.llm.tokens import estimate_request
-from daiku.runs.consenting import Settling
+from daiku.runs.ports.mcp_consent import McpConsent
 from daiku.runs.run_budget import Metered
-from daiku.runs.wiring import Wiring
+from daiku.runs.run_log import RunLog
 
 log = logging.getLogger(__name__)
 
@@ -31,15 +29,11 @@ RESULT_SHARE = 2000
 @dataclass(slots=True)
 class Replies:
     """The replies of one run and the tools that they may call. `model` is None where no model is asked;
-    `settle` starts the MCP servers whose tools are to be offered."""
+    `consent` starts the MCP servers whose tools are to be offered."""
 
-    run: str
-    session: str
-    agent: Agent
-    wiring: Wiring
-    record: Recorder
+    log: RunLog
     model: Metered | None
-    settle: Settling | None
+    consent: McpConsent | None
     tools: Mapping[str, ToolSpec] = field(init=False)
     _specs: tuple[ToolSpec, ...] = field(init=False)
     _system: str = field(init=False)
@@ -50,13 +44,13 @@ class Replies:
         self._offer()
 
     def _offer(self) -> None:
-        mode, wiring = self.record.state.request.mode, self.wiring
-        servers = self.settle.servers if self.settle is not None else None
-        self._specs = self.agent.offered(wiring.registry.specs(), mode)
+        mode, services = self.log.record.state.request.mode, self.log.services
+        servers = self.consent.servers if self.consent is not None else None
+        self._specs = self.log.agent.offered(services.registry.specs(), mode)
         self.tools = {spec.name: spec for spec in self._specs}
         told = servers.prompt() if servers is not None else ""
         self._system = system_prompt(
-            self.agent, mode, wiring.roots, bool(self._specs), told, trusted=wiring.trusted
+            self.log.agent, mode, services.roots, bool(self._specs), told, trusted=services.trusted
         )
         self._servers = servers.version if servers is not None else 0
 
@@ -67,9 +61,9 @@ class Replies:
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
         """The pieces of the next reply. Raises DaikuError."""
-        if self.settle is not None:
-            await self.settle()
-            if self.settle.servers.version != self._servers:
+        if self.consent is not None:
+            await self.consent()
+            if self.consent.servers.version != self._servers:
                 self._offer()
         assert self.model is not None, "a run without a model is driven by its machine"
         request = ModelRequest(
@@ -77,10 +71,10 @@ class Replies:
             system=self._system,
             messages=state.conversation.messages,
             tools=self._specs,
-            session=self.session,
+            session=self.log.session,
         )
         self._note_divergence(request)
-        role = self.agent.role
+        role = self.log.agent.role
         pieces = self.model.stream(request) if role is None else self._in_role(role, self.model, request)
         async for piece in pieces:
             yield self._canonical(piece) if isinstance(piece, Reply) else piece
@@ -88,7 +82,7 @@ class Replies:
     def _note_divergence(self, request: ModelRequest) -> None:
         place = first_divergence(self._sent, request) if self._sent is not None else ""
         if place:
-            log.info("%s: a provider's cache is of use only up to %s", self.run, place)
+            log.info("%s: a provider's cache is of use only up to %s", self.log.run, place)
         self._sent = request
 
     def _in_role(self, role: Role, model: Metered, request: ModelRequest) -> AsyncIterator[ModelEvent]:
@@ -97,13 +91,13 @@ class Replies:
                 yield self._canonical(piece) if isinstance(piece, Reply) else piece
 
         protocol = None if model.tool_protocol == "native" else model.tool_protocol
-        return in_role(role, request, ask, protocol=protocol, brief=self.record.state.request.brief)
+        return in_role(role, request, ask, protocol=protocol, brief=self.log.record.state.request.brief)
 
     def _canonical(self, reply: Reply) -> Reply:
         calls = reply.message.calls
         if all(call.tool in self.tools for call in calls):
             return reply
-        resolve = self.wiring.registry.resolve
+        resolve = self.log.services.registry.resolve
         named = tuple(call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in calls)
         return replace(reply, message=reply.message.model_copy(update={"calls": named}))
 
@@ -112,7 +106,7 @@ class Replies:
         if self.model is None:
             return "", None
         asked = UserMessage(text=transcript(messages, RESULT_SHARE))
-        request = ModelRequest(model="", system=summary_order(), messages=(asked,), session=self.session)
+        request = ModelRequest(model="", system=summary_order(), messages=(asked,), session=self.log.session)
         async for piece in self.model.stream(request):
             if isinstance(piece, Reply):
                 return piece.message.text, piece.usage
@@ -122,7 +116,7 @@ class Replies:
         """What a request with `messages` comes to, by estimate."""
         return estimate_request(
             ModelRequest(
-                model=self.record.state.request.model.rpartition("/")[2],
+                model=self.log.record.state.request.model.rpartition("/")[2],
                 system=self._system,
                 messages=tuple(messages),
                 tools=self._specs,

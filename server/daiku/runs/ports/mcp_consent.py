@@ -1,4 +1,4 @@
-"""Before a model call: ask the person about MCP servers that need their word, start what is allowed."""
+"""Consent to MCP servers: before a model call the person is asked what is open, and what is allowed starts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def wants_servers(servers: Servers, agent: Agent, mode: Mode) -> bool:
 
 
 @dataclass(slots=True)
-class Settling:
+class McpConsent:
     """The servers of one run: each thing is asked once, also over restarts of the run. Where nobody is
     there, what was not allowed before is left out, with a notice."""
 

@@ -1,0 +1,185 @@
+"""The loop's ports for one run: replies, calls, previews and questions, each through guard and journal."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from functools import partial
+
+from daiku.core.changes.choose import wanted_of
+from daiku.core.changes.scope import inside
+from daiku.core.guard.guard import Verdict, remembered, verdict
+from daiku.core.replies.parse import Unreadable
+from daiku.core.run.decide import Rules, nothing_left
+from daiku.core.run.loop import Card, card
+from daiku.core.run.preset_calls import next_preset_call
+from daiku.core.state.machine import Move
+from daiku.core.state.recorder import Recorder
+from daiku.core.state.state import State
+from daiku.core.text.visible import seen
+from daiku.domain.base import long_id
+from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven, Notice
+from daiku.domain.messages import Message, ModelEvent, Usage
+from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.runs.live import LiveRun
+from daiku.runs.ports.folder_rules import FolderRules
+from daiku.runs.ports.mcp_consent import McpConsent, wants_servers
+from daiku.runs.ports.replies import Replies
+from daiku.runs.run_budget import Metered
+from daiku.tools.tool import Answer, Preview, ToolContext
+
+
+class RunPorts:
+    """Implements the loop's Ports. Raises DaikuError where the run's model cannot be resolved."""
+
+    def __init__(self, live: LiveRun) -> None:
+        log, request = live.log, live.record.state.request
+        self._live = live
+        self._services = log.services
+        self._policy = live.policy()
+        self._at_place: set[str] = set()
+        """Calls whose edit stays where the person pointed."""
+        self._folder_rules = FolderRules(log.services, log.record)
+        model = log.services.model(request.model) if request.asks_model else None
+        self._replies = Replies(
+            log,
+            Metered(model, live.tree.budget, self._warn) if model is not None else None,
+            self._consent() if request.asks_model else None,
+        )
+        self.agent = log.agent.name
+        self.rules = self._rules()
+
+    def _rules(self) -> Rules:
+        state, agent = self._live.record.state, self._live.log.agent
+        machine = None if state.calls.preset else agent.machine
+        return Rules(
+            spec=self._spec,
+            verdict=self._verdict,
+            read=self._services.registry.read,
+            compact_at=self._replies.compact_at,
+            tokens=self._replies.tokens,
+            objection=self._objection,
+            unfinished=nothing_left if machine is None else machine.unfinished,
+            machine=None if state.request.asks_model else self._next_move,
+        )
+
+    def _next_move(self, state: State) -> Move:
+        machine, tree = self._live.log.agent.machine, self._live.tree
+        if state.calls.preset or machine is None:
+            return next_preset_call(state)
+        return machine.next_move(state, tree.approvals, tree.budget.no_more())
+
+    def _consent(self) -> McpConsent | None:
+        live, servers = self._live, self._services.servers
+        if not servers or not wants_servers(servers, live.log.agent, live.record.state.request.mode):
+            return None
+        return McpConsent(servers, live.record, self.approval, live.tree.attended)
+
+    def _objection(self, state: State) -> str:
+        """Why what a stage of work hands back cannot be passed on."""
+        log = self._live.log
+        if log.parent is None or log.agent.stage is None:
+            return ""
+        found = log.agent.stage.hand_back(state)
+        return found.problem if isinstance(found, Unreadable) else ""
+
+    def _warn(self, text: str) -> None:
+        self._live.record(Notice(level="warning", text=text))
+
+    def _spec(self, name: str) -> ToolSpec | None:
+        return self._replies.tools.get(name)
+
+    def _verdict(self, call: ToolCall, tainted: bool) -> Verdict:
+        policy = replace(self._policy, tainted=tainted, pointed_at=call.id in self._at_place)
+        return verdict(call, self._replies.tools[call.tool], policy)
+
+    def paused(self) -> bool:
+        return self._live.pausing
+
+    def reply(self, state: State) -> AsyncIterator[ModelEvent]:
+        return self._replies.reply(state)
+
+    async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
+        return await self._replies.summarise(messages)
+
+    # -- tools ----------------------------------------------------------------------------
+
+    def _context(self, call: ToolCall, record: Recorder) -> ToolContext:
+        live, services, state = self._live, self._services, record.state
+        return ToolContext(
+            session=live.log.session,
+            run=live.run,
+            call_id=call.id,
+            workspace=services.workspace,
+            checkpoints=services.checkpoints,
+            config=services.config,
+            emit=record,
+            editor=services.editor,
+            may_cd=live.log.agent.may_cd,
+            plans=lambda: record.state.plans.all,
+            done=lambda: record.state.done,
+            asked=state.request.prompt,
+            replans=lambda: None if state.request.brief is None else state.request.brief.plan,
+            place=live.place if call.id in self._at_place else None,
+            wanted=wanted_of(state.questions.approvals.get(call.id), state.questions.decisions),
+            ask=partial(self._ask, call) if live.tree.attended else None,
+            hand_over=partial(live.tree.nested.hand_over, live, call.id),
+            tasks=live.tree.nested.tasks(live, call.id),
+        )
+
+    async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
+        offered, registry = call.tool in self._replies.tools, self._services.registry
+        if not offered and registry.resolve(call.tool):
+            mode = record.state.request.mode
+            return ToolResult(ok=False, text=f"{call.tool} is not offered in mode {mode!r}.")
+        result = await registry.call(call, self._context(call, record))
+        if call.tool in self._replies.tools and self._verdict(call, record.state.tainted).outside:
+            result = result.model_copy(update={"untrusted": True})
+        self._folder_rules.tell(call, result)
+        return result
+
+    async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult | None:
+        preview = await self._services.registry.preview(call, self._context(call, record))
+        if isinstance(preview, ToolResult):
+            return preview
+        if preview is None:
+            return card(call, ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1), "")
+        if self._stays_at_place(call, preview):
+            return None
+        key = self._verdict(call, record.state.tainted).key
+        return card(call, preview.text, (preview.remember or remembered(key)) if key else "")
+
+    def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
+        """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""
+        place = self._live.place
+        if place is None or preview.patch is None or not inside(preview.patch, place):
+            return False
+        self._at_place.add(call.id)
+        if self._verdict(call, self._live.record.state.tainted).answer == "allow":
+            return True
+        self._at_place.discard(call.id)
+        return False
+
+    # -- the person -----------------------------------------------------------------------
+
+    async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
+        return await self._live.waits.approval(asked)
+
+    async def answer(self, asked: InputAsked) -> InputGiven:
+        return await self._live.waits.answer(asked)
+
+    async def _ask(self, call: ToolCall, question: str, choices: tuple[str, ...]) -> Answer:
+        """A tool's own question in the middle of its call (a server's form)."""
+        input_id = long_id("input")
+        asked = InputAsked(
+            input_id=input_id,
+            question=seen(question),
+            choices=tuple(map(seen, choices)),
+            call_id=f"{call.id}:{input_id}",
+            from_server=True,
+        )
+        self._live.record(asked)
+        given = await self.answer(asked)
+        if given.input_id not in self._live.record.state.questions.answers:
+            self._live.record(given)
+        return Answer(given.text, asked.chosen(given.text))

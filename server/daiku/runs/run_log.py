@@ -1,0 +1,102 @@
+"""One run on record: who it is, its state, and the one way to add events, written before they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from daiku.agents.agent import Agent
+from daiku.api.localised import localised, spoken
+from daiku.core.run.plan_outcome import plan_standing
+from daiku.core.state.recorder import Recorder
+from daiku.core.state.state import State
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import Event, ToolCallEvent
+from daiku.domain.runs import RunResult, RunStatus
+from daiku.runs.services import RunServices
+from daiku.runs.waiting import may_be_asked, still_asked
+from daiku.trace.export import Tracing
+from daiku.trace.journal import SessionWriter
+
+Listener = Callable[[Chunk], None]
+"""Called in order, on the event loop, with every chunk of the run once it is journaled."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLog:
+    """A run as its journal has it. `parent` is the run around a nested one; `tracing` and `listen` are shared
+    with the runs around it. Made by `open_log`."""
+
+    services: RunServices
+    agent: Agent
+    run: str
+    session: str
+    record: Recorder
+    writer: SessionWriter
+    tracing: Tracing
+    listen: Listener
+    parent: str | None
+
+    def past(self) -> list[Chunk]:
+        """What the journal holds of this session."""
+        return self.services.journal.chunks(self.session)
+
+    def show_open_questions(self) -> None:
+        """Show what still waits for the person once more, as it was journaled (after a restart)."""
+        state = self.record.state
+        for chunk in still_asked(state, self.past()) if may_be_asked(state) else ():
+            self.listen(chunk)
+
+    def result(self) -> RunResult:
+        """How the run stands now."""
+        state = self.record.state
+        finished = state.finished
+        status: RunStatus = finished.status if finished is not None else "paused"
+        return RunResult(
+            run_id=self.run,
+            session_id=self.session,
+            status=status,
+            text=finished.text if finished is not None else state.conversation.text,
+            usage=finished.usage if finished is not None else state.spending.usage,
+            last_seq=self.writer.last_seq,
+            error=state.failure,
+            plan=plan_standing(state),
+            unattended=state.unattended,
+        )
+
+
+def open_log(
+    services: RunServices,
+    agent: Agent,
+    run: str,
+    session: str,
+    state: State,
+    listen: Listener,
+    parent: str | None = None,
+    tracing: Tracing | None = None,
+    after: Callable[[State], None] | None = None,
+) -> RunLog:
+    """The log of `run`, which stands at `state`; `after` hears of its state after each write."""
+    writer, traced = services.journal.writer(session), tracing or Tracing()
+    # In the person's language, so that what is on record is what was shown; what a model reads is in other events.
+    say = localised if agent.machine is None else spoken
+
+    def write(events: tuple[Event, ...]) -> list[Event]:
+        told = tuple(say(event, services.words) for event in events)
+        surely = any(isinstance(e, ToolCallEvent) and _acts_outside(services, e.tool) for e in events)
+        chunks = writer.write(run, parent, agent.name, told, surely=surely)
+        for chunk in chunks:
+            traced(chunk)
+            listen(chunk)
+        return [chunk.event for chunk in chunks]
+
+    return RunLog(
+        services, agent, run, session, Recorder(state, write, after), writer, traced, listen, parent
+    )
+
+
+def _acts_outside(services: RunServices, tool: str) -> bool:
+    """Whether a call of `tool` does what checkpoints cannot take back: it must not be done again after a
+    power cut, so its start is on the disk before it begins."""
+    spec = services.registry.spec(tool)
+    return spec is None or spec.effect in ("command", "network", "mcp")
