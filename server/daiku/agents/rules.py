@@ -61,10 +61,10 @@ def nested_rules(
             if text is None or text in said:
                 continue
             said.add(text)
-            if len(text) > room:
-                text = f"(Left out: together the rules would be too long. files/read {path} shows them.)"
-            room -= len(text)
-            rules = RulesText(path=path, text=text, trusted=trusted)
+            left_out = f"(Left out: together the rules would be too long. files/read {path} shows them.)"
+            shown = text if len(text) <= room else left_out
+            room -= len(shown)
+            rules = RulesText(path=path, text=shown, trusted=trusted)
             if known.get(path) != rules:
                 found.append(rules)
         folder = folder.parent

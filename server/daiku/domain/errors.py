@@ -70,10 +70,14 @@ class UsageError(DaikuError):
 
 
 class LLMError(DaikuError):
-    """A model call failed. `retry_after` in seconds where the service said so; `status` of HTTP or 0."""
+    """A model call failed. `retry_after` in seconds where the service said so; `status` of HTTP or 0; `said` is what
+    the service answered, in its own words."""
 
-    def __init__(self, failure: Failure, *, status: int = 0, retry_after: float | None = None) -> None:
+    def __init__(
+        self, failure: Failure, *, status: int = 0, retry_after: float | None = None, said: str = ""
+    ) -> None:
         super().__init__(failure)
+        self.said = said
         self.status = status
         self.retry_after = retry_after
 

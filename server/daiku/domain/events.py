@@ -15,7 +15,7 @@ from daiku.domain.work.handovers import Brief, Deeds, Handover
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, PlanStanding
 from daiku.domain.work.review import Irrevocable, ReviewDecision
-from daiku.texts.text import Sentence, Text
+from daiku.texts.text import Sentence, Text, renderings
 
 
 class RunStarted(Wire):
@@ -209,7 +209,8 @@ class InputAsked(Telling):
     def chosen(self, answer: str) -> int | None:
         """Which of the choices `answer` is (0-based); None where it is none of them."""
         given = answer.strip().casefold()
-        return next((at for at, choice in enumerate(self.choices) if choice.casefold() == given), None)
+        shown = ({each.casefold() for each in renderings(choice)} for choice in self.choices)
+        return next((at for at, texts in enumerate(shown) if given in texts), None)
 
 
 class InputGiven(Wire):

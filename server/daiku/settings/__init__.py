@@ -34,8 +34,8 @@ __all__ = [
 MAX_FILE = 1_000_000
 NOT_READ_YET = ("guardrails", "router", "playbook", "trace", "storage", "work", "github", "gitlab")
 """Settings, or tables of them, whose part of Daiku is not built yet."""
-OF_OTHER_PROGRAMS = ("environment GITHUB_", "environment GITLAB_")
-"""Variables that a CI system sets for everybody."""
+OF_OTHER_PROGRAMS = ("GITHUB_", "GITLAB_")
+"""How the variables begin that a CI system sets for everybody."""
 FOLDERS = ("logs", "traces", "checkpoints", "contexts")
 
 
@@ -74,7 +74,7 @@ def load(
     def add(layer: JsonObject, where: str, names: Mapping[str, str] | None = None) -> None:
         _merge(merged, layer)
         for key, _ in leaves(layer):
-            origins[dotted(key)] = f"{where} {names[dotted(key)]}" if names else where
+            origins[dotted(key)] = _variable(names[dotted(key)]) if names else where
 
     user = user_file(environ)
     if (layer := _checked(_file(user, problems), str(user), problems)) is not None:
@@ -97,9 +97,14 @@ def load(
     if problems:
         raise _wrong(problems)
     config, keys = with_keys(Config.model_validate(merged), environ)
-    origins.update({key: f"environment {name}" for key, name in keys.items()})
+    origins.update({key: _variable(name) for key, name in keys.items()})
     _check_together(config, origins)
-    return Loaded(config, origins, tuple(notices), ignored, _without_effect(config, origins))
+    return Loaded(config, origins, tuple(notices), ignored, _without_effect(config, origins, environ))
+
+
+def _variable(name: str) -> str:
+    """The origin of what an environment variable sets."""
+    return f"environment {name}"
 
 
 def home(environ: Mapping[str, str]) -> Path:
@@ -242,7 +247,9 @@ def _check_together(config: Config, origins: Mapping[str, str]) -> None:
         )
 
 
-def _without_effect(config: Config, origins: Mapping[str, str]) -> tuple[str, ...]:
+def _without_effect(
+    config: Config, origins: Mapping[str, str], environ: Mapping[str, str]
+) -> tuple[str, ...]:
     """What somebody set and nothing reads yet: said at once, so that nobody relies on it. Raises UsageError for
     a database, in which a person would look for their data."""
     if config.storage.database_url:
@@ -251,9 +258,9 @@ def _without_effect(config: Config, origins: Mapping[str, str]) -> tuple[str, ..
             [f"{where}: storage.database_url cannot be used in this version: leave it empty for SQLite"]
         )
     found: list[str] = []
+    theirs = {_variable(name) for name in environ if name.startswith(OF_OTHER_PROGRAMS)}
     for key, where in origins.items():
-        theirs = where.startswith(OF_OTHER_PROGRAMS)
-        if not does_nothing_yet(key) or theirs or _value_at(config, key) == _value_at(Config(), key):
+        if not does_nothing_yet(key) or where in theirs or _value_at(config, key) == _value_at(Config(), key):
             continue
         found.append(f"{where}: {key} does nothing in this version")
     return tuple(found)

@@ -9,10 +9,8 @@ from daiku.cli.ask.pick_hunks import Said, picked
 from daiku.cli.display.diffs import coloured_diff, looks_like_diff
 from daiku.cli.display.show import Show
 from daiku.cli.display.term import Terminal, safe
-from daiku.core.guard.guard import CHANGES_FILES
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, InputAsked
 from daiku.texts.terminal import say
-from daiku.texts.text import renderings
 
 FIRST_LINES = 60
 """Lines of a long diff that are shown at once; commands are always shown whole."""
@@ -26,7 +24,7 @@ async def ask_approval(asked: ApprovalAsked, show: Show, people: Terminal) -> Sa
         show.line("")
         show.line(people.paint(say(f"approve.{asked.kind}"), "bold", "yellow") + f"  {safe(asked.tool)}")
         _preview(asked, show, people, limit)
-        if asked.why and asked.why not in renderings(CHANGES_FILES):
+        if asked.why:
             show.line(people.paint(f"  ({safe(asked.why)})", "dim"))
         details = asked.preview.count("\n") >= limit > 0
         always = say("approve.always", what=safe(asked.remember)) if asked.remember else ""

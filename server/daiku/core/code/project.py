@@ -145,12 +145,26 @@ _NO_TESTS = "no test specified"
 _TESTERS = ("vitest", "jest", "mocha", "ava", "jasmine", "@playwright/test", "cypress")
 
 
+class PackageTool(NamedTuple):
+    """What a package is set up with, what says so, and whether that lies in a folder above it."""
+
+    name: str
+    evidence: str
+    above: bool = False
+
+    @property
+    def origin(self) -> str:
+        """The evidence, and where it lies."""
+        return f"{self.evidence} above" if self.above else self.evidence
+
+
 def javascript(folder: Folder, above: Sequence[Folder] = ()) -> Package | None:
     """A package.json; a package of a workspace has the lock file of a folder above it."""
     if not folder.has("package.json"):
         return None
     manifest = json_of(folder, "package.json")
-    manager, why = _js_manager(folder, manifest, above)
+    tool = _js_tool(folder, manifest, above)
+    manager = tool.name
     base = _IN[manager].format(folder.path) if folder.path else manager
     scripts = table(manifest, "scripts")
     usable = [n for n in named(scripts) if isinstance(scripts[n], str) and _NO_TESTS not in scripts[n]]
@@ -171,8 +185,8 @@ def javascript(folder: Folder, above: Sequence[Folder] = ()) -> Package | None:
         folder.path,
         "TypeScript" if typed else "JavaScript",
         manager,
-        why,
-        "" if why.endswith("above") else f"{base} {_SETUP[manager] if why in _LOCKED else 'install'}",
+        tool.origin,
+        "" if tool.above else f"{base} {_SETUP[manager] if tool.evidence in _LOCKED else 'install'}",
         tuple(tests),
         tuple(checks),
         tuple(known),
@@ -183,19 +197,23 @@ def _tests(name: str) -> bool:
     return name == "test" or name.startswith("test:")
 
 
-def _js_manager(folder: Folder, manifest: Mapping[str, Any], above: Sequence[Folder]) -> tuple[str, str]:
+def _js_tool(folder: Folder, manifest: Mapping[str, Any], above: Sequence[Folder]) -> PackageTool:
     asked = str(manifest.get("packageManager") or "").partition("@")[0]
     if asked in _IN:
-        return asked, "packageManager in package.json"
-    for each in (folder, *above):
-        for lock, manager in _LOCKS:
-            if each.has(lock):
-                return manager, lock if each is folder else f"{lock} above"
+        return PackageTool(asked, "packageManager in package.json")
+    if (locked := _locked(_LOCKS, folder, above)) is not None:
+        return locked
     for each in above:
         asked = str(json_of(each, "package.json").get("packageManager") or "").partition("@")[0]
         if asked in _IN:
-            return asked, "packageManager above"
-    return "npm", "no lock file"
+            return PackageTool(asked, "packageManager", above=True)
+    return PackageTool("npm", "no lock file")
+
+
+def _locked(locks: Iterable[tuple[str, str]], folder: Folder, above: Sequence[Folder]) -> PackageTool | None:
+    """The tool whose lock file lies in the folder, or in one above it."""
+    found = ((each, lock, name) for each in (folder, *above) for lock, name in locks if each.has(lock))
+    return next((PackageTool(name, lock, each is not folder) for each, lock, name in found), None)
 
 
 # ---- Python
@@ -223,7 +241,8 @@ def python(folder: Folder, above: Sequence[Folder] = ()) -> Package | None:
     if not manifest:
         return None
     project = toml_of(folder, "pyproject.toml")
-    manager, why = _py_manager(folder, project, above, manifest)
+    tool = _py_tool(folder, project, above, manifest)
+    manager = tool.name
     interpreter, run = _py_run(folder, manager, above)
     known = [f"virtual environment, interpreter `{interpreter}`"] if interpreter else []
     wanted = pinned(folder, ".python-version") or version_of(table(project, "project").get("requires-python"))
@@ -233,7 +252,7 @@ def python(folder: Folder, above: Sequence[Folder] = ()) -> Package | None:
     if manager == "pip":
         what = f"-r {_join(folder.path, listed)}" if listed else f"-e {folder.path or '.'}"
         setup = f"{interpreter or 'python3'} -m pip install {what}"
-    elif why.endswith("above"):
+    elif tool.above:
         setup = ""
     elif folder.path and manager == "uv":
         setup = f"uv sync --directory {folder.path}"
@@ -241,7 +260,7 @@ def python(folder: Folder, above: Sequence[Folder] = ()) -> Package | None:
         folder.path,
         "Python",
         manager,
-        why,
+        tool.origin,
         setup,
         _py_tests(folder, project, run, interpreter),
         _py_checks(folder, project, run, interpreter),
@@ -256,21 +275,17 @@ def _join(path: str, name: str) -> str:
     return f"{path}/{name}" if path else name
 
 
-def _py_manager(
+def _py_tool(
     folder: Folder, project: Mapping[str, Any], above: Sequence[Folder], manifest: str
-) -> tuple[str, str]:
-    for each in (folder, *above):
-        for lock, manager in _PY_LOCKS:
-            if each.has(lock):
-                return manager, lock if each is folder else f"{lock} above"
-    for manager in ("uv", "poetry", "pdm"):
-        if table(project, "tool", manager):
-            return manager, f"tool.{manager} in pyproject.toml"
+) -> PackageTool:
+    if (locked := _locked(_PY_LOCKS, folder, above)) is not None:
+        return locked
+    for name in ("uv", "poetry", "pdm"):
+        if table(project, "tool", name):
+            return PackageTool(name, f"tool.{name} in pyproject.toml")
     if folder.has("Pipfile"):
-        return "pipenv", "Pipfile"
-    if manifest == "environment.yml":
-        return "conda", manifest
-    return "pip", manifest
+        return PackageTool("pipenv", "Pipfile")
+    return PackageTool("conda" if manifest == "environment.yml" else "pip", manifest)
 
 
 def _py_run(folder: Folder, manager: str, above: Sequence[Folder]) -> tuple[str, str]:

@@ -27,8 +27,6 @@ SandboxState = Literal["on", "off", "missing", "refused"]
 and not to be had: no command runs."""
 OUTSIDE = text("guard.outside_text")
 STRANGE = text("guard.strange_folder")
-CHANGES_FILES = text("guard.changes_files")
-"""Why an edit like any other is asked about: whoever sees the change need not be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +203,8 @@ def _read(call: ToolCall, policy: Policy) -> Verdict:
 def _edit(call: ToolCall, policy: Policy) -> Verdict:
     if why := _touches_protected(call, policy):
         return _settle("edit", policy.approvals.edit, "", why, policy, sacred=True)
-    settled = _settle("edit", policy.approvals.edit, "edit", CHANGES_FILES, policy)
+    # An edit like any other needs no reason: whoever is asked sees the change.
+    settled = _settle("edit", policy.approvals.edit, "edit", NO_TEXT, policy)
     asked_for = settled.answer == "ask" and policy.trusted and not policy.tainted and policy.pointed_at
     return Verdict("allow", text("guard.edit_asked_for"), "edit", "edit") if asked_for else settled
 

@@ -138,7 +138,7 @@ class OllamaProvider:
                 update={"hint": f"Fetch it with `ollama pull {model}`; `daiku models` lists what is there."}
             )
             return LLMRequestError(failure, status=404)
-        if "does not support tools" in error.failure.message:
+        if "does not support tools" in error.said:
             return self._no_tools(model, error.status)
         return error
 

@@ -140,7 +140,7 @@ class OpenAIProvider:
         """The optional field that the service refused, "" when it refused something else."""
         if failure.status not in (400, 422):
             return ""
-        said = failure.failure.message
+        said = failure.said
         if _ENCRYPTED.search(said):
             said += " include"
         return next((f for f in OPTIONAL if f not in refused and re.search(rf"\b{f}\b", said)), "")

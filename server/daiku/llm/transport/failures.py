@@ -227,4 +227,4 @@ def _rejected(service: Service, status: int, codes: set[str], said: str, about: 
     elif not codes.isdisjoint({"content_policy_violation", "content_filter"}):
         kind = "content_filter"
         hint = "The service's content filter blocked the request; say it differently."
-    return LLMRequestError(Failure(kind=kind, message=message, hint=hint), status=status)
+    return LLMRequestError(Failure(kind=kind, message=message, hint=hint), status=status, said=said)

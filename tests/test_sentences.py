@@ -1,0 +1,196 @@
+"""Nothing is decided by reading a sentence back: what came of something is a value (tests/sentences.py finds the rest)."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.cases import for_each
+from tests.sentences import compared_sentences
+from tests.test_architecture import modules
+
+# Who wrote what is read -> the modules of the server that read it -> what they look for.
+WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "a model, in its reply: a form that it was asked for, or what it claims and promises": {
+        "agents.coding.coder": ("_NO_CHANGE",),
+        "core.edits.applypatch": (
+            "_FILE",
+            "_MOVE",
+            "_BEGINS",
+            "'*** Begin Patch'",
+            "'*** End Patch'",
+            "_END_OF_FILE",
+            r"'\\*\\*\\* (?:Begin Patch|Delete File: )'",
+        ),
+        "core.edits.blocks": ("'File:'",),
+        "core.edits.fileheads": ("_HEAD", "_COMMENT"),
+        "core.guard.touched": ("_HEADERS",),
+        "core.plans.headings": ("_MACHINE",),
+        "core.plans.proposed": ("word",),
+        "core.plans.transitions": ("_NUMBER",),
+        "core.proof.claims": (
+            "_NOT",
+            "_NOT_JA",
+            "_BROKEN",
+            "_COUNT",
+            r"'\\b(?:all|every|whole|entire|full)\\b|すべて|全て|全部",
+        ),
+        "core.proof.placeholders": ("_MARKS",),
+        "core.run.reminders": ("_PROMISE", "_PROMISE_JA", "_LATER"),
+        "core.text.omissions": ("_HINT", "_WHOLE", "_KEEPS", "_JAPANESE", "_JAPANESE_SIGNS"),
+        "core.textcalls.marks": (r"'[ \\t]*`?([\\w./-]+)`?[ \\t]*\\n+[ \\t]*Action ",),
+        "core.textcalls.tagcalls": ("_INVOKE",),
+    },
+    "a person or a model, in the text of a plan; its Markdown is a file that people write too": {
+        "core.plans.markdown": ("_ITEM", "_AFTER", "_NOW", "'Summary:'"),
+        "core.plans.steptext": (
+            "NUMBER",
+            "_CHECK",
+            "_AFTER",
+            "_NO_STEP",
+            r"'^(?:steps?|ステップ)\\s*#?(?=\\d)'",
+        ),
+        "core.proof.checks": ("_TIME", "_NOTHING", "_ENDLESS"),
+    },
+    "git, in a diff or on stderr": {
+        "core.changes.choose": ("'rename from '",),
+        "core.edits.udiff": (
+            "'^(?:GIT binary patch|Binary files .* differ)'",
+            "'(rename from|rename to|copy to|new file|deleted",
+            "'(?:index|similarity|dissimilarity|old mode|new ",
+            "'copy to'",
+            "'new file'",
+            "'deleted file'",
+            "'rename to'",
+            "_NO_NEWLINE",
+            "('@@', 'diff --git ', 'Index: ')",
+        ),
+        "tools.git.errors": ("pattern",),
+    },
+    "another program: test runners, npm, SQL, code that a command carries": {
+        "core.code.project": ("_NO_TESTS",),
+        "core.commands.dangers": ("_DROPS",),
+        "core.commands.inlinecode": ("_STARTS",),
+        "core.proof.check_strength": ("_NO_TESTS",),
+        "tools.shell": ("sign",),
+    },
+    "a model service that has no code for it": {
+        "llm.ollama.provider": ("'does not support tools'",),
+        "llm.openai.provider": ("_ENCRYPTED",),
+        "llm.transport.failures": ("_NO_CREDIT", "_BAD_KEY"),
+        "llm.transport.vendor_errors": ("_OVERFLOW", "_SAYS_NOTHING", "_AGAIN_IN", "'request too large'"),
+    },
+    "a library whose exception has no field for it": {
+        "core.plans.reply": ("'Value error, '",),
+        "core.replies.parse": ("'Value error, '", "'Unterminated string'"),
+        "settings.check": ("'Value error, '",),
+        "tools.files.search": ("'bad escape'",),
+        "tools.files.syntax": (r"'\\(at line (\\d+)'",),
+        "tools.mcp.connection": ("'Session terminated'",),
+    },
+    "a web page": {
+        "tools.web.engines": ("'no results'", "'bots use DuckDuckGo'"),
+        "tools.web.extract": ("('<!doctype html', '<html')",),
+    },
+    "nobody: names of files, marks of keys, kinds of letters": {
+        "core.guard.redact": ("_KEYS", "_BEGINS", "'PRIVATE KEY'"),
+        "core.protected.paths": ("PROTECTED_PAIRS",),
+        "llm.scripted": ("_PIECE",),
+        "llm.tokens": ("_PIECES", "_KANA", "_IDEOGRAPHS"),
+        "texts.matcher": ("_OF_JAPAN",),
+        "tools.sandbox.tree": ("PROTECTED_PAIRS",),
+    },
+}
+
+
+def test_no_sentence_of_ours_decides_anything() -> None:
+    allowed = {
+        (f"daiku.{module}", needle)
+        for places in WRITTEN_BY_OTHERS.values()
+        for module, needles in places.items()
+        for needle in needles
+    }
+    sites = compared_sentences({name: module.tree for name, module in modules().items()})
+    ours = [f"{s.module}:{s.line}: {s.needle}" for s in sites if (s.module, s.needle) not in allowed]
+    assert not ours, "decided by a sentence:\n" + "\n".join(ours)
+    gone = sorted(allowed - {(site.module, site.needle) for site in sites})
+    assert not gone, f"nothing reads this any more, take it off the list: {gone}"
+
+
+SAID = """
+NOBODY = "Nobody is there to approve this."
+DENIED = text("guard.denied")
+YES, NO = OFFERED = ("Go on", "Stop here")
+CODES = {"limit", "failed"}
+def why(path: str) -> str:
+    return f"{path} is outside the workspace" if path else ""
+def which(path: str) -> tuple[str, str]:
+    return "npm", "no lock file"
+"""
+DECIDES = (
+    'result.text == "No such tool."',
+    '"nobody is there" in result.text',
+    '"nobody is there" not in result.text.lower()',
+    'result.text.startswith("Not side by side")',
+    'result.text.endswith(("to approve this", "nobody is there"))',
+    'result.text.removeprefix("Note: ")',
+    'result.text.partition("The answer:\\n")[2]',
+    'result.text.find("was not run") >= 0',
+    're.match(r"Nobody\\s+is", result.text)',
+    're.compile("nobody is there").search(result.text)',
+    're.search(rf"{name} was not run", result.text)',
+    "result.text in (NOBODY, '')",
+    "NOBODY in result.text",
+    "said.NOBODY in result.text",
+    "answer in OFFERED",
+    "answer == YES",
+    "answer == (NO if name else YES)",
+    "answer == f'{name} is there'",
+    "answer == 'Nobody is ' + name",
+    "answer == '承認する人がいません'",
+    "result.text != why(name)",
+    "which(name)[1].endswith('file')",
+    'result.text == text("guard.nobody")',
+    "result.text in renderings(NOBODY)",
+    "result.text.startswith(DENIED)",
+    "{NOBODY: 1, 'nobody is there': 2} == answer",
+    'result.message.startswith("denied")',
+    '"refused" in event.result',
+)
+DECIDES_NOT = (
+    'result.outcome == "unattended"',
+    '"exitCode" in result.data',
+    "name in CODES",
+    "answer.choice == OFFERED.index(NO)",
+    'result.text == ""',
+    'result.text.endswith((".", "?"))',
+    'result.text.split("\\n\\n")',
+    'print("nobody is there", NOBODY)',
+    're.match(r"[a-z]+", name)',
+)
+HEAD = (
+    "import re\nfrom daiku import said\nfrom daiku.said import CODES, DENIED, NO, NOBODY, OFFERED, YES, which, why\n"
+)
+
+
+def sites(line: str) -> list[str]:
+    source = f"{HEAD}def decide(result, event, answer, name):\n    return {line}\n"
+    trees = {"daiku.said": ast.parse(SAID), "daiku.deciding": ast.parse(source)}
+    return [site.needle for site in compared_sentences(trees) if site.module == "daiku.deciding"]
+
+
+@for_each("line", DECIDES)
+def test_a_comparison_with_a_sentence_is_found(line: str) -> None:
+    assert sites(line)
+
+
+@for_each("line", DECIDES_NOT)
+def test_a_comparison_with_a_value_is_none(line: str) -> None:
+    assert not sites(line)
+
+
+def test_it_is_found_by_way_of_a_name_and_in_a_match() -> None:
+    assert sites("[found for found in (NOBODY, name) if found in answer]")
+    lines = (
+        "text = why(answer)\n    match answer:\n        case {'text': 'Nobody is there.'}: pass\n    return"
+    )
+    assert len(sites(f"0\n    {lines} text == name")) == 2
