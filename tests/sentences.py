@@ -80,9 +80,9 @@ def _speaking(known: _Sources, module: str) -> Iterator[str]:
         for name, value in _assigned(node):
             if _says(known, module, value):
                 yield f"{module}.{name}"
-        gives_text = isinstance(node, Function) and node.returns and "str" in ast.unparse(node.returns)
-        if gives_text and any(_says(known, module, value) for value in _returned(nodes)):
-            yield f"{module}.{node.name}()"
+        if isinstance(node, Function) and node.returns is not None and "str" in ast.unparse(node.returns):
+            values = (n.value for n in nodes if isinstance(n, ast.Return) and n.value is not None)
+            yield from (f"{module}.{node.name}()" for value in values if _says(known, module, value))
 
 
 def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -104,10 +104,6 @@ def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             yield from (
                 (t.id, v) for t, v in zip(target.elts, parts, strict=False) if isinstance(t, ast.Name)
             )
-
-
-def _returned(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    yield from (n.value for n in nodes if isinstance(n, ast.Return) and n.value is not None)
 
 
 def _sites(known: _Sources, module: str) -> Iterator[Site]:
