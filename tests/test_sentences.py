@@ -92,10 +92,12 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "tools.web.extract": ("('<!doctype html', '<html')",),
     },
     "nobody: names of files, marks of keys, kinds of letters": {
+        "core.commands.readonly": ("sample[0]",),
         "core.guard.redact": ("_KEYS", "_BEGINS", "'PRIVATE KEY'"),
         "core.protected.paths": ("PROTECTED_PAIRS",),
         "llm.scripted": ("_PIECE",),
         "llm.tokens": ("_PIECES", "_KANA", "_IDEOGRAPHS"),
+        "texts.catalogue": ("_OF_JAPAN",),
         "texts.matcher": ("_OF_JAPAN",),
         "tools.sandbox.tree": ("PROTECTED_PAIRS",),
     },
@@ -167,9 +169,7 @@ DECIDES_NOT = (
     'print("nobody is there", NOBODY)',
     're.match(r"[a-z]+", name)',
 )
-HEAD = (
-    "import re\nfrom daiku import said\nfrom daiku.said import CODES, DENIED, NO, NOBODY, OFFERED, YES, which, why\n"
-)
+HEAD = "import re\nfrom daiku import said\nfrom daiku.said import CODES, DENIED, NO, NOBODY, OFFERED, YES, which, why\n"
 
 
 def sites(line: str) -> list[str]:
