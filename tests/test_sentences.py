@@ -39,6 +39,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.text.omissions": ("_HINT", "_WHOLE", "_KEEPS", "_JAPANESE", "_JAPANESE_SIGNS"),
         "core.textcalls.marks": (r"'[ \\t]*`?([\\w./-]+)`?[ \\t]*\\n+[ \\t]*Action ",),
         "core.textcalls.tagcalls": ("_INVOKE",),
+        "tools.face": ("_PATCHED",),
     },
     "a person or a model, in the text of a plan; its Markdown is a file that people write too": {
         "core.plans.markdown": ("_ITEM", "_AFTER", "_NOW", "'Summary:'"),
