@@ -78,9 +78,11 @@ function hunkItem(file: ChangedFile, hunk: ChangeHunk): vscode.TreeItem {
   const { added, removed } = countsOf(hunk);
   const open = hunk.state === "open";
   const made = new vscode.TreeItem(firstWords(hunk) || where);
-  const said = [where, open ? t("open") : t("accepted"), hunk.touched ? t("you changed it too") : ""].filter(Boolean);
+  const touched = hunk.touched ? t("you changed it too") : "";
+  const said = [where, open ? t("open") : t("accepted"), touched].filter(Boolean);
+  const shown = [`+${added} −${removed}`, where, open ? "" : t("accepted"), touched].filter(Boolean);
   made.id = `${file.sessionId}/${file.path}/${hunk.hunkId}`;
-  made.description = [`+${added} −${removed}`, ...said.filter((one) => one !== t("open"))].join(" · ");
+  made.description = shown.join(" · ");
   made.iconPath = open
     ? new vscode.ThemeIcon(
         added === 0 ? "diff-removed" : removed === 0 ? "diff-added" : "diff-modified",

@@ -104,7 +104,7 @@ parser.core.ruler.after("inline", "tasks", ({ tokens }) => {
 parser.renderer.rules.list_item_open = (tokens, i, options, _env, self) => {
   const kind = attribute(tokens[i], "class");
   if (!kind) return self.renderToken(tokens, i, options);
-  const done = kind === "task done";
+  const done = kind !== "task";
   const label = quoted(done ? t("done") : t("not done"));
   return `<li class="${kind}"><span class="codicon codicon-${done ? "pass-filled" : "circle-large-outline"}" role="img" aria-label="${label}" title="${label}"></span>`;
 };

@@ -12,7 +12,7 @@ interface Standing {
 interface Mark {
   readonly checkpoint: string;
   readonly standing: Standing | undefined;
-  readonly kind: "edit" | "taken back";
+  readonly kind: "edit" | "taken_back";
   readonly before: Mark | undefined;
 }
 
@@ -86,13 +86,13 @@ function withChunk(state: UndoState, chunk: Chunk): UndoState {
 /** It brought back what had been undone or rejected: the files hold Daiku's changes again. */
 export function isBringingBack(state: UndoState, checkpointId: string): boolean {
   const mark = markOf(state, checkpointId);
-  if (mark?.kind !== "taken back") return false;
+  if (mark?.kind !== "taken_back") return false;
   // Bringing back takes a checkpoint, too: going back to that one undoes again.
   return count(mark.standing) >= count(state.standing);
 }
 
 function withTakenBack(state: UndoState, checkpoint: string, standing: Standing | undefined): UndoState {
-  return { ...state, redo: checkpoint, marks: { checkpoint, standing, kind: "taken back", before: state.marks } };
+  return { ...state, redo: checkpoint, marks: { checkpoint, standing, kind: "taken_back", before: state.marks } };
 }
 
 function markOf(state: UndoState, checkpoint: string): Mark | undefined {
