@@ -16,7 +16,7 @@ from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.catalogue import info
 from daiku.llm.gemini.decode import GeminiDecoder
 from daiku.llm.gemini.encode import Content, body, encode_tools, history
-from daiku.llm.transport.history import Histories, Once
+from daiku.llm.transport.history import Histories, LastResult
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import encode_json
 from daiku.llm.transport.wire import http_client, number, read_object, send, stream_reply
@@ -41,11 +41,11 @@ class GeminiProvider:
         if key:
             self._headers["x-goog-api-key"] = key
         self._histories = Histories[Content](history)
-        self._tools = Once(encode_tools)
+        self._tools = LastResult(encode_tools)
         self._client: httpx2.AsyncClient | None = None
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        contents = self._histories.of(request).encoded(request.messages)
+        contents = self._histories.of(request).encode(request.messages)
         content = body(request, contents, self._tools.of(request.tools))
         decoder = GeminiDecoder(self._service, names=NameMap(request.tools), model=request.model)
         path = f"{_path(request.model)}:streamGenerateContent?alt=sse"
@@ -69,7 +69,7 @@ class GeminiProvider:
         return tuple(found)
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
-        contents = self._histories.of(request).encoded(request.messages)
+        contents = self._histories.of(request).encode(request.messages)
         whole = b'{"generateContentRequest":{"model":' + encode_json(_path(request.model)) + b","
         content = whole + body(request, contents, self._tools.of(request.tools))[1:] + b"}"
         try:

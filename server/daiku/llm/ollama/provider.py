@@ -16,7 +16,7 @@ from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.ollama.codec import OllamaDecoder, body, encode_tools, history
 from daiku.llm.tokens import estimate_request
-from daiku.llm.transport.history import Histories, Once
+from daiku.llm.transport.history import Histories, LastResult
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import encode_json
 from daiku.llm.transport.wire import http_client, number, read_object, send, stream_reply
@@ -49,13 +49,13 @@ class OllamaProvider:
         if key:
             self._headers["authorization"] = f"Bearer {key}"
         self._histories = Histories[tuple[bytes, ...]](history)
-        self._tools = Once(encode_tools)
+        self._tools = LastResult(encode_tools)
         self._cards: dict[str, Card] = {}
         self._client: httpx2.AsyncClient | None = None
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         decoder = OllamaDecoder(self._service, names=NameMap(request.tools), model=request.model)
-        messages = self._histories.of(request).encoded(request.messages)
+        messages = self._histories.of(request).encode(request.messages)
 
         async def open_response() -> httpx2.Response:
             card = await self._card(request.model)
@@ -70,7 +70,7 @@ class OllamaProvider:
             try:
                 return await self._send("POST", "/api/chat", content)
             except LLMRequestError as error:
-                raise self._explained(error, request.model) from error
+                raise self._explain(error, request.model) from error
 
         return stream_reply(self._service, self._settings, open_response, decoder)
 
@@ -132,7 +132,7 @@ class OllamaProvider:
             status=status,
         )
 
-    def _explained(self, error: LLMRequestError, model: str) -> LLMRequestError:
+    def _explain(self, error: LLMRequestError, model: str) -> LLMRequestError:
         if error.status == 404:
             failure = error.failure.model_copy(
                 update={"hint": f"Fetch it with `ollama pull {model}`; `daiku models` lists what is there."}

@@ -1,4 +1,4 @@
-"""The road to a model service: one HTTP client, time-outs by progress, bytes to model events."""
+"""HTTP to model services: one client, time-outs on silence, response bytes turned into model events."""
 
 from __future__ import annotations
 
@@ -125,38 +125,38 @@ async def stream_reply(
         raise web_page(service)
     plain = "content-encoding" not in response.headers
     pieces = response.aiter_raw() if plain else response.aiter_bytes()
-    watch = Watch(float(settings.idle_seconds))
+    timer = SilenceTimer(float(settings.idle_seconds))
     silent_so_far, data = True, b""
     try:
         async for data in pieces:
-            watch.heard()
+            timer.pause()
             for event in decoder.feed(data):
                 silent_so_far = False
                 yield event
             if decoder.ended:
                 break
-            watch.wait()
+            timer.start()
         if not data:
             raise empty(service)
         reply = decoder.finish()
         if silent_so_far:  # a service that does not stream: whoever watches still sees what it says
-            for event in _told_at_once(reply):
+            for event in _deltas_of(reply):
                 yield event
         yield reply
         await _drain(pieces)
     except asyncio.CancelledError as error:
-        if watch.is_mine():
+        if timer.is_mine():
             raise silent(service, settings.idle_seconds) from error
         raise
     except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
         raise from_exception(service, error) from error
     finally:
-        watch.stop()
+        timer.stop()
         await pieces.aclose()
         await response.aclose()
 
 
-def _told_at_once(reply: Reply) -> list[ModelEvent]:
+def _deltas_of(reply: Reply) -> list[ModelEvent]:
     message = reply.message
     news: list[ModelEvent] = [ThinkingDelta(message.thinking)] if message.thinking else []
     return [*news, TextDelta(message.text)] if message.text else news
@@ -171,7 +171,7 @@ async def _drain(pieces: AsyncIterator[bytes]) -> None:
         pass  # the reply is whole; the connection is then closed instead of kept
 
 
-class Watch:
+class SilenceTimer:
     """Bounds the silence between two pieces with one timer for the whole reply, by cancelling the task
     that waits. A timer per read (asyncio.timeout) would cost as much as the read itself.
 
@@ -188,19 +188,19 @@ class Watch:
         self._since = 0.0
         self._expired = False
 
-    def wait(self) -> None:
+    def start(self) -> None:
         """The task waits for the next piece from now on."""
         self._since = self._loop.time()
         self._task = asyncio.current_task()
         if self._timer is None:
             self._timer = self._loop.call_at(self._since + self._limit, self._look)
 
-    def heard(self) -> None:
+    def pause(self) -> None:
         """A piece has come; what its reader does with it is not silence."""
         self._task = None
 
     def is_mine(self) -> bool:
-        """True where the cancellation that was just caught is the watch's and nobody else's."""
+        """True where the cancellation that was just caught is the timer's and nobody else's."""
         task = asyncio.current_task()
         return self._expired and task is not None and task.uncancel() == 0
 
