@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
 from daiku.core.text.patterns import lazy
@@ -42,46 +42,28 @@ def _price(input_: float, output: float, cached: float | None = None) -> Price:
 K, M = 1_000, 1_000_000
 _OVER_272K: LongPrice = (272 * K, 2.0, 1.5)
 _OVER_200K: LongPrice = (200 * K, 2.0, 1.5)
-CLAUDE_TRAIT = "strong reasoning, long context"
-OPENAI_TRAIT = "general purpose, stable output"
-GEMINI_TRAIT = "fast inference, cost efficient"
+TRAITS = {
+    "anthropic": "strong reasoning, long context",
+    "openai": "general purpose, stable output",
+    "gemini": "fast inference, cost efficient",
+}
+_TEXT_ONLY = {"gpt-4", "gpt-3.5-turbo", "o3-mini", "gemini-pro"}
 
 
-def _claude(  # a table row reads as columns
+def _model(
+    maker: str,
     name: str,
     context: int,
-    out: int,
+    max_output: int,
     price: Price | None,
     thinking: Thinking = "",
     long: LongPrice | None = None,
 ) -> KnownModel:
-    return KnownModel("anthropic", name, context, out, price, long, thinking, trait=CLAUDE_TRAIT)
+    images = name not in _TEXT_ONLY
+    return KnownModel(maker, name, context, max_output, price, long, thinking, images, trait=TRAITS[maker])
 
 
-def _openai(  # a table row reads as columns
-    name: str,
-    context: int,
-    out: int,
-    price: Price | None,
-    thinking: Thinking = "",
-    long: LongPrice | None = None,
-) -> KnownModel:
-    images = name not in {"gpt-4", "gpt-3.5-turbo", "o3-mini"}
-    return KnownModel("openai", name, context, out, price, long, thinking, images, trait=OPENAI_TRAIT)
-
-
-def _gemini(  # a table row reads as columns
-    name: str,
-    context: int,
-    out: int,
-    price: Price | None,
-    thinking: Thinking = "",
-    long: LongPrice | None = None,
-) -> KnownModel:
-    return KnownModel(
-        "gemini", name, context, out, price, long, thinking, name != "gemini-pro", trait=GEMINI_TRAIT
-    )
-
+_claude, _openai, _gemini = (partial(_model, maker) for maker in ("anthropic", "openai", "gemini"))
 
 # Newest first within a provider: the order in which they are offered.
 KNOWN: tuple[KnownModel, ...] = (
@@ -152,8 +134,6 @@ KNOWN: tuple[KnownModel, ...] = (
 
 SEED_MODELS = {"anthropic": "claude-3-opus-20240229", "openai": "gpt-4", "gemini": "gemini-pro"}
 """The constructor defaults of seed 0 (R0.5, R0.8, R0.11)."""
-
-TRAITS = {"anthropic": CLAUDE_TRAIT, "openai": OPENAI_TRAIT, "gemini": GEMINI_TRAIT}
 
 _BY_NAME = {known.name: known for known in KNOWN}
 _LONGEST_FIRST = sorted(KNOWN, key=lambda known: len(known.name), reverse=True)

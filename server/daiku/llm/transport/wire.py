@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from functools import cache
 from typing import Protocol
 
@@ -88,21 +88,48 @@ def http_client(settings: ProviderSettings) -> httpx2.AsyncClient:
     )
 
 
-async def send(
-    http: httpx2.AsyncClient, service: Service, request: httpx2.Request, *, stream: bool = True
-) -> httpx2.Response:
-    """The answer to `request`, unread when `stream`. Raises the LLMError of a status above 299."""
-    try:
-        response = await http.send(request, stream=stream)
-        if response.is_success:
-            return response
+class HttpService:
+    """A service that is asked without an SDK: one client for all its requests, made with the first."""
+
+    __slots__ = ("_address", "_client", "_headers", "_service", "_settings")
+
+    def __init__(
+        self, service: Service, settings: ProviderSettings, address: str, key_headers: Mapping[str, str]
+    ) -> None:
+        self._service, self._settings, self._address = service, settings, address
+        self._headers = {"content-type": "application/json", **settings.headers}
+        if settings.api_key.get_secret_value():
+            self._headers.update(key_headers)
+        self._client: httpx2.AsyncClient | None = None
+
+    async def send(
+        self, method: str, path: str, content: bytes | None, *, stream: bool = True
+    ) -> httpx2.Response:
+        """The answer, unread when `stream`. Raises the LLMError of a status above 299."""
+        if self._client is None:
+            self._client = http_client(self._settings)
+        url = self._address + path
         try:
-            body = await response.aread()
-        finally:
-            await response.aclose()
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise from_exception(service, error) from error
-    raise from_status(service, response.status_code, body, response.headers)
+            request = self._client.build_request(method, url, content=content, headers=self._headers)
+            response = await self._client.send(request, stream=stream)
+            if response.is_success:
+                return response
+            try:
+                body = await response.aread()
+            finally:
+                await response.aclose()
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise from_exception(self._service, error) from error
+        raise from_status(self._service, response.status_code, body, response.headers)
+
+    async def read(self, method: str, path: str, content: bytes | None = None) -> JsonObject:
+        """The JSON object that answers. Raises LLMError."""
+        response = await self.send(method, path, content, stream=False)
+        return read_object(self._service, response.content)
+
+    async def aclose(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
 
 
 async def stream_reply(
