@@ -13,7 +13,16 @@ import pytest
 from daiku.domain.config import MCPServerSettings, SandboxSettings
 from daiku.domain.errors import UsageError
 from daiku.llm.table import PROVIDERS
-from daiku.settings import does_nothing_yet, every_key, home, load, private_file, secrets_of, trust, user_file
+from daiku.settings import (
+    every_key,
+    has_no_effect_yet,
+    home,
+    load,
+    private_file,
+    secrets_of,
+    trust,
+    user_file,
+)
 from daiku.settings.config import Config
 from tests.conftest import ROOT
 
@@ -529,4 +538,4 @@ def test_every_setting_is_read_by_some_code_or_says_that_it_does_nothing() -> No
         if isinstance(node, ast.Attribute)
     }
     unread = {key for key in every_key() if key.rpartition(".")[2] not in names}
-    assert {key for key in unread if not does_nothing_yet(key)} == set()
+    assert {key for key in unread if not has_no_effect_yet(key)} == set()

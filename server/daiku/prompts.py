@@ -41,9 +41,9 @@ def _environment() -> ImmutableSandboxedEnvironment:
 def render(name: str, variables: BaseModel) -> str:
     """The template `prompts/<name>.j2` filled in; `variables` is frozen, so the same text is made
     once. Raises jinja2.TemplateError (a missing variable is an error, never an empty string)."""
-    return _rendered(name, cast("Hashable", variables))
+    return _render_cached(name, cast("Hashable", variables))
 
 
 @lru_cache(maxsize=64)
-def _rendered(name: str, variables: Hashable) -> str:
+def _render_cached(name: str, variables: Hashable) -> str:
     return _environment().get_template(f"{name}.j2").render(**dict(cast("BaseModel", variables)))

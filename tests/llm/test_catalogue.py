@@ -9,10 +9,10 @@ from daiku.llm.catalogue import (
     SEED_MODELS,
     TRAITS,
     cost,
+    find_model,
     info,
-    known,
+    models_of,
     normalize_model_name,
-    offered,
 )
 from daiku.llm.table import PROVIDERS
 from tests.cases import for_each
@@ -48,7 +48,7 @@ def test_names_are_brought_to_their_makers_spelling(given: str, expected: str) -
 def test_every_name_in_the_table_is_already_normal_and_finds_itself() -> None:
     for entry in KNOWN:
         assert normalize_model_name(entry.name) == entry.name
-        assert known(entry.name) is entry
+        assert find_model(entry.name) is entry
 
 
 @for_each(
@@ -73,7 +73,7 @@ def test_every_name_in_the_table_is_already_normal_and_finds_itself() -> None:
 def test_dated_and_hosted_names_find_their_model_and_relatives_do_not(
     given: str, expected: str | None
 ) -> None:
-    found = known(given)
+    found = find_model(given)
     assert (found.name if found else None) == expected
 
 
@@ -89,10 +89,10 @@ def test_the_seeds_models_defaults_and_traits_are_known() -> None:
 
 def test_the_default_models_are_offered_with_a_window_and_a_price() -> None:
     for provider in ("anthropic", "openai", "gemini"):
-        entry = known(PROVIDERS[provider].default_model)
+        entry = find_model(PROVIDERS[provider].default_model)
         assert entry is not None
         assert entry.price is not None
-        assert PROVIDERS[provider].default_model in {model.name for model in offered(provider)}
+        assert PROVIDERS[provider].default_model in {model.name for model in models_of(provider)}
 
 
 def test_what_the_service_says_goes_before_the_table() -> None:

@@ -16,7 +16,7 @@ import pytest
 from daiku.core.ports import LanguageModelBridge
 from daiku.domain.base import JsonObject
 from daiku.llm import table
-from daiku.llm.catalogue import known
+from daiku.llm.catalogue import find_model
 from daiku.llm.provider import ProviderEntry
 from daiku.llm.table import PROVIDERS, LLMSettings
 from daiku.texts.matcher import translator
@@ -57,7 +57,7 @@ def _lacks(entry: ProviderEntry) -> list[str]:
             wanted = {
                 "key_env": entry.key_env,
                 "address": address.startswith("https://"),
-                "default_model in the catalogue": known(entry.default_model),
+                "default_model in the catalogue": find_model(entry.default_model),
             }
         case "server":
             wanted = {

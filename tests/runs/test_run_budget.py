@@ -61,7 +61,7 @@ def adapter(provider: Wordy, price: Price | None, fallback: LLMAdapter | None = 
         provider=provider,
         settings=ProviderSettings(price={"m": price} if price else {}),
         fallback=lambda: fallback,
-        policy=RetryPolicy(tries=1),
+        policy=RetryPolicy(retries=1),
     )
 
 

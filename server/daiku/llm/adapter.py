@@ -1,4 +1,4 @@
-"""A model ready to be asked: retries, the fallback, text protocols, prices and token counts in one place."""
+"""One model behind one interface: retries, the fallback, text protocols, prices and token counts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolSpec
-from daiku.llm.catalogue import cost, known, normalize_model_name
-from daiku.llm.heard import heard
+from daiku.llm.catalogue import cost, find_model, normalize_model_name
 from daiku.llm.provider import ModelChoice, Provider, ProviderEntry
-from daiku.llm.quote import quoted
-from daiku.llm.retry import RetryPolicy, again, wait_before
-from daiku.llm.textual import Exchange
+from daiku.llm.quote import quote_call
+from daiku.llm.reply_filter import filter_reply
+from daiku.llm.retry import RetryPolicy, is_transient, retry_delay
+from daiku.llm.textcalls import Exchange
 from daiku.llm.tokens import estimate, estimate_message, estimate_messages, estimate_request
 
 
@@ -68,7 +68,7 @@ class LLMAdapter:
         told = self.learned()
         if self.settings.context_length or (told is not None and told.context):
             return self.settings.context_length or (told.context if told is not None else 0)
-        entry = known(self.choice.model)
+        entry = find_model(self.choice.model)
         return self.entry.default_context or (entry.context if entry is not None else 0)
 
     @property
@@ -84,33 +84,33 @@ class LLMAdapter:
         """
         adapter: LLMAdapter = self
         while True:
-            pieces = adapter.tried(request)
+            pieces = adapter.stream_with_retries(request)
             try:
                 async for event in pieces:
                     yield event
                 return
             except LLMError as error:
-                following = adapter.next_after(self, error)
+                following = adapter.fallback_after(self, error)
                 if following is None:
                     raise
                 reason = f"{error.failure.message} Going on with {following.name}."
-                yield Restarted(reason, adapter.policy.tries + 1, 0.0)
+                yield Restarted(reason, adapter.policy.retries + 1, 0.0)
             finally:
                 await pieces.aclose()
             adapter = following
 
     def quote(self, request: ModelRequest) -> Quote:
         """What the call can come to at worst: of this model and of the fallback, which may answer it too."""
-        quotes = [quoted(replace(request, model=self.choice.model), self.settings.price, self.context)]
+        quotes = [quote_call(replace(request, model=self.choice.model), self.settings.price, self.context)]
         try:
             other = self.fallback()
         except DaikuError:
             other = None
         return worst_quote(quotes if other is None else [*quotes, other.quote(request)])
 
-    def next_after(self, first: LLMAdapter, error: LLMError) -> LLMAdapter | None:
+    def fallback_after(self, first: LLMAdapter, error: LLMError) -> LLMAdapter | None:
         """The fallback, once: it has none of its own."""
-        if self is not first or not again(error):
+        if self is not first or not is_transient(error):
             return None
         try:
             other = self.fallback()
@@ -118,28 +118,28 @@ class LLMAdapter:
             return None  # the failure that led here says more
         return None if other is None or other.choice == self.choice else other
 
-    async def tried(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+    async def stream_with_retries(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """The reply of this model, asked again as the policy says."""
         request = replace(request, model=self.choice.model, effort=request.effort or self.settings.effort)
         attempt = 1
         while True:
-            pieces = self._asked(request)
+            pieces = self._stream_once(request)
             try:
                 async for event in pieces:
-                    yield self._priced(event, request) if isinstance(event, Reply) else event
+                    yield self._with_price(event, request) if isinstance(event, Reply) else event
                 return
             except LLMError as error:
-                wait = wait_before(attempt, error, self.policy, self.clock.chance())
+                wait = retry_delay(attempt, error, self.policy, self.clock.chance())
                 if wait is None:
-                    raise _counted(error, attempt) from error.__cause__
-                reason = f"{error.failure.message} Trying again ({attempt} of {self.policy.tries})."
+                    raise _with_try_count(error, attempt) from error.__cause__
+                reason = f"{error.failure.message} Trying again ({attempt} of {self.policy.retries})."
                 yield Restarted(reason, attempt, wait)
             finally:
                 await pieces.aclose()
             await self.clock.sleep(wait)
             attempt += 1
 
-    def _asked(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+    def _stream_once(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         protocol = self.settings.tool_protocol
         if protocol == "native":
             told = told_of_dropped(request.messages)
@@ -147,10 +147,10 @@ class LLMAdapter:
         if not request.tools or (
             protocol == "native" and not self.entry.writes_calls(self.settings.base_url)
         ):
-            return heard(self.provider.stream(request))
+            return filter_reply(self.provider.stream(request))
         return Exchange(self.provider, protocol).stream(request)
 
-    def _priced(self, reply: Reply, request: ModelRequest) -> Reply:
+    def _with_price(self, reply: Reply, request: ModelRequest) -> Reply:
         usage = reply.usage
         if not usage.prompt_tokens and not usage.completion_tokens:  # the service told nothing
             prompt = estimate_request(request)
@@ -240,7 +240,7 @@ class LLMAdapter:
         return normalize_model_name(name)
 
 
-def _counted(error: LLMError, tries: int) -> LLMError:
+def _with_try_count(error: LLMError, tries: int) -> LLMError:
     """The same error, saying how often it was tried."""
     if tries == 1:
         return error

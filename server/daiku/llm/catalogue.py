@@ -1,10 +1,10 @@
-"""What is known of models without asking: windows, limits, prices, how they think, and how names are written."""
+"""Models that are known without asking: windows, limits, prices, how they think, how their names are spelt."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
 from daiku.core.text.patterns import lazy
@@ -20,7 +20,7 @@ LongPrice = tuple[int, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownModel:
     """One model as its maker describes it. Prices in USD per million tokens, None where not known."""
 
     provider: str
@@ -35,125 +35,105 @@ class Known:
     trait: str = ""
 
 
-def _p(input_: float, output: float, cached: float | None = None) -> Price:
+def _price(input_: float, output: float, cached: float | None = None) -> Price:
     return Price(input=input_, output=output, cached=cached)
 
 
 K, M = 1_000, 1_000_000
 _OVER_272K: LongPrice = (272 * K, 2.0, 1.5)
 _OVER_200K: LongPrice = (200 * K, 2.0, 1.5)
-CLAUDE_TRAIT = "strong reasoning, long context"
-OPENAI_TRAIT = "general purpose, stable output"
-GEMINI_TRAIT = "fast inference, cost efficient"
+TRAITS = {
+    "anthropic": "strong reasoning, long context",
+    "openai": "general purpose, stable output",
+    "gemini": "fast inference, cost efficient",
+}
+_TEXT_ONLY = {"gpt-4", "gpt-3.5-turbo", "o3-mini", "gemini-pro"}
 
 
-def _claude(  # a table row reads as columns
+def _model(
+    maker: str,
     name: str,
     context: int,
-    out: int,
+    max_output: int,
     price: Price | None,
     thinking: Thinking = "",
     long: LongPrice | None = None,
-) -> Known:
-    return Known("anthropic", name, context, out, price, long, thinking, trait=CLAUDE_TRAIT)
+) -> KnownModel:
+    images = name not in _TEXT_ONLY
+    return KnownModel(maker, name, context, max_output, price, long, thinking, images, trait=TRAITS[maker])
 
 
-def _openai(  # a table row reads as columns
-    name: str,
-    context: int,
-    out: int,
-    price: Price | None,
-    thinking: Thinking = "",
-    long: LongPrice | None = None,
-) -> Known:
-    images = name not in {"gpt-4", "gpt-3.5-turbo", "o3-mini"}
-    return Known("openai", name, context, out, price, long, thinking, images, trait=OPENAI_TRAIT)
-
-
-def _gemini(  # a table row reads as columns
-    name: str,
-    context: int,
-    out: int,
-    price: Price | None,
-    thinking: Thinking = "",
-    long: LongPrice | None = None,
-) -> Known:
-    return Known(
-        "gemini", name, context, out, price, long, thinking, name != "gemini-pro", trait=GEMINI_TRAIT
-    )
-
+_claude, _openai, _gemini = (partial(_model, maker) for maker in ("anthropic", "openai", "gemini"))
 
 # Newest first within a provider: the order in which they are offered.
-KNOWN: tuple[Known, ...] = (
-    _claude("claude-opus-5-5", M, 128 * K, _p(4, 20, 0.2), "always"),
-    _claude("claude-sonnet-5-5", M, 128 * K, _p(2, 10, 0.2), "between_tools"),
-    _claude("claude-haiku-5-5", M, 128 * K, _p(0.1, 0.5, 0.01), "adaptive", (100 * K, 5.0, 5.0)),
+KNOWN: tuple[KnownModel, ...] = (
+    _claude("claude-opus-5-5", M, 128 * K, _price(4, 20, 0.2), "always"),
+    _claude("claude-sonnet-5-5", M, 128 * K, _price(2, 10, 0.2), "between_tools"),
+    _claude("claude-haiku-5-5", M, 128 * K, _price(0.1, 0.5, 0.01), "adaptive", (100 * K, 5.0, 5.0)),
     _claude("claude-fable-5-2", M, 128 * K, None, "always"),
-    _claude("claude-fable-5-1", M, 128 * K, _p(10, 50, 1), "always"),
+    _claude("claude-fable-5-1", M, 128 * K, _price(10, 50, 1), "always"),
     _claude("claude-fable-5", M, 128 * K, None, "always"),
-    _claude("claude-opus-5", M, 128 * K, _p(5, 25, 0.5), "adaptive"),
-    _claude("claude-sonnet-5", M, 128 * K, _p(2, 10, 0.2), "adaptive"),
-    _claude("claude-opus-4-8", M, 128 * K, _p(5, 25, 0.5), "adaptive"),
-    _claude("claude-opus-4-7", M, 128 * K, _p(5, 25, 0.5), "adaptive"),
-    _claude("claude-opus-4-6", M, 128 * K, _p(5, 25, 0.5), "adaptive"),
-    _claude("claude-sonnet-4-6", M, 64 * K, _p(3, 15, 0.3), "adaptive"),
-    _claude("claude-opus-4-5", 200 * K, 64 * K, _p(5, 25, 0.5), "budget"),
-    _claude("claude-sonnet-4-5", 200 * K, 64 * K, _p(3, 15, 0.3), "budget"),
-    _claude("claude-haiku-4-5", 200 * K, 64 * K, _p(1, 5, 0.1), "budget"),
-    _claude("claude-opus-4-1", 200 * K, 32 * K, _p(15, 75, 1.5), "budget"),
-    _claude("claude-opus-4", 200 * K, 32 * K, _p(15, 75, 1.5), "budget"),
-    _claude("claude-sonnet-4", 200 * K, 64 * K, _p(3, 15, 0.3), "budget"),
-    _claude("claude-3-7-sonnet", 200 * K, 64 * K, _p(3, 15, 0.3), "budget"),
-    _claude("claude-3-5-sonnet", 200 * K, 8192, _p(3, 15, 0.3)),
-    _claude("claude-3-5-haiku", 200 * K, 8192, _p(0.8, 4, 0.08)),
-    _claude("claude-3-opus-20240229", 200 * K, 4096, _p(15, 75, 1.5)),
-    _claude("claude-3-sonnet-20240229", 200 * K, 4096, _p(3, 15, 0.3)),
-    _claude("claude-3-haiku-20240307", 200 * K, 4096, _p(0.25, 1.25, 0.03)),
-    _openai("gpt-6.2-astra", 1_050 * K, 128 * K, _p(8, 40, 0.4), "effort", _OVER_272K),
-    _openai("gpt-6.2-sol", 1_050 * K, 128 * K, _p(2, 10, 0.2), "effort", _OVER_272K),
-    _openai("gpt-6.1-sol", 1_050 * K, 128 * K, _p(2, 10, 0.2), "effort", _OVER_272K),
-    _openai("gpt-6-astra", 1_050 * K, 128 * K, _p(10, 50, 1), "effort", _OVER_272K),
-    _openai("gpt-6-sol", 1_050 * K, 128 * K, _p(2, 10, 0.2), "effort", _OVER_272K),
-    _openai("gpt-6-luna", 1_050 * K, 128 * K, _p(0.1, 0.5, 0.01), "effort", _OVER_272K),
-    _openai("gpt-5.6-sol", 1_050 * K, 128 * K, _p(4, 20, 0.4), "effort", _OVER_272K),
-    _openai("gpt-5.6-terra", 1_050 * K, 128 * K, _p(2, 12, 0.2), "effort", _OVER_272K),
-    _openai("gpt-5.6-luna", 1_050 * K, 128 * K, _p(0.2, 1.2, 0.02), "effort", _OVER_272K),
-    _openai("gpt-5.5", 1_050 * K, 128 * K, _p(5, 30, 0.5), "effort", _OVER_272K),
-    _openai("gpt-5.4", 1_050 * K, 128 * K, _p(2.5, 15, 0.25), "effort", _OVER_272K),
-    _openai("gpt-5.4-mini", 400 * K, 128 * K, _p(0.75, 4.5, 0.075), "effort"),
-    _openai("gpt-5.2", 400 * K, 128 * K, _p(1.75, 14, 0.175), "effort"),
-    _openai("gpt-5.1", 400 * K, 128 * K, _p(1.25, 10, 0.125), "effort"),
-    _openai("gpt-5", 400 * K, 128 * K, _p(1.25, 10, 0.125), "effort"),
-    _openai("gpt-5-mini", 400 * K, 128 * K, _p(0.25, 2, 0.025), "effort"),
-    _openai("gpt-5-nano", 400 * K, 128 * K, _p(0.05, 0.4, 0.005), "effort"),
-    _openai("o3", 200 * K, 100 * K, _p(2, 8, 0.5), "effort"),
-    _openai("o4-mini", 200 * K, 100 * K, _p(1.1, 4.4, 0.275), "effort"),
-    _openai("o3-mini", 200 * K, 100 * K, _p(1.1, 4.4, 0.55), "effort"),
-    _openai("o1", 200 * K, 100 * K, _p(15, 60, 7.5), "effort"),
-    _openai("gpt-4.1", 1_047_576, 32_768, _p(2, 8, 0.5)),
-    _openai("gpt-4.1-mini", 1_047_576, 32_768, _p(0.4, 1.6, 0.1)),
-    _openai("gpt-4.1-nano", 1_047_576, 32_768, _p(0.1, 0.4, 0.025)),
-    _openai("gpt-4o", 128 * K, 16_384, _p(2.5, 10, 1.25)),
-    _openai("gpt-4o-mini", 128 * K, 16_384, _p(0.15, 0.6, 0.075)),
-    _openai("gpt-4-turbo", 128 * K, 4096, _p(10, 30)),
-    _openai("gpt-4", 8192, 8192, _p(30, 60)),
-    _openai("gpt-3.5-turbo", 16_385, 4096, _p(0.5, 1.5)),
-    _gemini("gemini-3.8-flash", 1_048_576, 65_536, _p(0.75, 3.75), "level"),
-    _gemini("gemini-3.5-flash", 1_048_576, 65_536, _p(1.5, 9, 0.15), "level"),
-    _gemini("gemini-3.1-pro-preview", 1_048_576, 65_536, _p(2, 12, 0.2), "level", _OVER_200K),
-    _gemini("gemini-3.1-flash-lite", 1_048_576, 65_536, _p(0.25, 1.5, 0.025), "level"),
-    _gemini("gemini-3-flash-preview", 1_048_576, 65_536, _p(0.5, 3, 0.05), "level"),
-    _gemini("gemini-2.5-pro", 1_048_576, 65_536, _p(1.25, 10, 0.125), "budget", _OVER_200K),
-    _gemini("gemini-2.5-flash", 1_048_576, 65_536, _p(0.3, 2.5, 0.03), "budget"),
-    _gemini("gemini-2.5-flash-lite", 1_048_576, 65_536, _p(0.1, 0.4, 0.01), "budget"),
-    _gemini("gemini-2.0-flash", 1_048_576, 8192, _p(0.1, 0.4, 0.025)),
-    _gemini("gemini-pro", 32_768, 8192, _p(0.5, 1.5)),
+    _claude("claude-opus-5", M, 128 * K, _price(5, 25, 0.5), "adaptive"),
+    _claude("claude-sonnet-5", M, 128 * K, _price(2, 10, 0.2), "adaptive"),
+    _claude("claude-opus-4-8", M, 128 * K, _price(5, 25, 0.5), "adaptive"),
+    _claude("claude-opus-4-7", M, 128 * K, _price(5, 25, 0.5), "adaptive"),
+    _claude("claude-opus-4-6", M, 128 * K, _price(5, 25, 0.5), "adaptive"),
+    _claude("claude-sonnet-4-6", M, 64 * K, _price(3, 15, 0.3), "adaptive"),
+    _claude("claude-opus-4-5", 200 * K, 64 * K, _price(5, 25, 0.5), "budget"),
+    _claude("claude-sonnet-4-5", 200 * K, 64 * K, _price(3, 15, 0.3), "budget"),
+    _claude("claude-haiku-4-5", 200 * K, 64 * K, _price(1, 5, 0.1), "budget"),
+    _claude("claude-opus-4-1", 200 * K, 32 * K, _price(15, 75, 1.5), "budget"),
+    _claude("claude-opus-4", 200 * K, 32 * K, _price(15, 75, 1.5), "budget"),
+    _claude("claude-sonnet-4", 200 * K, 64 * K, _price(3, 15, 0.3), "budget"),
+    _claude("claude-3-7-sonnet", 200 * K, 64 * K, _price(3, 15, 0.3), "budget"),
+    _claude("claude-3-5-sonnet", 200 * K, 8192, _price(3, 15, 0.3)),
+    _claude("claude-3-5-haiku", 200 * K, 8192, _price(0.8, 4, 0.08)),
+    _claude("claude-3-opus-20240229", 200 * K, 4096, _price(15, 75, 1.5)),
+    _claude("claude-3-sonnet-20240229", 200 * K, 4096, _price(3, 15, 0.3)),
+    _claude("claude-3-haiku-20240307", 200 * K, 4096, _price(0.25, 1.25, 0.03)),
+    _openai("gpt-6.2-astra", 1_050 * K, 128 * K, _price(8, 40, 0.4), "effort", _OVER_272K),
+    _openai("gpt-6.2-sol", 1_050 * K, 128 * K, _price(2, 10, 0.2), "effort", _OVER_272K),
+    _openai("gpt-6.1-sol", 1_050 * K, 128 * K, _price(2, 10, 0.2), "effort", _OVER_272K),
+    _openai("gpt-6-astra", 1_050 * K, 128 * K, _price(10, 50, 1), "effort", _OVER_272K),
+    _openai("gpt-6-sol", 1_050 * K, 128 * K, _price(2, 10, 0.2), "effort", _OVER_272K),
+    _openai("gpt-6-luna", 1_050 * K, 128 * K, _price(0.1, 0.5, 0.01), "effort", _OVER_272K),
+    _openai("gpt-5.6-sol", 1_050 * K, 128 * K, _price(4, 20, 0.4), "effort", _OVER_272K),
+    _openai("gpt-5.6-terra", 1_050 * K, 128 * K, _price(2, 12, 0.2), "effort", _OVER_272K),
+    _openai("gpt-5.6-luna", 1_050 * K, 128 * K, _price(0.2, 1.2, 0.02), "effort", _OVER_272K),
+    _openai("gpt-5.5", 1_050 * K, 128 * K, _price(5, 30, 0.5), "effort", _OVER_272K),
+    _openai("gpt-5.4", 1_050 * K, 128 * K, _price(2.5, 15, 0.25), "effort", _OVER_272K),
+    _openai("gpt-5.4-mini", 400 * K, 128 * K, _price(0.75, 4.5, 0.075), "effort"),
+    _openai("gpt-5.2", 400 * K, 128 * K, _price(1.75, 14, 0.175), "effort"),
+    _openai("gpt-5.1", 400 * K, 128 * K, _price(1.25, 10, 0.125), "effort"),
+    _openai("gpt-5", 400 * K, 128 * K, _price(1.25, 10, 0.125), "effort"),
+    _openai("gpt-5-mini", 400 * K, 128 * K, _price(0.25, 2, 0.025), "effort"),
+    _openai("gpt-5-nano", 400 * K, 128 * K, _price(0.05, 0.4, 0.005), "effort"),
+    _openai("o3", 200 * K, 100 * K, _price(2, 8, 0.5), "effort"),
+    _openai("o4-mini", 200 * K, 100 * K, _price(1.1, 4.4, 0.275), "effort"),
+    _openai("o3-mini", 200 * K, 100 * K, _price(1.1, 4.4, 0.55), "effort"),
+    _openai("o1", 200 * K, 100 * K, _price(15, 60, 7.5), "effort"),
+    _openai("gpt-4.1", 1_047_576, 32_768, _price(2, 8, 0.5)),
+    _openai("gpt-4.1-mini", 1_047_576, 32_768, _price(0.4, 1.6, 0.1)),
+    _openai("gpt-4.1-nano", 1_047_576, 32_768, _price(0.1, 0.4, 0.025)),
+    _openai("gpt-4o", 128 * K, 16_384, _price(2.5, 10, 1.25)),
+    _openai("gpt-4o-mini", 128 * K, 16_384, _price(0.15, 0.6, 0.075)),
+    _openai("gpt-4-turbo", 128 * K, 4096, _price(10, 30)),
+    _openai("gpt-4", 8192, 8192, _price(30, 60)),
+    _openai("gpt-3.5-turbo", 16_385, 4096, _price(0.5, 1.5)),
+    _gemini("gemini-3.8-flash", 1_048_576, 65_536, _price(0.75, 3.75), "level"),
+    _gemini("gemini-3.5-flash", 1_048_576, 65_536, _price(1.5, 9, 0.15), "level"),
+    _gemini("gemini-3.1-pro-preview", 1_048_576, 65_536, _price(2, 12, 0.2), "level", _OVER_200K),
+    _gemini("gemini-3.1-flash-lite", 1_048_576, 65_536, _price(0.25, 1.5, 0.025), "level"),
+    _gemini("gemini-3-flash-preview", 1_048_576, 65_536, _price(0.5, 3, 0.05), "level"),
+    _gemini("gemini-2.5-pro", 1_048_576, 65_536, _price(1.25, 10, 0.125), "budget", _OVER_200K),
+    _gemini("gemini-2.5-flash", 1_048_576, 65_536, _price(0.3, 2.5, 0.03), "budget"),
+    _gemini("gemini-2.5-flash-lite", 1_048_576, 65_536, _price(0.1, 0.4, 0.01), "budget"),
+    _gemini("gemini-2.0-flash", 1_048_576, 8192, _price(0.1, 0.4, 0.025)),
+    _gemini("gemini-pro", 32_768, 8192, _price(0.5, 1.5)),
 )
 
 SEED_MODELS = {"anthropic": "claude-3-opus-20240229", "openai": "gpt-4", "gemini": "gemini-pro"}
 """The constructor defaults of seed 0 (R0.5, R0.8, R0.11)."""
-
-TRAITS = {"anthropic": CLAUDE_TRAIT, "openai": OPENAI_TRAIT, "gemini": GEMINI_TRAIT}
 
 _BY_NAME = {known.name: known for known in KNOWN}
 _LONGEST_FIRST = sorted(KNOWN, key=lambda known: len(known.name), reverse=True)
@@ -165,7 +145,7 @@ _DATED = lazy(
 
 
 @lru_cache(maxsize=256)
-def known(name: str) -> Known | None:
+def find_model(name: str) -> KnownModel | None:
     """The entry for `name`, also dated, previewed or named as a cloud names it; None where not known.
 
     Another member of a family is not the same model: `gpt-5-pro` does not get the price of `gpt-5`.
@@ -203,7 +183,7 @@ def normalize_model_name(name: str) -> str:
 
 def info(provider: str, name: str, *, context: int = 0, max_output: int = 0) -> ModelInfo:
     """`name` as it is offered: what the service said first, then what is known, else nothing."""
-    entry = known(name)
+    entry = find_model(name)
     if entry is None:
         return ModelInfo(provider=provider, name=name, context=context, max_output=max_output)
     return ModelInfo(
@@ -218,7 +198,7 @@ def info(provider: str, name: str, *, context: int = 0, max_output: int = 0) -> 
     )
 
 
-def offered(provider: str) -> tuple[ModelInfo, ...]:
+def models_of(provider: str) -> tuple[ModelInfo, ...]:
     """The known models of a provider, newest first."""
     return tuple(info(provider, known.name) for known in KNOWN if known.provider == provider)
 
@@ -232,7 +212,7 @@ def cost(usage: Usage, model: str, prices: dict[str, Price], *, written: int = 0
 
     `written` are the prompt tokens that were put into a cache at a surcharge.
     """
-    entry = known(model)
+    entry = find_model(model)
     own = prices.get(model) or prices.get("*")
     price = own or (entry.price if entry is not None else None)
     if price is None:

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError, Failure, LLMAuthError, LLMRequestError, UsageError
-from daiku.llm.catalogue import known, normalize_model_name
+from daiku.llm.catalogue import find_model, normalize_model_name
 from daiku.llm.provider import ModelChoice
 from daiku.llm.table import PROVIDERS, LLMSettings
 
@@ -62,7 +62,7 @@ def _split(wanted: str, llm: LLMSettings) -> tuple[str, str]:
 
 def _owner(model: str, llm: LLMSettings) -> str:
     """The maker of a known model, where there is a key for it."""
-    entry = known(normalize_model_name(model)) if model else None
+    entry = find_model(normalize_model_name(model)) if model else None
     return entry.provider if entry is not None and _has_key(llm.of(entry.provider)) else ""
 
 

@@ -54,7 +54,7 @@ class EditorProvider:
         return self._stream(request)
 
     async def _stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        messages = _joined(self._histories.of(request).encoded(request.messages))
+        messages = _joined(self._histories.of(request).encode(request.messages))
         if request.system.strip():
             messages.insert(0, {"role": "system", "parts": [_text(request.system)]})
         parts: asyncio.Queue[JsonObject | None] = asyncio.Queue()

@@ -1,4 +1,4 @@
-"""The models of the settings: chosen, listed, their providers kept open and closed."""
+"""Models by name: resolves a name to an adapter, lists what every provider offers, keeps providers open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelInfo, Usage
 from daiku.llm.adapter import Clock, LLMAdapter
-from daiku.llm.catalogue import offered
+from daiku.llm.catalogue import models_of
 from daiku.llm.choice import Probe, missing, resolve_model
 from daiku.llm.provider import ModelChoice, Provider, ProviderDeps
 from daiku.llm.retry import RetryPolicy
@@ -115,7 +115,7 @@ class Models:
             return ProviderModels(name, (), Failure(kind="timeout", message=message, retryable=True))
         except DaikuError as error:
             if getattr(error, "status", 0) in (404, 405, 501):  # it answers, but keeps no list
-                return ProviderModels(name, offered(name))
+                return ProviderModels(name, models_of(name))
             return ProviderModels(name, (), error.failure)
 
     async def aclose(self) -> None:

@@ -135,14 +135,14 @@ def next_line(script: Script, system: str, messages: Sequence[Message]) -> int:
     place, seen = 0, 0
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
-        if isinstance(message, AssistantMessage) and (told := _told(message, script)) is not None:
+        if isinstance(message, AssistantMessage) and (told := _next_index(message, script)) is not None:
             place, seen = told, index + 1
             break
     for index in range(seen, len(messages)):
         message = messages[index]
         if isinstance(message, AssistantMessage) and not is_own(message):
-            place = _fitting(script, place, system, messages[:index]) + 1
-    return _fitting(script, place, system, messages)
+            place = _find_line(script, place, system, messages[:index]) + 1
+    return _find_line(script, place, system, messages)
 
 
 def _script_of(message: Message) -> JsonValue:
@@ -151,7 +151,7 @@ def _script_of(message: Message) -> JsonValue:
     return own.get("script") if isinstance(own, dict) else None
 
 
-def _told(message: AssistantMessage, script: Script) -> int | None:
+def _next_index(message: AssistantMessage, script: Script) -> int | None:
     own = message.opaque.get("scripted")
     if isinstance(own, dict) and own.get("script") == script.path.name:
         place = own.get("next")
@@ -159,7 +159,7 @@ def _told(message: AssistantMessage, script: Script) -> int | None:
     return None
 
 
-def _fitting(script: Script, place: int, system: str, messages: Sequence[Message]) -> int:
+def _find_line(script: Script, place: int, system: str, messages: Sequence[Message]) -> int:
     last = messages[-1] if messages else None
     text = "" if last is None else last.text
     for index in range(place, len(script.lines)):
@@ -221,7 +221,7 @@ class ScriptedProvider:
     def _script(self, request: ModelRequest) -> Script:
         path = self._find(request.model.removeprefix("scripted/").strip())
         if path == self.demo:
-            path = self._spoken(path, request.messages)
+            path = self._in_language(path, request.messages)
         try:
             changed = path.stat().st_mtime_ns
         except OSError:
@@ -240,7 +240,7 @@ class ScriptedProvider:
         candidates = (path,) if path.is_absolute() else tuple(folder / path for folder in self.folders)
         return next((c for c in candidates if c.is_file()), candidates[0] if candidates else path)
 
-    def _spoken(self, demo: Path, messages: Sequence[Message]) -> Path:
+    def _in_language(self, demo: Path, messages: Sequence[Message]) -> Path:
         """The demonstration in the person's language; a conversation goes on in the one that it began in."""
         japanese = demo.with_suffix(f".ja{demo.suffix}")
         began = next((name for m in messages if (name := _script_of(m)) in (demo.name, japanese.name)), None)
@@ -253,7 +253,7 @@ class ScriptedProvider:
         played = self._played.get((script.path, index), 0)
         self._played[script.path, index] = played + 1
         if played < error.times:
-            raise _raised(error)
+            raise _error_of(error)
 
 
 _ERRORS: dict[FailureKind, type[LLMError]] = {
@@ -268,7 +268,7 @@ _ERRORS: dict[FailureKind, type[LLMError]] = {
 _RETRYABLE = {"rate_limit", "overloaded", "timeout", "connection", "stream_cut"}
 
 
-def _raised(error: ScriptError) -> LLMError:
+def _error_of(error: ScriptError) -> LLMError:
     failure = Failure(
         kind=error.kind, message=error.message, hint=error.hint, retryable=error.kind in _RETRYABLE
     )
@@ -296,18 +296,18 @@ def _reply(request: ModelRequest, script: Script, index: int, text: str, thinkin
 
 
 def _call(call: ScriptCall, user: str) -> ToolCall:
-    args = cast("JsonObject", _filled(call.args, user))
+    args = cast("JsonObject", _fill(call.args, user))
     made = ToolCall(tool=call.tool, args=args, reasoning=call.reasoning, malformed=call.malformed)
     return made.model_copy(update={"id": call.id}) if call.id else made
 
 
-def _filled(value: JsonValue, user: str) -> JsonValue:
+def _fill(value: JsonValue, user: str) -> JsonValue:
     match value:
         case str():
             return value.replace(USER_TEXT, user)
         case list():
-            return [_filled(item, user) for item in value]
+            return [_fill(item, user) for item in value]
         case dict():
-            return {key: _filled(item, user) for key, item in value.items()}
+            return {key: _fill(item, user) for key, item in value.items()}
         case _:
             return value

@@ -1,4 +1,4 @@
-"""How many tokens a text will be, without a vocabulary: near for code and English, right for Japanese."""
+"""Token counts estimated from text alone, without a vocabulary: close for code and English, exact enough for Japanese."""
 
 from __future__ import annotations
 

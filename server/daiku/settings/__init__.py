@@ -15,14 +15,14 @@ import platformdirs
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, UsageError
 from daiku.llm.table import PROVIDERS
-from daiku.settings.check import check_values, dotted, known_keys, leaves, tidy
+from daiku.settings.check import check_values, dotted, known_keys, leaves, normalize_keys
 from daiku.settings.config import Config
 from daiku.settings.environment import from_environment, secrets_of, with_keys
-from daiku.settings.trust import from_strangers
+from daiku.settings.trust import restrict_layer
 
 __all__ = [
     "Loaded",
-    "does_nothing_yet",
+    "has_no_effect_yet",
     "home",
     "load",
     "private_file",
@@ -77,25 +77,25 @@ def load(
             origins[dotted(key)] = _variable(names[dotted(key)]) if names else where
 
     user = user_file(environ)
-    if (layer := _checked(_file(user, problems), str(user), problems)) is not None:
+    if (layer := _check_layer(_read_toml(user, problems), str(user), problems)) is not None:
         problems.extend(_keys_in_file(layer, user))
         add(layer, str(user))
     own = workspace_file(workspace)
-    if own is not None and not problems and _inside(own, workspace, notices):
-        layer = _checked(_file(own, problems), str(own), problems)
+    if own is not None and not problems and _stays_inside(own, workspace, notices):
+        layer = _check_layer(_read_toml(own, problems), str(own), problems)
         if layer is not None and not problems:
-            layer, ignored = from_strangers(layer, Config.model_validate(merged), trusted=trusted)
+            layer, ignored = restrict_layer(layer, Config.model_validate(merged), trusted=trusted)
             notices.extend(_about_ignored(own, ignored, trusted))
             add(layer, str(own))
-    if (layer := _checked(_without_blanks(editor or {}), "editor settings", problems)) is not None:
+    if (layer := _check_layer(_without_blanks(editor or {}), "editor settings", problems)) is not None:
         add(layer, "editor")
     layer, names = from_environment(environ, problems)
-    if (checked := _checked(layer, "environment", problems)) is not None:
+    if (checked := _check_layer(layer, "environment", problems)) is not None:
         add(checked, "environment", names)
-    if (layer := _checked(overrides or {}, "command line", problems)) is not None:
+    if (layer := _check_layer(overrides or {}, "command line", problems)) is not None:
         add(layer, "command line")
     if problems:
-        raise _wrong(problems)
+        raise _usage_error(problems)
     config, keys = with_keys(Config.model_validate(merged), environ)
     origins.update({key: _variable(name) for key, name in keys.items()})
     _check_together(config, origins)
@@ -157,7 +157,7 @@ def workspace_file(workspace: Path | None) -> Path | None:
     return workspace / ".daiku" / "config.toml" if workspace else None
 
 
-def _file(path: Path, problems: list[str]) -> JsonObject:
+def _read_toml(path: Path, problems: list[str]) -> JsonObject:
     """A TOML file's data; nothing where there is none. Pipes and huge files are refused unread."""
     try:
         info = path.stat()
@@ -180,15 +180,15 @@ def _file(path: Path, problems: list[str]) -> JsonObject:
     return {}
 
 
-def _checked(data: JsonObject, where: str, problems: list[str]) -> JsonObject | None:
+def _check_layer(data: JsonObject, where: str, problems: list[str]) -> JsonObject | None:
     """The layer in snake_case, or None when something in it is wrong."""
     before = len(problems)
-    layer = tidy(data, problems, where)
+    layer = normalize_keys(data, problems, where)
     check_values(layer, problems, where)
     return layer if len(problems) == before else None
 
 
-def _inside(path: Path, workspace: Path | None, notices: list[str]) -> bool:
+def _stays_inside(path: Path, workspace: Path | None, notices: list[str]) -> bool:
     """False, with a notice, where a link leads out of the workspace."""
     if workspace is None or path.resolve().is_relative_to(workspace.resolve()):
         return True
@@ -242,7 +242,7 @@ def _check_together(config: Config, origins: Mapping[str, str]) -> None:
     if rails.similarity_warn > rails.similarity_block:
         key = "guardrails.similarity_warn"
         where = origins.get(key) or origins.get("guardrails.similarity_block") or "defaults"
-        raise _wrong(
+        raise _usage_error(
             [f"{where}: {key} must not be above guardrails.similarity_block ({rails.similarity_block})"]
         )
 
@@ -254,19 +254,19 @@ def _without_effect(
     a database, in which a person would look for their data."""
     if config.storage.database_url:
         where = origins.get("storage.database_url", "defaults")
-        raise _wrong(
+        raise _usage_error(
             [f"{where}: storage.database_url cannot be used in this version: leave it empty for SQLite"]
         )
     found: list[str] = []
     theirs = {_variable(name) for name in environ if name.startswith(OF_OTHER_PROGRAMS)}
     for key, where in origins.items():
-        if not does_nothing_yet(key) or where in theirs or _value_at(config, key) == _value_at(Config(), key):
+        if not has_no_effect_yet(key) or where in theirs or _value_at(config, key) == _value_at(Config(), key):
             continue
         found.append(f"{where}: {key} does nothing in this version")
     return tuple(found)
 
 
-def does_nothing_yet(key: str) -> bool:
+def has_no_effect_yet(key: str) -> bool:
     """Whether a setting (dotted) is checked, and read by nothing."""
     return any(key == name or key.startswith(f"{name}.") for name in NOT_READ_YET)
 
@@ -278,7 +278,7 @@ def _value_at(config: Config, key: str) -> object:
     return here
 
 
-def _wrong(problems: list[str]) -> UsageError:
+def _usage_error(problems: list[str]) -> UsageError:
     text = "; ".join(problems[:4]) + (f"; and {len(problems) - 4} more" if len(problems) > 4 else "")
     return UsageError(
         Failure(

@@ -1,4 +1,4 @@
-"""Keys and values of one layer of settings: known names, right types, problems in plain words."""
+"""One layer of settings checked: known names, right types, problems in plain words."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def leaves(data: JsonObject, at: Key = ()) -> Iterator[tuple[Key, JsonValue]]:
             yield (*at, name), value
 
 
-def tidy(data: JsonObject, problems: list[str], where: str, at: Key = ()) -> JsonObject:
+def normalize_keys(data: JsonObject, problems: list[str], where: str, at: Key = ()) -> JsonObject:
     """The layer with every key in snake_case; unknown keys go to `problems` with the nearest one."""
     table = model_of(field_at(at)) if at else Config
     assert table is not None
@@ -68,7 +68,7 @@ def tidy(data: JsonObject, problems: list[str], where: str, at: Key = ()) -> Jso
             continue
         inner = model_of(table.model_fields[name].annotation)
         if inner is not None and isinstance(value, dict):
-            done[name] = tidy(value, problems, where, (*at, name))
+            done[name] = normalize_keys(value, problems, where, (*at, name))
         else:
             done[name] = value
     return done
@@ -89,7 +89,7 @@ def check_values(data: JsonObject, problems: list[str], where: str) -> None:
         name = dotted(key)
         if isinstance(value, str) and value and URLS.search(name) and not _is_url(value):
             problems.append(
-                f"{where}: {name} must be an address such as https://host/path, not {shown(name, value)}"
+                f"{where}: {name} must be an address such as https://host/path, not {display_value(name, value)}"
             )
         if name == "guardrails.regex_blocks" and isinstance(value, list):
             problems.extend(
@@ -107,7 +107,7 @@ def dotted(key: tuple[str | int, ...]) -> str:
     return text
 
 
-def shown(name: str, value: object) -> str:
+def display_value(name: str, value: object) -> str:
     """A value fit for a message: short, never a secret."""
     if SECRET.search(name):
         return "the value given"
@@ -163,7 +163,7 @@ def _describe(error: ErrorDetails) -> str:
         return f"{name}: {error['msg'].removeprefix('Value error, ')}"
     else:
         right = _RIGHT.get(kind.partition("_")[0], error["msg"])
-    return f"{name} must be {right}, not {shown(name, error.get('input'))}"
+    return f"{name} must be {right}, not {display_value(name, error.get('input'))}"
 
 
 def _inner_table(loc: tuple[str | int, ...]) -> type[BaseModel] | None:

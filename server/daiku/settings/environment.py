@@ -31,7 +31,7 @@ SECRET_NAME = re.compile(
 )
 
 
-def put(data: JsonObject, key: Key, value: JsonValue) -> None:
+def set_value(data: JsonObject, key: Key, value: JsonValue) -> None:
     """Set the value at a path, making the tables on the way."""
     for part in key[:-1]:
         inner = data.setdefault(part, {})
@@ -50,7 +50,7 @@ def from_environment(environ: Mapping[str, str], problems: list[str]) -> tuple[J
     addresses = {e.address_env: (("llm", e.name, "base_url"), e.read_address) for e in PROVIDERS.values()}
     for name, (key, read) in (addresses | {name: (key, str) for name, key in _OTHER_NAMES.items()}).items():
         if value := environ.get(name, "").strip():
-            put(data, key, read(value))
+            set_value(data, key, read(value))
             origin[dotted(key)] = name
     for name, value in sorted(environ.items()):
         key = _key_of(name)
@@ -64,7 +64,7 @@ def from_environment(environ: Mapping[str, str], problems: list[str]) -> tuple[J
                 f"environment: {name} is not a setting" + (f"; did you mean {near[0]}?" if near else "")
             )
             continue
-        put(data, key, _value_of(field, value, name, problems))
+        set_value(data, key, _value_of(field, value, name, problems))
         origin[dotted(key)] = name
     return data, origin
 

@@ -1,4 +1,4 @@
-"""What a workspace's own settings file may do: strangers write it, so it can only make things stricter."""
+"""Which settings a workspace's own file may change: an untrusted one can only make things stricter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, JsonValue
 from daiku.domain.base import JsonObject
 from daiku.settings.check import Key, dotted, leaves
 from daiku.settings.config import Config
-from daiku.settings.environment import put
+from daiku.settings.environment import set_value
 
 STRICTNESS: dict[str, tuple[JsonValue, ...]] = {
     "approvals.read": ("allow", "ask", "deny"),
@@ -61,7 +61,7 @@ of the person's own variables its commands get."""
 Verdict = Literal["take", "looser", "forbidden"]
 
 
-def from_strangers(layer: JsonObject, below: Config, *, trusted: bool) -> tuple[JsonObject, tuple[str, ...]]:
+def restrict_layer(layer: JsonObject, below: Config, *, trusted: bool) -> tuple[JsonObject, tuple[str, ...]]:
     """What of a workspace's (valid) file counts, given the settings `below` it, and the keys left out.
 
     Trusted files may set everything but keys, plug-ins and the variables of commands. Whatever is not known to be harmless or stricter is
@@ -71,19 +71,23 @@ def from_strangers(layer: JsonObject, below: Config, *, trusted: bool) -> tuple[
     ignored: list[str] = []
     for key, value in leaves(layer):
         name = dotted(key)
-        if key[-1] == "api_key" or name in NEVER or (not trusted and not _may(name, key, value, below)):
+        if (
+            key[-1] == "api_key"
+            or name in NEVER
+            or (not trusted and not _is_allowed(name, key, value, below))
+        ):
             ignored.append(name)
             continue
         if not trusted and name in ADDED_TO and isinstance(value, list):
-            present: tuple[str, ...] = _present(below, key)
-            put(taken, key, [*present, *(v for v in value if v not in present)])
+            present: tuple[str, ...] = _value_now(below, key)
+            set_value(taken, key, [*present, *(v for v in value if v not in present)])
         else:
-            put(taken, key, value)
+            set_value(taken, key, value)
     return taken, tuple(ignored)
 
 
-def _may(name: str, key: Key, value: JsonValue, below: Config) -> bool:
-    present = _present(below, key)
+def _is_allowed(name: str, key: Key, value: JsonValue, below: Config) -> bool:
+    present = _value_now(below, key)
     if name in STRICTNESS:
         order = STRICTNESS[name]
         wanted = _as_bool(value) if isinstance(order[0], bool) else value
@@ -99,7 +103,7 @@ def _may(name: str, key: Key, value: JsonValue, below: Config) -> bool:
     return len(key) == 3 and key[0] == "llm" and key[-1] in HARMLESS_OF_PROVIDERS
 
 
-def _present(config: Config, key: Key) -> Any:
+def _value_now(config: Config, key: Key) -> Any:
     here: Any = config
     for part in key:
         here = getattr(here, part) if isinstance(here, BaseModel) else None

@@ -1,4 +1,4 @@
-"""Folders whose own settings file a person has chosen to trust, kept in Daiku's home."""
+"""The folders whose own settings file a person trusts, listed in a file of Daiku's home."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.llm.catalogue import Thinking, known
-from daiku.llm.transport.history import History, spliced
+from daiku.llm.catalogue import Thinking, find_model
+from daiku.llm.transport.history import History, splice
 from daiku.llm.transport.stream import encode_json
 
 PROTOCOL = "anthropic"
@@ -207,12 +207,12 @@ def _messages(turns: list[Turn]) -> list[bytes]:
         if group is not None:
             group[1][-1] = _breakpoint(group[1][-1])
     heads = ((_HEADS[role], blocks) for role, blocks in groups)
-    return spliced(b',"messages":[', heads, b"]}")
+    return splice(b',"messages":[', heads, b"]}")
 
 
 def max_tokens(request: ModelRequest) -> int:
     """The output limit to ask for: the request's, at most what the model can."""
-    entry = known(request.model)
+    entry = find_model(request.model)
     if entry is not None:
         return min(request.max_output or USUAL_OUTPUT, entry.max_output)
     return request.max_output or (USUAL_OUTPUT if "claude" in request.model else UNKNOWN_OUTPUT)
@@ -238,7 +238,7 @@ def _thinking(request: ModelRequest, turns: list[Turn], limit: int) -> tuple[Jso
 
 
 def _style(model: str) -> Thinking:
-    entry = known(model)
+    entry = find_model(model)
     if entry is not None:
         return entry.thinking
     return "always" if model.startswith("claude-") else ""  # newer than the catalogue

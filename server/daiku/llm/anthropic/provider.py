@@ -1,4 +1,4 @@
-"""The `anthropic` provider: Claude over the anthropic SDK's low-level door, which carries keys, TLS and proxies."""
+"""The `anthropic` provider: Claude through the low-level requests of anthropic's SDK, which does keys, TLS and proxies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from daiku.llm.anthropic.decode import AnthropicDecoder
 from daiku.llm.anthropic.encode import Turn, body, encode_tools, history
 from daiku.llm.catalogue import info
 from daiku.llm.transport.client_errors import from_exception
-from daiku.llm.transport.history import Histories, Once
+from daiku.llm.transport.history import Histories, LastResult
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.wire import http_client, read_object, stream_reply, timeouts
 
@@ -38,11 +38,11 @@ class AnthropicProvider:
         self._service = service
         self._settings = settings
         self._histories = Histories[Turn](history)
-        self._tools = Once(encode_tools)
+        self._tools = LastResult(encode_tools)
         self._client: AsyncAnthropic | None = None
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        turns = self._histories.of(request).encoded(request.messages)
+        turns = self._histories.of(request).encode(request.messages)
         content = body(request, turns, self._tools.of(request.tools))
         decoder = AnthropicDecoder(
             self._service,
@@ -72,7 +72,7 @@ class AnthropicProvider:
         return tuple(model for model in found if model.name)
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
-        turns = self._histories.of(request).encoded(request.messages)
+        turns = self._histories.of(request).encode(request.messages)
         try:
             response = await (await self._sdk()).post(
                 "/v1/messages/count_tokens",

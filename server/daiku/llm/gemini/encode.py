@@ -11,9 +11,9 @@ from daiku.core.calls.toolnames import wire_name
 from daiku.domain.base import JsonObject
 from daiku.domain.messages import AssistantMessage, Image, Message, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.llm.catalogue import known
+from daiku.llm.catalogue import find_model
 from daiku.llm.gemini.schema import parameters
-from daiku.llm.transport.history import History, spliced
+from daiku.llm.transport.history import History, splice
 from daiku.llm.transport.stream import encode_json
 
 PROTOCOL = "gemini"
@@ -162,7 +162,7 @@ def _contents(contents: list[Content]) -> list[bytes]:
         groups.insert(0, ("user", False, [_part({"text": "(nothing)"})]))
     if groups[-1][0] != "user":
         groups.append(("user", False, [_part({"text": "Go on."})]))
-    return spliced(b'{"contents":[', ((_HEADS[role], parts) for role, _, parts in groups), b"]}")
+    return splice(b'{"contents":[', ((_HEADS[role], parts) for role, _, parts in groups), b"]}")
 
 
 def _declaration(tool: ToolSpec) -> JsonObject:
@@ -175,7 +175,7 @@ def _declaration(tool: ToolSpec) -> JsonObject:
 
 def _config(request: ModelRequest) -> JsonObject:
     config: JsonObject = {}
-    entry = known(request.model)
+    entry = find_model(request.model)
     limit = request.max_output or (entry.max_output if entry is not None else 0)
     if limit:
         config["maxOutputTokens"] = min(limit, entry.max_output) if entry is not None else limit

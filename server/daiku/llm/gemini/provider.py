@@ -16,10 +16,10 @@ from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.catalogue import info
 from daiku.llm.gemini.decode import GeminiDecoder
 from daiku.llm.gemini.encode import Content, body, encode_tools, history
-from daiku.llm.transport.history import Histories, Once
+from daiku.llm.transport.history import Histories, LastResult
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import encode_json
-from daiku.llm.transport.wire import http_client, number, read_object, send, stream_reply
+from daiku.llm.transport.wire import HttpService, number, stream_reply
 
 _VERSION = re.compile(r"/v\d+\w*$")
 _NO_CHAT = re.compile(r"embedding|-tts|-image|imagen|veo|aqa|-live|native-audio|robotics|computer-use")
@@ -34,24 +34,20 @@ class GeminiProvider:
     def __init__(self, service: Service, settings: ProviderSettings) -> None:
         self._service = service
         self._settings = settings
-        address = service.address
-        self._address = address if _VERSION.search(address) else address + "/v1beta"
+        address = service.address if _VERSION.search(service.address) else service.address + "/v1beta"
         key = settings.api_key.get_secret_value()
-        self._headers = {"content-type": "application/json", **settings.headers}
-        if key:
-            self._headers["x-goog-api-key"] = key
+        self._http = HttpService(service, settings, address + "/", {"x-goog-api-key": key})
         self._histories = Histories[Content](history)
-        self._tools = Once(encode_tools)
-        self._client: httpx2.AsyncClient | None = None
+        self._tools = LastResult(encode_tools)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        contents = self._histories.of(request).encoded(request.messages)
+        contents = self._histories.of(request).encode(request.messages)
         content = body(request, contents, self._tools.of(request.tools))
         decoder = GeminiDecoder(self._service, names=NameMap(request.tools), model=request.model)
         path = f"{_path(request.model)}:streamGenerateContent?alt=sse"
 
         async def open_response() -> httpx2.Response:
-            return await self._send("POST", path, content)
+            return await self._http.send("POST", path, content)
 
         return stream_reply(self._service, self._settings, open_response, decoder)
 
@@ -59,7 +55,7 @@ class GeminiProvider:
         found: list[ModelInfo] = []
         token = ""
         for _ in range(PAGES):
-            page = await self._read("GET", f"models?pageSize=1000{token}", None)
+            page = await self._http.read("GET", f"models?pageSize=1000{token}")
             models = page.get("models")
             entries = [m for m in models if isinstance(m, dict)] if isinstance(models, list) else []
             found.extend(_info(entry) for entry in entries if _chats(entry))
@@ -69,11 +65,11 @@ class GeminiProvider:
         return tuple(found)
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
-        contents = self._histories.of(request).encoded(request.messages)
+        contents = self._histories.of(request).encode(request.messages)
         whole = b'{"generateContentRequest":{"model":' + encode_json(_path(request.model)) + b","
         content = whole + body(request, contents, self._tools.of(request.tools))[1:] + b"}"
         try:
-            counted = await self._read("POST", f"{_path(request.model)}:countTokens", content)
+            counted = await self._http.read("POST", f"{_path(request.model)}:countTokens", content)
         except LLMError as error:
             if error.status in (404, 405, 501):
                 return None  # a server that only speaks like Gemini
@@ -82,21 +78,7 @@ class GeminiProvider:
         return total if isinstance(total, int) else None
 
     async def aclose(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-
-    async def _send(
-        self, method: str, path: str, content: bytes | None, *, stream: bool = True
-    ) -> httpx2.Response:
-        if self._client is None:
-            self._client = http_client(self._settings)
-        url = f"{self._address}/{path}"
-        request = self._client.build_request(method, url, content=content, headers=self._headers)
-        return await send(self._client, self._service, request, stream=stream)
-
-    async def _read(self, method: str, path: str, content: bytes | None) -> JsonObject:
-        response = await self._send(method, path, content, stream=False)
-        return read_object(self._service, response.content)
+        await self._http.aclose()
 
 
 def _path(model: str) -> str:

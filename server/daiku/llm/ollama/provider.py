@@ -16,10 +16,10 @@ from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.ollama.codec import OllamaDecoder, body, encode_tools, history
 from daiku.llm.tokens import estimate_request
-from daiku.llm.transport.history import Histories, Once
+from daiku.llm.transport.history import Histories, LastResult
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import encode_json
-from daiku.llm.transport.wire import http_client, number, read_object, send, stream_reply
+from daiku.llm.transport.wire import HttpService, number, stream_reply
 
 LISTED_AT_ONCE = 4
 
@@ -45,17 +45,14 @@ class OllamaProvider:
         self._settings = settings
         self._context = settings.context_length or default_context
         key = settings.api_key.get_secret_value()
-        self._headers = {"content-type": "application/json", **settings.headers}
-        if key:
-            self._headers["authorization"] = f"Bearer {key}"
+        self._http = HttpService(service, settings, service.address, {"authorization": f"Bearer {key}"})
         self._histories = Histories[tuple[bytes, ...]](history)
-        self._tools = Once(encode_tools)
+        self._tools = LastResult(encode_tools)
         self._cards: dict[str, Card] = {}
-        self._client: httpx2.AsyncClient | None = None
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         decoder = OllamaDecoder(self._service, names=NameMap(request.tools), model=request.model)
-        messages = self._histories.of(request).encoded(request.messages)
+        messages = self._histories.of(request).encode(request.messages)
 
         async def open_response() -> httpx2.Response:
             card = await self._card(request.model)
@@ -68,14 +65,14 @@ class OllamaProvider:
             if len(content) > window:  # a token is a byte at least: what is shorter fits
                 self._check_size(request, window)
             try:
-                return await self._send("POST", "/api/chat", content)
+                return await self._http.send("POST", "/api/chat", content)
             except LLMRequestError as error:
-                raise self._explained(error, request.model) from error
+                raise self._explain(error, request.model) from error
 
         return stream_reply(self._service, self._settings, open_response, decoder)
 
     async def models(self) -> tuple[ModelInfo, ...]:
-        listed = (await self._read("GET", "/api/tags", None)).get("models")
+        listed = (await self._http.read("GET", "/api/tags")).get("models")
         names = [
             name
             for entry in (listed if isinstance(listed, list) else [])
@@ -105,8 +102,7 @@ class OllamaProvider:
         return None
 
     async def aclose(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
+        await self._http.aclose()
 
     def _window(self, card: Card) -> int:
         return min(self._context, card.context) if card.context else self._context
@@ -132,7 +128,7 @@ class OllamaProvider:
             status=status,
         )
 
-    def _explained(self, error: LLMRequestError, model: str) -> LLMRequestError:
+    def _explain(self, error: LLMRequestError, model: str) -> LLMRequestError:
         if error.status == 404:
             failure = error.failure.model_copy(
                 update={"hint": f"Fetch it with `ollama pull {model}`; `daiku models` lists what is there."}
@@ -146,26 +142,13 @@ class OllamaProvider:
         """What `/api/show` says, asked once for each model; nothing where the server is too old."""
         if model not in self._cards:
             try:
-                told = await self._read("POST", "/api/show", encode_json({"model": model}))
+                told = await self._http.read("POST", "/api/show", encode_json({"model": model}))
             except LLMRequestError as error:
                 if error.status == 404:
                     return Card()  # not there: the chat call says so, with the hint
                 raise
             self._cards[model] = _card(told)
         return self._cards[model]
-
-    async def _send(
-        self, method: str, path: str, content: bytes | None, *, stream: bool = True
-    ) -> httpx2.Response:
-        if self._client is None:
-            self._client = http_client(self._settings)
-        url = self._service.address + path
-        request = self._client.build_request(method, url, content=content, headers=self._headers)
-        return await send(self._client, self._service, request, stream=stream)
-
-    async def _read(self, method: str, path: str, content: bytes | None) -> JsonObject:
-        response = await self._send(method, path, content, stream=False)
-        return read_object(self._service, response.content)
 
 
 def _card(told: JsonObject) -> Card:

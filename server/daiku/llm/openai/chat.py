@@ -1,4 +1,4 @@
-"""Replies of the Chat Completions protocol, as OpenAI and everybody else speaks it."""
+"""Replies of the Chat Completions protocol, as OpenAI and compatible services send them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `openai` provider, and what every OpenAI-compatible service shares: requests over the SDK's low-level door."""
+"""The `openai` provider, also used for compatible services: requests through the low-level methods of OpenAI's SDK."""
 
 from __future__ import annotations
 
@@ -148,12 +148,12 @@ class OpenAIProvider:
     def _body(self, request: ModelRequest, *, counting: bool = False) -> bytes:
         refused = self._refused.get(request.model, set[str]())
         if self._api == "chat":
-            pieces = self._chats.of(request).encoded(request.messages)
+            pieces = self._chats.of(request).encode(request.messages)
             head = {"model": request.model}
             array = b'"messages":' + chat_request.message_array(request.system, pieces)
             more = self._chat_fields(request)
         else:
-            items = self._responses.of(request).encoded(request.messages)
+            items = self._responses.of(request).encode(request.messages)
             head = {"model": request.model, **({"instructions": request.system} if request.system else {})}
             array = b'"input":' + responses_request.input_array(items)
             more = {} if counting else self._responses_fields(request)
@@ -189,7 +189,7 @@ class OpenAIProvider:
         fields: JsonObject = {"stream": True, "store": False}
         if request.max_output:
             fields["max_output_tokens"] = request.max_output
-        known = catalogue.known(request.model)
+        known = catalogue.find_model(request.model)
         if known is None or known.thinking:
             fields["include"] = ["reasoning.encrypted_content"]
             effort = request.effort or self._settings.effort

@@ -1,4 +1,4 @@
-"""Addresses of model services as people write them, made whole: scheme, port, path."""
+"""Addresses of model services completed from what people write: scheme, port, path."""
 
 from __future__ import annotations
 

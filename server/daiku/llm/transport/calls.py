@@ -1,4 +1,4 @@
-"""Tool calls as model services stream them, in pieces and with every known oddity, made whole."""
+"""Streamed tool calls assembled from their pieces, with every known quirk of a service repaired."""
 
 from __future__ import annotations
 

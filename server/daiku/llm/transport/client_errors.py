@@ -1,4 +1,4 @@
-"""What an exception of the HTTP client or of a vendor's SDK means: one LLMError for each, with what to do about it."""
+"""Exceptions of the HTTP client and of vendors' SDKs as LLMErrors, each with what to do about it."""
 
 from __future__ import annotations
 

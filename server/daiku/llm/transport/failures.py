@@ -1,4 +1,4 @@
-"""What a vendor's error answer or broken stream means: one LLMError for each, with what to do about it."""
+"""Vendors' error answers and broken streams as LLMErrors, each with what to do about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation as a service takes it: every call answered once, ids unique, each message encoded once."""
+"""A conversation in the form that services accept: each call has one result, ids are unique, messages are encoded once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ID_LENGTH = 64
 
 
 @dataclass(slots=True)
-class Pairing:
+class CallPairing:
     """Goes through a conversation once and hands out what can be sent of each message.
 
     Services refuse a call without its result, a result without its call and an id that comes twice;
@@ -31,12 +31,12 @@ class Pairing:
         """What stands for `message`: itself, with answers to what was left open before it."""
         match message:
             case AssistantMessage():
-                return [*self.close(), self._opened(message)]
+                return [*self.close(), self._with_open_calls(message)]
             case ToolMessage():
                 call = self._open.pop(message.call_id, None)
                 if call is None:
-                    return [*self.close(), _told(message)]
-                return [message if call.id == message.call_id else _renamed(message, call.id)]
+                    return [*self.close(), _as_user_message(message)]
+                return [message if call.id == message.call_id else _with_call_id(message, call.id)]
             case UserMessage():
                 return [*self.close(), message]
             case _:
@@ -54,13 +54,13 @@ class Pairing:
         self._open.clear()
         return answers
 
-    def _opened(self, message: AssistantMessage) -> AssistantMessage:
-        calls = tuple(self._named(call) for call in message.calls)
+    def _with_open_calls(self, message: AssistantMessage) -> AssistantMessage:
+        calls = tuple(self._with_unique_id(call) for call in message.calls)
         if all(new is old for new, old in zip(calls, message.calls, strict=True)):
             return message
         return message.model_copy(update={"calls": calls})
 
-    def _named(self, call: ToolCall) -> ToolCall:
+    def _with_unique_id(self, call: ToolCall) -> ToolCall:
         plain = _FOREIGN.sub("_", call.id)[:ID_LENGTH] or "call"
         name, number = plain, 1
         while name in self._used:
@@ -72,11 +72,11 @@ class Pairing:
         return named
 
 
-def _renamed(message: ToolMessage, call_id: str) -> ToolMessage:
+def _with_call_id(message: ToolMessage, call_id: str) -> ToolMessage:
     return message.model_copy(update={"call_id": call_id})
 
 
-def _told(message: ToolMessage) -> UserMessage:
+def _as_user_message(message: ToolMessage) -> UserMessage:
     return UserMessage(text=f"Result of {message.tool}:\n{message.text}", images=message.images)
 
 
@@ -96,11 +96,11 @@ class History(Generic[T]):
         self._begin()
 
     def _begin(self) -> None:
-        self._pairing = Pairing()
+        self._pairing = CallPairing()
         self._seen: tuple[Message, ...] = ()
         self._encoded: list[T] = []
 
-    def encoded(self, messages: tuple[Message, ...]) -> list[T]:
+    def encode(self, messages: tuple[Message, ...]) -> list[T]:
         """All of `messages`, encoded; answers to open calls at the end are added but not kept."""
         known = len(self._seen)
         if self._seen != messages[:known]:  # compares identities first: no text is looked at
@@ -122,7 +122,7 @@ class Histories(Generic[T]):
 
     make: Callable[[ModelRequest], History[T]]
     limit: int = 16
-    _held: OrderedDict[tuple[str, str], History[T]] = field(
+    _kept: OrderedDict[tuple[str, str], History[T]] = field(
         default_factory=OrderedDict[tuple[str, str], History[T]]
     )
 
@@ -131,16 +131,16 @@ class Histories(Generic[T]):
         if not request.session:
             return self.make(request)
         key = (request.session, request.model)
-        history = self._held.get(key)
+        history = self._kept.get(key)
         if history is None:
-            history = self._held[key] = self.make(request)
-            if len(self._held) > self.limit:
-                self._held.popitem(last=False)
-        self._held.move_to_end(key)
+            history = self._kept[key] = self.make(request)
+            if len(self._kept) > self.limit:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
         return history
 
 
-def spliced(opening: bytes, arrays: Iterable[tuple[bytes, list[bytes]]], closing: bytes) -> list[bytes]:
+def splice(opening: bytes, arrays: Iterable[tuple[bytes, list[bytes]]], closing: bytes) -> list[bytes]:
     """The pieces of `[head + items + closing, …]` with the commas between: joined once with the rest of
     a body, because copying a long conversation is most of what building a request costs."""
     pieces: list[bytes] = []
@@ -157,16 +157,16 @@ def spliced(opening: bytes, arrays: Iterable[tuple[bytes, list[bytes]]], closing
 V = TypeVar("V")
 
 
-class Once(Generic[V, T]):
+class LastResult(Generic[V, T]):
     """Keeps what `make` made of the last value: the tools are the same in nearly every request."""
 
-    __slots__ = ("_held", "_make")
+    __slots__ = ("_kept", "_make")
 
     def __init__(self, make: Callable[[V], T]) -> None:
         self._make = make
-        self._held: tuple[V, T] | None = None
+        self._kept: tuple[V, T] | None = None
 
     def of(self, value: V) -> T:
-        if self._held is None or self._held[0] is not value:
-            self._held = (value, self._make(value))
-        return self._held[1]
+        if self._kept is None or self._kept[0] is not value:
+            self._kept = (value, self._make(value))
+        return self._kept[1]

@@ -1,4 +1,4 @@
-"""Which model a server answers with when none is named: a short blocking request, without an HTTP client."""
+"""The model that a server answers with when none is named: one short blocking request, without an HTTP client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who a model service is, in words for a person: its label, its address, and how its key is set."""
+"""A model service as failures name it: its label, its address, how its key is set, and text without its secrets."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The road to a model service: one HTTP client, time-outs by progress, bytes to model events."""
+"""HTTP to model services: one client, time-outs on silence, response bytes turned into model events."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from functools import cache
 from typing import Protocol
 
@@ -88,21 +88,48 @@ def http_client(settings: ProviderSettings) -> httpx2.AsyncClient:
     )
 
 
-async def send(
-    http: httpx2.AsyncClient, service: Service, request: httpx2.Request, *, stream: bool = True
-) -> httpx2.Response:
-    """The answer to `request`, unread when `stream`. Raises the LLMError of a status above 299."""
-    try:
-        response = await http.send(request, stream=stream)
-        if response.is_success:
-            return response
+class HttpService:
+    """A service that is asked without an SDK: one client for all its requests, made with the first."""
+
+    __slots__ = ("_address", "_client", "_headers", "_service", "_settings")
+
+    def __init__(
+        self, service: Service, settings: ProviderSettings, address: str, key_headers: Mapping[str, str]
+    ) -> None:
+        self._service, self._settings, self._address = service, settings, address
+        self._headers = {"content-type": "application/json", **settings.headers}
+        if settings.api_key.get_secret_value():
+            self._headers.update(key_headers)
+        self._client: httpx2.AsyncClient | None = None
+
+    async def send(
+        self, method: str, path: str, content: bytes | None, *, stream: bool = True
+    ) -> httpx2.Response:
+        """The answer, unread when `stream`. Raises the LLMError of a status above 299."""
+        if self._client is None:
+            self._client = http_client(self._settings)
+        url = self._address + path
         try:
-            body = await response.aread()
-        finally:
-            await response.aclose()
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise from_exception(service, error) from error
-    raise from_status(service, response.status_code, body, response.headers)
+            request = self._client.build_request(method, url, content=content, headers=self._headers)
+            response = await self._client.send(request, stream=stream)
+            if response.is_success:
+                return response
+            try:
+                body = await response.aread()
+            finally:
+                await response.aclose()
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise from_exception(self._service, error) from error
+        raise from_status(self._service, response.status_code, body, response.headers)
+
+    async def read(self, method: str, path: str, content: bytes | None = None) -> JsonObject:
+        """The JSON object that answers. Raises LLMError."""
+        response = await self.send(method, path, content, stream=False)
+        return read_object(self._service, response.content)
+
+    async def aclose(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
 
 
 async def stream_reply(
@@ -125,38 +152,38 @@ async def stream_reply(
         raise web_page(service)
     plain = "content-encoding" not in response.headers
     pieces = response.aiter_raw() if plain else response.aiter_bytes()
-    watch = Watch(float(settings.idle_seconds))
+    timer = SilenceTimer(float(settings.idle_seconds))
     silent_so_far, data = True, b""
     try:
         async for data in pieces:
-            watch.heard()
+            timer.pause()
             for event in decoder.feed(data):
                 silent_so_far = False
                 yield event
             if decoder.ended:
                 break
-            watch.wait()
+            timer.start()
         if not data:
             raise empty(service)
         reply = decoder.finish()
         if silent_so_far:  # a service that does not stream: whoever watches still sees what it says
-            for event in _told_at_once(reply):
+            for event in _deltas_of(reply):
                 yield event
         yield reply
         await _drain(pieces)
     except asyncio.CancelledError as error:
-        if watch.is_mine():
+        if timer.is_mine():
             raise silent(service, settings.idle_seconds) from error
         raise
     except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
         raise from_exception(service, error) from error
     finally:
-        watch.stop()
+        timer.stop()
         await pieces.aclose()
         await response.aclose()
 
 
-def _told_at_once(reply: Reply) -> list[ModelEvent]:
+def _deltas_of(reply: Reply) -> list[ModelEvent]:
     message = reply.message
     news: list[ModelEvent] = [ThinkingDelta(message.thinking)] if message.thinking else []
     return [*news, TextDelta(message.text)] if message.text else news
@@ -171,7 +198,7 @@ async def _drain(pieces: AsyncIterator[bytes]) -> None:
         pass  # the reply is whole; the connection is then closed instead of kept
 
 
-class Watch:
+class SilenceTimer:
     """Bounds the silence between two pieces with one timer for the whole reply, by cancelling the task
     that waits. A timer per read (asyncio.timeout) would cost as much as the read itself.
 
@@ -188,19 +215,19 @@ class Watch:
         self._since = 0.0
         self._expired = False
 
-    def wait(self) -> None:
+    def start(self) -> None:
         """The task waits for the next piece from now on."""
         self._since = self._loop.time()
         self._task = asyncio.current_task()
         if self._timer is None:
             self._timer = self._loop.call_at(self._since + self._limit, self._look)
 
-    def heard(self) -> None:
+    def pause(self) -> None:
         """A piece has come; what its reader does with it is not silence."""
         self._task = None
 
     def is_mine(self) -> bool:
-        """True where the cancellation that was just caught is the watch's and nobody else's."""
+        """True where the cancellation that was just caught is the timer's and nobody else's."""
         task = asyncio.current_task()
         return self._expired and task is not None and task.uncancel() == 0
 

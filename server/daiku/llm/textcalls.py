@@ -1,4 +1,4 @@
-"""Calls that a model writes into its text: the request written out where it has no tools, the reply's calls read."""
+"""Calls that a model writes into its text: a request written for models without tools, a reply parsed for calls."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from daiku.domain.messages import (
     Usage,
     UserMessage,
 )
-from daiku.llm.heard import Hearing
 from daiku.llm.provider import Provider
+from daiku.llm.reply_filter import ReplyFilter
 
 TRIES = 2
 """A reply that cannot be read is asked for once more: each costs as much as the first."""
@@ -44,31 +44,31 @@ class Exchange:
         usage = Usage()
         for attempt in range(1, TRIES + 1):
             reply: Reply | None = None
-            hearing = Hearing(lambda: HumanText(offered, own=own))
+            reply_filter = ReplyFilter(lambda: HumanText(offered, own=own))
             pieces = self.provider.stream(written)
             try:
                 async for event in pieces:
-                    if isinstance(event, TextDelta) and hearing.passes(event.text):
+                    if isinstance(event, TextDelta) and reply_filter.passes(event.text):
                         yield event
                         continue
-                    for told in hearing.of(event):
-                        if isinstance(told, Reply):
-                            reply = told
+                    for shown in reply_filter.events_of(event):
+                        if isinstance(shown, Reply):
+                            reply = shown
                         else:
-                            yield told
+                            yield shown
             finally:
                 await pieces.aclose()
             assert reply is not None, "a stream ends with a Reply or raises"
             usage = usage.plus(reply.usage)
             read = self._read(reply, request, last=attempt == TRIES)
             if isinstance(read, AssistantMessage):
-                if hearing.said and (left := hearing.said.rest(read.text)):
+                if reply_filter.prose and (left := reply_filter.prose.rest(read.text)):
                     yield TextDelta(left)
-                yield _closed(reply, read, usage)
+                yield _final_reply(reply, read, usage)
                 return
             if attempt < TRIES:
                 yield Restarted(f"The reply could not be read: {read.problem}. Asking again.", attempt, 0.0)
-                written = _told(written, reply, read)
+                written = _with_correction(written, reply, read)
         raise LLMRequestError(
             Failure(
                 kind="format",
@@ -85,11 +85,11 @@ class Exchange:
         return reply.message if given_up and (last or reply.finish == "length") else read
 
 
-def _closed(reply: Reply, message: AssistantMessage, usage: Usage) -> Reply:
+def _final_reply(reply: Reply, message: AssistantMessage, usage: Usage) -> Reply:
     finish = "tool_calls" if message.calls and reply.finish == "stop" else reply.finish
     return Reply(message, usage, finish)
 
 
-def _told(written: ModelRequest, reply: Reply, problem: FormatProblem) -> ModelRequest:
+def _with_correction(written: ModelRequest, reply: Reply, problem: FormatProblem) -> ModelRequest:
     more: tuple[Message, ...] = (reply.message, UserMessage(text=problem.message, kind="note"))
     return replace(written, messages=(*written.messages, *more))

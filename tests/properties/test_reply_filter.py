@@ -20,7 +20,7 @@ from daiku.domain.messages import (
     ThinkingDelta,
     Usage,
 )
-from daiku.llm.heard import Hearing
+from daiku.llm.reply_filter import ReplyFilter
 from tests.core.textcalls.callforms import TOOLS, C
 
 PARTS = st.sampled_from(
@@ -36,12 +36,12 @@ PARTS = st.sampled_from(
 def heard(pieces: Iterable[str], *, own: bool, closely: bool) -> tuple[str, str]:
     """The text and the thoughts that are shown of a reply in the end."""
     text, thought = "", ""
-    hearing = Hearing(lambda: HumanText(Offered(TOOLS), own=own))
+    reply_filter = ReplyFilter(lambda: HumanText(Offered(TOOLS), own=own))
     whole = "".join(pieces := list(pieces))
     events: list[ModelEvent] = [*map(TextDelta, pieces), Reply(AssistantMessage(text=whole), Usage(), "stop")]
     for event in events:
-        passes = not closely and isinstance(event, TextDelta) and hearing.passes(event.text)
-        for told in [event] if passes else hearing.of(event):
+        passes = not closely and isinstance(event, TextDelta) and reply_filter.passes(event.text)
+        for told in [event] if passes else reply_filter.events_of(event):
             match told:
                 case TextDelta(more):
                     text += more
@@ -51,7 +51,7 @@ def heard(pieces: Iterable[str], *, own: bool, closely: bool) -> tuple[str, str]
                     text = ""
                 case Reply():
                     pass
-    return text + (hearing.said.close() if hearing.said else ""), thought
+    return text + (reply_filter.prose.close() if reply_filter.prose else ""), thought
 
 
 @given(parts=st.lists(PARTS, max_size=25), cuts=st.lists(st.integers(0, 400), max_size=25), own=st.booleans())
@@ -69,13 +69,15 @@ def test_what_is_shown_is_the_same_however_a_reply_is_cut(
 
 @pytest.mark.parametrize("said", [HumanText, None], ids=["may hold calls", "calls come apart"])
 def test_words_within_a_line_pass_without_a_closer_look(said: type[HumanText] | None) -> None:
-    hearing = Hearing(said)
+    reply_filter = ReplyFilter(said)
     said_in_all = "Here is what `f` does: it calls a[0], {b} and (c) ~ once.\nThen it ends, as it should."
     words = said_in_all.split(" ")
     passed = 0
     for word in words:
-        if hearing.passes(f"{word} "):
+        if reply_filter.passes(f"{word} "):
             passed += 1
         else:
-            assert "".join(e.text for e in hearing.of(TextDelta(f"{word} ")) if isinstance(e, TextDelta))
+            assert "".join(
+                e.text for e in reply_filter.events_of(TextDelta(f"{word} ")) if isinstance(e, TextDelta)
+            )
     assert passed == len(words) - 2  # the first of a line each

@@ -1,4 +1,4 @@
-"""What a provider streams, its thoughts told apart from the answer wherever a template puts them in the text."""
+"""The events of a reply with its thinking moved out of the text, wherever a chat template puts it."""
 
 from __future__ import annotations
 
@@ -25,84 +25,84 @@ _LOOKED_AT = re.compile(r"[<\[◁\n](?:(?<!\[)|(?=[/A-Z_]|$))")
 so that a text without them is known at a glance."""
 
 
-class Hearing:
+class ReplyFilter:
     """The events of one reply as they come: thoughts as thinking, in the deltas and in the Reply, so that
     everything behind it sees the answer only. `Restarted` comes where what was shown turns out to be a
     thought. With `for_person`, which begins a reply anew, only what is for the person comes as text."""
 
-    __slots__ = ("_calm", "_for_person", "_passed", "_splitter", "said")
+    __slots__ = ("_calm", "_for_person", "_passed", "_splitter", "prose")
 
     def __init__(self, for_person: Callable[[], HumanText] | None = None) -> None:
         self._for_person = for_person
-        self.said = for_person() if for_person else None
+        self.prose = for_person() if for_person else None
         self._splitter = ThoughtSplitter()
         self._calm = False  # text without marks is shown as it is
         self._passed: list[str] = []  # it was shown, and the two above have not seen it yet
 
     def passes(self, text: str) -> bool:
         """True where all of a delta's text is shown as it is, found out at nearly no cost: within a line
-        of prose, which is where nearly every delta stands. Else `of` has to look at it."""
+        of prose, which is where nearly every delta stands. Else `events_of` has to look at it."""
         if not self._calm or _LOOKED_AT.search(text):
             return False
         self._passed.append(text)
         return True
 
-    def of(self, event: ModelEvent) -> Sequence[ModelEvent]:
+    def events_of(self, event: ModelEvent) -> Sequence[ModelEvent]:
         """What comes of an event, except of a delta that passed."""
         if self._passed:
             self._catch_up("".join(self._passed))
         match event:
             case TextDelta(text):
-                told = self._told(self._splitter.feed(text))
-                self._calm = self._splitter.is_calm and (self.said is None or self.said.is_calm)
-                return told
+                shown = self._events(self._splitter.feed(text))
+                self._calm = self._splitter.is_calm and (self.prose is None or self.prose.is_calm)
+                return shown
             case Reply():
-                message = _with_places(answered(event.message))
+                message = _with_result_ids(separate_thinking(event.message))
                 reply = event if message is event.message else replace(event, message=message)
-                return (*self._told(self._splitter.close()), reply)
+                return (*self._events(self._splitter.close()), reply)
             case _:
                 return (event,)
 
     def _catch_up(self, text: str) -> None:
         self._passed.clear()
         self._splitter.feed(text)
-        if self.said is not None:
-            self.said.feed(text)
+        if self.prose is not None:
+            self.prose.feed(text)
 
-    def _told(self, pieces: Iterable[Piece]) -> list[ModelEvent]:
+    def _events(self, pieces: Iterable[Piece]) -> list[ModelEvent]:
         out: list[ModelEvent] = []
         for piece in pieces:
             match piece.kind:
                 case "answer":
-                    text = piece.text if self.said is None else self.said.feed(piece.text)
+                    text = piece.text if self.prose is None else self.prose.feed(piece.text)
                     if text:
                         out.append(TextDelta(text))
                 case "thought":
                     out.append(ThinkingDelta(piece.text))
                 case "void":
                     if self._for_person:
-                        self.said = self._for_person()
+                        self.prose = self._for_person()
                     out += (Restarted(THOUGHT_AFTER_ALL, 1, 0.0), ThinkingDelta(piece.text))
                 case _:
                     assert_never(piece.kind)
         return out
 
 
-async def heard(stream: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
-    """`stream` as `Hearing` tells it: a reply whose calls come apart from its text."""
-    hearing = Hearing()
+async def filter_reply(stream: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
+    """`stream` through a `ReplyFilter`, for a reply whose calls come apart from its text."""
+    reply_filter = ReplyFilter()
     try:
         async for event in stream:
-            if isinstance(event, TextDelta) and hearing.passes(event.text):
+            if isinstance(event, TextDelta) and reply_filter.passes(event.text):
                 yield event
                 continue
-            for told in hearing.of(event):
-                yield told
+            for shown in reply_filter.events_of(event):
+                yield shown
     finally:
         await stream.aclose()
 
 
-def answered(message: AssistantMessage) -> AssistantMessage:
+def separate_thinking(message: AssistantMessage) -> AssistantMessage:
     """The reply with what it only thought in `thinking`; itself where it thought nothing in its text."""
     if not may_hold_thoughts(message.text):
         return message
@@ -113,7 +113,7 @@ def answered(message: AssistantMessage) -> AssistantMessage:
     return message.model_copy(update={"text": answer, "thinking": thinking})
 
 
-def _with_places(message: AssistantMessage) -> AssistantMessage:
+def _with_result_ids(message: AssistantMessage) -> AssistantMessage:
     """The reply with references to its calls by number made to references by id, which no model knows."""
     calls = placed(message.calls)
     return message if calls == message.calls else message.model_copy(update={"calls": calls})
