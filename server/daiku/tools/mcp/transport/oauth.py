@@ -84,7 +84,9 @@ class Redirect:
         try:
             self._server = await asyncio.start_server(self._answer, "127.0.0.1", self.port)
         except OSError as error:
-            raise Broken(text("mcp.port_taken", port=self.port, what=error.strerror or ""), gone=True) from None
+            raise Broken(
+                text("mcp.port_taken", port=self.port, what=error.strerror or ""), gone=True
+            ) from None
 
     async def code(self) -> AuthorizationCodeResult:
         """What the browser brought. Raises Broken: refused, or nobody came in time."""
