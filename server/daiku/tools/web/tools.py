@@ -13,6 +13,7 @@ from daiku.domain.events import Notice
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.research import Finding, Research, SearchResult
+from daiku.texts.text import text
 from daiku.tools.face import Face
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.tools.web.client import Found, Web
@@ -190,11 +191,11 @@ def _notice(text: str, context: ToolContext) -> None:
 
 async def _preview_search(args: SearchArgs, context: ToolContext) -> Preview:
     """The question, and who will read it."""
-    return Preview(f"{args.query}\n\n→ {context.config.research.engine}", "search the web")
+    return Preview(f"{args.query}\n\n→ {context.config.research.engine}", text("guard.remember_search"))
 
 
 async def _preview_research(args: ResearchArgs, context: ToolContext) -> Preview:
     """All questions, who will read them, and that pages are opened."""
     questions = "\n".join(f"{number}. {query}" for number, query in enumerate(args.queries, 1))
     engine = context.config.research.engine
-    return Preview(f"{questions}\n\n→ {engine}, then the best page of each", "research the web")
+    return Preview(f"{questions}\n\n→ {engine}, then the best page of each", text("guard.remember_research"))
