@@ -90,7 +90,7 @@ async def _text(path: str, context: ToolContext) -> str | None:
 
 def _name(path: str, context: ToolContext) -> str:
     if path.rstrip().endswith(("/", "\\")):
-        raise refuse(f"{path} names a folder: give the path of the file.")
+        raise refuse(text("files.names_folder", path=path))
     return context.workspace.relative(context.workspace.locate(path))
 
 
@@ -149,9 +149,9 @@ async def _whole(path: str, context: ToolContext) -> str | None:
     """The text of a file that is to be moved or deleted; None for one that is no text."""
     real = visible(context, path)
     if real.is_dir():
-        raise refuse(f"{_name(path, context)} is a folder: move or delete its files one by one.")
+        raise refuse(text("files.folder_one_by_one", path=_name(path, context)))
     if not await context.workspace.exists(path):
-        raise refuse(f"There is no file {_name(path, context)}.")
+        raise refuse(text("files.no_file", path=_name(path, context)))
     try:
         return (await context.workspace.read(path)).text
     except DaikuError:
