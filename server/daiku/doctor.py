@@ -18,6 +18,7 @@ from daiku.domain.servers import ServerReport
 from daiku.llm.table import PROVIDERS
 from daiku.settings import home, user_file, workspace_file
 from daiku.store.sqlite import SQLITE, SQLITE_NEEDED
+from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.plugins import Plugin
 from daiku.tools.sandbox import rights_end_at_the_sandbox, sandbox_state
 
@@ -35,24 +36,26 @@ INSTALLERS = {
 
 def machine() -> Iterator[DoctorFinding]:
     """Interpreter, database and the programs that Daiku works with."""
-    interpreter = f"Daiku {__version__}, Python {sys.version.split()[0]} ({sys.executable})"
+    interpreter = Text(f"Daiku {__version__}, Python {sys.version.split()[0]} ({sys.executable})")
     yield DoctorFinding(area="daiku", state="good", what=interpreter)
-    text = f"SQLite {_version(SQLITE)}"
-    mend = f"SQLite {_version(SQLITE_NEEDED)} or newer is needed: use a newer Python."
+    library = Text(f"SQLite {_version(SQLITE)}")
+    mend = text("doctor.sqlite_needed", version=_version(SQLITE_NEEDED))
     old = SQLITE < SQLITE_NEEDED
-    yield DoctorFinding(area="daiku", state="bad" if old else "good", what=text, mend=mend if old else "")
+    yield DoctorFinding(
+        area="daiku", state="bad" if old else "good", what=library, mend=mend if old else NO_TEXT
+    )
     for name, package, mend in (
-        ("git", "git", "Install git: without it there is no history and no commit."),
+        ("git", "git", text("doctor.install_git")),
         (
             "rg",
             "ripgrep",
-            "Install ripgrep (or pip install 'daiku[search]'): searching is slower without it.",
+            text("doctor.install_ripgrep"),
         ),
     ):
         if path := shutil.which(name):
-            yield DoctorFinding(area="programs", state="good", what=f"{name}: {path}")
+            yield DoctorFinding(area="programs", state="good", what=Text(f"{name}: {path}"))
         else:
-            missing = f"{name} is not installed"
+            missing = text("doctor.not_installed", name=name)
             yield DoctorFinding(
                 area="programs", state="note", what=missing, mend=mend, command=installing(package)
             )
@@ -75,23 +78,27 @@ def files(place: Path | None, environ: Mapping[str, str], *, trusted: bool) -> I
     except DaikuError as wrong:
         yield broken("daiku", wrong.failure)
         return
-    yield DoctorFinding(area="daiku", state="good", what=f"Data: {state}")
+    yield DoctorFinding(area="daiku", state="good", what=text("doctor.data", path=str(state)))
     for path in sorted(state.iterdir()):
         mode = stat.S_IMODE(path.stat().st_mode)
         if os.name == "posix" and mode & 0o077:
-            text, mend = f"{path} can be read by others (mode {mode:o})", f"chmod go= {path}"
-            yield DoctorFinding(area="daiku", state="bad", what=text, mend=mend, command=mend)
+            what, mend = (
+                text("doctor.readable_by_others", path=str(path), mode=f"{mode:o}"),
+                Text(f"chmod go= {path}"),
+            )
+            yield DoctorFinding(area="daiku", state="bad", what=what, mend=mend, command=mend)
     user, own = user_file(environ), None if place is None else workspace_file(place)
-    text = f"Settings: {user}" + ("" if user.exists() else " (none yet)")
-    yield DoctorFinding(area="settings", state="good", what=text)
+    key = "doctor.settings" if user.exists() else "doctor.no_settings"
+    what = text(key, path=str(user))
+    yield DoctorFinding(area="settings", state="good", what=what)
     if own is not None and own.exists():
         if trusted:
-            text = f"Settings of this folder: {own} (trusted)"
-            yield DoctorFinding(area="settings", state="good", what=text)
+            what = text("doctor.folder_trusted", path=str(own))
+            yield DoctorFinding(area="settings", state="good", what=what)
         else:
-            text = f"Settings of this folder: {own} (not trusted: it can only make things stricter)"
-            mend = "If it is yours: daiku config trust"
-            yield DoctorFinding(area="settings", state="note", what=text, mend=mend, action="trust")
+            what = text("doctor.folder_untrusted", path=str(own))
+            mend = text("doctor.trust_it")
+            yield DoctorFinding(area="settings", state="note", what=what, mend=mend, action="trust")
 
 
 async def inside(app: App) -> list[DoctorFinding]:
@@ -99,7 +106,7 @@ async def inside(app: App) -> list[DoctorFinding]:
     if len(app.servers):
         await app.servers.ready(lambda _: None, person=False)
     servers = [_server(report) for report in app.servers.reports()]
-    tools = DoctorFinding(area="tools", state="good", what=f"Tools: {len(app.tools())}")
+    tools = DoctorFinding(area="tools", state="good", what=text("doctor.tools", count=len(app.tools())))
     plugins = [_plugin(plugin) for plugin in app.plugins]
     return [_sandbox(app), *await _models(app), *servers, *plugins, tools]
 
@@ -107,26 +114,29 @@ async def inside(app: App) -> list[DoctorFinding]:
 def _plugin(plugin: Plugin) -> DoctorFinding:
     match plugin.status:
         case "on":
-            text = f"Plug-in {plugin.package}: {', '.join(plugin.tools)}"
-            return DoctorFinding(area="tools", state="good", what=text)
+            what = text("doctor.plugin", name=plugin.package, what=", ".join(plugin.tools))
+            return DoctorFinding(area="tools", state="good", what=what)
         case "off":
-            text = f"Plug-in {plugin.package}: it is not allowed and was not loaded"
-            mend = f'If you want its tools: plugins.allow = ["{plugin.package}"] in your own settings.'
-            return DoctorFinding(area="tools", state="note", what=text, mend=mend)
+            what = text("doctor.plugin_off", name=plugin.package)
+            mend = text("doctor.allow_plugin", name=plugin.package)
+            return DoctorFinding(area="tools", state="note", what=what, mend=mend)
         case "broken":
-            text = f"Plug-in {plugin.package}: {plugin.why}"
-            return DoctorFinding(area="tools", state="bad", what=text, mend="Mend it, or take it away.")
+            what = text("doctor.plugin", name=plugin.package, what=plugin.why)
+            return DoctorFinding(area="tools", state="bad", what=what, mend=text("doctor.mend_plugin"))
         case _:
             assert_never(plugin.status)
 
 
 def _server(report: ServerReport) -> DoctorFinding:
-    text = f"MCP server {report.name}: {report.status}"
+    name, count = report.name, len(report.tools)
     if report.status == "ready":
-        more = f"{text}, {len(report.tools)} tools{f' ({report.why})' if report.why else ''}"
-        return DoctorFinding(area="mcp", state="good", what=more)
-    why = f": {report.why}" if report.why else ""
-    return DoctorFinding(area="mcp", state="note", what=f"{text}{why}", mend=report.hint, action="log")
+        key = "doctor.server_ready_but" if report.why else "doctor.server_ready"
+        what = text(key, name=name, count=count, **({"why": report.why} if report.why else {}))
+        return DoctorFinding(area="mcp", state="good", what=what)
+    what = text("doctor.server", name=name, status=report.status)
+    if report.why:
+        what = text("guard.of_path", path=what, why=report.why)
+    return DoctorFinding(area="mcp", state="note", what=what, mend=report.hint, action="log")
 
 
 def _sandbox(app: App) -> DoctorFinding:
@@ -135,17 +145,17 @@ def _sandbox(app: App) -> DoctorFinding:
             return DoctorFinding(
                 area="sandbox",
                 state="note",
-                what="Sandbox: bubblewrap works, but commands keep an administrator's rights in it",
-                mend="Allow user namespaces, or run Daiku as another user than root.",
+                what=text("doctor.admin_rights"),
+                mend=text("doctor.drop_rights"),
             )
         case "on":
-            return DoctorFinding(area="sandbox", state="good", what="Sandbox: bubblewrap works")
+            return DoctorFinding(area="sandbox", state="good", what=text("doctor.sandbox_works"))
         case "off":
             return DoctorFinding(
                 area="sandbox",
                 state="note",
-                what="Sandbox: switched off by the settings",
-                mend='sandbox.mode = "auto" switches it on.',
+                what=text("doctor.sandbox_off"),
+                mend=text("doctor.switch_sandbox_on"),
                 action="settings",
             )
         case _:
@@ -153,8 +163,8 @@ def _sandbox(app: App) -> DoctorFinding:
             return DoctorFinding(
                 area="sandbox",
                 state="bad" if app.config.sandbox.mode == "strict" else "note",
-                what="Sandbox: there is none that works here",
-                mend="Install bubblewrap (and allow user namespaces): commands are asked for until then.",
+                what=text("doctor.no_sandbox"),
+                mend=text("doctor.install_bubblewrap"),
                 command=installing("bubblewrap") if sys.platform == "linux" and not there else "",
             )
 
@@ -163,22 +173,22 @@ async def _models(app: App) -> list[DoctorFinding]:
     found: list[DoctorFinding] = []
     for offer in await app.models():
         if offer.error is None:
-            text = f"{offer.provider}: {len(offer.models)} models"
-            found.append(DoctorFinding(area="models", state="good", what=text))
+            what = text("doctor.models", provider=offer.provider, count=len(offer.models))
+            found.append(DoctorFinding(area="models", state="good", what=what))
         else:
             key = offer.error.kind in ("auth", "no_provider") and PROVIDERS[offer.provider].key_env
             found.append(
                 DoctorFinding(
                     area="models",
                     state="note",
-                    what=f"{offer.provider}: {offer.error.message}",
+                    what=text("doctor.provider", provider=offer.provider, message=offer.error.message),
                     mend=offer.error.hint,
                     action="key" if key else None,
                 )
             )
     try:
-        text = f"Model in use: {app.llm.resolve('').name}"
-        found.append(DoctorFinding(area="models", state="good", what=text, action="model"))
+        what = text("doctor.model_in_use", model=app.llm.resolve("").name)
+        found.append(DoctorFinding(area="models", state="good", what=what, action="model"))
     except DaikuError as wrong:
         found.append(broken("models", wrong.failure).model_copy(update={"action": "model"}))
     return found

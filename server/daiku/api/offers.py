@@ -8,6 +8,7 @@ from daiku.domain.base import JsonObject, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.servers import ServerStatus
 from daiku.domain.tools import Effect
+from daiku.texts.text import NO_TEXT, Sentence
 
 
 class ModelOffer(Wire):
@@ -68,8 +69,8 @@ class DoctorFinding(Wire):
 
     area: Literal["daiku", "programs", "settings", "sandbox", "models", "mcp", "tools"]
     state: Literal["good", "note", "bad"]
-    what: str
-    mend: str = ""
+    what: Sentence
+    mend: Sentence = NO_TEXT
     action: Literal["key", "model", "settings", "trust", "log"] | None = None
     command: str = ""
 

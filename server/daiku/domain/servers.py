@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from daiku.domain.base import Frozen
+from daiku.texts.text import NO_TEXT, Sentence
 
 
 class Consent(Frozen):
@@ -21,9 +22,9 @@ class ConsentQuestion(Frozen):
 
     server: str
     key: str
-    preview: str
-    why: str
-    remember: str
+    preview: Sentence
+    why: Sentence
+    remember: Sentence
 
 
 ServerStatus = Literal["ready", "starting", "down", "unasked", "changed", "rejected", "unusable"]
@@ -37,5 +38,5 @@ class ServerReport(Frozen):
     name: str
     status: ServerStatus
     tools: tuple[str, ...] = ()
-    why: str = ""
-    hint: str = ""
+    why: Sentence = NO_TEXT
+    hint: Sentence = NO_TEXT

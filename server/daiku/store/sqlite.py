@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.store.database import Values
+from daiku.texts.text import Sentence, text
 
 SQLITE, SQLITE_NEEDED = sqlite3.sqlite_version_info, (3, 37, 0)
 """The library here, and the oldest one that knows STRICT tables."""
@@ -74,19 +75,19 @@ class SqliteDatabase:
 
 
 Fault = Literal["damaged", "held", "full", "forbidden", "unreachable", "broken"]
-_WHY: dict[Fault, str] = {
-    "damaged": "its contents are damaged",
-    "held": "another program holds it",
-    "full": "the disk is full",
-    "forbidden": "it may not be written",
-    "unreachable": "it can be neither read nor written",
-    "broken": "the disk answers with an error",
+_WHY: dict[Fault, Sentence] = {
+    "damaged": text("store.damaged"),
+    "held": text("store.held"),
+    "full": text("store.full"),
+    "forbidden": text("store.forbidden"),
+    "unreachable": text("store.unreachable"),
+    "broken": text("store.broken"),
 }
-_CHECK = "Check the disk and the file's permissions, or set DAIKU_HOME to another folder."
-_HINTS: dict[Fault, str] = {
-    "damaged": "Close Daiku everywhere. Move it away (a new one is made), or bring back a copy.",
-    "held": "Another program holds it: close that, and try again.",
-    "full": "Make room on the disk; what was recorded is kept, and `daiku resume` goes on.",
+_CHECK = text("store.check_disk")
+_HINTS: dict[Fault, Sentence] = {
+    "damaged": text("store.move_away"),
+    "held": text("store.close_other"),
+    "full": text("store.make_room"),
     "forbidden": _CHECK,
     "unreachable": _CHECK,
     "broken": _CHECK,
@@ -102,7 +103,7 @@ def connect(path: Path, schema: str) -> SqliteDatabase:
         fault = wrong.fault
     except OSError as wrong:
         fault = fault_of(wrong)
-    message = f"The database {path} cannot be used: {_WHY[fault]}."
+    message = text("store.unusable", path=str(path), why=_WHY[fault])
     raise UsageError(Failure(kind="usage", message=message, hint=_HINTS[fault]))
 
 
@@ -126,11 +127,11 @@ class _Faulty(DaikuError):
     """The file failed while it was used."""
 
     def __init__(self, fault: Fault) -> None:
-        message = f"The conversation cannot be recorded: {_WHY[fault]}."
+        message = text("store.cannot_record", why=_WHY[fault])
         if fault == "damaged":
-            message = "The file of your conversations (daiku.db) is damaged."
+            message = text("store.conversations_damaged")
         elif fault == "held":
-            message = "The file of your conversations (daiku.db) is in use by another program."
+            message = text("store.conversations_held")
         super().__init__(Failure(kind="internal", message=message, hint=_HINTS[fault]))
         self.fault: Fault = fault
 
@@ -143,8 +144,8 @@ def _open(path: Path, schema: str) -> SqliteDatabase:
         raise UsageError(
             Failure(
                 kind="usage",
-                message=f"The database {path} is empty, although conversations were kept in it.",
-                hint="Bring back a copy of it, or remove it: a new one is made.",
+                message=text("store.emptied", path=str(path)),
+                hint=text("store.bring_back"),
             )
         )
     try:

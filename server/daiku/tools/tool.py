@@ -18,6 +18,7 @@ from daiku.domain.tools import Effect, ToolResult
 from daiku.domain.work.patches import Patch
 from daiku.domain.work.plans import Plan
 from daiku.settings.config import Config
+from daiku.texts.text import NO_TEXT, Sentence
 from daiku.tools.face import Face
 
 
@@ -44,7 +45,7 @@ class Answer(NamedTuple):
     choice: int | None = None
 
 
-Ask = Callable[[str, tuple[str, ...]], Awaitable[Answer]]
+Ask = Callable[[Sentence, tuple[Sentence, ...]], Awaitable[Answer]]
 """Puts a question (with choices, or none) to the person in the middle of a call."""
 
 
@@ -107,7 +108,7 @@ class Preview:
     words for what "always" would allow (empty: cannot be remembered). `patch`: the edit itself."""
 
     text: str
-    remember: str = ""
+    remember: Sentence = NO_TEXT
     patch: Patch | None = None
 
 

@@ -16,6 +16,7 @@ from daiku.domain.work.plans import Plan
 from daiku.store.database import Database
 from daiku.store.lock import SessionLock
 from daiku.store.sqlite import connect
+from daiku.texts.text import text
 from daiku.trace.changed import changed_in, changes_of
 from daiku.trace.fork import Copies, copy_chunks
 from daiku.trace.rows import INSERT, READ, SCHEMA, Row, chunk_of, event_of, row_of
@@ -59,7 +60,7 @@ class Journal:
         """Raises UsageError (not_found)."""
         row = self._db.first(f"{_SELECT} WHERE s.id = ?", (session,))
         if row is None:
-            raise _unknown("session", session)
+            raise _unknown("journal.no_session", session)
         return self._session(row)
 
     def list_sessions(self, query: str = "", limit: int = 50, workspace: str | None = None) -> list[Session]:
@@ -155,7 +156,7 @@ class Journal:
         begins = "SELECT session FROM chunks WHERE run = ? AND type IN ('run_started', 'agent_start') LIMIT 1"
         row = self._db.first(begins, (run,))
         if row is None:
-            raise _unknown("run", run)
+            raise _unknown("journal.no_run", run)
         return row[0]
 
     def get_plan(self, plan: str) -> Plan:
@@ -177,7 +178,7 @@ class Journal:
             event = event_of("plan", data)
             if isinstance(event, PlanEvent) and event.plan.plan_id == plan:
                 return session, run, event.plan
-        raise _unknown("plan", plan)
+        raise _unknown("journal.no_plan", plan)
 
     def writer(self, session: str) -> SessionWriter:
         """The one writer of `session` in this process."""
@@ -201,8 +202,8 @@ class Journal:
             raise UsageError(
                 Failure(
                     kind="busy",
-                    message="Something is under way in this conversation already, perhaps in another window.",
-                    hint="Wait for it, stop it, or start a new conversation.",
+                    message=text("journal.busy"),
+                    hint=text("journal.wait"),
                 )
             )
         return lock
@@ -307,7 +308,7 @@ class SessionWriter:
                 (BLOCK, self._session),
             )
             if row is None:
-                raise _unknown("session", self._session)
+                raise _unknown("journal.no_session", self._session)
             self._reserved = row[0]
             self._next = self._reserved - BLOCK + 1
         seq = self._next
@@ -321,11 +322,11 @@ _SELECT = (
 )
 
 
-def _unknown(what: str, name: str) -> UsageError:
+def _unknown(key: str, name: str) -> UsageError:
     return UsageError(
         Failure(
             kind="not_found",
-            message=f"There is no {what} {name!r}.",
-            hint="`daiku sessions list` shows what there is.",
+            message=text(key, name=repr(name)),
+            hint=text("journal.list_sessions"),
         )
     )

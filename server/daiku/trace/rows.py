@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from daiku.domain.chunks import Chunk, decode_event
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import Event
+from daiku.texts.text import text
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions(
@@ -53,8 +54,6 @@ def event_of(type_: str, data: str) -> Event:
     try:
         return decode_event(type_, data)
     except (KeyError, ValidationError) as wrong:
-        message = (
-            "A record of this conversation cannot be read: it is damaged, or of another version of Daiku."
-        )
-        hint = "Bring back a copy of daiku.db, or delete the conversation; the others are not touched."
+        message = text("journal.unreadable")
+        hint = text("journal.bring_back")
         raise DaikuError(Failure(kind="internal", message=message, hint=hint)) from wrong

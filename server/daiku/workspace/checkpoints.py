@@ -12,6 +12,7 @@ from daiku.core.ports import Workspace
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
+from daiku.texts.text import NO_TEXT, text
 from daiku.workspace.diskio import read_bytes
 from daiku.workspace.encodings import decode, encode
 from daiku.workspace.keeping import (
@@ -126,8 +127,8 @@ class CheckpointStore:
         if found is None:
             raise unusable(
                 "not_found",
-                f"There is no checkpoint {checkpoint_id}.",
-                "It may be too old: the oldest go first.",
+                text("checkpoints.none_such", id=checkpoint_id),
+                text("checkpoints.too_old"),
             )
         return found
 
@@ -186,7 +187,11 @@ class CheckpointStore:
         real = locate(roots, path)
         if root_of(self._workspace.roots, real) is None:
             where = ", ".join(checkpoint.roots)
-            raise unusable("usage", f"Checkpoint {checkpoint.id} belongs to {where}.", "Open that folder.")
+            raise unusable(
+                "usage",
+                text("checkpoints.elsewhere", id=checkpoint.id, folder=where),
+                text("checkpoints.open_there"),
+            )
         return self._workspace.relative(real)
 
     async def _keep_all(self, paths: Sequence[str]) -> list[Kept]:
@@ -274,7 +279,7 @@ class CheckpointStore:
         and it is the run before it. Raises UsageError where nothing is left to undo."""
         standing = [c for c in self.list(session) if not c.restored and c.kind == "edit"]
         if not standing:
-            raise unusable("not_found", "There is nothing to undo in this conversation.", "")
+            raise unusable("not_found", text("checkpoints.nothing_to_undo"), NO_TEXT)
         return next(c.id for c in standing if c.run == standing[-1].run)
 
     async def undo(self, session: str) -> tuple[FileStat, ...]:

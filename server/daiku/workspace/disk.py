@@ -13,6 +13,7 @@ from daiku.core.changes.diff import stat
 from daiku.core.ports import TextFile
 from daiku.domain.errors import Failure, StaleVersionError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
+from daiku.texts.text import Sentence, text
 from daiku.workspace import paths
 from daiku.workspace.diskio import make_folders, move_file, read_bytes, remove_file, replace_file
 from daiku.workspace.encodings import decode, encode
@@ -59,7 +60,7 @@ class DiskWorkspace:
         name = self.relative(real)
         decoded = decode(read_bytes(self._roots, real, name))
         if decoded is None:
-            raise refuse(f"{name} is a binary file: it cannot be read or changed as text.")
+            raise refuse(text("files.binary", path=name))
         return TextFile(name, decoded.text, decoded.encoding, decoded.bom)
 
     def _apply(self, patch: Patch) -> tuple[FileStat, ...]:
@@ -80,7 +81,7 @@ class DiskWorkspace:
         real = self.locate(change.path)
         name = self.relative(real)
         if real in self._roots:
-            raise refuse(f"{name} is the workspace folder itself.")
+            raise refuse(text("files.is_workspace", path=name))
         found = self._checked(change, real, name)
         if change.kind == "delete" or (change.new is None and change.kind != "rename"):
             return [_Step(self._roots, "remove", real, name)]
@@ -88,7 +89,7 @@ class DiskWorkspace:
         steps: list[_Step] = []
         if to != real:
             if to.exists() and not to.samefile(real):
-                raise refuse(f"{name} cannot become {self.relative(to)}: there is such a file.")
+                raise refuse(text("files.cannot_become", path=name, other=self.relative(to)))
             steps.append(_Step(self._roots, "move", real, name, to=to))
         if change.new is not None and change.new != change.old:
             steps.append(
@@ -100,17 +101,17 @@ class DiskWorkspace:
         """The file as it stands, when it is what the change was made against."""
         if not os.path.lexists(real):
             if change.kind != "create" or change.old is not None:
-                raise _stale(name, "it is no longer there")
+                raise _stale(name, text("files.gone"))
             return None
         if change.kind == "create":
-            raise _stale(name, "it is there already")
+            raise _stale(name, text("files.there_already"))
         if change.old is None:  # moved or deleted without looking inside: binary files
             if not real.is_file():
-                raise refuse(f"{name} is not a file.")
+                raise refuse(text("files.not_a_file", path=name))
             return None
         found = self.read_now(change.path)
         if found.text != change.old:
-            raise _stale(name, "it was changed meanwhile")
+            raise _stale(name, text("files.changed_meanwhile"))
         return found
 
 
@@ -150,18 +151,24 @@ class _Step:
         self.real.chmod(mode & 0o7777)
 
 
-def _bytes(text: str, found: TextFile | None, name: str) -> bytes:
+def _bytes(content: str, found: TextFile | None, name: str) -> bytes:
     encoding = found.encoding if found else "utf-8"
     try:
-        return encode(text, encoding, bom=found.bom if found else False)
+        return encode(content, encoding, bom=found.bom if found else False)
     except UnicodeEncodeError as error:
-        wrong = text[error.start : error.end][:10]
+        wrong = content[error.start : error.end][:10]
         raise refuse(
-            f"{name} is in {encoding}, which has no {wrong!r}.", "Write it in other words."
+            text("files.no_character", path=name, encoding=encoding, character=repr(wrong)),
+            text("files.other_words"),
         ) from None
 
 
-def _stale(name: str, why: str) -> StaleVersionError:
+def _stale(name: str, why: Sentence) -> StaleVersionError:
     return StaleVersionError(
-        Failure(kind="stale", message=f"{name}: {why}.", hint="Read it again.", retryable=True)
+        Failure(
+            kind="stale",
+            message=text("files.stale", path=name, why=why),
+            hint=text("files.read_again"),
+            retryable=True,
+        )
     )

@@ -9,6 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from daiku.texts.text import Sentence, text
 from daiku.workspace.paths import refuse, root_of
 
 READ_LIMIT = 10_000_000
@@ -27,17 +28,17 @@ def read_bytes(roots: tuple[Path, ...], real: Path, name: str, limit: int = READ
     try:
         fd = os.open(real, os.O_RDONLY | _NOFOLLOW | _NONBLOCK | _BINARY | _CLOEXEC)
     except OSError as error:
-        raise refuse(f"{name}: {_why(real, error)}") from None
+        raise refuse(text("files.because", path=name, why=_why(real, error))) from None
     try:
         found = os.fstat(fd)
         if stat.S_ISDIR(found.st_mode):
-            raise refuse(f"{name} is a folder.", "files/list shows what is in it.")
+            raise refuse(text("files.is_folder", path=name), text("files.list_shows"))
         if not stat.S_ISREG(found.st_mode):
-            raise refuse(f"{name} is not a regular file (a device, pipe or socket).")
+            raise refuse(text("files.irregular_device", path=name))
         if found.st_size > limit:
             raise refuse(
-                f"{name} is too large: {found.st_size:,} bytes, at most {limit:,} are read.",
-                "search/text looks into large files.",
+                text("files.too_large", path=name, count=f"{found.st_size:,}", most=f"{limit:,}"),
+                text("files.search_large"),
             )
         _check_place(fd, roots, real, name)
         parts: list[bytes] = []
@@ -46,22 +47,22 @@ def read_bytes(roots: tuple[Path, ...], real: Path, name: str, limit: int = READ
             parts.append(chunk)
             size += len(chunk)
             if size > limit:
-                raise refuse(f"{name} is too large: it grew over {limit:,} bytes.")
+                raise refuse(text("files.grew", path=name, most=f"{limit:,}"))
         return b"".join(parts)
     finally:
         os.close(fd)
 
 
-def _why(real: Path, error: OSError) -> str:
+def _why(real: Path, error: OSError) -> Sentence:
     if isinstance(error, FileNotFoundError):
-        return "there is no such file."
+        return text("files.none_such")
     if isinstance(error, PermissionError):
-        return "the system does not permit reading it."
+        return text("files.not_permitted")
     if real.is_symlink():
-        return "the link goes round in a circle or leads out of the workspace."
+        return text("files.link_circle")
     if isinstance(error, NotADirectoryError):
-        return "a part of the path is a file, not a folder."
-    return f"it cannot be opened ({error.strerror})."
+        return text("files.part_is_file")
+    return text("files.cannot_open", what=error.strerror or "")
 
 
 def _check_place(fd: int, roots: tuple[Path, ...], real: Path, name: str) -> None:
@@ -74,9 +75,9 @@ def _check_place(fd: int, roots: tuple[Path, ...], real: Path, name: str) -> Non
         same = (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino)
         place = Path(os.path.realpath(real)) if same else Path(os.devnull)
     if place.name.endswith(" (deleted)") and not place.exists():
-        raise refuse(f"{name} was replaced while it was read.", "Try again.")
+        raise refuse(text("files.replaced", path=name), text("files.try_again"))
     if root_of(roots, place) is None:
-        raise refuse(f"{name} leads out of the workspace.")
+        raise refuse(text("files.leads_out", path=name))
 
 
 @contextmanager
@@ -84,13 +85,13 @@ def _folder(roots: tuple[Path, ...], folder: Path, name: str) -> Generator[int |
     """A descriptor of `folder`, checked to lie inside; None where the system cannot work with one."""
     if not _BY_DESCRIPTOR:
         if root_of(roots, Path(os.path.realpath(folder))) is None:
-            raise refuse(f"{name} leads out of the workspace.")
+            raise refuse(text("files.leads_out", path=name))
         yield None
         return
     try:
         fd = os.open(folder, os.O_RDONLY | _DIRECTORY | _NOFOLLOW | _CLOEXEC)
     except OSError as error:
-        raise refuse(f"{name}: its folder cannot be opened ({error.strerror}).") from None
+        raise refuse(text("files.folder_closed", path=name, what=error.strerror or "")) from None
     try:
         _check_place(fd, roots, folder, name)
         yield fd
@@ -106,7 +107,7 @@ def make_folders(roots: tuple[Path, ...], folder: Path, name: str) -> list[Path]
         missing.append(at)
         at = at.parent
     if root_of(roots, Path(os.path.realpath(at))) is None or not at.is_dir():
-        raise refuse(f"{name}: {at.name} is not a folder of the workspace.")
+        raise refuse(text("files.folder_outside", path=name, folder=at.name))
     made: list[Path] = []
     for path in reversed(missing):
         with _folder(roots, path.parent, name) as fd:
@@ -123,9 +124,9 @@ def replace_file(roots: tuple[Path, ...], real: Path, data: bytes, name: str) ->
     except FileNotFoundError:
         before = None
     if before is not None and not stat.S_ISREG(before.st_mode):
-        raise refuse(f"{name} is not a regular file.")
+        raise refuse(text("files.irregular", path=name))
     if before is not None and not before.st_mode & stat.S_IWUSR:
-        raise refuse(f"{name} is read-only.")
+        raise refuse(text("files.read_only", path=name))
     temporary = f".{real.name[:80]}.{secrets.token_hex(6)}.tmp"
     with _folder(roots, real.parent, name) as fd:
 
@@ -162,7 +163,7 @@ def remove_file(roots: tuple[Path, ...], real: Path, name: str) -> None:
 def move_file(roots: tuple[Path, ...], real: Path, to: Path, name: str) -> None:
     """Give `real` another name inside the workspace; an existing `to` is refused."""
     if to.exists() and not os.path.samefile(real, to):  # noqa: PTH121  # two Paths
-        raise refuse(f"{name}: there is a file at the new place.")
+        raise refuse(text("files.place_taken", path=name))
     with _folder(roots, real.parent, name) as source, _folder(roots, to.parent, name) as target:
         os.rename(  # descriptors
             real if source is None else real.name,

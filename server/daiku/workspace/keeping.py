@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from daiku.domain.base import Frozen
 from daiku.domain.errors import Failure, UsageError
+from daiku.texts.text import Sentence, text
 
 MAX_AGE = 30 * 24 * 3600.0
 """Seconds after which a checkpoint goes, unless work in its session is not over."""
@@ -92,7 +93,7 @@ class Contents:
         except (OSError, zlib.error):
             data = b""
         if hashlib.sha256(data).hexdigest() != name:
-            raise unusable("usage", "The checkpoint's contents are damaged or gone.", "Nothing was changed.")
+            raise unusable("usage", text("checkpoints.damaged"), text("checkpoints.nothing_changed"))
         return data
 
     @property
@@ -203,7 +204,7 @@ class Sweeping:
         return gone
 
 
-def unusable(kind: str, message: str, hint: str) -> UsageError:
+def unusable(kind: str, message: Sentence, hint: Sentence) -> UsageError:
     """Why a checkpoint cannot be used."""
     return UsageError(Failure.model_validate({"kind": kind, "message": message, "hint": hint}))
 

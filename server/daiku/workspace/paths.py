@@ -10,13 +10,14 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from daiku.domain.errors import Failure, ToolValidationError
+from daiku.texts.text import NO_TEXT, Sentence, text
 
 _SPECIAL = ("/proc", "/sys", "/dev")
 _STREAM = re.compile(r"::|:[^/]*\$")
 _GUARDED = (".git", ".daiku", ".vscode", ".github")
 
 
-def refuse(message: str, hint: str = "") -> ToolValidationError:
+def refuse(message: Sentence, hint: Sentence = NO_TEXT) -> ToolValidationError:
     """The error for a path or a file that may not or cannot be used."""
     return ToolValidationError(Failure(kind="tool", message=message, hint=hint))
 
@@ -25,16 +26,16 @@ def locate(roots: tuple[Path, ...], path: str) -> Path:
     """The real place of `path`, links resolved; it may not exist yet. Raises ToolValidationError
     when it is outside every root, or written so that it may mean another place elsewhere."""
     if not roots:
-        raise refuse("There is no workspace folder.", "Open a folder first.")
+        raise refuse(text("files.no_folder"), text("files.open_folder_first"))
     plain = _plain(path)
     for part in plain.split("/"):
         _check_part(path, part)
     candidate = Path(plain) if Path(plain).is_absolute() else _under_root(roots, plain)
     real = Path(os.path.realpath(candidate))
     if root_of(roots, real) is None:
-        raise refuse(f"{path} is outside the workspace.", "Only files inside it can be used.")
+        raise refuse(text("files.outside", path=path), text("files.only_inside"))
     if real.is_absolute() and any(real == Path(s) or Path(s) in real.parents for s in _SPECIAL):
-        raise refuse(f"{path} is a system path, not a file of the workspace.")
+        raise refuse(text("files.system_path", path=path))
     return real
 
 
@@ -64,35 +65,35 @@ def root_name(roots: tuple[Path, ...], root: Path) -> str:
 
 def _plain(path: str) -> str:
     if not path.strip():
-        raise refuse("The path is empty.")
+        raise refuse(text("files.empty_path"))
     if len(path) > 4096:
-        raise refuse("The path is longer than 4096 characters.")
+        raise refuse(text("files.long_path"))
     if path.startswith("file:"):
         path = url2pathname(urlsplit(path).path)
     elif re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
-        raise refuse(f"{path} is an address, not a path in the workspace.")
+        raise refuse(text("files.address", path=path))
     if os.sep == "/":
         path = path.replace("\\", "/")
     if path.startswith("~"):
-        raise refuse(f"{path}: a home folder is not expanded.", "Give a path relative to the workspace.")
+        raise refuse(text("files.home_folder", path=path), text("files.relative_path"))
     decoded = unquote(path)
     if decoded != path and (".." in decoded.split("/") or decoded.count("/") != path.count("/")):
-        raise refuse(f"{path} hides `..` or `/` behind percent signs.")
+        raise refuse(text("files.percent_signs", path=path))
     return path
 
 
 def _check_part(path: str, part: str) -> None:
     if any(unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") for c in part):
-        raise refuse(f"{path!r} has a control or invisible character in it.")
+        raise refuse(text("files.invisible", path=repr(path)))
     if part in ("", ".", ".."):
         return
     folded = unicodedata.normalize("NFKC", part)
     if part != part.rstrip(". ") or _STREAM.search(part):
-        raise refuse(f"{path!r} ends a name with a dot, a blank or a stream name, which other systems drop.")
+        raise refuse(text("files.dropped_end", path=repr(path)))
     if folded != part and (
         folded in (".", "..") or set(folded) & set("/\\") or folded.casefold().startswith(_GUARDED)
     ):
-        raise refuse(f"{path!r} looks like another name.")
+        raise refuse(text("files.other_name", path=repr(path)))
 
 
 def _under_root(roots: tuple[Path, ...], plain: str) -> Path:
@@ -106,4 +107,4 @@ def _under_root(roots: tuple[Path, ...], plain: str) -> Path:
         if (root / plain).exists() and sum((other / plain).exists() for other in roots) == 1:
             return root / plain
     names = ", ".join(root_name(roots, root) for root in roots)
-    raise refuse(f"{plain} names no folder of the workspace.", f"Begin the path with one of: {names}.")
+    raise refuse(text("files.no_root", path=plain), text("files.begin_with", names=names))

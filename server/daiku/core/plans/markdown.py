@@ -15,8 +15,10 @@ from daiku.core.replies.parse import Unreadable, read_json
 from daiku.core.text.patterns import lazy
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.work.plans import Plan, Step, WorkStatus
+from daiku.texts.text import text
 
 NAME_LIMIT = 80
+_NO_STEP = Failure(kind="usage", message=text("plan.no_step"), hint=text("plan.give_checklist"))
 FAILED_MARK = "❌"
 
 _ITEM = lazy(
@@ -107,13 +109,7 @@ def read_plan_text(text: str) -> Plan:
         reply = None if re.search(r"^# ", text, re.MULTILINE) else read_plan(text)
         shaped = _of_reply(reply) if isinstance(reply, PlanReply) else from_markdown(text)
     if not shaped.steps:
-        raise UsageError(
-            Failure(
-                kind="usage",
-                message="There is no step in this text.",
-                hint="Give a checklist: a line `- [ ] Step 1: …` for each step.",
-            )
-        )
+        raise UsageError(_NO_STEP)
     return shaped
 
 

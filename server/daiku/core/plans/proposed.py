@@ -10,6 +10,7 @@ from daiku.core.plans.steptext import PlannedStep
 from daiku.core.proof.checks import objection, timed
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.work.plans import Plan, Step
+from daiku.texts.text import Sentence, joined, text
 
 MAX_STEPS = 30
 """Steps of a plan that are not completed yet."""
@@ -74,35 +75,37 @@ def objections(steps: Sequence[Given]) -> tuple[str, ...]:
 # ---- what no plan may hold
 
 
-def problems_of(plan: Plan) -> tuple[str, ...]:
+def problems_of(plan: Plan) -> tuple[Sentence, ...]:
     """Everything that is wrong with a plan, whoever made it; empty where it can be worked."""
     ids = Counter(step.step_id for step in plan.steps)
     names = {step.step_id: step.name for step in reversed(plan.steps)}
-    problems = [] if plan.steps else ["The plan has no steps."]
+    problems: list[Sentence] = [] if plan.steps else [text("plan.no_steps")]
     left = sum(step.status != "completed" for step in plan.steps)
     if left > MAX_STEPS:
-        problems.append(f"The plan has {left} open steps; at most {MAX_STEPS} are allowed.")
+        problems.append(text("plan.too_many_open", count=left, most=MAX_STEPS))
     if any(not step.name.strip() for step in plan.steps):
-        problems.append("A step has no name.")
+        problems.append(text("plan.step_without_name"))
     problems += [
-        f"Two steps have the id {step_id}: {', '.join(s.name for s in plan.steps if s.step_id == step_id)}."
+        text(
+            "plan.same_id", step=step_id, names=", ".join(s.name for s in plan.steps if s.step_id == step_id)
+        )
         for step_id, count in ids.items()
         if count > 1
     ]
     for step in plan.steps:
         unknown = [each for each in step.depends_on if each not in ids]
-        problems += [f"“{step.name}” depends on {each!r}, which is none of the steps." for each in unknown]
+        problems += [text("plan.depends_on_unknown", name=step.name, step=repr(each)) for each in unknown]
         if step.step_id in step.depends_on:
-            problems.append(f"“{step.name}” waits for itself.")
+            problems.append(text("plan.waits_for_itself", name=step.name))
     if circle := _circle(plan.steps):
-        problems.append(f"These steps wait for one another: {', '.join(names[each] for each in circle)}.")
+        problems.append(text("plan.circle", names=", ".join(names[each] for each in circle)))
     return tuple(problems)
 
 
 def validated(plan: Plan) -> Plan:
     """The plan, where it can be worked. Raises ToolValidationError with everything that is wrong."""
     if problems := problems_of(plan):
-        raise _wrong(" ".join(problems))
+        raise _wrong(joined("sentences", problems))
     return plan
 
 
@@ -191,11 +194,9 @@ def _key(name: str) -> str:
 def _known(name: str, names: Mapping[str, tuple[str, ...]]) -> str:
     found = names.get(_key(name), ())
     if len(found) > 1:
-        raise _wrong(
-            f"depends_on names {name!r}, which {len(found)} steps are called: give each its own number."
-        )
+        raise _wrong(text("plan.ambiguous", step=repr(name), count=len(found)))
     if not found:
-        raise _wrong(f"depends_on names {name!r}, which is none of the steps.")
+        raise _wrong(text("plan.depends_on_none", step=repr(name)))
     return found[0]
 
 
@@ -271,7 +272,7 @@ def with_own_checks_marked(old: Plan, new: Plan) -> Plan:
     return new.model_copy(update={"steps": tuple(marked(step) for step in new.steps)})
 
 
-def difference(old: Plan, new: Plan) -> str:
+def difference(old: Plan, new: Plan) -> Sentence:
     """What a plan made anew changes, for whoever decides about it: steps that went and came, and checks
     that are in it no more. Empty where nothing is different."""
     names_before = [s.name for s in old.steps if s.status != "completed"]
@@ -284,13 +285,13 @@ def difference(old: Plan, new: Plan) -> str:
     )
     gone = [check for check in new.dropped_checks if check not in old.dropped_checks]
     lines = [
-        ("Steps that went", [f"“{name}”" for name in went]),
-        ("Steps that came", [f"“{name}”" for name in came]),
-        ("Checks that are gone", [f"`{check}`" for check in gone]),
-        ("Checks that are new", [f"`{check}`" for check in fresh]),
+        ("plan.steps_went", [f"“{name}”" for name in went]),
+        ("plan.steps_came", [f"“{name}”" for name in came]),
+        ("plan.checks_gone", [f"`{check}`" for check in gone]),
+        ("plan.checks_new", [f"`{check}`" for check in fresh]),
     ]
-    return "\n".join(f"{head}: {', '.join(each)}" for head, each in lines if each)
+    return joined("lines", [text(key, names=", ".join(each)) for key, each in lines if each])
 
 
-def _wrong(message: str) -> ToolValidationError:
+def _wrong(message: Sentence) -> ToolValidationError:
     return ToolValidationError(Failure(kind="tool", message=message))

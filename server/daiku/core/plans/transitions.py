@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.work.plans import Plan, PlanStatus, Step, WorkStatus
+from daiku.texts.text import Sentence, text
 
 MOVES: Mapping[WorkStatus, frozenset[WorkStatus]] = {
     "pending": frozenset({"in_progress", "completed", "failed"}),
@@ -37,9 +38,9 @@ def move_step(plan: Plan, step_id: str, status: WorkStatus, *, reopen: bool = Fa
     step = find_step(plan, step_id)
     if step is None:
         known = ", ".join(f"{s.step_id} ({s.name})" for s in plan.steps)
-        raise _wrong(f"The plan has no step {step_id!r}; it has {known}.")
+        raise _wrong(text("plan.unknown_step", step=repr(step_id), known=known))
     if status != step.status and status not in MOVES[step.status] and not reopen:
-        raise _wrong(f"A step that is {step.status} cannot become {status}; reopen it if it must.")
+        raise _wrong(text("plan.cannot_become", status=step.status, to=status))
     steps = tuple(s.model_copy(update={"status": status}) if s is step else s for s in plan.steps)
     return with_status(plan.model_copy(update={"steps": steps}))
 
@@ -121,5 +122,5 @@ def _progress(plan: Plan) -> str:
     return line if step is None else f"{line} Now: “{step.name}” ({step.step_id}, {step.status})."
 
 
-def _wrong(message: str) -> ToolValidationError:
+def _wrong(message: Sentence) -> ToolValidationError:
     return ToolValidationError(Failure(kind="tool", message=message))

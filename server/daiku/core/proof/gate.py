@@ -9,9 +9,10 @@ from daiku.core.proof.checks import LONGEST
 from daiku.core.proof.evidence import EVERYWHERE, Done, diagnosed_place, unproven
 from daiku.domain.work.handovers import Proof
 from daiku.domain.work.plans import Plan, Step
+from daiku.texts.text import NO_TEXT, Sentence, text
 
-VOUCH = "Count it as met"
-LEAVE = "Leave the step open"
+VOUCH = text("plan.vouch")
+LEAVE = text("plan.leave_open")
 
 
 class Missing(NamedTuple):
@@ -47,12 +48,9 @@ def refusal(step: Step, lacking: Missing, check_seconds: int) -> str:
     )
 
 
-def question(step: Step, check: str) -> str:
+def question(step: Step, check: str) -> Sentence:
     """What the person is asked about a check that cannot be shown here."""
-    return (
-        f"Step “{step.name}” is to count as done. Its check `{check}` cannot be shown here: "
-        "no editor is connected. Count it as met?"
-    )
+    return text("plan.count_as_met", name=step.name, check=check)
 
 
 def open_steps(plans: tuple[Plan, ...]) -> tuple[tuple[Plan, tuple[Step, ...]], ...]:
@@ -67,18 +65,18 @@ def next_open(plans: tuple[Plan, ...]) -> Plan | None:
     return next((plan for plan in reversed(plans) if plan.status not in ("completed", "failed")), None)
 
 
-def open_notice(plans: tuple[Plan, ...]) -> str:
+def open_notice(plans: tuple[Plan, ...]) -> Sentence:
     """What the person is told where a run ends before its plan does; empty where nothing is open."""
     for plan, steps in reversed(open_steps(plans)):
         return not_finished(plan, steps)
-    return ""
+    return NO_TEXT
 
 
-def not_finished(plan: Plan, left: Sequence[Step]) -> str:
+def not_finished(plan: Plan, left: Sequence[Step]) -> Sentence:
     """How far a plan is, with the names of the steps that are not completed."""
     done, total = plan.progress()
     names = ", ".join(step.name for step in left)
-    return f"The plan “{plan.name}” is not finished: {done} of {total} steps are done. Open: {names}."
+    return text("plan.not_finished", name=plan.name, done=done, total=total, names=names)
 
 
 def _what(check: str, proof: Proof | None, seconds: int) -> str:

@@ -25,6 +25,7 @@ from daiku.domain.events import CheckpointEvent, Edit, Notice
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.patches import FileChange, FileStat, Patch, SearchReplace
+from daiku.texts.text import text
 from daiku.tools.face import Face
 from daiku.tools.files.notebooks import as_written, editable
 from daiku.tools.files.post_edit import difference, problems, standing, told
@@ -89,7 +90,7 @@ async def _text(path: str, context: ToolContext) -> str | None:
 
 def _name(path: str, context: ToolContext) -> str:
     if path.rstrip().endswith(("/", "\\")):
-        raise refuse(f"{path} names a folder: give the path of the file.")
+        raise refuse(text("files.names_folder", path=path))
     return context.workspace.relative(context.workspace.locate(path))
 
 
@@ -148,9 +149,9 @@ async def _whole(path: str, context: ToolContext) -> str | None:
     """The text of a file that is to be moved or deleted; None for one that is no text."""
     real = visible(context, path)
     if real.is_dir():
-        raise refuse(f"{_name(path, context)} is a folder: move or delete its files one by one.")
+        raise refuse(text("files.folder_one_by_one", path=_name(path, context)))
     if not await context.workspace.exists(path):
-        raise refuse(f"There is no file {_name(path, context)}.")
+        raise refuse(text("files.no_file", path=_name(path, context)))
     try:
         return (await context.workspace.read(path)).text
     except DaikuError:
@@ -251,9 +252,7 @@ async def _change(label: str, patch: Patch, context: ToolContext) -> _Made:
     context.emit(CheckpointEvent(checkpoint_id=checkpoint, files=tuple(touched)))  # first: it is the way back
     await context.workspace.apply(patch, label)
     if gone := context.checkpoints.swept():
-        context.emit(
-            Notice(level="info", text=f"{gone} old checkpoints went: there is no more room for them.")
-        )
+        context.emit(Notice(level="info", text=text("checkpoints.old_went", count=gone)))
     stands = await standing(patch, context)
     if stands.patch != patch:
         await context.checkpoints.settle(checkpoint, stands.patch)
@@ -308,7 +307,7 @@ def _changing(
         if isinstance(patch, Refusal):
             return _nothing_done(patch)
         diff = await asyncio.to_thread(lambda: patch_diff(Patch(files=tuple(map(shown, patch.files)))))
-        return Preview(text=diff, remember="edits of files in this workspace", patch=patch)
+        return Preview(text=diff, remember=text("guard.remember_edits"), patch=patch)
 
     return Tool(name, "edit", args, run, preview=preview, timeout=120, face=face, description=description)
 

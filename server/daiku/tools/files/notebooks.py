@@ -6,6 +6,7 @@ from daiku.core.matching.refusal import Refusal
 from daiku.core.notebooks.celltext import EMPTY, as_text, is_notebook, merged, parse
 from daiku.domain.errors import Failure, StaleVersionError
 from daiku.domain.work.patches import FileChange, Patch
+from daiku.texts.text import text
 from daiku.tools.tool import ToolContext
 
 
@@ -38,7 +39,9 @@ async def _written(change: FileChange, context: ToolContext) -> FileChange | Ref
     if change.old == raw:  # moved or deleted as a file, or no notebook inside
         return change
     if change.old != as_text(raw):
-        failure = Failure(kind="stale", message=f"{change.path} was changed meanwhile.", retryable=True)
+        failure = Failure(
+            kind="stale", message=text("files.notebook_changed", path=change.path), retryable=True
+        )
         raise StaleVersionError(failure)
     if new is not None and parse(new) is None:
         put = merged(raw, new)

@@ -16,6 +16,7 @@ from daiku.core.calls.toolnames import nearest
 from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolImage, ToolResult
+from daiku.texts.text import text
 from daiku.tools.face import Face
 from daiku.tools.files.notebooks import editable
 from daiku.tools.files.seen import Seen
@@ -56,8 +57,8 @@ def visible(context: ToolContext, path: str) -> Path:
     real = context.workspace.locate(path)
     if context.workspace.hidden(real) and real.exists():
         raise refuse(
-            f"{context.workspace.relative(real)} is hidden by .gitignore or .daikuignore.",
-            "Work without it, or ask the person.",
+            text("files.hidden", path=context.workspace.relative(real)),
+            text("files.work_without"),
         )
     return real
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from daiku.texts.text import Sentence, text
 from daiku.tools.git.git import Repository, repository
 
 LARGEST = 2_000_000
@@ -64,27 +65,28 @@ class Changes:
     unfit: tuple[str, ...] = ()
 
 
-async def base_of(roots: tuple[Path, ...], own: Collection[str], folder: Path) -> Base | str:
+async def base_of(roots: tuple[Path, ...], own: Collection[str], folder: Path) -> Base | Sentence:
     """What copies can be made of, or why none can be. `own` are files that may have changes which are
     not committed (from the project's folder): they are part of the copies. `folder` is for scratch files.
     Raises OSError, WorktreeError."""
     if len(roots) != 1:
-        return "the workspace has more than one folder" if roots else "no folder is open"
+        return text("git.several_folders") if roots else text("git.no_folder")
     found = await repository(roots[0], roots)
     if isinstance(found, str):
-        return "the folder is no git repository that can be used"
+        return text("git.no_repository")
     top = Path((await _git(found, "rev-parse", "--show-toplevel")).strip())
     code, head = await found.run(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
     if code != 0:
-        return "the repository has no commit yet"
+        return text("git.no_commit")
     if await asyncio.to_thread((top / ".gitmodules").exists):
-        return "the repository has submodules"
+        return text("git.submodules")
     dirty = await _dirty(found)
     inside = found.root.resolve().relative_to(top).as_posix()
     mine = {name if inside == "." else f"{inside}/{name}" for name in own}
     if strange := [name for name in dirty if name not in mine]:
-        more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
-        return f"there are changes that are not committed ({strange[0]}{more})"
+        if len(strange) == 1:
+            return text("git.uncommitted", name=strange[0])
+        return text("git.uncommitted_more", name=strange[0], count=len(strange) - 1)
     commit = await _snapshot(found, top, head.strip(), folder) if dirty else head.strip()
     return Base(found, top, commit)
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from daiku.domain.events import Notice, ToolOutput
+from daiku.texts.text import Sentence
 from daiku.tools.mcp.definitions import cleaned
 from daiku.tools.tool import Answer, Ask, ToolContext
 
@@ -30,7 +31,7 @@ class Call:
     """One call: `clock` ends it when nothing is heard for `patience` seconds, `until` in any case."""
 
     ask: Ask | None
-    tell: Callable[[str], None]
+    tell: Callable[[Sentence], None]
     clock: asyncio.Timeout
     patience: float
     until: float
@@ -76,14 +77,14 @@ class Calls:
         finally:
             self._open.remove(call)
 
-    def sign_in(self, text: str) -> bool:
+    def sign_in(self, said: Sentence) -> bool:
         """Tell the person of the latest call that they are to sign in, and wait for that as long as it
         may take; False where no call is under way."""
         call = next((c for c in reversed(self._open) if c.ask is not None), None)
         if call is None:
             return False
         call.heard(waits=True)
-        call.tell(text)
+        call.tell(said)
         return True
 
     def asker(self) -> Ask | None:
@@ -94,7 +95,7 @@ class Calls:
             return None
         asking = call.ask
 
-        async def ask(question: str, choices: tuple[str, ...]) -> Answer:
+        async def ask(question: Sentence, choices: tuple[Sentence, ...]) -> Answer:
             call.heard(waits=True)
             try:
                 return await asking(question, choices)
@@ -104,5 +105,5 @@ class Calls:
         return ask
 
 
-def _tell(context: ToolContext, text: str) -> None:
-    context.emit(Notice(level="warning", text=text))
+def _tell(context: ToolContext, said: Sentence) -> None:
+    context.emit(Notice(level="warning", text=said))

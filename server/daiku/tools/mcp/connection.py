@@ -19,9 +19,10 @@ from pydantic import ValidationError
 from daiku import __version__
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolResult
+from daiku.texts.text import NO_TEXT, Sentence, Text, text
 from daiku.tools.mcp.calls import Progress
 from daiku.tools.mcp.contents import prompt_text, resource_text, result_of, untrusted
-from daiku.tools.mcp.definitions import Listing, listing
+from daiku.tools.mcp.definitions import Listing, cleaned, listing
 from daiku.tools.mcp.forms import fill_form, visit
 from daiku.tools.mcp.launch import Broken
 from daiku.tools.tool import Ask
@@ -42,11 +43,11 @@ class Hooks:
     gives the way to ask the person of the call under way, None where nobody is there; `why` says more
     about a failure than the SDK does (an exit code, an HTTP status)."""
 
-    transport: Callable[[Callable[[str], None]], AbstractAsyncContextManager[Transport]]
+    transport: Callable[[Callable[[Sentence], None]], AbstractAsyncContextManager[Transport]]
     asker: Callable[[], Ask | None]
     changed: Callable[[], None]
     roots: tuple[Path, ...] = ()
-    why: Callable[[], str] = str
+    why: Callable[[], Sentence] = lambda: NO_TEXT
 
 
 class Connection:
@@ -60,12 +61,12 @@ class Connection:
         self._client: Client | None = None
         self._stop = asyncio.Event()
         self._relist = asyncio.Event()
-        self._reason = ""
+        self._reason = NO_TEXT
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live(), name=f"mcp {name}")
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> Sentence:
         """Why it ended, where it did by itself."""
         return self._reason
 
@@ -128,7 +129,7 @@ class Connection:
 
     async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
         if self._client is None or self.ended.is_set():
-            raise Broken(self._said("it is not connected"), gone=True)
+            raise Broken(self._said(text("mcp.not_connected")), gone=True)
         try:
             return await work(self._client)
         except Exception as error:
@@ -141,20 +142,21 @@ class Connection:
             case Broken():
                 return error
             case MCPError(code=types.CONNECTION_CLOSED):
-                return Broken(self._said("it ended"), gone=True)
+                return Broken(self._said(text("mcp.ended")), gone=True)
             case MCPError(message="Session terminated"):
-                return Broken("the server has forgotten the session", gone=True)
+                return Broken(text("mcp.forgot_session"), gone=True)
             case MCPError():
                 more = self._hooks.why()
-                return Broken(f"{error.message}{f' ({more})' if more else ''}", gone=False)
+                said = Text(cleaned(error.message, 2000))
+                return Broken(text("mcp.and_more", what=said, more=more) if more else said, gone=False)
             case ValidationError():
-                return Broken("its answer is not what the protocol says", gone=False)
+                return Broken(text("mcp.wrong_answer"), gone=False)
             case httpx2.HTTPError() | OSError():
-                return Broken(self._said(str(error) or type(error).__name__), gone=True)
+                return Broken(self._said(_own_words(str(error) or type(error).__name__)), gone=True)
             case _:
-                return Broken(self._said(f"{type(error).__name__}: {error}"), gone=False)
+                return Broken(self._said(_own_words(f"{type(error).__name__}: {error}")), gone=False)
 
-    def _said(self, otherwise: str) -> str:
+    def _said(self, otherwise: Sentence) -> Sentence:
         return self._reason or self._hooks.why() or otherwise
 
     # -- the task that owns the session -----------------------------------------------------
@@ -178,7 +180,7 @@ class Connection:
                 self._opened.set_result(None)
                 await self._serve(client)
         except asyncio.CancelledError:
-            self._fail(Broken("it was stopped", gone=True))
+            self._fail(Broken(text("mcp.stopped"), gone=True))
             if not self._stop.is_set():
                 raise
         except Exception as error:  # noqa: BLE001  # a stranger's program may fail in any way; it must not end ours
@@ -188,14 +190,14 @@ class Connection:
             self.ended.set()
 
     def _fail(self, broken: Broken) -> None:
-        self._reason = self._reason or str(broken)
+        self._reason = self._reason or broken.why
         if not self._opened.done():
             self._opened.set_exception(broken)
             self._opened.exception()  # it may be that nobody waits
 
-    def _over(self, why: str) -> None:
+    def _over(self, why: Sentence) -> None:
         """The transport ended by itself."""
-        self._reason = self._reason or why or self._hooks.why() or "it ended"
+        self._reason = self._reason or why or self._hooks.why() or text("mcp.ended")
         self.ended.set()
 
     async def _serve(self, client: Client) -> None:
@@ -296,6 +298,10 @@ def _line(head: str, item: types.BaseMetadata) -> str:
 
 def _parameters(prompt: types.Prompt) -> str:
     return ", ".join(f"{a.name}{'' if a.required else '?'}" for a in prompt.arguments or ())
+
+
+def _own_words(said: str) -> Text:
+    return Text(cleaned(said, 500))
 
 
 def _leaf(error: BaseException) -> BaseException:

@@ -8,13 +8,19 @@ from typing import Literal
 from pydantic import JsonValue
 
 from daiku.domain.base import JsonObject
+from daiku.texts.text import NO_TEXT, Sentence, Text, joined, renderings, text
 from daiku.tools.mcp.definitions import cleaned
 from daiku.tools.tool import Ask
 
 FIELDS = 20
 TRIES = 3
 MESSAGE = 2000
-ANSWER, DECLINE, DONE, SKIP = "Answer", "Decline", "Done", "(leave it out)"
+ANSWER, DECLINE, DONE, SKIP = (
+    text("mcp.form_answer"),
+    text("mcp.form_decline"),
+    text("mcp.form_done"),
+    text("mcp.form_skip"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,7 @@ class Filled:
 class _Wrong:
     """An answer that does not fit the field; `why` for the person."""
 
-    why: str
+    why: Sentence
 
 
 async def fill_form(server: str, message: str, schema: JsonObject, ask: Ask) -> Filled:
@@ -40,9 +46,11 @@ async def fill_form(server: str, message: str, schema: JsonObject, ask: Ask) -> 
     required = [name for name in wanted if isinstance(name, str)] if isinstance(wanted, list) else []
     if not set(required) <= set(properties):
         return Filled("cancel")
-    told = f"The MCP server {server!r} asks: {cleaned(message, MESSAGE)}"
+    told = text("mcp.asks", name=repr(server), message=cleaned(message, MESSAGE))
     fields = ", ".join(cleaned(name, 80) for name in properties)
-    if not await _agreed(f"{told}\n(It wants: {fields})" if fields else told, ANSWER, ask):
+    if fields:
+        told = joined("lines", [told, text("mcp.form_wants", names=fields)])
+    if not await _agreed(told, ANSWER, ask):
         return Filled("decline")
     content: JsonObject = {}
     for name, node in properties.items():
@@ -56,12 +64,14 @@ async def fill_form(server: str, message: str, schema: JsonObject, ask: Ask) -> 
 
 async def visit(server: str, message: str, url: str, ask: Ask) -> Filled:
     """Send the person to a page of the server's; only they open it."""
-    told = f"The MCP server {server!r} asks you to open a page: {cleaned(message, MESSAGE)}\n{cleaned(url, MESSAGE)}"
-    done = await _agreed(f"{told}\nOpen it only if you expected this.", DONE, ask)
+    told = text(
+        "mcp.open_page", name=repr(server), message=cleaned(message, MESSAGE), url=cleaned(url, MESSAGE)
+    )
+    done = await _agreed(joined("lines", [told, text("mcp.only_if_expected")]), DONE, ask)
     return Filled("accept" if done else "decline")
 
 
-async def _agreed(question: str, yes: str, ask: Ask) -> bool:
+async def _agreed(question: Sentence, yes: Sentence, ask: Ask) -> bool:
     """Whether the person chose `yes`; everything else declines."""
     return (await ask(question, (yes, DECLINE))).choice == 0
 
@@ -73,65 +83,65 @@ async def _field(name: str, node: JsonObject, required: bool, ask: Ask) -> JsonV
     choices = _choices(items if many and isinstance(items, dict) else node)
     default = node.get("default")
     about = cleaned(str(node.get("description") or node.get("title") or ""), 500)
-    question = f"{cleaned(name, 80)}{f' – {about}' if about else ''}"
+    question = Text(f"{cleaned(name, 80)}{f' – {about}' if about else ''}")
     if many:
-        question += " (several: separate them by commas)"
+        question = text("mcp.form_several", what=question)
     if default is not None:
-        question += f" (default: {cleaned(str(default), 80)})"
+        question = text("mcp.form_default", what=question, value=cleaned(str(default), 80))
     offered = tuple(choices) if required and default is None else (*choices, SKIP) if choices else ()
-    said, wrong = "", ""
+    said, wrong = "", NO_TEXT
     for _ in range(TRIES):
-        answer = await ask(f"{wrong}{question}", offered)
+        answer = await ask(joined("sentences", [wrong, question]), offered)
         said = answer.text.strip() if answer.choice is None else (*choices, "")[answer.choice]
         if not said:
             if default is not None:
                 return default
             if not required:
                 return None
-            wrong = "An answer is needed. "
+            wrong = text("mcp.answer_needed")
             continue
         value = _many(said, choices, node) if many else _one(said, choices, node)
         if not isinstance(value, _Wrong):
             return value
-        wrong = f"{value.why}. "
+        wrong = value.why
     return _Wrong(wrong)
 
 
-def _choices(node: JsonObject) -> dict[str, JsonValue]:
+def _choices(node: JsonObject) -> dict[Sentence, JsonValue]:
     """What is shown -> what is answered."""
     if node.get("type") == "boolean":
-        return {"Yes": True, "No": False}
+        return {text("mcp.yes"): True, text("mcp.no"): False}
     values, names = node.get("enum"), node.get("enumNames")
     if isinstance(values, list):
         shown = names if isinstance(names, list) and len(names) == len(values) else values
-        return {cleaned(str(name), 200): value for name, value in zip(shown, values, strict=True)}
+        return {Text(cleaned(str(name), 200)): value for name, value in zip(shown, values, strict=True)}
     options = node.get("oneOf") or node.get("anyOf")
-    found: dict[str, JsonValue] = {}
+    found: dict[Sentence, JsonValue] = {}
     for option in options if isinstance(options, list) else ():
         if isinstance(option, dict) and "const" in option:
-            found[cleaned(str(option.get("title") or option["const"]), 200)] = option["const"]
+            found[Text(cleaned(str(option.get("title") or option["const"]), 200))] = option["const"]
     return found
 
 
-def _one(said: str, choices: dict[str, JsonValue], node: JsonObject) -> JsonValue | _Wrong:
+def _one(said: str, choices: dict[Sentence, JsonValue], node: JsonObject) -> JsonValue | _Wrong:
     if choices:
         for shown, value in choices.items():
-            if said.casefold() in (shown.casefold(), str(value).casefold()):
+            if said.casefold() in {name.casefold() for name in (*renderings(shown), str(value))}:
                 return value
-        return _Wrong(f"It must be one of {', '.join(choices)}")
+        return _Wrong(text("mcp.one_of", names=joined("list", choices)))
     match node.get("type"):
         case "integer" | "number" as kind:
             return _number(said, kind == "integer", node)
         case _:
             low, high = node.get("minLength"), node.get("maxLength")
             if isinstance(low, int) and len(said) < low:
-                return _Wrong(f"It must have at least {low} characters")
+                return _Wrong(text("mcp.at_least_characters", low=low))
             if isinstance(high, int) and len(said) > high:
-                return _Wrong(f"It must have at most {high} characters")
+                return _Wrong(text("mcp.at_most_characters", high=high))
             return said
 
 
-def _many(said: str, choices: dict[str, JsonValue], node: JsonObject) -> JsonValue | _Wrong:
+def _many(said: str, choices: dict[Sentence, JsonValue], node: JsonObject) -> JsonValue | _Wrong:
     found: list[JsonValue] = []
     for part in (p.strip() for p in said.split(",") if p.strip()):
         value = _one(part, choices, {"type": "string"})
@@ -140,7 +150,7 @@ def _many(said: str, choices: dict[str, JsonValue], node: JsonObject) -> JsonVal
         found.append(value)
     low, high = node.get("minItems"), node.get("maxItems")
     if (isinstance(low, int) and len(found) < low) or (isinstance(high, int) and len(found) > high):
-        return _Wrong("That is not the right number of them")
+        return _Wrong(text("mcp.wrong_count"))
     return found
 
 
@@ -148,10 +158,10 @@ def _number(said: str, whole: bool, node: JsonObject) -> JsonValue | _Wrong:
     try:
         value = int(said) if whole else float(said)
     except ValueError:
-        return _Wrong(f"It must be a {'whole ' if whole else ''}number")
+        return _Wrong(text("mcp.whole_number") if whole else text("mcp.number"))
     low, high = node.get("minimum"), node.get("maximum")
     if isinstance(low, int | float) and value < low:
-        return _Wrong(f"It must be at least {low}")
+        return _Wrong(text("mcp.at_least", low=low))
     if isinstance(high, int | float) and value > high:
-        return _Wrong(f"It must be at most {high}")
+        return _Wrong(text("mcp.at_most", high=high))
     return value

@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from daiku.domain.config import MCPServerSettings
+from daiku.texts.text import NO_TEXT, Sentence, joined, text
 from daiku.tools.mcp.definitions import RESERVED, SERVER_NAME, digest_of, visible
 from daiku.tools.sandbox import safe_path
 from daiku.tools.shell.environment import child_environment
@@ -23,8 +24,9 @@ _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 class Broken(Exception):  # expected; every caller turns it into words for the model or the person
     """A server could not be reached, ended, or answered with an error; `str` says what, for people."""
 
-    def __init__(self, why: str, *, gone: bool) -> None:
+    def __init__(self, why: Sentence, *, gone: bool) -> None:
         super().__init__(why)
+        self.why = why
         self.gone = gone
         """The connection is of no more use."""
 
@@ -36,7 +38,7 @@ class Launch:
 
     settings: MCPServerSettings
     roots: tuple[Path, ...]
-    problem: str = ""
+    problem: Sentence = NO_TEXT
 
     @property
     def name(self) -> str:
@@ -54,36 +56,36 @@ class Launch:
         return self.roots[0] if self.roots else Path.home()
 
     @property
-    def preview(self) -> str:
+    def preview(self) -> Sentence:
         """Exactly what will be started or reached, for the person who is to allow it."""
         s = self.settings
         if s.url:
-            lines = ["Connect to this server and offer its tools:", f"  {_plain(s.url)}"]
+            lines = [text("mcp.connect"), f"  {_plain(s.url)}"]
             scheme, host = _scheme_and_host(s.url)
             if scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
-                lines.append("without encryption (http)")
+                lines.append(text("mcp.unencrypted"))
             if s.headers:
-                lines.append(f"with the headers {', '.join(map(_plain, sorted(s.headers)))}")
-            return "\n".join(lines)
+                lines.append(text("mcp.with_headers", names=", ".join(map(_plain, sorted(s.headers)))))
+            return joined("lines", lines)
         lines = [
-            "Start this program, with your rights and outside the sandbox, and offer its tools:",
+            text("mcp.start"),
             f"  {_plain(shlex.join(s.command))}",
-            f"in {self.cwd}",
+            text("mcp.in_folder", folder=str(self.cwd)),
         ]
         if s.env:
-            lines.append(f"with the environment variables {', '.join(map(_plain, sorted(s.env)))}")
-        return "\n".join(lines)
+            lines.append(text("mcp.with_environment", names=", ".join(map(_plain, sorted(s.env)))))
+        return joined("lines", lines)
 
     def argv(self, environ: Mapping[str, str]) -> list[str]:
         """The command with its program found: on PATH without the workspace's folders, or by its path.
-        Raises FileNotFoundError."""
+        Raises Broken."""
         program, *rest = self.settings.command
         if "/" in program or os.sep in program:
             place = Path(program).expanduser()
             return [str(place if place.is_absolute() else self.cwd / place), *rest]
         found = shutil.which(program, path=safe_path(environ.get("PATH") or os.defpath, self.roots))
         if found is None:
-            raise FileNotFoundError(f"there is no program {program!r} on PATH")
+            raise Broken(text("mcp.no_program", name=repr(program)), gone=True)
         return [found, *rest]
 
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
@@ -101,7 +103,7 @@ def launches(servers: tuple[MCPServerSettings, ...], roots: tuple[Path, ...]) ->
     found: list[Launch] = []
     for settings in servers:
         seen = any(other.name == settings.mcp_server_name for other in found)
-        problem = "an earlier server has this name" if seen else _problem(settings)
+        problem = text("mcp.name_taken") if seen else _problem(settings)
         found.append(Launch(settings, roots, problem))
     return tuple(found)
 
@@ -126,18 +128,18 @@ def _scheme_and_host(url: str) -> tuple[str, str]:
         return "", ""
 
 
-def _problem(settings: MCPServerSettings) -> str:
+def _problem(settings: MCPServerSettings) -> Sentence:
     name = settings.mcp_server_name
     if not SERVER_NAME.fullmatch(name) or name in RESERVED:
-        return "its mcp_server_name must be of letters, digits, `_`, `-` and `.`, and not `mcp`"
+        return text("mcp.wrong_name")
     if bool(settings.command) == bool(settings.url):
-        return "it needs either a command or a url"
+        return text("mcp.command_or_url")
     scheme, host = _scheme_and_host(settings.url)
     if settings.url and (scheme not in ("http", "https") or not host):
-        return "its url must begin with https:// or http://"
+        return text("mcp.wrong_url")
     if settings.command and not settings.command[0].strip():
-        return "its command is empty"
-    return ""
+        return text("mcp.empty_command")
+    return NO_TEXT
 
 
 def _plain(text: str) -> str:

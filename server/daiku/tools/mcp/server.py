@@ -15,6 +15,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import Consent, ConsentQuestion, ServerReport, ServerStatus
 from daiku.domain.tools import ToolResult
+from daiku.texts.text import NO_TEXT, Sentence, Text, joined, text
 from daiku.tools.mcp.calls import Call, Calls
 from daiku.tools.mcp.definitions import Listing, Offered, as_data, changes, cleaned, digest_of
 from daiku.tools.mcp.launch import Broken, Launch, token_file
@@ -45,7 +46,7 @@ class Surroundings:
     lookup: Callable[[], Consent | None]
     remember: Callable[[Consent], None]
     changed: Callable[[], None]
-    say: Callable[[str], None]
+    say: Callable[[Sentence], None]
     person: Callable[[], bool]
 
 
@@ -57,7 +58,7 @@ class _Life:
     opening: asyncio.Task[None] | None = None
     failures: int = 0
     retry_at: float = 0.0
-    why: str = ""
+    why: Sentence = NO_TEXT
 
 
 class Server:
@@ -102,8 +103,10 @@ class Server:
                 server=self.name,
                 key=f"mcp:{self.name}:{self.launch.digest}",
                 preview=self.launch.preview,
-                why=f"the settings name the MCP server {self.name}; it is not used before you allow it",
-                remember=f"use {self.name} in this workspace as it is configured now",
+                why=joined(
+                    "clauses", [text("mcp.settings_name", name=self.name), text("mcp.not_before_allowed")]
+                ),
+                remember=text("mcp.remember_use", name=self.name),
             )
         differs = self._changed()
         if not differs or not self.allowed or self._declined == self._digest():
@@ -111,9 +114,9 @@ class Server:
         return ConsentQuestion(
             server=self.name,
             key=f"mcp:{self.name}:{self._digest()}",
-            preview=f"Offer what the server {self.name} now says that it has:\n{differs}",
-            why=f"the MCP server {self.name} has changed what it offers since you allowed it",
-            remember=f"use {self.name} as it describes itself now",
+            preview=text("mcp.offer_changed", name=self.name, differs=differs),
+            why=text("mcp.changed_since", name=self.name),
+            remember=text("mcp.remember_now", name=self.name),
         )
 
     def answer(self, question: ConsentQuestion, decision: ApprovalDecision) -> None:
@@ -135,10 +138,10 @@ class Server:
         self._consent, self._looked, self._declined = None, False, ""
         token_file(self._around.home, self.launch.settings.url).unlink(missing_ok=True)
 
-    def _changed(self) -> str:
+    def _changed(self) -> Sentence:
         consent = self.consent
         seen = consent.tools if consent is not None else None
-        return "" if seen is None else changes(seen, self.listing)
+        return NO_TEXT if seen is None else changes(seen, self.listing)
 
     def _digest(self) -> str:
         return digest_of(repr(sorted(self.listing.digests.items())))
@@ -167,25 +170,25 @@ class Server:
         """How it stands now."""
         names = tuple(f"{self.name}/{tool.name}" for tool in self.offered)
         status, why, hint = self._standing()
-        problems = "; ".join((why, *self.listing.problems) if why else self.listing.problems)
+        problems = joined("clauses", [why, *self.listing.problems])
         return ServerReport(name=self.name, status=status, tools=names, why=problems, hint=hint)
 
-    def _standing(self) -> tuple[ServerStatus, str, str]:
+    def _standing(self) -> tuple[ServerStatus, Sentence, Sentence]:
         life, consent = self._life, self.consent
-        allow = f"Allow it: daiku mcp allow {self.name}"
+        allow = text("mcp.allow_it", name=self.name)
         if self.problem:
-            return "unusable", self.problem, ""
+            return "unusable", self.problem, NO_TEXT
         if consent is None:
-            return "unasked", "it is not used before you allow it", allow
+            return "unasked", text("mcp.not_before_allowed"), allow
         if consent.answer == "reject":
-            return "rejected", "you rejected it", allow
+            return "rejected", text("mcp.you_rejected"), allow
         if life.opening is not None:
-            return "starting", "", ""
+            return "starting", NO_TEXT, NO_TEXT
         if life.connection is None:
-            return "down", life.why or "it is started when a run needs it", ""
+            return "down", life.why or text("mcp.started_when_needed"), NO_TEXT
         if self._changed():
-            return "changed", "some of what it offers has changed since you allowed it", allow
-        return "ready", "", ""
+            return "changed", text("mcp.some_changed"), allow
+        return "ready", NO_TEXT, NO_TEXT
 
     # -- life -------------------------------------------------------------------------------
 
@@ -231,10 +234,9 @@ class Server:
                 await connection.close()
                 raise
         except (Broken, TimeoutError, OSError) as error:
-            slow = isinstance(error, TimeoutError)
-            self._failed(f"it did not answer within {OPEN_SECONDS:g} s" if slow else str(error))
+            self._failed(_why(error))
         else:
-            life.connection, life.why = connection, ""
+            life.connection, life.why = connection, NO_TEXT
             self._relisted()
             watching = asyncio.create_task(self._watch(connection))
             _WATCHING.add(watching)
@@ -251,15 +253,15 @@ class Server:
         if connection is not None:
             await connection.close()
 
-    def _failed(self, why: str) -> None:
+    def _failed(self, why: Sentence) -> None:
         life = self._life
         life.failures += 1
         wait = BACK_OFF[min(life.failures, len(BACK_OFF) - 1)]
         life.retry_at = asyncio.get_running_loop().time() + wait
-        life.why = cleaned(why, 500)
+        life.why = why
         log.warning("MCP server %s: %s", self.name, life.why)
         if not self._closed:
-            self._around.say(f"The MCP server {self.name} cannot be used now: {life.why}.")
+            self._around.say(text("mcp.unusable_now", name=self.name, why=life.why))
 
     def _relisted(self) -> None:
         """A listing came: what is seen for the first time is what the person's yes was for."""
@@ -274,11 +276,11 @@ class Server:
         self._around.changed()
 
     async def _sign_in(self, bound: asyncio.Timeout, address: str) -> None:
-        told = f"The MCP server {self.name} wants you to sign in. Open this page:\n{address}"
+        told = text("mcp.sign_in", name=self.name, address=address)
         if self._calls.sign_in(told):  # in the middle of a call: it wants more rights
             return
         if not self._around.person() or self._life.opening is None:
-            raise Broken(f"it wants you to sign in: daiku mcp allow {self.name}", gone=True)
+            raise Broken(text("mcp.sign_in_needed", name=self.name), gone=True)
         bound.reschedule(asyncio.get_running_loop().time() + SIGN_IN_SECONDS)
         self._around.say(told)
 
@@ -309,7 +311,7 @@ class Server:
         try:
             connection = await self._connected()
         except Broken as broken:
-            return failed(f"The MCP server {self.name} cannot be used now: {broken}.")
+            return failed(f"The MCP server {self.name} cannot be used now: {broken.why}.")
         clock = asyncio.timeout(self._patience)
         try:
             async with clock:
@@ -330,19 +332,21 @@ class Server:
         if life.connection is None:
             wait = life.retry_at - asyncio.get_running_loop().time()
             if wait > WAIT_IN_CALL:
-                raise Broken(f"{life.why}; it is tried again in {wait:.0f} s", gone=True)
+                raise Broken(
+                    joined("clauses", [life.why, text("mcp.tried_again", seconds=f"{wait:.0f}")]), gone=True
+                )
             await asyncio.sleep(max(0.0, wait))
             self.start()
             await self.until_settled()
         if life.connection is None:
-            raise Broken(life.why or self.problem or "it is not allowed", gone=True)
+            raise Broken(life.why or self.problem or text("mcp.not_allowed"), gone=True)
         return life.connection
 
     async def _hung(self, connection: Connection) -> ToolResult:
         seconds = f"{self._patience:g} s"
         if await connection.alive(ALIVE_SECONDS):
             return failed(f"{self.name} gave no sign of life for {seconds}; the call was cancelled.")
-        await self._lost(connection, "it does not answer any more")
+        await self._lost(connection, text("mcp.no_answer"))
         return failed(
             f"{self.name} gave no sign of life for {seconds} and answers nothing else; it was ended and is"
             " started again when it is next called. Whether the call had an effect is not known."
@@ -350,9 +354,9 @@ class Server:
 
     async def _broke(self, broken: Broken, connection: Connection) -> ToolResult:
         if not broken.gone:
-            return ToolResult(ok=False, text=f"{self.name}: {cleaned(str(broken), 2000)}", untrusted=True)
-        await self._lost(connection, str(broken))
-        why = cleaned(str(broken), 500)
+            return ToolResult(ok=False, text=f"{self.name}: {cleaned(broken.why, 2000)}", untrusted=True)
+        await self._lost(connection, broken.why)
+        why = cleaned(broken.why, 500)
         return ToolResult(
             ok=False,
             text=f"The MCP server {self.name} was lost during this call ({why}). Whether it had an effect is"
@@ -360,7 +364,7 @@ class Server:
             untrusted=True,
         )
 
-    async def _lost(self, connection: Connection, why: str) -> None:
+    async def _lost(self, connection: Connection, why: Sentence) -> None:
         if self._life.connection is connection:
             self._life.connection = None
             self._failed(why)
@@ -369,3 +373,13 @@ class Server:
 
 _WATCHING: set[asyncio.Task[None]] = set()
 """Tasks that nothing else holds."""
+
+
+def _why(error: Broken | TimeoutError | OSError) -> Sentence:
+    match error:
+        case Broken():
+            return error.why
+        case TimeoutError():
+            return text("mcp.not_in_time", seconds=f"{OPEN_SECONDS:g}")
+        case OSError():
+            return Text(cleaned(str(error), 500))

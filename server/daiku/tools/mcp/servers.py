@@ -14,6 +14,7 @@ from daiku.domain.config import MCPServerSettings
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import ConsentQuestion, ServerReport
 from daiku.domain.tools import ToolResult
+from daiku.texts.text import NO_TEXT, Sentence, text
 from daiku.tools.mcp.launch import launches
 from daiku.tools.mcp.more import more_tools
 from daiku.tools.mcp.server import PATIENCE, Server, Surroundings
@@ -48,15 +49,15 @@ class Servers:
         registry: ToolRegistry,
         place: Place,
         *,
-        denied: str = "",
+        denied: Sentence = NO_TEXT,
         patience: float = PATIENCE,
     ) -> None:
         self.version = 0
         self._registry = registry
         self._place = place
         self._put: dict[str, frozenset[str]] = {}
-        self._news: list[str] = []
-        self._hear: Callable[[str], None] | None = None
+        self._news: list[Sentence] = []
+        self._hear: Callable[[Sentence], None] | None = None
         self._person = False
         self._servers: dict[int, Server] = {}
         for at, launch in enumerate(launches(tuple(settings), place.roots)):
@@ -100,7 +101,7 @@ class Servers:
 
     async def ready(
         self,
-        hear: Callable[[str], None],
+        hear: Callable[[Sentence], None],
         *,
         person: bool,
         seconds: float = FIRST_WAIT,
@@ -123,7 +124,7 @@ class Servers:
                 task.cancel()
             for server in wanted:
                 if not server.settled:
-                    hear(f"The MCP server {server.name} is still starting; its tools come when it answers.")
+                    hear(text("mcp.still_starting", name=server.name))
         finally:
             self._hear = None
 
@@ -149,13 +150,13 @@ class Servers:
         """End every server with what it started."""
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
-    def _say(self, text: str) -> None:
+    def _say(self, said: Sentence) -> None:
         if self._hear is not None:
-            self._hear(text)
-        elif text not in self._news:
-            self._news = [*self._news[-NEWS:], text]
+            self._hear(said)
+        elif said not in self._news:
+            self._news = [*self._news[-NEWS:], said]
 
-    def _take_news(self) -> list[str]:
+    def _take_news(self) -> list[Sentence]:
         news, self._news = self._news, []
         return news
 

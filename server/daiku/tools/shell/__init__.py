@@ -16,6 +16,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.events import Notice, ToolOutput
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.texts.text import text
 from daiku.tools.face import Face
 from daiku.tools.sandbox.aside import Before, PutAside
 from daiku.tools.shell.background import Jobs
@@ -26,7 +27,7 @@ from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
 TIMED_OUT = 124
 """The exit code of a command that took too long, as of timeout(1)."""
-UNSANDBOXED = "There is no working sandbox here (bubblewrap): commands run with all your rights."
+UNSANDBOXED = text("shell.no_sandbox")
 
 
 class OutputArgs(Args):
@@ -51,8 +52,8 @@ async def run(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
         context.emit(Notice(level="warning", text=UNSANDBOXED))
     if prepared.impostors:
         names = ", ".join(prepared.impostors)
-        text = f"The project's Python environment is not used: it brings programs by the names of system tools ({names})."
-        context.emit(Notice(level="warning", text=text))
+        said = text("shell.no_environment", names=names)
+        context.emit(Notice(level="warning", text=said))
     started = await _start(args, prepared)
     if isinstance(started, ToolResult):
         return started
@@ -98,12 +99,12 @@ def _in_background(
         process,
         partial(taken_aside, earlier, jobs.aside, context, sandboxed=prepared.state == "on"),
     )
-    text = (
+    started = (
         f"Started in the background as {job!r}. shell/output shows what it prints, shell/kill ends it. "
         "It goes on when this run ends or is cancelled, until Daiku itself ends."
     )
-    context.emit(Notice(level="info", text=f"{job} runs in the background until it is ended or Daiku ends."))
-    return ToolResult(ok=True, text=text, data={"id": job, "pid": process.pid})
+    context.emit(Notice(level="info", text=text("shell.in_background", job=job)))
+    return ToolResult(ok=True, text=started, data={"id": job, "pid": process.pid})
 
 
 async def _wait(process: Process, show: Callable[[str], None], seconds: float) -> tuple[int, str]:

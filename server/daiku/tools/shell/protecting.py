@@ -9,13 +9,14 @@ from functools import cache
 from pathlib import Path
 
 from daiku.domain.events import Notice
+from daiku.texts.text import text
 from daiku.tools.sandbox.aside import Before, Changed, PutAside, changed_since, put_aside, put_back
 from daiku.tools.tool import ToolContext
 
 MOST_NAMED = 8
-KEEP = "Put them back: they are mine"
-LEAVE = "Leave them aside"
-TOO_LARGE = "The folder is too large to be looked at whole: of what the command did to protected files, a part may not be seen."
+KEEP = text("shell.put_back")
+LEAVE = text("shell.leave_aside")
+TOO_LARGE = text("shell.too_large_to_look")
 
 
 @cache
@@ -39,20 +40,20 @@ async def taken_aside(
             return _only_told(changed, context)
         moved = await asyncio.to_thread(put_aside, earlier, changed, target)
     except OSError as error:
-        text = f"The command may have changed protected files, and they could not be put aside: {error}."
-        context.emit(Notice(level="error", text=text))
+        said = text("shell.not_put_aside", why=str(error))
+        context.emit(Notice(level="error", text=said))
         return ()
     if moved:
-        text = f"Put aside, because other programs would obey it: {names(moved)}. It lies in {moved[0].kept.parent}."
-        context.emit(Notice(level="warning", text=text))
+        said = text("shell.aside", paths=names(moved), folder=str(moved[0].kept.parent))
+        context.emit(Notice(level="warning", text=said))
     return moved
 
 
 def _only_told(changed: Changed, context: ToolContext) -> tuple[PutAside, ...]:
     if changed.places:
         made = named([str(place) for _, place in changed.places])
-        text = f"The command made or changed {made}: look at it before you trust it."
-        context.emit(Notice(level="warning", text=text))
+        said = text("shell.made", paths=made)
+        context.emit(Notice(level="warning", text=said))
     return ()
 
 
@@ -60,9 +61,7 @@ async def answered(moved: tuple[PutAside, ...], context: ToolContext) -> tuple[P
     """Ask the person, where one is there, and put back what is wanted; what is still aside."""
     if not moved or context.ask is None:
         return moved
-    question = (
-        f"The command made or changed files that other programs obey: {names(moved)}. Shall they take effect?"
-    )
+    question = text("shell.shall_take_effect", paths=names(moved))
     offered = (LEAVE, KEEP)
     if (await context.ask(question, offered)).choice != offered.index(KEEP):
         return moved

@@ -10,19 +10,20 @@ from dataclasses import dataclass, field, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ResearchSettings
 from daiku.domain.work.research import SearchResult
+from daiku.texts.text import NO_TEXT, Sentence, text
 from daiku.tools.web.cache import Cache
 from daiku.tools.web.engines import ENGINES, OTHERS, read
 from daiku.tools.web.extract import Page, page_of
 from daiku.tools.web.road import Request, Road, Trouble
 
 _STATUS = {
-    401: ": it wants a login",
-    402: ": it wants to be paid",
-    403: ": it does not let programs in",
-    404: ": there is no such page",
-    410: ": the page is gone",
-    429: ": it has been asked too often",
-    451: ": it may not be shown here",
+    401: text("web.login"),
+    402: text("web.payment"),
+    403: text("web.no_programs"),
+    404: text("web.no_page"),
+    410: text("web.page_gone"),
+    429: text("web.too_often"),
+    451: text("web.may_not_show"),
 }
 
 
@@ -32,7 +33,7 @@ class Found:
 
     engine: str
     results: tuple[SearchResult, ...] = ()
-    problem: str = ""
+    problem: Sentence = NO_TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,13 @@ class Web:
         engine = ENGINES[settings.engine]
         base = (settings.base_url or engine.base).rstrip("/")
         if not base:
-            return Found(engine.name, problem="research.base_url has to say where your SearXNG is.")
+            return Found(engine.name, problem=text("web.say_where_searxng"))
         variable = settings.api_key_env or engine.key
         key = self.environ.get(variable, "").strip() if variable else ""
         if engine.key and not key:
             return Found(
                 engine.name,
-                problem=f"{engine.name} needs a key: put it into {variable}, or choose another engine.",
+                problem=text("web.needs_key", engine=engine.name, variable=variable),
             )
         about = ("search", engine.name, base, query, str(limit))
         if (kept := self.cache.get(*about)) is not None:
@@ -64,7 +65,10 @@ class Web:
         answer = await self.road.ask(request)
         if isinstance(answer, Trouble):
             return Found(
-                engine.name, problem=f"{engine.name} was not reached: {answer.why}. {_otherwise(settings)}"
+                engine.name,
+                problem=text(
+                    "web.not_reached", engine=engine.name, why=answer.why, otherwise=_otherwise(settings)
+                ),
             )
         found = read(engine, answer, limit)
         if isinstance(found, str):
@@ -90,7 +94,9 @@ class Web:
         if isinstance(answer, Trouble):
             return answer
         if answer.status >= 400:
-            return Trouble(f"the server answered {answer.status}{_STATUS.get(answer.status, '')}")
+            return Trouble(
+                text("web.status", status=answer.status, meaning=_STATUS.get(answer.status, NO_TEXT))
+            )
         page = await asyncio.to_thread(page_of, answer)
         if isinstance(page, str):
             return Trouble(page)
@@ -111,7 +117,7 @@ def _found(engine: str, kept: JsonObject) -> Found:
     return Found(engine, results)
 
 
-def _otherwise(settings: ResearchSettings) -> str:
+def _otherwise(settings: ResearchSettings) -> Sentence:
     if settings.base_url:
-        return "Look at research.base_url."
-    return f"Look at the network and the proxy settings, or {OTHERS}."
+        return text("web.look_at_base_url")
+    return text("web.look_at_network", otherwise=OTHERS)

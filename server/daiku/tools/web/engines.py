@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 from daiku.core.web.research import ranked
 from daiku.domain.work.research import SearchResult
+from daiku.texts.text import NO_TEXT, Sentence, joined, text
 from daiku.tools.web.markup import End, Start, Text, tokens
 from daiku.tools.web.road import Answer, Request
 
@@ -27,8 +28,8 @@ class Engine:
     key: str
     encode: Callable[[str, str, int, str], Request]
     """(base, query, limit, key) to the request."""
-    decode: Callable[[Answer, int], tuple[SearchResult, ...] | str]
-    help: str = ""
+    decode: Callable[[Answer, int], tuple[SearchResult, ...] | Sentence]
+    help: Sentence = NO_TEXT
     """What to do where it refuses."""
 
 
@@ -41,13 +42,13 @@ def _ask_duckduckgo(base: str, query: str, _limit: int, _key: str) -> Request:
     return Request(f"{base}/html/", "POST", kind, form)
 
 
-def _read_duckduckgo(answer: Answer, limit: int) -> tuple[SearchResult, ...] | str:
-    text = answer.body.decode("utf-8", "replace")
-    hits = _hits_of(text)
-    if not hits and (answer.status == 202 or "anomaly" in text or "bots use DuckDuckGo" in text):
-        return "DuckDuckGo wants to see a person: too many searches came from this address"
-    if not hits and "no-results" not in text and "no results" not in text.lower():
-        return "DuckDuckGo answered with a page that has no list of results"
+def _read_duckduckgo(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Sentence:
+    page = answer.body.decode("utf-8", "replace")
+    hits = _hits_of(page)
+    if not hits and (answer.status == 202 or "anomaly" in page or "bots use DuckDuckGo" in page):
+        return text("web.suspects_robot")
+    if not hits and "no-results" not in page and "no results" not in page.lower():
+        return text("web.no_list")
     return ranked("duckduckgo", ((_behind(hit.url), hit.title, hit.text, None) for hit in hits), limit)
 
 
@@ -106,7 +107,7 @@ def _ask_brave(base: str, query: str, limit: int, key: str) -> Request:
     return Request(f"{base}/res/v1/web/search?{asked}", headers=headers)
 
 
-def _read_brave(answer: Answer, limit: int) -> tuple[SearchResult, ...] | str:
+def _read_brave(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Sentence:
     web = _object(answer).get("web")
     hits = _entries(web.get("results") if isinstance(web, dict) else None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  # JSON
     return ranked(
@@ -124,7 +125,7 @@ def _ask_tavily(base: str, query: str, limit: int, key: str) -> Request:
     return Request(f"{base}/search", "POST", headers, body)
 
 
-def _read_tavily(answer: Answer, limit: int) -> tuple[SearchResult, ...] | str:
+def _read_tavily(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Sentence:
     hits = _entries(_object(answer).get("results"))
     rows = ((h.text("url"), h.text("title"), h.text("content"), h.number("score")) for h in hits)
     return ranked("tavily", rows, limit)
@@ -135,12 +136,12 @@ def _ask_searxng(base: str, query: str, _limit: int, key: str) -> Request:
     return Request(f"{base}/search?{urlencode({'q': query, 'format': 'json'})}", headers=headers)
 
 
-def _read_searxng(answer: Answer, limit: int) -> tuple[SearchResult, ...] | str:
+def _read_searxng(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Sentence:
     whole = _object(answer)
     hits = tuple(_entries(whole.get("results")))
     silent = whole.get("unresponsive_engines")
     if not hits and isinstance(silent, list) and silent:
-        return f"none of the engines behind SearXNG answered ({json.dumps(silent)[:200]})"
+        return text("web.engines_silent", what=json.dumps(silent)[:200])
     rows = ((h.text("url"), h.text("title"), h.text("content"), h.number("score")) for h in hits)
     return ranked("searxng", rows, limit)
 
@@ -181,38 +182,42 @@ def _entries(value: object) -> Iterator[_Entry]:
                 yield _Entry(item)  # pyright: ignore[reportUnknownArgumentType]  # likewise
 
 
-OTHERS = "set research.engine to searxng (your own), brave or tavily"
+OTHERS = text("web.set_other_engine")
 ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
         engine.name: engine
         for engine in (
             Engine(
                 "duckduckgo", "https://html.duckduckgo.com", "", _ask_duckduckgo, _read_duckduckgo,
-                f"Wait some minutes, or {OTHERS}.",
+                text("web.wait_or", otherwise=OTHERS),
             ),
             Engine(
                 "brave", "https://api.search.brave.com", "BRAVE_API_KEY", _ask_brave, _read_brave,
-                "Look at the key that research.api_key_env names, and at its plan.",
+                text("web.look_at_key"),
             ),
             Engine(
                 "tavily", "https://api.tavily.com", "TAVILY_API_KEY", _ask_tavily, _read_tavily,
-                "Look at the key that research.api_key_env names, and at its plan.",
+                text("web.look_at_key"),
             ),
             Engine(
                 "searxng", "", "", _ask_searxng, _read_searxng,
-                "Its settings.yml has to allow it: search.formats with json.",
+                text("web.allow_json"),
             ),
         )
     }
 )  # fmt: skip
 
 
-def read(engine: Engine, answer: Answer, limit: int) -> tuple[SearchResult, ...] | str:
+def read(engine: Engine, answer: Answer, limit: int) -> tuple[SearchResult, ...] | Sentence:
     """The results of an answer, best first, or what is wrong with it."""
     if answer.status >= 400:
-        return f"{engine.name} refused ({answer.status}). {engine.help}".strip()
+        return joined(
+            "sentences", [text("web.refused", engine=engine.name, status=answer.status), engine.help]
+        )
     try:
         found = engine.decode(answer, limit)
     except ValueError:
-        return f"{engine.name} answered with something else than its results. {engine.help}".strip()
-    return f"{found}. {engine.help}".strip() if isinstance(found, str) else found
+        return joined("sentences", [text("web.not_results", engine=engine.name), engine.help])
+    if not isinstance(found, str):
+        return found
+    return joined("sentences", [text("web.sentence", what=found), engine.help])

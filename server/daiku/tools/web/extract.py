@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from daiku.core.text.visible import without_hidden
 from daiku.core.web.research import one_line
+from daiku.texts.text import Sentence, text
 from daiku.tools.web.clean import clean
 from daiku.tools.web.road import Answer, readable
 from daiku.workspace import encodings
@@ -20,11 +21,11 @@ MAX_HTML = 1_500_000
 """Characters of HTML that are looked at."""
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _REFUSED = {
-    "application/pdf": "it is a PDF, which is not read here; look for the same text as a web page",
-    "image": "it is a picture",
-    "audio": "it is a sound",
-    "video": "it is a film",
-    "font": "it is a font",
+    "application/pdf": text("web.is_pdf"),
+    "image": text("web.is_picture"),
+    "audio": text("web.is_sound"),
+    "video": text("web.is_film"),
+    "font": text("web.is_font"),
 }
 
 
@@ -40,24 +41,24 @@ class Page:
     """True where a proxy chose the address behind the name."""
 
 
-def page_of(answer: Answer) -> Page | str:
+def page_of(answer: Answer) -> Page | Sentence:
     """The page, or why it is not one for reading."""
     kind = answer.kind
     if not readable(kind):
         why = _REFUSED.get(kind) or _REFUSED.get(kind.partition("/")[0])
-        return why or f"it is {kind}, not a text"
+        return why or text("web.no_text", kind=kind)
     if answer.body.startswith(b"%PDF-"):
         return _REFUSED["application/pdf"]
-    text = text_of(answer)
-    if text is None:
-        return "it is a binary file, not a text"
-    start = text[:1000].lstrip().lower()
+    body = text_of(answer)
+    if body is None:
+        return text("web.is_binary")
+    start = body[:1000].lstrip().lower()
     if kind in ("text/html", "application/xhtml+xml") or (
         not kind.startswith("text/") and start.startswith(("<!doctype html", "<html"))
     ):
-        page = html_page(answer.url, text, cut=answer.cut)
+        page = html_page(answer.url, body, cut=answer.cut)
         return replace(page, by_proxy=answer.by_proxy)
-    return Page(answer.url, _title_of_text(text), tidy(_pretty(text, kind)), answer.cut, answer.by_proxy)
+    return Page(answer.url, _title_of_text(body), tidy(_pretty(body, kind)), answer.cut, answer.by_proxy)
 
 
 def text_of(answer: Answer) -> str | None:

@@ -13,6 +13,7 @@ from urllib.parse import urljoin
 
 from daiku import __version__
 from daiku.core.protected.addresses import WebPlace, read_place, same_site, why_local, why_not_public
+from daiku.texts.text import Sentence, Text, joined, text
 
 if TYPE_CHECKING:
     import httpx2
@@ -66,12 +67,16 @@ class Answer:
 class Trouble:
     """Why nothing came; `moved` is the other site that it would have led to."""
 
-    why: str
+    why: Sentence
     moved: str = ""
 
 
 class _Stopped(Exception):  # control flow of one module: becomes a Trouble
     """The request cannot be made or answered, for the reason given."""
+
+    def __init__(self, why: Sentence) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 async def resolve_name(host: str, port: int) -> tuple[str, ...]:
@@ -107,13 +112,13 @@ class Road:
         self._seconds = seconds
         self._tls: ssl.SSLContext | None = None
 
-    def place(self, url: str, *, private: bool = False) -> WebPlace | str:
+    def place(self, url: str, *, private: bool = False) -> WebPlace | Sentence:
         """Where `url` leads by its own letters, or why nobody goes there. Looks nothing up."""
         place = read_place(url)
         if isinstance(place, str) or private or self._private:
             return place
         why = why_local(place)
-        return f"{why}; only public addresses can be reached" if why else place
+        return joined("clauses", [why, text("web.public_only")]) if why else place
 
     async def ask(self, request: Request, *, follow: Callable[[str], bool] | None = None) -> Answer | Trouble:
         """What `request` comes to. Redirects within one site are followed, to another one only where
@@ -123,11 +128,11 @@ class Road:
             async with bound:
                 return await self._ask(request, follow)
         except _Stopped as stop:
-            return Trouble(str(stop))
+            return Trouble(stop.why)
         except TimeoutError:
             if not bound.expired():
                 raise
-            return Trouble(f"there was no whole answer within {self._seconds:g} s")
+            return Trouble(text("web.no_whole_answer", seconds=f"{self._seconds:g}"))
 
     async def _ask(self, request: Request, follow: Callable[[str], bool] | None) -> Answer | Trouble:
         place = self._checked(request.url, request)
@@ -138,11 +143,11 @@ class Road:
             after = self._checked(urljoin(place.url, step), request)
             if (after.scheme, after.host, after.port) != (place.scheme, place.host, place.port):
                 if not same_site(place.host, after.host) and not (follow and follow(after.host)):
-                    return Trouble(f"it leads to another site: {after.url}", moved=after.url)
+                    return Trouble(text("web.redirected", url=after.url), moved=after.url)
                 request = replace(request, headers=None, private=False)
             request = replace(request, method="GET", body=None)
             place = after
-        raise _Stopped(f"it was redirected more than {MAX_REDIRECTS} times")
+        raise _Stopped(text("web.too_many_redirects", count=MAX_REDIRECTS))
 
     def _checked(self, url: str, request: Request) -> WebPlace:
         place = self.place(url, private=request.private)
@@ -160,7 +165,7 @@ class Road:
                 return await self._exchange(place, request, address, proxy)
             except _Unreached as error:
                 problem = error
-        raise _Stopped(f"{place.host} could not be reached ({problem})")
+        raise _Stopped(text("web.unreachable", host=place.host, what=str(problem)))
 
     async def _addresses(self, place: WebPlace, private: bool) -> tuple[str, ...]:
         """Where the name leads, looked up once: what was checked here is what is connected to."""
@@ -169,12 +174,12 @@ class Road:
         try:
             found = await self._resolve(place.host, place.port)
         except (OSError, UnicodeError) as error:
-            raise _Stopped(f"the name {place.host} could not be found ({_short(error)})") from error
+            raise _Stopped(text("web.name_not_found", host=place.host, what=_short(error))) from error
         if not found:
-            raise _Stopped(f"the name {place.host} has no address")
+            raise _Stopped(text("web.name_without_address", host=place.host))
         inside = [why for address in found if (why := why_not_public(address))]
         if inside and not private:
-            raise _Stopped(f"{place.host} leads inside: {inside[0]}; only public addresses can be reached")
+            raise _Stopped(text("web.leads_inside", host=place.host, what=inside[0]))
         return found[:MAX_ADDRESSES]
 
     async def _exchange(self, place: WebPlace, request: Request, address: str, proxy: str) -> Answer | str:
@@ -184,7 +189,7 @@ class Road:
             self._tls = await asyncio.to_thread(httpx2.create_ssl_context)
         url = httpx2.URL(place.url)
         if url.raw_host.decode("ascii").strip("[]") != place.host:
-            raise _Stopped("the address can be read in two ways")
+            raise _Stopped(text("web.two_readings"))
         headers = {**HEADERS, **(request.headers or {}), "host": url.netloc.decode("ascii")}
         pinned = url.copy_with(host=address) if address else url
         sent = httpx2.Request(
@@ -213,9 +218,9 @@ class Road:
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
             raise _Unreached(_short(error)) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, ValueError) as error:
-            raise _Stopped(f"{place.host} broke off ({_short(error)})") from error
+            raise _Stopped(text("web.broke_off", host=place.host, what=_short(error))) from error
         except ImportError as error:
-            raise _Stopped(_short(error)) from error  # a SOCKS proxy without socksio
+            raise _Stopped(Text(_short(error))) from error  # a SOCKS proxy without socksio
 
 
 class _Unreached(Exception):  # control flow of one module: the next address is tried
@@ -270,12 +275,12 @@ async def _unpacked(pieces: AsyncIterator[bytes], encoding: str) -> AsyncIterato
         case "deflate":
             unpack = zlib.decompressobj()
         case other:
-            raise _Stopped(f"the answer is packed in a way that was not asked for ({other[:30]})")
+            raise _Stopped(text("web.unknown_packing", what=other[:30]))
     try:
         async for piece in pieces:
             yield unpack.decompress(piece, MAX_BYTES + 1)
     except zlib.error as error:
-        raise _Stopped("the packed answer is damaged") from error
+        raise _Stopped(text("web.damaged_packing")) from error
 
 
 def _short(error: BaseException) -> str:

@@ -13,6 +13,7 @@ from daiku.domain.events import Notice
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.research import Finding, Research, SearchResult
+from daiku.texts.text import Sentence, text
 from daiku.tools.face import Face
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.tools.web.client import Found, Web
@@ -105,7 +106,7 @@ def web_tools(web: Web) -> tuple[Tool, ...]:
 
 
 async def _research(web: Web, queries: tuple[str, ...], context: ToolContext) -> ToolResult:
-    problems: list[str] = []
+    problems: list[Sentence] = []
     hits: dict[str, tuple[SearchResult, ...]] = {}
     for query in queries:  # one after the other: engines shut out who asks side by side
         found = await web.search(query, SOURCES, context.config.research)
@@ -126,14 +127,14 @@ async def _research(web: Web, queries: tuple[str, ...], context: ToolContext) ->
             page = pages[query] if number == 0 else None
             findings.append(_finding(query, result, page))
             if isinstance(page, Trouble):
-                problems.append(f"{result.url} was not opened: {page.why}")
+                problems.append(text("web.not_opened", url=result.url, why=page.why))
     for problem in problems:
         _notice(problem, context)
     done = Research(queries=queries, results=tuple(findings))
-    text = told(queries, done.results, tuple(problems))
+    answer = told(queries, done.results, tuple(problems))
     if not findings:
-        text = f"{text}\n\n{GO_ON}"
-    return ToolResult(ok=True, text=text, data=done.model_dump(mode="json"), untrusted=bool(findings))
+        answer = f"{answer}\n\n{GO_ON}"
+    return ToolResult(ok=True, text=answer, data=done.model_dump(mode="json"), untrusted=bool(findings))
 
 
 def _each_once(hits: dict[str, tuple[SearchResult, ...]]) -> dict[str, list[SearchResult]]:
@@ -184,17 +185,17 @@ def _part(page: Page, start: int) -> ToolResult:
     return ToolResult(ok=True, text="\n\n".join([text, *ends]), data=data, untrusted=True)
 
 
-def _notice(text: str, context: ToolContext) -> None:
-    context.emit(Notice(level="warning", text=f"Web: {text}"))
+def _notice(problem: Sentence, context: ToolContext) -> None:
+    context.emit(Notice(level="warning", text=text("web.notice", what=problem)))
 
 
 async def _preview_search(args: SearchArgs, context: ToolContext) -> Preview:
     """The question, and who will read it."""
-    return Preview(f"{args.query}\n\n→ {context.config.research.engine}", "search the web")
+    return Preview(f"{args.query}\n\n→ {context.config.research.engine}", text("guard.remember_search"))
 
 
 async def _preview_research(args: ResearchArgs, context: ToolContext) -> Preview:
     """All questions, who will read them, and that pages are opened."""
     questions = "\n".join(f"{number}. {query}" for number, query in enumerate(args.queries, 1))
     engine = context.config.research.engine
-    return Preview(f"{questions}\n\n→ {engine}, then the best page of each", "research the web")
+    return Preview(f"{questions}\n\n→ {engine}, then the best page of each", text("guard.remember_research"))

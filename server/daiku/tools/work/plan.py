@@ -20,6 +20,7 @@ from daiku.domain.events import Notice, PlanEvent
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.plans import Plan, Step, WorkStatus
+from daiku.texts.text import joined, text
 from daiku.tools.face import Face
 from daiku.tools.shell.environment import child_environment, own_environment
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
@@ -96,8 +97,8 @@ def _revise(old: Plan, new: Plan, warnings: tuple[str, ...], context: ToolContex
     changed = difference(old, new)
     if changed:
         dropped = len(new.dropped_checks) > len(old.dropped_checks)
-        text = f"The plan was made anew.\n{changed}"
-        context.emit(Notice(level="warning" if dropped else "info", text=text))
+        said = joined("lines", [text("plan.made_anew"), changed])
+        context.emit(Notice(level="warning" if dropped else "info", text=said))
     return _show(new, context, *warnings, f"What is different now:\n{changed}" if changed else "")
 
 

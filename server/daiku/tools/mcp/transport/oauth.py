@@ -20,6 +20,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, JsonValue
 
 from daiku.domain.base import JsonObject
+from daiku.texts.text import text
 from daiku.tools.mcp.definitions import digest_of
 from daiku.tools.mcp.launch import Broken, Launch, expanded, token_file
 
@@ -83,7 +84,9 @@ class Redirect:
         try:
             self._server = await asyncio.start_server(self._answer, "127.0.0.1", self.port)
         except OSError as error:
-            raise Broken(f"port {self.port} is not free to sign in ({error.strerror})", gone=True) from None
+            raise Broken(
+                text("mcp.port_taken", port=self.port, what=error.strerror or ""), gone=True
+            ) from None
 
     async def code(self) -> AuthorizationCodeResult:
         """What the browser brought. Raises Broken: refused, or nobody came in time."""
@@ -92,7 +95,7 @@ class Redirect:
             async with asyncio.timeout(SIGN_IN_SECONDS):
                 return await self._found
         except TimeoutError:
-            raise Broken("nobody signed in in time", gone=True) from None
+            raise Broken(text("mcp.nobody_signed_in"), gone=True) from None
         finally:
             self.close()
 
@@ -122,7 +125,7 @@ class Redirect:
         code, state, iss = (query.get(name, [""])[0] for name in ("code", "state", "iss"))
         if not code:
             if not self._found.done():
-                self._found.set_exception(Broken("the sign-in was refused", gone=True))
+                self._found.set_exception(Broken(text("mcp.sign_in_refused"), gone=True))
             return "The sign-in was refused."
         if not self._found.done():
             self._found.set_result(AuthorizationCodeResult(code=code, state=state or None, iss=iss or None))

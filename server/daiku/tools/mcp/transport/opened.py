@@ -12,6 +12,8 @@ import httpx2
 from mcp.client import Transport
 from mcp.client.streamable_http import streamable_http_client
 
+from daiku.texts.text import Sentence, Text, text
+from daiku.tools.mcp.definitions import visible
 from daiku.tools.mcp.launch import Launch
 from daiku.tools.mcp.transport.stdio import stdio_transport
 from daiku.tools.shell.pipes import PipedChild, start_piped
@@ -35,21 +37,23 @@ class Opened:
     last_words: list[str] = field(default_factory=list[str])
     _said: int = 0
 
-    def why(self) -> str:
+    def why(self) -> Sentence:
         """An exit code with the last words on stderr, or an HTTP status; empty where all is well."""
         if self.child is not None and self.child.exit_code is not None:
-            words = f": {self.last_words[-1][:200]}" if self.last_words else ""
-            return f"it ended with exit code {self.child.exit_code}{words}"
+            code, words = self.child.exit_code, visible("".join(self.last_words[-1:])[:200])
+            if not words:
+                return text("mcp.exit_code", code=code)
+            return text("mcp.exit_code_and_words", code=code, words=words)
         if self.status in (401, 403):
-            return f"HTTP {self.status}: it wants a sign-in or another key"
-        return f"HTTP {self.status}" if self.status >= 400 else ""
+            return text("mcp.wants_sign_in", status=self.status)
+        return Text(f"HTTP {self.status}" if self.status >= 400 else "")
 
-    def transport(self, ended: Callable[[str], None]) -> AbstractAsyncContextManager[Transport]:
+    def transport(self, ended: Callable[[Sentence], None]) -> AbstractAsyncContextManager[Transport]:
         """The SDK's transport, opened; `ended` hears why it ended by itself."""
         return self._http() if self.launch.settings.url else self._stdio(ended)
 
     @asynccontextmanager
-    async def _stdio(self, ended: Callable[[str], None]) -> AsyncGenerator[Transport]:
+    async def _stdio(self, ended: Callable[[Sentence], None]) -> AsyncGenerator[Transport]:
         launch = self.launch
         self.child = await start_piped(
             launch.argv(os.environ), cwd=launch.cwd, env=launch.environment(os.environ), said=self._hear

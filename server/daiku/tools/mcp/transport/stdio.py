@@ -14,6 +14,7 @@ from mcp.client._transport import TransportStreams  # the SDK's own name for wha
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
+from daiku.texts.text import NO_TEXT, Sentence, text
 from daiku.tools.shell.pipes import LINE_LIMIT, LineTooLong, PipedChild
 
 log = logging.getLogger(__name__)
@@ -26,7 +27,7 @@ GARBAGE = 1000
 
 @asynccontextmanager
 async def stdio_transport(
-    child: PipedChild, ended: Callable[[str], None]
+    child: PipedChild, ended: Callable[[Sentence], None]
 ) -> AsyncGenerator[TransportStreams]:
     """Talk to `child`; `ended` hears once why it can no longer be talked to. The child is stopped with
     all that it started when the context is left."""
@@ -58,9 +59,9 @@ async def _flushed(to_child: MemoryObjectSendStream[SessionMessage], writer: asy
 async def _read(
     child: PipedChild,
     to_session: MemoryObjectSendStream[SessionMessage | Exception],
-    ended: Callable[[str], None],
+    ended: Callable[[Sentence], None],
 ) -> None:
-    why = ""
+    why = NO_TEXT
     try:
         async with to_session:
             why = await _pass_on(child, to_session)
@@ -68,13 +69,17 @@ async def _read(
     except (anyio.ClosedResourceError, anyio.BrokenResourceError):
         pass  # the session is gone: what the child still says is nobody's business
     except (OSError, LineTooLong) as error:
-        size = f"a line of more than {LINE_LIMIT // (1024 * 1024)} MB"
-        why = f"it sent {size}" if isinstance(error, LineTooLong) else f"its output broke off ({error})"
+        if isinstance(error, LineTooLong):
+            why = text("mcp.line_too_long", size=LINE_LIMIT // (1024 * 1024))
+        else:
+            why = text("mcp.output_broke_off", what=str(error))
     finally:
         ended(why)
 
 
-async def _pass_on(child: PipedChild, to_session: MemoryObjectSendStream[SessionMessage | Exception]) -> str:
+async def _pass_on(
+    child: PipedChild, to_session: MemoryObjectSendStream[SessionMessage | Exception]
+) -> Sentence:
     """Until the child's output ends; why it was given up before, where it was."""
     loop = asyncio.get_running_loop()
     began, lines, garbage = loop.time(), 0, 0
@@ -91,8 +96,8 @@ async def _pass_on(child: PipedChild, to_session: MemoryObjectSendStream[Session
         elif line.strip():
             garbage += 1
             if garbage >= GARBAGE:
-                return f"it wrote {GARBAGE} lines to stdout that are no messages"
-    return ""
+                return text("mcp.garbage", count=GARBAGE)
+    return NO_TEXT
 
 
 def _parsed(line: bytes) -> SessionMessage | None:
