@@ -15,7 +15,7 @@ from daiku.domain.work.handovers import Brief, Deeds, Handover
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, PlanStanding
 from daiku.domain.work.review import Irrevocable, ReviewDecision
-from daiku.texts.text import Sentence, Text
+from daiku.texts.text import Sentence, Text, renderings
 
 
 class RunStarted(Wire):
@@ -41,10 +41,10 @@ class RunStarted(Wire):
     rounds_before: int = Field(default=0, ge=0)
 
 
-class RunFinished(Wire):
+class RunFinished(Telling):
     type: ClassVar[str] = "run_finished"
     status: TerminalStatus
-    text: str = ""
+    text: Sentence = Text("")
     usage: Usage = Usage()
     plan: PlanStanding | None = None
     """The plan that the run worked or changed, as it stands now."""
@@ -79,7 +79,7 @@ class HandoffEnd(Telling):
     type: ClassVar[str] = "handoff_end"
     source: str = Field(alias="from")
     to: str
-    result: str
+    result: Sentence
     run: str = ""
     call_id: str = ""
     status: TerminalStatus = "completed"
@@ -209,7 +209,10 @@ class InputAsked(Telling):
     def chosen(self, answer: str) -> int | None:
         """Which of the choices `answer` is (0-based); None where it is none of them."""
         given = answer.strip().casefold()
-        return next((at for at, choice in enumerate(self.choices) if choice.casefold() == given), None)
+        return next(
+            (at for at, choice in enumerate(self.choices) if given in map(str.casefold, renderings(choice))),
+            None,
+        )
 
 
 class InputGiven(Wire):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.coding.researcher import NO_QUESTION, NOTHING, RESEARCH, research_request
+from daiku.agents.coding.researcher import RESEARCH, research_request
 from daiku.agents.role import in_role
 from daiku.app import App, build
 from daiku.core.replies.parse import Unreadable
@@ -85,7 +85,7 @@ def test_more_than_three_queries_are_cut_not_refused() -> None:
 
 
 def test_nothing_to_look_up_is_an_answer() -> None:
-    assert read(form()).text == NOTHING
+    assert read(form()).text == "Nothing needs to be looked up."
     question = read(form(ask_user="Which database?"))
     assert (question.text, question.calls) == ("Which database?", ())
 
@@ -320,5 +320,5 @@ async def test_only_what_web_tools_returned_is_a_source(tmp_path: Path) -> None:
 async def test_research_changes_nothing(tmp_path: Path) -> None:
     lines = ({"calls": [{"tool": "files/write", "args": {"path": "x", "content": "y"}}]}, {"text": form()})
     result, _, _ = await research(app_with(tmp_path, None, *lines))
-    assert result.text == NOTHING
+    assert result.text == "Nothing needs to be looked up."
     assert list((tmp_path / "project").iterdir()) == []

@@ -529,6 +529,7 @@ async def test_the_team_speaks_the_persons_language(folder: Path) -> None:
     questions = await answered(app, watch, task, "ここで止める")
     result, _ = await task
     assert questions == ["ステップ「Write a」が完了しました。次にステップ 2「Write b」に進みますか？"]
+    result = result.in_language("ja")
     assert result.text.startswith("ここで止めました: 2 ステップ中 1 完了。")
     assert "- ステップ 1「Write a」は完了し、確認に合格しています。" in result.text
     assert not (folder / "project/b.txt").exists()
