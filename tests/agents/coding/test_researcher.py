@@ -41,6 +41,8 @@ from tests.cases import for_each
 from tests.runs.playing import Watch
 from tests.services.web import LocalWeb, local_web
 
+NO_ASK_USER = {"id": "roles.no_ask_user", "args": {}}
+
 ASKED: tuple[Message, ...] = (UserMessage(text="Find out."),)
 
 
@@ -77,7 +79,7 @@ def test_a_readable_reply_becomes_the_call_that_looks_it_up(text: str) -> None:
 def test_a_form_without_ask_user_is_taken_with_a_remark() -> None:
     reply = read('{"queries": ["a", "b"]}')
     assert [c.args for c in reply.calls] == [{"queries": ["a", "b"]}]
-    assert reply.opaque == {"daiku": {"queries": ["a", "b"], "askUser": "", "remark": NO_QUESTION}}
+    assert reply.opaque == {"daiku": {"queries": ["a", "b"], "askUser": "", "remark": NO_ASK_USER}}
 
 
 def test_more_than_three_queries_are_cut_not_refused() -> None:
