@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from daiku.domain.errors import Failure
-from daiku.domain.events import ApprovalAsked, Event, InputAsked, Notice
+from daiku.domain.events import ApprovalAsked, Event, InputAsked, MessageEvent, Notice
+from daiku.domain.messages import lines_of_ours
 from daiku.texts.matcher import Words
 from daiku.texts.text import Text
 
@@ -25,6 +26,9 @@ def localised(event: Event, words: Words) -> Event:
         case InputAsked(question=question, choices=choices) if event.from_server:
             said = tuple(words(choice) for choice in choices)
             return event.model_copy(update={"question": words(question), "choices": said})
+        case MessageEvent(role="assistant", text=text) if lines := lines_of_ours(event.opaque):
+            said_so = (words(line) if line in lines else line for line in text.split("\n"))
+            return event.model_copy(update={"text": Text("\n".join(said_so))})
         case _:
             return event
 

@@ -56,6 +56,18 @@ def marked_own(message: AssistantMessage) -> AssistantMessage:
     return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
 
 
+def ours(*lines: str) -> JsonObject:
+    """What a role tells of a reply whose text it took from a tool's result: which lines are Daiku's."""
+    return {"ours": list(lines)}
+
+
+def lines_of_ours(opaque: JsonObject) -> frozenset[str]:
+    """The lines of a reply's text that are Daiku's own words."""
+    told = opaque.get(OWN_KEY)
+    lines = told.get("ours") if isinstance(told, dict) else None
+    return frozenset(str(line) for line in lines) if isinstance(lines, list) else frozenset()
+
+
 def asking(said: Sequence[Sentence]) -> JsonObject:
     """`opaque` of a reply of Daiku's own that lets the person choose: the question and its choices."""
     return {OWN_KEY: {"asks": [as_json(each) for each in said if isinstance(each, Text)]}} if said else {}

@@ -13,12 +13,12 @@ from daiku.core.state.state import State
 from daiku.core.web.research import distinct, keywords, queries_of, sources_of
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, ours
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, Findings
 from daiku.domain.work.plans import Plan
 from daiku.prompts import render
-from daiku.texts.text import as_json, joined, text
+from daiku.texts.text import Text, as_json, joined, text
 
 SEARCHES = ("web/search", "web/research")
 
@@ -114,8 +114,16 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
         return None
     if not isinstance(answer, ToolMessage) or answer.tool != "web/research":
         return None
-    found = sources_of(answer.text) if answer.ok else text("roles.not_looked_up", why=answer.text)
-    return AssistantMessage(text=joined("paragraphs", (found, str(said.get("askUser") or ""))))
+    asked = str(said.get("askUser") or "")
+    if not answer.ok:
+        return AssistantMessage(
+            text=joined("paragraphs", (text("roles.not_looked_up", why=answer.text), asked))
+        )
+    found = sources_of(answer.text)
+    lines = (line for line in found.split("\n") if not line.startswith(("- [", "**")))
+    return AssistantMessage(
+        text=Text("\n\n".join(part for part in (found, asked) if part)), opaque={"daiku": ours(*lines)}
+    )
 
 
 def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> AssistantMessage:
