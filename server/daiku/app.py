@@ -23,6 +23,7 @@ from daiku.runs.review.decisions import Reviews
 from daiku.settings import secrets_of
 from daiku.settings.config import Config
 from daiku.texts.matcher import translator
+from daiku.texts.text import NO_TEXT, Sentence, text
 from daiku.tools.files.seen import Seen
 from daiku.tools.mcp import Place, Servers
 from daiku.tools.plugins import Plugin, load_plugins
@@ -144,10 +145,10 @@ def _plug_in(config: Config, registry: ToolRegistry) -> tuple[Plugin, ...]:
     return plugins.found
 
 
-def _why_no_servers(config: Config, trusted: bool) -> str:
+def _why_no_servers(config: Config, trusted: bool) -> Sentence:
     if not trusted:
-        return "the workspace is not trusted"
-    return "the settings deny it (approvals.mcp)" if config.approvals.mcp == "deny" else ""
+        return text("guard.untrusted")
+    return text("guard.settings_deny_mcp") if config.approvals.mcp == "deny" else NO_TEXT
 
 
 def _policy(

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from daiku.api.localised import localised
 from daiku.app import build
-from daiku.domain.events import MessageEvent
+from daiku.domain.chunks import Chunk
 from daiku.runs import RunRequest
 from daiku.settings.config import Config
-from daiku.texts.matcher import translator
 from daiku.workspace.disk import DiskWorkspace
 from tests.agents.acting import act, app_with, said
 from tests.runs.playing import Watch
@@ -38,10 +36,14 @@ async def spoken_in_japanese(folder: Path, agent: str, *lines: dict[str, Any]) -
     workspace = DiskWorkspace((folder / "project",))
     app = build(config, workspace=workspace, home=folder / "home", locale="ja")
     watch = Watch()
-    result = await app.runs.run(RunRequest("やって", agent=agent, approvals="all"), watch)
+
+    def shown(chunk: Chunk) -> None:
+        watch(chunk.in_language("ja"))
+
+    result = await app.runs.run(RunRequest("やって", agent=agent, approvals="all"), shown)
     await app.aclose()
     streamed = "".join(json.loads(c.data)["text"] for c in watch.chunks if c.type == "delta")
-    return result.text, said(watch), streamed
+    return result.in_language("ja").text, said(watch), streamed
 
 
 @pytest.mark.parametrize(
@@ -91,15 +93,6 @@ async def test_what_was_not_found_on_the_web_is_told_in_the_persons_language(tmp
     assert "**nothing found**" in text
     assert "- 見つかりませんでした" in text
     assert all(JAPANESE.search(line) for line in text.split("\n") if line and not line.startswith("**"))
-
-
-def test_only_the_lines_that_are_ours_are_translated() -> None:
-    text = "The changes are made.\nNothing was changed."
-    event = MessageEvent(role="assistant", text=text, opaque={"daiku": {"ours": ["Nothing was changed."]}})
-    told = localised(event, translator("ja"))
-    assert isinstance(told, MessageEvent)
-    assert told.text == "The changes are made.\n何も変更していません。"
-    assert localised(event, translator("en")) == event
 
 
 # -- thoughts ------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from tests.cases import for_each
 PACKAGE = Path(daiku.__file__).parent
 HOLE = re.compile(r"\{(\w+)\}")
 JAPANESE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
-SAME = {"join.clauses", "join.lines", "join.list", "join.sentences"}
+SAME = {"join.clauses", "join.lines", "join.list", "join.paragraphs", "join.sentences"}
 """Separators, and what has no words in it, need no Japanese letters."""
 
 

@@ -15,7 +15,6 @@ from daiku.core.textcalls.codecs import FormatProblem, TextProtocol, decode, enc
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError
 from daiku.domain.messages import (
-    OWN_KEY,
     PLACE_KEY,
     AssistantMessage,
     Message,
@@ -27,11 +26,10 @@ from daiku.domain.messages import (
     ToolMessage,
     Usage,
     UserMessage,
-    lines_of_ours,
     marked_own,
-    ours,
 )
 from daiku.domain.work.handovers import Brief
+from daiku.texts.text import NO_TEXT, Sentence, Text, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +50,15 @@ class Role:
     remind: Callable[[tuple[Message, ...]], str] = lambda _: ""
     in_words: Callable[[AssistantMessage], AssistantMessage] | None = None
     failed: Callable[[tuple[Message, ...], AssistantMessage], Failed | None] = lambda _, __: None
-    unfit: Callable[[AssistantMessage, Brief | None], str] = lambda _, __: ""
+    unfit: Callable[[AssistantMessage, Brief | None], Sentence] = lambda _, __: NO_TEXT
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The role ends without success: its last words (of these lines `ours`), and why."""
+    """The role ends without success: its last words, and why."""
 
-    text: str
+    text: Sentence
     failure: Failure
-    ours: tuple[str, ...] = ()
 
 
 def since_asked(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMessage, ...]:
@@ -126,8 +123,8 @@ async def in_role(
     last reply."""
     own = role.go_on(request.messages)
     if isinstance(own, Failed):
-        said = AssistantMessage(text=own.text, opaque={OWN_KEY: ours(*own.ours)})
-        yield Reply(marked_own(said), Usage(), "stop")  # what it says stays on record, whatever comes now
+        said = marked_own(AssistantMessage(text=own.text))
+        yield Reply(said, Usage(), "stop")  # what it says stays on record, whatever comes now
         raise DaikuError(own.failure)
     if own is not None:
         yield Reply(marked_own(own), Usage(), "tool_calls" if own.calls else "stop")
@@ -167,7 +164,7 @@ async def in_role(
 
 
 def _retrying(what: str, count: int) -> Restarted:
-    reason = f"Error occurred: {what}. Retrying ({count} of {ATTEMPTS - 1})."
+    reason = text("roles.asked_again", problem=what, count=count, most=ATTEMPTS - 1)
     return Restarted(reason, count, 0)
 
 
@@ -175,8 +172,8 @@ def _unusable(problem: str) -> LLMRequestError:
     return LLMRequestError(
         Failure(
             kind="format",
-            message=f"All retry attempts failed: the reply could not be read ({problem}).",
-            hint="Try again, or choose another model.",
+            message=text("roles.unreadable", problem=problem),
+            hint=text("llm.try_another_model"),
         )
     )
 
@@ -184,8 +181,12 @@ def _unusable(problem: str) -> LLMRequestError:
 def _as_read(read: AssistantMessage, reply: Reply, usage: Usage) -> tuple[ModelEvent, ...]:
     """The events of a reply that was understood."""
     whole = Reply(_in_place(read, reply), usage, "tool_calls" if read.calls else reply.finish)
-    # Lines of ours stream in no language: they are put into the person's as the reply is recorded.
-    return (TextDelta(read.text), whole) if read.text and not lines_of_ours(read.opaque) else (whole,)
+    # Words of ours stream in no language: a front puts them into the person's where the reply is recorded.
+    return (
+        (TextDelta(read.text), whole)
+        if read.text and not (isinstance(read.text, Text) and read.text.id)
+        else (whole,)
+    )
 
 
 def _again(written: ModelRequest, reply: Reply, problem: str) -> ModelRequest:

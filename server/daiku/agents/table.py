@@ -15,6 +15,7 @@ from daiku.agents.coding.tasks import BRINGER, TASK_LOOP, TASK_REPORT, TASKS
 from daiku.agents.coding.team import TEAM
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.labels import Label
+from daiku.texts.text import text
 
 COORDINATOR = Agent(
     name="coordinator",
@@ -62,8 +63,8 @@ def find_agent(name: str) -> Agent:
         raise UsageError(
             Failure(
                 kind="not_found",
-                message=f"There is no agent {name!r}.",
-                hint=f"There are: {', '.join(AGENTS)}.",
+                message=text("roles.no_agent", name=repr(name)),
+                hint=text("roles.known", names=", ".join(AGENTS)),
             )
         )
     return AGENTS[name]

@@ -10,8 +10,7 @@ from daiku.texts.text import Text
 
 
 def localised(event: Event, words: Words) -> Event:
-    """`event` as the person reads it. What a model said or reads is left alone, but for the lines that a
-    role put into its reply."""
+    """`event` as the person reads it. What a model said or reads is left alone."""
     words = _of_plain(words)
     match event:
         case Notice(text=text):
@@ -29,23 +28,9 @@ def localised(event: Event, words: Words) -> Event:
             return event.model_copy(update={"question": words(question), "choices": said})
         case MessageEvent(role="assistant", text=text) if lines := lines_of_ours(event.opaque):
             said_so = (words(line) if line in lines else line for line in text.split("\n"))
-            return event.model_copy(update={"text": "\n".join(said_so)})
+            return event.model_copy(update={"text": Text("\n".join(said_so))})
         case _:
             return event
-
-
-def spoken(event: Event, words: Words) -> Event:
-    """What a run says whose replies are worked out, as the person reads it: line by line, and questions
-    with their choices."""
-    words = _of_plain(words)
-    match event:
-        case MessageEvent(role="assistant", text=text):
-            return event.model_copy(update={"text": "\n".join(words(line) for line in text.split("\n"))})
-        case InputAsked(question=question, choices=choices):
-            said = tuple(words(choice) for choice in choices)
-            return event.model_copy(update={"question": words(question), "choices": said})
-        case _:
-            return localised(event, words)
 
 
 def _of_plain(words: Words) -> Words:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from daiku.domain.base import JsonObject, Wire
+from daiku.domain.base import JsonObject, Telling, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.servers import ServerStatus
 from daiku.domain.tools import Effect
@@ -25,7 +25,7 @@ class ModelOffer(Wire):
     trait: str = ""
 
 
-class ProviderState(Wire):
+class ProviderState(Telling):
     """A provider, and why it cannot be used where it cannot."""
 
     provider: str
@@ -33,7 +33,7 @@ class ProviderState(Wire):
     error: Failure | None = None
 
 
-class ModelsResult(Wire):
+class ModelsResult(Telling):
     models: tuple[ModelOffer, ...]
     providers: tuple[ProviderState, ...]
     selected: str | None = None

@@ -81,7 +81,7 @@ async def drive(app: App, start: Start, how: Drive) -> tuple[int, RunResult]:
         answering = asyncio.create_task(_converse(app, seen, asking, show, people, steer=how.steer))
         restore = _cancel_on_interrupt(app, running, seen, show)
         try:
-            result = await running
+            result = (await running).in_language(language)
         finally:
             restore()
             answering.cancel()

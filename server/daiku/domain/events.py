@@ -57,10 +57,10 @@ class RunStarted(Wire):
     rounds_before: int = Field(default=0, ge=0)
 
 
-class RunFinished(Wire):
+class RunFinished(Telling):
     type: ClassVar[str] = "run_finished"
     status: TerminalStatus
-    text: str = ""
+    text: Sentence = Text("")
     usage: Usage = Usage()
     plan: PlanStanding | None = None
     """The plan that the run worked or changed, as it stands now."""
@@ -99,7 +99,7 @@ class HandoffEnd(Telling):
     type: ClassVar[str] = "handoff_end"
     source: str = Field(alias="from")
     to: str
-    result: str
+    result: Sentence
     run: str = ""
     call_id: str = ""
     status: TerminalStatus = "completed"

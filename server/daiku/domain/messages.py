@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
@@ -9,6 +10,7 @@ from pydantic import Field, model_validator
 
 from daiku.domain.base import Frozen, JsonObject, Wire
 from daiku.domain.tools import Outcome, ToolCall, ToolSpec, with_outcome
+from daiku.texts.text import Sentence, Text, as_json, from_json
 
 
 class Image(Wire):
@@ -41,7 +43,7 @@ class AssistantMessage(Frozen):
     (thinking signatures, encrypted reasoning items), keyed by the provider's protocol name."""
 
     role: Literal["assistant"] = "assistant"
-    text: str = ""
+    text: Sentence = Text("")
     thinking: str = ""
     calls: tuple[ToolCall, ...] = ()
     opaque: JsonObject = {}
@@ -55,8 +57,7 @@ def marked_own(message: AssistantMessage) -> AssistantMessage:
 
 
 def ours(*lines: str) -> JsonObject:
-    """What a role tells of a reply: which lines of its text are Daiku's and none of the model's. A person
-    reads those in their own language."""
+    """What a role tells of a reply whose text it took from a tool's result: which lines are Daiku's."""
     return {"ours": list(lines)}
 
 
@@ -65,6 +66,18 @@ def lines_of_ours(opaque: JsonObject) -> frozenset[str]:
     told = opaque.get(OWN_KEY)
     lines = told.get("ours") if isinstance(told, dict) else None
     return frozenset(str(line) for line in lines) if isinstance(lines, list) else frozenset()
+
+
+def asking(said: Sequence[Sentence]) -> JsonObject:
+    """`opaque` of a reply of Daiku's own that lets the person choose: the question and its choices."""
+    return {OWN_KEY: {"asks": [as_json(each) for each in said if isinstance(each, Text)]}} if said else {}
+
+
+def asked_in(opaque: JsonObject) -> tuple[Sentence, ...]:
+    """The question and its choices that `asking` put there; none for every other reply."""
+    told = opaque.get(OWN_KEY)
+    values = told.get("asks") if isinstance(told, dict) else None
+    return tuple(from_json("", value) for value in values) if isinstance(values, list) else ()
 
 
 def is_own(message: AssistantMessage) -> bool:

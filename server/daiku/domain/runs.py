@@ -6,10 +6,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from daiku.domain.base import Wire
+from daiku.domain.base import Telling, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
 from daiku.domain.work.plans import PlanStanding
+from daiku.texts.text import Sentence, Text
 
 Mode = Literal["ask", "plan", "act"]
 RunStatus = Literal["completed", "cancelled", "failed", "limit", "paused"]
@@ -71,13 +72,13 @@ class EditGrant(Wire):
     """Whole lines, 0-based; absent: the whole file."""
 
 
-class RunResult(Wire):
+class RunResult(Telling):
     """How a run ended, as every front reports it."""
 
     run_id: str
     session_id: str
     status: RunStatus
-    text: str = ""
+    text: Sentence = Text("")
     usage: Usage = Usage()
     last_seq: int = 0
     error: Failure | None = None

@@ -8,6 +8,7 @@ from daiku.core.state.state import State
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import ApprovalGiven, InputGiven
 from daiku.runs.run_log import RunLog
+from daiku.texts.text import text
 
 
 def asks(state: State, question: str) -> bool:
@@ -26,11 +27,11 @@ def check_answer(state: State, event: ApprovalGiven | InputGiven) -> None:
         asked = next((i for i in known.inputs.values() if i.input_id == event.input_id), None)
         answered, wrong = event.input_id in known.answers, ""
     if asked is None:
-        raise UsageError(Failure(kind="not_found", message="This run has not asked that."))
+        raise UsageError(Failure(kind="not_found", message=text("runs.not_asked")))
     if answered:
-        raise UsageError(Failure(kind="usage", message="This question was answered already."))
+        raise UsageError(Failure(kind="usage", message=text("runs.answered_already")))
     if wrong:
-        hint = "Nothing was decided: the approval is still open."
+        hint = text("runs.still_open")
         raise UsageError(Failure(kind="usage", message=wrong, hint=hint))
 
 

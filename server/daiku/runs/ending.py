@@ -15,6 +15,7 @@ from daiku.runs.live import LiveRun
 from daiku.runs.ports.run_ports import RunPorts
 from daiku.runs.run_log import RunLog
 from daiku.runs.waiting import Paused
+from daiku.texts.text import text
 
 log = logging.getLogger(__name__)
 
@@ -74,14 +75,14 @@ def end(log: RunLog, status: TerminalStatus, failure: Failure | None) -> None:
 def time_is_up(seconds: int) -> Failure:
     return Failure(
         kind="limit",
-        message=f"The limit of time was reached ({seconds} s).",
-        hint="Raise limits.max_seconds, or go on with a new request.",
+        message=text("limits.time_is_up", seconds=seconds),
+        hint=text("limits.raise", setting="max_seconds"),
     )
 
 
 def unexpected() -> Failure:
     return Failure(
         kind="internal",
-        message="Something unexpected went wrong.",
-        hint="The log has the details (`Daiku: Show Log`, or logs/daiku.log).",
+        message=text("runs.unexpected"),
+        hint=text("runs.see_log"),
     )

@@ -12,6 +12,7 @@ from daiku.core.run.budget import Budget, Quote, add_earlier_use, may_wait, rese
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelEvent, ModelRequest, Reply, Usage
+from daiku.texts.text import text
 
 NOTHING_KNOWN = Quote(0, 0)
 
@@ -118,9 +119,7 @@ class Metered:
         quote = self.model.quote(request) if budget.bounded else NOTHING_KNOWN
         if budget.limits.max_cost and quote.prompt_cost is None and not self._told:
             self._told = True
-            self.tell(
-                f"No price of {self.name} is known: limits.max_cost cannot hold, limits.max_tokens can."
-            )
+            self.tell(text("runs.no_price", model=self.name))
         self.shared.turn()
         async with self.shared.spend(quote) as reservation:
             if reservation.max_output:

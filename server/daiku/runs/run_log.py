@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from daiku.agents.agent import Agent
-from daiku.api.localised import localised, spoken
+from daiku.api.localised import localised
 from daiku.core.run.plan_outcome import plan_standing
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
@@ -79,10 +79,9 @@ def open_log(
     """The log of `run`, which stands at `state`; `after` hears of its state after each write."""
     writer, traced = services.journal.writer(session), tracing or Tracing()
     # In the person's language, so that what is on record is what was shown; what a model reads is in other events.
-    say = localised if agent.machine is None else spoken
 
     def write(events: tuple[Event, ...]) -> list[Event]:
-        told = tuple(say(event, services.words) for event in events)
+        told = tuple(localised(event, services.words) for event in events)
         surely = any(isinstance(e, ToolCallEvent) and _acts_outside(services, e.tool) for e in events)
         chunks = writer.write(run, parent, agent.name, told, surely=surely)
         for chunk in chunks:

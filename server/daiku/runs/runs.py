@@ -13,7 +13,7 @@ from daiku.core.run.budget import Budget, open_budget
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
 from daiku.domain.base import long_id
-from daiku.domain.errors import DaikuError, Failure, UsageError
+from daiku.domain.errors import DaikuError, Failure, FailureKind, UsageError
 from daiku.domain.events import (
     ApprovalDecision,
     ApprovalGiven,
@@ -40,6 +40,7 @@ from daiku.runs.request import RunRequest, continue_request, locate_grant
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
+from daiku.texts.text import NO_TEXT, Sentence, text
 from daiku.trace.journal import UNDER_WAY
 
 logger = logging.getLogger(__name__)
@@ -48,10 +49,6 @@ NESTED = NestedWork(hand_over, TaskWork)
 TITLE_LIMIT = 60
 NAMED_OTHERS = 3
 """Other runs in the same folder that are named to the person; more are `…`."""
-UNWRITTEN = (
-    "Daiku was ended while it worked. What the model was writing then, if anything, is not on record: "
-    "it is asked again."
-)
 BRIEFED = ("researcher", "coder", "runner", "reporter")
 """Stages that are told what their session knows, whatever door they are asked by."""
 
@@ -93,11 +90,11 @@ class Runs:
             live = LiveRun(log, tree, place=place)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             services.journal.touch(session, "running", model, title)
-            text, brief = await self._brief(agent, request, session)
+            told, brief = await self._brief(agent, request, session)
             live.record(
                 RunStarted(
                     prompt=request.text,
-                    told=text,
+                    told=told,
                     mode=request.mode,
                     model=model,
                     limits=limits,
@@ -124,8 +121,7 @@ class Runs:
         if others:
             names = ", ".join(f"“{title}”" for title in others[:NAMED_OTHERS])
             more = ", …" if len(others) > NAMED_OTHERS else ""
-            text = f"Another run is under way in this folder: {names}{more}."
-            log.record(Notice(level="warning", text=text))
+            log.record(Notice(level="warning", text=text("runs.another_here", names=names + more)))
 
     async def _brief(self, agent: Agent, request: RunRequest, session: str) -> tuple[str, Brief | None]:
         """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
@@ -155,7 +151,9 @@ class Runs:
         chunks = services.journal.chunks(session)
         own = [c for c in chunks if c.run == run]
         if own[0].parent is not None:
-            raise _usage(f"{run} is part of {own[0].parent}.", f"Resume {own[0].parent}.")
+            raise _usage(
+                text("runs.part_of", run=run, other=own[0].parent), text("runs.resume", run=own[0].parent)
+            )
         ended = next((c.event for c in own if isinstance(c.event, RunFinished)), None)
         undone = ended is not None and ended.status != "completed" and last_start(chunks).run == run
         if undone and (again := continue_request(own, fold(events_of(chunks)))) is not None:
@@ -174,7 +172,7 @@ class Runs:
         try:
             services.journal.touch(session, "running")
             if cut and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
-                log.record(Notice(level="info", text=UNWRITTEN))
+                log.record(Notice(level="info", text=text("runs.unwritten")))
             rounds = state.spending.rounds + state.nested.rounds
             budget = open_budget(state.request.asked_limits, state.spending.usage, rounds)
             tree = self._tree(budget, approvals, attended=attended)
@@ -315,7 +313,7 @@ class Runs:
         chunks = self.services.journal.chunks(session)
         starts = [c for c in chunks if isinstance(c.event, RunStarted) and c.parent is None]
         if not starts:
-            raise _usage("Nothing was done in this conversation yet.", "", "not_found")
+            raise _usage(text("runs.nothing_done"), kind="not_found")
         return starts[-1].run
 
     async def note(self, session: str, *events: Event, run: str = "") -> None:
@@ -357,9 +355,9 @@ class Runs:
             return live
         session = self.services.journal.session_of_run(run)
         if self.services.journal.get_session(session).status in UNDER_WAY:
-            raise _usage(f"Run {run} is under way in another window or terminal.", "Do it there.", "busy")
-        raise _usage(f"Run {run} is not under way.", f"Resume it, or ask anew in session {session}.")
+            raise _usage(text("runs.elsewhere", run=run), text("runs.do_it_there"), "busy")
+        raise _usage(text("runs.not_under_way", run=run), text("runs.resume_or_ask", session=session))
 
 
-def _usage(message: str, hint: str, kind: str = "usage") -> UsageError:
-    return UsageError(Failure.model_validate({"kind": kind, "message": message, "hint": hint}))
+def _usage(message: Sentence, hint: Sentence = NO_TEXT, kind: FailureKind = "usage") -> UsageError:
+    return UsageError(Failure(kind=kind, message=message, hint=hint))

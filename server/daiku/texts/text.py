@@ -12,7 +12,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from daiku.texts.catalogue import ENGLISH, Argument, fill, languages
 
-Joint: TypeAlias = Literal["sentences", "clauses", "lines", "list"]
+Joint: TypeAlias = Literal["sentences", "clauses", "lines", "paragraphs", "list"]
 """How parts stand beside one another; the separators are texts of the catalogue, `join.sentences` and so on."""
 _NONE: Mapping[str, Argument] = MappingProxyType({})
 
@@ -109,9 +109,11 @@ def _arg_as_json(value: Argument) -> JsonValue:
 
 
 def from_json(english: str, value: JsonValue) -> Text:
-    """What `as_json` gave, with the English that stood beside it."""
+    """What `as_json` gave, with the English that stood beside it (empty: as the catalogue has it)."""
     match value:
         case {"id": str(key), "args": dict(args)}:
+            if not english and isinstance(found := _arg_from_json(value), Text):
+                return found
             return Text(english, key, {name: _arg_from_json(each) for name, each in args.items()})
         case _:
             return Text(english)

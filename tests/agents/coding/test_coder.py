@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daiku.agents.agent import Stage
-from daiku.agents.coding.coder import CODE, MADE, code_request, edits_made
+from daiku.agents.coding.coder import CODE, code_request, edits_made
 from daiku.agents.table import find_agent
 from daiku.core.edits.blocks import Block
 from daiku.core.edits.fileblocks import parse_file_blocks, render_file_blocks
@@ -173,7 +173,7 @@ def test_the_last_words_need_every_change_made_and_nothing_worse() -> None:
     ok = [ToolMessage(call_id=c.id, tool=c.tool, ok=True, text="written") for c in reply.calls]
     closing = CODE.go_on((*ASKED, reply, *ok))
     assert isinstance(closing, AssistantMessage)
-    assert closing.text == MADE
+    assert closing.text == "The changes are made."
     assert CODE.go_on((*ASKED, reply, ok[0])) is None
     assert CODE.go_on((*ASKED, reply, ok[0], ok[1].model_copy(update={"ok": False}))) is None
     worse = ok[1].model_copy(update={"new_problems": 1})
@@ -205,7 +205,7 @@ async def test_one_reply_writes_its_files(tmp_path: Path, protocol: str) -> None
     ]
     assert made.notes.startswith("I split it in two.")
     assert len(made.checkpoints) == 1
-    assert said(watch)[-1] == MADE
+    assert said(watch)[-1] == "The changes are made."
     assert (await replay(watch.chunks)).difference is None
 
 

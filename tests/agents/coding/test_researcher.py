@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.coding.researcher import NO_QUESTION, NOTHING, RESEARCH, research_request
+from daiku.agents.coding.researcher import RESEARCH, research_request
 from daiku.agents.role import in_role
 from daiku.app import App, build
 from daiku.core.replies.parse import Unreadable
@@ -40,6 +40,8 @@ from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
 from tests.runs.playing import Watch
 from tests.services.web import LocalWeb, local_web
+
+NO_ASK_USER = {"id": "roles.no_ask_user", "args": {}}
 
 ASKED: tuple[Message, ...] = (UserMessage(text="Find out."),)
 
@@ -77,7 +79,7 @@ def test_a_readable_reply_becomes_the_call_that_looks_it_up(text: str) -> None:
 def test_a_form_without_ask_user_is_taken_with_a_remark() -> None:
     reply = read('{"queries": ["a", "b"]}')
     assert [c.args for c in reply.calls] == [{"queries": ["a", "b"]}]
-    assert reply.opaque == {"daiku": {"queries": ["a", "b"], "askUser": "", "remark": NO_QUESTION}}
+    assert reply.opaque == {"daiku": {"queries": ["a", "b"], "askUser": "", "remark": NO_ASK_USER}}
 
 
 def test_more_than_three_queries_are_cut_not_refused() -> None:
@@ -85,7 +87,7 @@ def test_more_than_three_queries_are_cut_not_refused() -> None:
 
 
 def test_nothing_to_look_up_is_an_answer() -> None:
-    assert read(form()).text == NOTHING
+    assert read(form()).text == "Nothing needs to be looked up."
     question = read(form(ask_user="Which database?"))
     assert (question.text, question.calls) == ("Which database?", ())
 
@@ -320,5 +322,5 @@ async def test_only_what_web_tools_returned_is_a_source(tmp_path: Path) -> None:
 async def test_research_changes_nothing(tmp_path: Path) -> None:
     lines = ({"calls": [{"tool": "files/write", "args": {"path": "x", "content": "y"}}]}, {"text": form()})
     result, _, _ = await research(app_with(tmp_path, None, *lines))
-    assert result.text == NOTHING
+    assert result.text == "Nothing needs to be looked up."
     assert list((tmp_path / "project").iterdir()) == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from daiku.agents.agent import Stage
-from daiku.agents.coding.runner import MAX_REPAIRS, NOTHING, RUN, commands_run, remind, run_request
+from daiku.agents.coding.runner import MAX_REPAIRS, RUN, commands_run, remind, run_request
 from daiku.agents.role import Failed, in_role, since_asked
 from daiku.agents.table import find_agent
 from daiku.core.commands.judge import changes_folder
@@ -110,7 +110,7 @@ def test_any_other_reply_is_unreadable(text: str) -> None:
 
 
 def test_nothing_to_run_is_an_answer() -> None:
-    assert read(commands()).text == NOTHING
+    assert read(commands()).text == "Nothing has to be run."
 
 
 def test_after_a_failure_the_model_is_asked_what_to_do() -> None:

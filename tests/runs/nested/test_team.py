@@ -34,6 +34,7 @@ from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan, Step
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
+from daiku.texts.text import render
 from tests.runs.playing import Watch, make_app
 
 Line = dict[str, Any]
@@ -346,8 +347,10 @@ TWO_STEPS = (
 )
 
 
-async def answered(app: App, watch: Watch, task: asyncio.Task[Any], word: str) -> list[str]:
-    """Allow everything, answer every question with `word`; the questions."""
+async def answered(
+    app: App, watch: Watch, task: asyncio.Task[Any], word: str, language: str = "en"
+) -> list[str]:
+    """Allow everything, answer every question with `word`; the questions as they are read in `language`."""
     seen: dict[str, str] = {}
     async with asyncio.timeout(20):
         while not task.done():
@@ -357,7 +360,7 @@ async def answered(app: App, watch: Watch, task: asyncio.Task[Any], word: str) -
                     seen[event.approval_id] = ""
                     await app.runs.approve(chunk.run, event.approval_id, "allow_once")
                 elif isinstance(event, InputAsked) and event.input_id not in seen:
-                    seen[event.input_id] = event.question
+                    seen[event.input_id] = render(event.question, language)
                     await app.runs.answer(chunk.run, event.input_id, word)
             await asyncio.sleep(0.01)
     return [question for question in seen.values() if question]
@@ -526,9 +529,10 @@ async def test_the_team_speaks_the_persons_language(folder: Path) -> None:
     app = make_app(folder, *TWO_STEPS, locale="ja")
     watch = Watch()
     task = asyncio.create_task(work(app, approvals="ask", watch=watch))
-    questions = await answered(app, watch, task, "ここで止める")
+    questions = await answered(app, watch, task, "ここで止める", "ja")
     result, _ = await task
     assert questions == ["ステップ「Write a」が完了しました。次にステップ 2「Write b」に進みますか？"]
+    result = result.in_language("ja")
     assert result.text.startswith("ここで止めました: 2 ステップ中 1 完了。")
     assert "- ステップ 1「Write a」は完了し、確認に合格しています。" in result.text
     assert not (folder / "project/b.txt").exists()

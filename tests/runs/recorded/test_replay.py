@@ -159,14 +159,14 @@ async def test_a_conversation_that_was_condensed_replays_to_the_same_events(tmp_
     await app.aclose()
 
 
-async def test_a_run_in_japanese_replays_to_the_same_events(tmp_path: Path) -> None:
+async def test_a_run_at_its_limit_replays_to_the_same_events_and_is_told_in_japanese(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     looks = ({"calls": [{"tool": "files/list", "args": {}}]} for _ in range(4))
     app = make_app(tmp_path, *looks, {"text": "End."})
     spoken = Runs(replace(app.runs.services, words=translator("ja")))
     result = await spoken.run(RunRequest("go", approvals="all", limits=RunLimits(max_rounds=2)), Watch())
     assert result.error is not None
-    assert "モデル呼び出し回数の上限" in result.error.message
+    assert "モデル呼び出し回数の上限" in result.error.in_language("ja").message
     replayed = await replay(app.journal.chunks(result.session_id))
     assert replayed.difference is None, replayed.difference
     await app.aclose()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from pydantic import JsonValue
-
 from daiku.agents.agent import LOOKING, Agent, Stage
 from daiku.agents.coding.handover_text import fenced, happened, step_line
 from daiku.agents.role import Role, beside, since_asked
@@ -23,22 +21,16 @@ from daiku.core.state.state import State
 from daiku.core.text.patterns import lazy
 from daiku.core.text.truncate import cut_middle
 from daiku.core.web.research import by_query
-from daiku.domain.base import Frozen
+from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.labels import Label
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage, is_own, ours
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, is_own
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, EditsMade
 from daiku.prompts import render
+from daiku.texts.text import Sentence, joined, text
 
 CHANGING = ("files/write", "files/edit", "files/patch", "files/move", "files/delete")
 MAX_NOTES = 4000
-MADE = "The changes are made."
-CUT_OFF = "the reply is cut off: write fewer files at once, and go on where it ended"
-NO_FORM = (
-    "there is no file in it: give whole files as ``File: `path`:`` followed by a fenced code block, a "
-    "unified diff or SEARCH/REPLACE blocks, or `No change: <why>`"
-)
-NOTHING_CHANGED = "Nothing was changed."
 _NO_CHANGE = lazy(
     r"\W*(?:no changes?(?: (?:is|are|was|were))?(?: (?:needed|required|necessary))?\W*[:：]"
     r"|変更(?:なし|無し|不要|は?不要|は?ありません|の必要は?(?:なし|ありません))(?:です)?[\W]*(?:[:：。]|$))",
@@ -112,8 +104,8 @@ def read(
 
 def in_words(message: AssistantMessage) -> AssistantMessage:
     """An answer in words is a result; that nothing was changed stands below it."""
-    text = f"{message.text.strip()}\n\n{NOTHING_CHANGED}"
-    return message.model_copy(update={"text": text, "opaque": {"daiku": ours(NOTHING_CHANGED)}})
+    said = joined("paragraphs", [message.text.strip(), text("roles.nothing_changed")])
+    return message.model_copy(update={"text": said, "opaque": {}})
 
 
 def _form(message: AssistantMessage, cut: bool) -> AssistantMessage | Unreadable:
@@ -121,9 +113,7 @@ def _form(message: AssistantMessage, cut: bool) -> AssistantMessage | Unreadable
     found = changes_in(message.text, cut=cut)
     if isinstance(found, Unreadable):
         return found
-    told: dict[str, JsonValue] = {"whole": not found.unfinished}
-    if found.notes:
-        told |= ours(*found.notes)
+    told: JsonObject = {"whole": not found.unfinished}
     return AssistantMessage(
         text=found.said, thinking=message.thinking, calls=found.calls, opaque={"daiku": told}
     )
@@ -134,25 +124,23 @@ class Changes:
     """What a reply asks for: calls of the tools that change files, and what is said beside them."""
 
     calls: tuple[ToolCall, ...]
-    said: str
+    said: Sentence
     unfinished: bool = False
-    notes: tuple[str, ...] = ()
-    """The lines of `said` that the model did not write: what was odd about its reply."""
 
 
-def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
+def changes_in(written: str, *, cut: bool = False) -> Changes | Unreadable:
     """The changes in a text: a `File:` block as files/write, several and patches in any form as one
     files/patch, which is carried out whole or not at all.
 
     Of a reply that was cut off the whole files count, and the rest is asked for.
     """
-    if not any(holds(text) for holds in (has_blocks, is_apply_patch, is_udiff, _FILE_HEAD.search)):
-        text = with_file_heads(text)
-    blocks = parse_file_blocks(text)
+    if not any(holds(written) for holds in (has_blocks, is_apply_patch, is_udiff, _FILE_HEAD.search)):
+        written = with_file_heads(written)
+    blocks = parse_file_blocks(written)
     if blocks.doubtful:
-        return Unreadable("; ".join(blocks.warnings))
+        return Unreadable(joined("clauses", blocks.warnings))
     whole = {path: content for path, content in blocks.files.items() if not is_change(path, content)}
-    patch = blocks.rest if len(whole) == len(blocks.files) else text
+    patch = blocks.rest if len(whole) == len(blocks.files) else written
     if not any(holds(patch) for holds in (has_blocks, is_apply_patch, is_udiff)):
         patch = ""
     names = list(whole)
@@ -163,16 +151,16 @@ def changes_in(text: str, *, cut: bool = False) -> Changes | Unreadable:
         names += paths_of(intents)
     calls = _calls(whole, patch if not cut else "")
     if not calls:
-        problem = CUT_OFF if cut else "; ".join(blocks.warnings)
-        return Unreadable(problem or NO_FORM, words_only=not problem and bool(text.strip()))
-    notes = tuple(f"Note: {note}" for note in (*blocks.warnings, *((CUT_OFF,) if cut else ())))
+        problem = text("roles.write_fewer") if cut else joined("clauses", blocks.warnings)
+        return Unreadable(problem or text("roles.no_files"), words_only=not problem and bool(written.strip()))
+    odd = (*blocks.warnings, *((text("roles.write_fewer"),) if cut else ()))
     said = (
-        _prose(text, names),
+        _prose(written, names),
         "\n".join(f"- `{name}`" for name in names),
-        *notes,
+        *(text("roles.note", note=each) for each in odd),
     )
     unfinished = bool(cut or blocks.unclosed or blocks.outside)
-    return Changes(calls, "\n\n".join(part for part in said if part), unfinished, notes)
+    return Changes(calls, joined("paragraphs", said), unfinished)
 
 
 def _calls(whole: dict[str, str], patch: str) -> tuple[ToolCall, ...]:
@@ -180,8 +168,8 @@ def _calls(whole: dict[str, str], patch: str) -> tuple[ToolCall, ...]:
     if len(whole) == 1 and not patch:
         ((path, content),) = whole.items()
         return (ToolCall(tool="files/write", args={"path": path, "content": content}),)
-    text = "\n\n".join(part for part in (render_file_blocks(whole.items()), patch) if part)
-    return (ToolCall(tool="files/patch", args={"patch": text}),) if text else ()
+    both = "\n\n".join(part for part in (render_file_blocks(whole.items()), patch) if part)
+    return (ToolCall(tool="files/patch", args={"patch": both}),) if both else ()
 
 
 def _prose(text: str, names: list[str]) -> str:
@@ -203,7 +191,7 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
         return None
     if not all(m.ok and not m.new_problems for m in answers):
         return None
-    return AssistantMessage(text=MADE, opaque={"daiku": ours(MADE)})
+    return AssistantMessage(text=text("roles.changes_made"))
 
 
 def _changed(messages: tuple[Message, ...]) -> bool:

@@ -22,8 +22,7 @@ from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMe
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, PlanMade
 from daiku.prompts import render
-
-LIKE_A_MACHINE = 'the reply must sound like a person and not begin with "As an AI"'
+from daiku.texts.text import Text, joined, text
 
 
 class PlanVariables(Frozen):
@@ -51,9 +50,9 @@ def plan_made(state: State) -> PlanMade | Unreadable:
     given = state.request.brief.plan if state.request.brief is not None else None
     newest = state.plans.all[-1] if state.plans.all else None
     if newest is None or not newest.steps:
-        return Unreadable("no plan was proposed")
+        return Unreadable(text("roles.no_plan"))
     if given is not None and newest.plan_id == given.plan_id and newest.steps == given.steps:
-        return Unreadable("no new plan was proposed")
+        return Unreadable(text("roles.no_new_plan"))
     return PlanMade(plan=newest)
 
 
@@ -67,7 +66,7 @@ def read(
     if message.calls:
         return beside(message, _form(message, messages, cut))
     if _proposed(messages) and message.text.strip():
-        return Unreadable(LIKE_A_MACHINE) if like_a_machine(message.text) else message
+        return Unreadable(text("roles.like_a_machine")) if like_a_machine(message.text) else message
     return _form(message, messages, cut)
 
 
@@ -75,16 +74,16 @@ def _form(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
     if cut:
-        return Unreadable("the plan is cut off: make it shorter")
+        return Unreadable(text("roles.plan_cut_off"))
     reply = read_plan(message.text)
     if isinstance(reply, Unreadable):
         return reply
-    if wrong := objections(as_given(planned_step(text) for text in reply.plans)):
-        return Unreadable(" ".join(wrong))
+    if wrong := objections(as_given(map(planned_step, reply.plans))):
+        return Unreadable(joined("sentences", wrong))
     told: dict[str, JsonValue] = {"summary": reply.summary}
     args = proposal(reply)
     if why := _refused_before(args, messages):
-        return Unreadable(why)
+        return Unreadable(Text(why))
     return AssistantMessage(
         text=reply.reply,
         thinking=message.thinking,
@@ -104,7 +103,7 @@ def proposal(reply: PlanReply) -> JsonObject:
             "depends_on": list(step.after),
             "acceptance": list(step.acceptance),
         }
-        for step in as_given(planned_step(text) for text in reply.plans)
+        for step in as_given(map(planned_step, reply.plans))
     ]
     return {"name": reply.project, "focus": reply.focus, "summary": reply.summary, "steps": steps}
 
@@ -118,8 +117,8 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
         if isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.outcome == "failed"
     ]
     if len(refused) >= ATTEMPTS:
-        why = f"No plan could be made: {refused[-1].text.strip()}"
-        return Failed(why, Failure(kind="format", message=why, hint="Ask again, or choose another model."))
+        why = text("team.no_plan", why=refused[-1].text.strip())
+        return Failed(why, Failure(kind="format", message=why, hint=text("llm.ask_another_model")))
     answer = here[-1] if here else None
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
     if not isinstance(answer, ToolMessage) or not answer.ok or spoke is None:

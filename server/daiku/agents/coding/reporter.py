@@ -22,6 +22,7 @@ from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message
 from daiku.domain.work.handovers import Brief, Claim, Proof, Report, ReportMade
 from daiku.prompts import render
+from daiku.texts.text import NO_TEXT, Sentence, joined, text
 
 
 class ReportVariables(Frozen):
@@ -66,7 +67,7 @@ def report_made(state: State) -> ReportMade | Unreadable:
         report = Report(text=reply.text, claims=claims)
         return ReportMade(report=checked(report, records_of(brief), finished=finished))
     if brief is None:
-        return Unreadable("there is nothing to report about")
+        return Unreadable(text("roles.nothing_to_report"))
     return ReportMade(report=plain_report(brief))
 
 
@@ -121,10 +122,10 @@ _ITEM = re.compile(r"^\s*[-*+]\s+(?:\[[ xX]\]\s+)?(.+)$")
 _REFS = re.compile(r"\[(P\d+(?:\s*[,;]\s*P\d+)*)\]")
 
 
-def _from_markdown(text: str) -> ReportReply | Unreadable:
+def _from_markdown(reply: str) -> ReportReply | Unreadable:
     prose: list[str] = []
     claims: list[ClaimReply] = []
-    for line in text.strip().splitlines():
+    for line in reply.strip().splitlines():
         item = _ITEM.match(line)
         if item is None:
             prose.append(_REFS.sub("", line).rstrip())
@@ -135,21 +136,18 @@ def _from_markdown(text: str) -> ReportReply | Unreadable:
             claims.append(ClaimReply(text=words, refs=refs))
     head = "\n".join(prose).strip()
     if not head or not claims:
-        return Unreadable("the report lacks " + ("its text" if not head else "its claims"))
+        return Unreadable(text("roles.report_without_text" if not head else "roles.report_without_claims"))
     return ReportReply(text=head, claims=tuple(claims))
 
 
-def invented_references(message: AssistantMessage, brief: Brief | None) -> str:
+def invented_references(message: AssistantMessage, brief: Brief | None) -> Sentence:
     """What is wrong where a claim names a reference that was not given: it proves nothing."""
     reply, known = _reply_in(message), _references(brief)
     invented = sorted(
         {ref for claim in reply.claims for ref in claim.refs if ref not in known} if reply else ()
     )
-    return (
-        f"there is no reference {', '.join(invented)}; there are: {', '.join(known) or 'none'}"
-        if invented
-        else ""
-    )
+    known_names = ", ".join(known) or "none"
+    return text("roles.no_reference", names=", ".join(invented), known=known_names) if invented else NO_TEXT
 
 
 def _reply_in(message: AssistantMessage) -> ReportReply | None:
@@ -157,15 +155,15 @@ def _reply_in(message: AssistantMessage) -> ReportReply | None:
     return ReportReply.model_validate(told["report"]) if isinstance(told, dict) and "report" in told else None
 
 
-def _shown(reply: ReportReply) -> str:
+def _shown(reply: ReportReply) -> Sentence:
     """The reply to be read; what its free text claims has no reference, so it is not checked."""
-    text, said = split(reply.text, Done(), finished=False)
+    prose, said = split(reply.text, Done(), finished=False)
     free = (ClaimReply(text=claim.text) for claim in said)
-    claims = (
-        f"- {claim.text} ({', '.join(claim.refs) if claim.refs else 'not checked'})"
+    claims = [
+        text("team.claim", claim=claim.text, proofs=", ".join(claim.refs) or text("team.not_checked"))
         for claim in (*reply.claims, *free)
-    )
-    return "\n\n".join(part for part in (text, "\n".join(claims)) if part)
+    ]
+    return joined("paragraphs", (prose, joined("lines", claims)))
 
 
 def _references(brief: Brief | None) -> dict[str, Proof]:

@@ -18,9 +18,8 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, Findings
 from daiku.domain.work.plans import Plan
 from daiku.prompts import render
+from daiku.texts.text import Text, as_json, joined, text
 
-NOTHING = "Nothing needs to be looked up."
-NO_QUESTION = "The researcher's reply has no ask_user: taken as no question."
 SEARCHES = ("web/search", "web/research")
 
 
@@ -86,11 +85,10 @@ def _form(
     fresh = [q for q in distinct(reply.queries) if q.casefold() not in known][: MAX_QUERIES - len(asked)]
     told: dict[str, JsonValue] = {"queries": [*asked, *fresh], "askUser": reply.ask_user}
     if not reply.whole:
-        told["remark"] = NO_QUESTION
+        told["remark"] = as_json(text("roles.no_ask_user"))
     if not fresh:
-        text = "\n\n".join(part for part in (sources, reply.ask_user) if part) or NOTHING
-        told |= ours(NOTHING, *_notes(sources))
-        return AssistantMessage(text=text, thinking=message.thinking, opaque={"daiku": told})
+        said = joined("paragraphs", (sources, reply.ask_user)) or text("roles.nothing_to_look_up")
+        return AssistantMessage(text=said, thinking=message.thinking, opaque={"daiku": told})
     queries: list[JsonValue] = list(fresh)
     return AssistantMessage(
         text="\n".join(f"- {query}" for query in fresh),
@@ -116,16 +114,16 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
         return None
     if not isinstance(answer, ToolMessage) or answer.tool != "web/research":
         return None
-    found = sources_of(answer.text) if answer.ok else f"Nothing was looked up: {answer.text}"
+    asked = str(said.get("askUser") or "")
+    if not answer.ok:
+        return AssistantMessage(
+            text=joined("paragraphs", (text("roles.not_looked_up", why=answer.text), asked))
+        )
+    found = sources_of(answer.text)
+    lines = (line for line in found.split("\n") if not line.startswith(("- [", "**")))
     return AssistantMessage(
-        text="\n\n".join(part for part in (found, str(said.get("askUser") or "")) if part),
-        opaque={"daiku": ours(*_notes(found))},
+        text=Text("\n\n".join(part for part in (found, asked) if part)), opaque={"daiku": ours(*lines)}
     )
-
-
-def _notes(sources: str) -> tuple[str, ...]:
-    """The lines of a list of sources that are no source."""
-    return tuple(line for line in sources.split("\n") if not line.startswith(("- [", "**")))
 
 
 def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> AssistantMessage:
@@ -149,10 +147,9 @@ def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> Assistan
             left -= len(wanted)
     if not over:
         return message
-    note = f"({over} searches left out: there are {MAX_QUERIES} in all.)"
-    text = f"{message.text}\n\n{note}".strip()
+    note = text("roles.searches_left_out", count=over, most=MAX_QUERIES)
     return AssistantMessage(
-        text=text, thinking=message.thinking, calls=tuple(kept), opaque={"daiku": ours(note)}
+        text=joined("paragraphs", (message.text, note)), thinking=message.thinking, calls=tuple(kept)
     )
 
 

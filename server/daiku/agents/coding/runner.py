@@ -20,18 +20,15 @@ from daiku.core.text.truncate import cut_middle
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.errors import Failure
 from daiku.domain.labels import Label
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage, ours
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandsRun
 from daiku.prompts import render
+from daiku.texts.text import NO_TEXT, Sentence, Text, joined, text
 
 DOING = ("shell/run", *CHANGING)
 MAX_REPAIRS = 2
 """Repairs of one run, whatever commands they are for (B0.6)."""
-NOTHING = "Nothing has to be run."
-GIVEN_UP = "It cannot be mended here."
-NO_CHANGES = "a patch needs the change below it: a path and SEARCH/REPLACE blocks, a diff or whole files"
-SEE = "See what it printed, and say how to go on."
 SHOWN_END = 3000
 SHOWN_COMMAND = 200
 _CHOICE = re.compile(r'^(?:`{3}\w*\n)?\{\s*"action"\s*:\s*"patch"\s*\}\s*?$(?:\n`{3}[ \t]*$)?', re.MULTILINE)
@@ -125,7 +122,7 @@ def _beside(message: AssistantMessage, messages: tuple[Message, ...], cut: bool)
     if isinstance(form, AssistantMessage) and form.calls and own:
         listed = [form.calls[0].args.get("command"), *(_then_of(form) or ())]
         left = [str(command) for command in listed if command not in own]
-        form = _run(left, text=form.text) if left else AssistantMessage(text=form.text)
+        form = _run(left, form.text) if left else AssistantMessage(text=form.text)
     return beside(message, form)
 
 
@@ -144,9 +141,9 @@ def _form(
         return commands
     wanted = list(commands.commands)
     if not wanted:
-        return AssistantMessage(text=NOTHING, thinking=message.thinking, opaque={"daiku": ours(NOTHING)})
+        return AssistantMessage(text=text("roles.nothing_to_run"), thinking=message.thinking)
     shown = "\n".join(f"- `{command}`" for command in wanted)
-    return _hidden(wanted, messages) or _run(wanted, text=shown, thinking=message.thinking)
+    return _hidden(wanted, messages) or _run(wanted, Text(shown), message.thinking)
 
 
 def _checked(
@@ -164,7 +161,7 @@ def _hidden(commands: Sequence[str], messages: tuple[Message, ...]) -> Unreadabl
     for command in commands:
         if command not in asked and hides_exit_code(command):
             shown = cut_middle(command, SHOWN_COMMAND)
-            return Unreadable(f"`{shown}` hides its exit code: run it without what stands behind it")
+            return Unreadable(text("roles.hides_exit_code", command=shown))
     return None
 
 
@@ -189,8 +186,7 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
         return None
     if waiting:
         return _run(waiting)
-    listed = _listed(ran)
-    return AssistantMessage(text=listed, opaque={"daiku": ours(*listed.split("\n"))})
+    return AssistantMessage(text=_listed(ran))
 
 
 def _changes(message: AssistantMessage) -> bool:
@@ -206,10 +202,10 @@ def ended(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | 
     shown = cut_middle(last.command, SHOWN_COMMAND)
     failure = Failure(
         kind="tool",
-        message=f"`{shown}` failed (exit code {last.exit_code}) and was not repaired."
+        message=text("roles.failed_with_code", command=shown, code=last.exit_code)
         if last.exit_code is not None
-        else f"`{shown}` failed and was not repaired.",
-        hint=SEE,
+        else text("roles.failed", command=shown),
+        hint=text("roles.see_output"),
     )
     return Failed(message.text, failure)
 
@@ -233,13 +229,13 @@ def remind(messages: tuple[Message, ...]) -> str:
 
 
 def _run(
-    commands: Sequence[str], text: str = "", thinking: str = "", repairs: str | None = None
+    commands: Sequence[str], said: Sentence = NO_TEXT, thinking: str = "", repairs: str | None = None
 ) -> AssistantMessage:
     """A reply that runs the first of `commands`; the others wait for it. As a repair it `repairs` the failed
     command in whose place it is run, empty where that is run again."""
     told: dict[str, JsonValue] = {} if repairs is None else {"repair": True, "stead": repairs}
     return AssistantMessage(
-        text=text,
+        text=said,
         thinking=thinking,
         calls=(ToolCall(tool="shell/run", args={"command": commands[0]}),),
         opaque=_then(commands[1:], told),
@@ -266,12 +262,12 @@ def _repair(
                 calls=changes.calls,
                 opaque=_then(waiting),
             )
-        return chosen if isinstance(chosen, Unreadable) else Unreadable(NO_CHANGES)
+        return chosen if isinstance(chosen, Unreadable) else Unreadable(text("roles.patch_without_change"))
     if chosen.action == "stop":
-        told: JsonObject = {} if chosen.reason else {"daiku": ours(GIVEN_UP)}
-        return AssistantMessage(text=chosen.reason or GIVEN_UP, thinking=message.thinking, opaque=told)
+        said = chosen.reason or text("roles.cannot_mend")
+        return AssistantMessage(text=said, thinking=message.thinking)
     if not chosen.command.strip():
-        return Unreadable('"command" is missing: the command to run')
+        return Unreadable(text("roles.no_command"))
     again = [failed.command] if chosen.retry and chosen.command != failed.command else []
     after = again + [command for command in waiting if command not in again]
     stead = "" if again else failed.command
@@ -331,24 +327,25 @@ def _waiting(here: Sequence[Message]) -> tuple[str, ...] | None:
     return next((then for then in said if then is not None), None)
 
 
-def _listed(ran: Sequence[Ran]) -> str:
-    return "\n".join(f"- `{each.command}`: {_outcome(each)}" for each in ran)
+def _listed(ran: Sequence[Ran]) -> Sentence:
+    return joined("lines", [text("roles.ran", command=each.command, outcome=_outcome(each)) for each in ran])
 
 
-def _outcome(ran: Ran) -> str:
+def _outcome(ran: Ran) -> Sentence:
     if ran.exit_code is not None:
-        return f"exit code {ran.exit_code}"
-    return "started" if ran.ok else "not run"
+        return text("team.exit_code", code=ran.exit_code)
+    return text("roles.started") if ran.ok else text("roles.not_run")
 
 
 def _given_up(ran: Sequence[Ran], failed: Ran, waiting: Sequence[str]) -> Failed:
-    rest = f"Not run: {', '.join(f'`{command}`' for command in waiting)}" if waiting else ""
-    listed = _listed(ran)
-    message = f"`{cut_middle(failed.command, SHOWN_COMMAND)}` still fails after {MAX_REPAIRS} repairs."
-    parts = (message, listed, rest, fenced(cut_middle(failed.text, SHOWN_END)))
-    lines = (message, rest, *listed.split("\n"))
-    text = "\n\n".join(part for part in parts if part)
-    return Failed(text, Failure(kind="tool", message=message, hint=SEE), lines)
+    names = ", ".join(f"`{command}`" for command in waiting)
+    rest = text("roles.left_unrun", names=names) if waiting else ""
+    command = cut_middle(failed.command, SHOWN_COMMAND)
+    message = text("roles.still_fails", command=command, count=MAX_REPAIRS)
+    parts = (message, _listed(ran), rest, fenced(cut_middle(failed.text, SHOWN_END)))
+    return Failed(
+        joined("paragraphs", parts), Failure(kind="tool", message=message, hint=text("roles.see_output"))
+    )
 
 
 RUN = Role(read, go_on, remind, failed=ended)

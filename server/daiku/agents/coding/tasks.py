@@ -24,6 +24,7 @@ from daiku.domain.tools import ToolSpec
 from daiku.domain.work.handovers import TaskReport, TasksMade, TasksReported
 from daiku.domain.work.plans import Task
 from daiku.prompts import render
+from daiku.texts.text import text
 
 TASKS = Agent(
     name="tasks",
@@ -172,14 +173,14 @@ def _tasks_of(state: State) -> TasksMade | Unreadable:
     try:
         return TasksMade.model_validate(_told(state))
     except ValidationError:
-        return Unreadable("no list of tasks was made")
+        return Unreadable(text("roles.no_tasks"))
 
 
 def _report_of(state: State) -> TasksReported | Unreadable:
     try:
         return TasksReported.model_validate(_told(state))
     except ValidationError:
-        return Unreadable("no report was made")
+        return Unreadable(text("roles.no_report"))
 
 
 def _told(state: State) -> object:

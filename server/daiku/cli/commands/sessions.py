@@ -35,7 +35,7 @@ from daiku.domain.events import (
 from daiku.domain.sessions import Session
 from daiku.runs.recorded.replay import replay as replayed
 from daiku.settings import home, secrets_of
-from daiku.texts.terminal import say
+from daiku.texts.terminal import locale_of, say
 from daiku.trace.export import as_jsonl, forget_trace, write_trace
 from daiku.trace.journal import Journal
 from daiku.trace.transcript import export
@@ -82,7 +82,7 @@ def show(session: str) -> None:
     with _journal() as journal:
         click.echo(session_line(journal.get_session(session), out))
         for chunk in journal.chunks(session):
-            for line in _shown(chunk, out):
+            for line in _shown(chunk.in_language(locale_of(os.environ)), out):
                 click.echo(line)
 
 

@@ -6,15 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from daiku.texts.text import Sentence, text
+
 _HEADING = re.compile(
     r"[#>*\s]*File:\s*(?:\*\*)?\s*(?:`+([^`]+)`+|(\S.*?))\s*:?\s*(?:\*\*)?\s*:?\s*", re.IGNORECASE
 )
 _WRAPPER = re.compile(r"~~~\w*\s*")
-_UNCLOSED = "its code fence is never closed; the reply may be cut off"
-_DOUBTFUL = (
-    "its code fence holds other fences, and which of them ends the file is not certain; put the file in a longer "
-    "fence (````) than those within it"
-)
 _FENCE = re.compile(r"(\s*)(`{3,}|~{4,})(.*)")
 
 
@@ -25,21 +22,21 @@ class FileBlocks:
     `~~~` wrapper, which are not taken; `rest` is what stands outside the blocks."""
 
     files: dict[str, str]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Sentence, ...] = ()
     unclosed: str = ""
     rest: str = ""
     outside: tuple[str, ...] = ()
     doubtful: str = ""
 
 
-def parse_file_blocks(text: str) -> FileBlocks:
-    """All `File:` blocks of `text`. What stands outside a `~~~` wrapper is not taken where there is one, and told;
+def parse_file_blocks(reply: str) -> FileBlocks:
+    """All `File:` blocks of `reply`. What stands outside a `~~~` wrapper is not taken where there is one, and told;
     a path that comes twice has its last content. A fence that is never closed is not taken, nor one of which it
     is not certain where it ends."""
-    lines = _unfenced([line.removesuffix("\r") for line in text.split("\n")])
+    lines = _unfenced([line.removesuffix("\r") for line in reply.split("\n")])
     found: list[tuple[int, str, str]] = []
     marks: list[int] = []
-    warnings: list[str] = []
+    warnings: list[Sentence] = []
     rest: list[str] = []
     unclosed, doubtful, index = "", "", 0
     while index < len(lines):
@@ -53,7 +50,7 @@ def parse_file_blocks(text: str) -> FileBlocks:
         ends = _closings(lines, fence, path)
         if len(ends) != 1:
             unclosed, doubtful = ("", path) if ends else (path, "")
-            warnings.append(f"{path}: {_DOUBTFUL if ends else _UNCLOSED}")
+            warnings.append(text("files.fence_doubtful" if ends else "files.fence_open", path=path))
             break
         found.append((index, path, "".join(f"{line}\n" for line in lines[fence + 1 : ends[0]])))
         index = ends[0] + 1
@@ -62,12 +59,12 @@ def parse_file_blocks(text: str) -> FileBlocks:
     for at, path, content in found:
         if start < at < stop:
             if files.pop(path, None) is not None:
-                warnings.append(f"{path}: given twice, the last one counts")
+                warnings.append(text("files.given_twice", path=path))
             files[path] = content
     outside = tuple(
         dict.fromkeys(path for at, path, _ in found if not start < at < stop and path not in files)
     )
-    warnings += (f"{path}: outside the ~~~ that the files stand in, so it was not taken" for path in outside)
+    warnings += (text("files.outside_wrapper", path=path) for path in outside)
     return FileBlocks(files, tuple(warnings), unclosed, "\n".join(rest), outside, doubtful)
 
 

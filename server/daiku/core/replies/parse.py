@@ -11,11 +11,13 @@ from typing import TypeVar
 from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
+from daiku.texts.text import Sentence, Text, joined, text
+
 T = TypeVar("T")
 Check = Callable[[JsonValue], T]
 """Makes the typed value of parsed JSON. Raises ValueError (pydantic's included) to say what is wrong."""
 
-SEVERAL = "there are several JSON objects that fit in the reply: put all into one"
+SEVERAL = text("roles.several_json")
 MAX_SHOWN = 6
 """Problems told to the model at once."""
 
@@ -25,7 +27,7 @@ class Unreadable:
     """A reply that could not be understood; `problem` goes back to the model as it is. `words_only`:
     it holds nothing of the form that was asked for, only words."""
 
-    problem: str
+    problem: Sentence
     words_only: bool = False
 
 
@@ -36,14 +38,14 @@ def read_json(reply: str, check: Check[T], *, cut: bool = False) -> T | Unreadab
     almost-JSON. Several different ones that fit are not read. `cut` says that the reply ended at a length
     limit: then nothing is repaired, for half an instruction is no instruction.
     """
-    rejected = unparsed = ""
+    rejected = unparsed = Text("")
     for texts in _candidates(reply):
         fitting: list[tuple[JsonValue, T]] = []
-        for text in texts:
+        for candidate in texts:
             try:
-                value = _loads(text)
+                value = _loads(candidate)
             except ValueError as wrong:
-                if text[:1] in ("{", "["):  # what is wrong with prose helps nobody
+                if candidate[:1] in ("{", "["):  # what is wrong with prose helps nobody
                     unparsed = unparsed or _syntax(wrong)
                 continue
             try:
@@ -68,8 +70,10 @@ def read_json(reply: str, check: Check[T], *, cut: bool = False) -> T | Unreadab
     if rejected:
         return Unreadable(rejected)
     if not any(bracket in reply for bracket in "{["):
-        return Unreadable("there is no JSON in the reply")
-    return Unreadable(f"the reply is cut off: {unparsed}" if cut else unparsed or "the JSON is not valid")
+        return Unreadable(text("roles.no_json"))
+    if cut:
+        return Unreadable(text("roles.json_cut_off", problem=unparsed))
+    return Unreadable(unparsed or text("roles.bad_json"))
 
 
 def _only(fitting: list[tuple[JsonValue, T]]) -> T | Unreadable:
@@ -115,17 +119,26 @@ def partial_json(text: str) -> JsonValue | None:
     return value
 
 
-def explain(wrong: ValueError) -> str:
+def explain(wrong: ValueError) -> Text:
     """The precise problem in one line: which field, what is wrong with it."""
     if not isinstance(wrong, ValidationError):
-        return str(wrong)
+        return said_of(wrong)
     problems: list[str] = []
     for error in wrong.errors(include_url=False):
         where = ".".join(str(part) for part in error["loc"])
-        what = error["msg"].removeprefix("Value error, ")
-        problems.append(f"{where}: {what[:1].lower()}{what[1:]}" if where else what)
+        cause = error.get("ctx", {}).get("error")
+        own = isinstance(cause, ValueError)
+        what = said_of(cause) if own else Text(f"{error['msg'][:1].lower()}{error['msg'][1:]}")
+        problems.append(text("roles.problem_at", where=where, problem=what) if where else what)
     rest = len(problems) - MAX_SHOWN
-    return "; ".join(problems[:MAX_SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
+    more = [text("roles.more_problems", count=rest)] if rest > 0 else []
+    return joined("clauses", [*problems[:MAX_SHOWN], *more])
+
+
+def said_of(wrong: ValueError) -> Text:
+    """What `wrong` was raised with: a value where it is a sentence of ours."""
+    said = wrong.args[0] if wrong.args else ""
+    return said if isinstance(said, Text) else Text(str(wrong))
 
 
 def fenced(text: str) -> Iterator[str]:
@@ -227,12 +240,12 @@ def _lines(reply: str, broken: list[tuple[int, int]]) -> Iterator[JsonValue]:
 
 def _repaired_parts(reply: str) -> Iterator[JsonValue]:
     """The last resort, on what looks like JSON and is not cut off."""
-    for text in (*fenced(reply), reply):
-        first = _OPENERS.search(text)
-        last = max(text.rfind("}"), text.rfind("]"))
+    for block in (*fenced(reply), reply):
+        first = _OPENERS.search(block)
+        last = max(block.rfind("}"), block.rfind("]"))
         if first is None or last <= first.start():
             continue
-        part, rest = text[first.start() : last + 1], text[last + 1 :].lstrip()
+        part, rest = block[first.start() : last + 1], block[last + 1 :].lstrip()
         if not _balanced(part) or rest[:1] in (",", ":", '"'):
             continue
         try:
@@ -265,10 +278,10 @@ def _balanced(text: str) -> bool:
     return not stack and not quote
 
 
-def _syntax(wrong: ValueError) -> str:
+def _syntax(wrong: ValueError) -> Text:
     if isinstance(wrong, json.JSONDecodeError):
-        return f"the JSON is not valid: {wrong.msg} at line {wrong.lineno} column {wrong.colno}"
-    return str(wrong)
+        return text("roles.json_error", problem=wrong.msg, line=wrong.lineno, column=wrong.colno)
+    return said_of(wrong)
 
 
 def _without_lone_surrogates(value: JsonValue) -> JsonValue:

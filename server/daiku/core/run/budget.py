@@ -8,6 +8,7 @@ from typing import NamedTuple
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunLimits
+from daiku.texts.text import Sentence, text
 
 LEAST_OUTPUT = 256
 """Tokens of output below which a call is not worth making."""
@@ -88,8 +89,8 @@ def reserve(budget: Budget, quote: Quote) -> tuple[Budget, Hold] | Failure:
         left = limits.max_tokens - budget.tokens - sum(h.tokens for h in budget.held)
         output = min(output, left - quote.prompt)
         if output < min(LEAST_OUTPUT, quote.output):
-            what = f"{max(left, 0)} of {limits.max_tokens} are left, the next call needs about {quote.prompt} and its answer"
-            return _short("tokens", what, "max_tokens")
+            what = text("limits.left", left=max(left, 0), most=limits.max_tokens, needed=quote.prompt)
+            return _short(text("limits.tokens"), what, "max_tokens")
     if limits.max_cost and quote.prompt_cost is not None:
         free = limits.max_cost - budget.cost - sum(h.cost for h in budget.held)
         room = free - quote.prompt_cost
@@ -98,8 +99,9 @@ def reserve(budget: Budget, quote: Quote) -> tuple[Budget, Hold] | Failure:
         elif room < 0:
             output = -1
         if output < min(LEAST_OUTPUT, quote.output):
-            what = f"${max(free, 0.0):.4f} of ${limits.max_cost:.4f} are left, the next call needs about ${quote.prompt_cost:.4f} and its answer"
-            return _short("cost", what, "max_cost")
+            dollars = {"left": max(free, 0.0), "most": limits.max_cost, "needed": quote.prompt_cost}
+            what = text("limits.left", **{name: f"${value:.4f}" for name, value in dollars.items()})
+            return _short(text("limits.cost"), what, "max_cost")
     hold = Hold(
         tokens=quote.prompt + output,
         cost=(quote.prompt_cost or 0.0) + output * (quote.output_price or 0.0),
@@ -112,7 +114,7 @@ def rounds_used_up(budget: Budget) -> Failure | None:
     """Why no further turn may be taken in the whole tree of runs."""
     if not 0 < budget.limits.max_rounds <= budget.rounds:
         return None
-    return _short("rounds", f"{budget.rounds} were used", "max_rounds")
+    return _short(text("limits.rounds"), text("limits.used", count=budget.rounds), "max_rounds")
 
 
 def settle(budget: Budget, hold: Hold, usage: Usage | None) -> Budget:
@@ -138,9 +140,9 @@ def add_earlier_use(budget: Budget, usage: Usage, rounds: int) -> Budget:
     )
 
 
-def _short(name: str, what: str, setting: str) -> Failure:
+def _short(limit: Sentence, what: Sentence, setting: str) -> Failure:
     return Failure(
         kind="limit",
-        message=f"The limit of {name} leaves no room for another call: {what}.",
-        hint=f"Raise limits.{setting}, or go on with a new request.",
+        message=text("limits.no_room", limit=limit, what=what),
+        hint=text("limits.raise", setting=setting),
     )

@@ -13,11 +13,13 @@ from daiku.core.state.context import rough_tokens
 from daiku.core.state.machine import Move
 from daiku.core.state.repetition import repetition_failure
 from daiku.core.state.state import State
+from daiku.core.team.person import rejection
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, InputAsked
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.runs import TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolSpec
+from daiku.texts.text import text
 
 INTERRUPTED = (
     "This call was interrupted: it started, and how far it got is not known. "
@@ -208,7 +210,7 @@ def _end(state: State, rules: Rules) -> Command:
         "objection"
     ) < OBJECTIONS and not 0 < state.request.limits.max_rounds <= rounds_of(state):
         return Object(why)
-    return Finish("failed", Failure(kind="format", message=f"What came of it cannot be used: {why}"))
+    return Finish("failed", Failure(kind="format", message=text("run.unusable", why=why)))
 
 
 def _next_call(state: State, rules: Rules) -> Command:
@@ -263,10 +265,9 @@ def _approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
         return AskApproval(call, verdict, asked)
     if given.decision in ("allow_once", "allow_always"):
         return RunTools((call,))
-    said = f" They said: {given.feedback}" if given.feedback else ""
     if given.unattended:
         return Refuse(call, given.feedback or "", "unattended")
-    return Refuse(call, f"The person rejected this call.{said}", "rejected")
+    return Refuse(call, rejection(given.feedback or ""), "rejected")
 
 
 def _together(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tuple[ToolCall, ...]:
@@ -291,7 +292,7 @@ def _spent(state: State) -> Failure | None:
     limits, usage = state.request.limits, state.spending.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
     if 0 < limits.max_tokens <= tokens:
-        return reached("tokens", f"{tokens} tokens", "max_tokens")
+        return reached(text("limits.tokens"), text("limits.count_tokens", count=tokens), "max_tokens")
     if usage.cost is not None and 0 < limits.max_cost <= usage.cost:
-        return reached("cost", f"${usage.cost:.4f}", "max_cost")
+        return reached(text("limits.cost"), f"${usage.cost:.4f}", "max_cost")
     return None

@@ -62,9 +62,12 @@ from daiku.domain.messages import (
     TextDelta,
     ThinkingDelta,
     Usage,
+    asked_in,
+    asking,
 )
 from daiku.domain.runs import TerminalStatus
 from daiku.domain.tools import ToolCall, ToolResult
+from daiku.texts.text import Text, from_json, text
 
 KEPT_MESSAGES = 6
 """Messages that a compaction leaves as they are."""
@@ -191,10 +194,11 @@ def _take(move: Move, record: Recorder, agent: str) -> None:
     """Record a move of the run's state machine in the words of the conversation."""
     seen = len(record.state.conversation.messages)
     match move:
-        case MakeCall(call, text):
-            record(_said(AssistantMessage(text=text, calls=(call,)), seen, agent), Usage())
-        case EndRun(text):
-            record(_said(AssistantMessage(text=text), seen, agent), Usage())
+        case MakeCall(call, said, asks):
+            reply = AssistantMessage(text=said, calls=(call,), opaque=asking(asks))
+            record(_said(reply, seen, agent), Usage())
+        case EndRun(said):
+            record(_said(AssistantMessage(text=said), seen, agent), Usage())
         case Failure():
             record(move)
         case _:
@@ -216,22 +220,22 @@ def _said(message: AssistantMessage, seen: int, agent: str) -> MessageEvent:
 def _remarks(message: AssistantMessage, finish: FinishReason) -> tuple[Notice, ...]:
     """What a person must know of how a reply ended, where the reply itself does not tell."""
     if finish == "length":
-        text = "The reply was cut off: the model reached its output limit."
+        said = text("run.cut_off")
     elif finish == "content_filter":
-        text = "The reply was ended by a refusal or the service's content filter."
+        said = text("run.refused")
     elif not message.text.strip() and not message.calls:
-        text = "The model ended its turn without a word."
+        said = text("run.no_words")
     else:
         told = message.opaque.get("daiku")
-        text = str(told.get("remark") or "") if isinstance(told, dict) else ""
-    return (Notice(level="warning", text=text),) if text else ()
+        said = from_json("", told.get("remark")) if isinstance(told, dict) else ""
+    return (Notice(level="warning", text=said),) if said else ()
 
 
 def _keep_draft(shown: list[str], seen: int, record: Recorder, agent: str) -> None:
     """What was shown before the stream broke stays on record as a draft; its calls do not."""
     if shown:
-        text = "".join(shown)
-        record(MessageEvent(role="assistant", text=text, agent=agent, seen=seen, partial=True))
+        draft = Text("".join(shown))
+        record(MessageEvent(role="assistant", text=draft, agent=agent, seen=seen, partial=True))
 
 
 async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Ports) -> None:
@@ -259,7 +263,7 @@ async def _compact(record: Recorder, ports: Ports) -> None:
     record(
         *((usage,) if usage is not None else ()),
         compacted.model_copy(update={"after_tokens": after}),
-        Notice(level="info", text=f"{len(old)} older messages were condensed to a summary."),
+        Notice(level="info", text=text("run.condensed", count=len(old))),
     )
 
 
@@ -298,11 +302,12 @@ async def _ask_approval(
 async def _ask_person(call: ToolCall, asked: InputAsked | None, record: Recorder, ports: Ports) -> None:
     if asked is None:
         choices = call.args.get("choices")
+        said = [str(call.args.get("question", "")), *map(str, choices if isinstance(choices, list) else ())]
+        messages = record.state.conversation.messages
+        reply = next(m for m in reversed(messages) if isinstance(m, AssistantMessage))
+        question, *offered = map(seen, asked_in(reply.opaque) or said)
         asked = InputAsked(
-            input_id=long_id("input"),
-            question=seen(str(call.args.get("question", ""))),
-            choices=tuple(seen(str(c)) for c in choices) if isinstance(choices, list) else (),
-            call_id=call.id,
+            input_id=long_id("input"), question=question, choices=tuple(offered), call_id=call.id
         )
         record(asked)
     given = await ports.answer(asked)

@@ -9,6 +9,7 @@ from daiku.domain.errors import Failure
 from daiku.domain.events import RunFinished
 from daiku.domain.runs import TerminalStatus
 from daiku.domain.work.plans import Plan, PlanStanding
+from daiku.texts.text import text
 
 
 def unfinished(state: State) -> Failure | None:
@@ -16,14 +17,14 @@ def unfinished(state: State) -> Failure | None:
     plan = plan_of(state)
     wanted = state.request.brief.step_id if state.request.brief is not None else ""
     if plan is None:
-        return Failure(kind="plan", message="Nothing was worked: no plan was made.")
+        return Failure(kind="plan", message=text("run.no_plan"))
     left = [s for s in plan.steps if s.status != "completed" and wanted in ("", s.step_id)]
     if not left and plan.steps:
         return None
     return Failure(
         kind="plan",
         message=not_finished(plan, left),
-        hint="See what failed, then go on with the same plan (Resume, or `daiku resume`).",
+        hint=text("run.resume_plan"),
     )
 
 

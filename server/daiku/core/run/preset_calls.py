@@ -5,6 +5,7 @@ from __future__ import annotations
 from daiku.core.state.machine import EndRun, MakeCall
 from daiku.core.state.state import State
 from daiku.domain.messages import ToolMessage
+from daiku.texts.text import text
 
 
 def next_preset_call(state: State) -> MakeCall | EndRun:
@@ -15,5 +16,5 @@ def next_preset_call(state: State) -> MakeCall | EndRun:
     if len(done) < len(calls) and all(m.ok for m in done):
         return MakeCall(calls[len(done)])
     if all(m.ok for m in done):
-        return EndRun(f"All {len(done)} done.")
-    return EndRun(f"{len(done) - 1} of {len(calls)} done; stopped at the first that failed.")
+        return EndRun(text("runs.all_done", count=len(done)))
+    return EndRun(text("runs.stopped_at_failure", done=len(done) - 1, count=len(calls)))

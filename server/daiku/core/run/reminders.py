@@ -11,6 +11,7 @@ from daiku.core.text.truncate import cut_middle
 from daiku.domain.errors import Failure
 from daiku.domain.events import Reminder
 from daiku.domain.messages import AssistantMessage, ToolMessage, is_own
+from daiku.texts.text import Sentence, text
 
 TOLD_ERRORS = 3
 """Replies in a row of which no call could be carried out, before the model is told what would be right."""
@@ -44,15 +45,16 @@ def exhausted(state: State, *, before: int = 0) -> Failure | None:
     """Why the run has to end for its turns or its failed calls; `before`: so many rounds earlier."""
     limits = state.request.limits
     if 0 < limits.max_tool_errors <= state.health.failed_replies:
-        what = f"{state.health.failed_replies} replies in a row of which no call could be carried out"
-        why, over = _cause(state), reached("tool errors", what, "max_tool_errors")
+        what = text("limits.failed_replies", count=state.health.failed_replies)
+        why, over = _cause(state), reached(text("limits.tool_errors"), what, "max_tool_errors")
         if not why:
             return over
-        message = f"The limit of tool errors was reached ({what}). What failed last: {why}"
-        return over.model_copy(update={"message": message})
+        return over.model_copy(update={"message": text("limits.errors_reached", what=what, why=why)})
     used = rounds_of(state)
     if limits.max_rounds and used >= limits.max_rounds - before:
-        return reached("rounds", f"{limits.max_rounds} rounds", "max_rounds")
+        return reached(
+            text("limits.rounds"), text("limits.count_rounds", count=limits.max_rounds), "max_rounds"
+        )
     return None
 
 
@@ -69,12 +71,12 @@ def _cause(state: State) -> str:
     return cut_middle(last.text.strip().partition("\n")[0], SHOWN_CAUSE)
 
 
-def reached(name: str, value: str, setting: str) -> Failure:
+def reached(limit: Sentence, what: str, setting: str) -> Failure:
     """That a limit of the settings was reached."""
     return Failure(
         kind="limit",
-        message=f"The limit of {name} was reached ({value}).",
-        hint=f"Raise limits.{setting}, or go on with a new request.",
+        message=text("limits.reached", limit=limit, what=what),
+        hint=text("limits.raise", setting=setting),
     )
 
 
@@ -140,12 +142,10 @@ def unanswered(state: State) -> Remind | Failure | None:
     if not empty and not promises(last.text):
         return None
     if "unfinished" in state.health.reminders:
-        empty_twice = "The model ended its turn without a word, twice in a row."
-        promised_twice = "The model ended its turn with a promise instead of a result, twice in a row."
         return Failure(
             kind="format",
-            message=empty_twice if empty else promised_twice,
-            hint="Ask again, or choose another model.",
+            message=text("run.empty_twice" if empty else "run.promised_twice"),
+            hint=text("llm.ask_another_model"),
         )
     begins = (
         "Your reply was empty." if empty else "You said what you will do next, and your reply made no call."
@@ -173,10 +173,10 @@ _PROMISE_JA = lazy(
 _LATER = lazy(r"\b(?:if you|once you|when you|should you|let me know|after you)\b", re.IGNORECASE)
 
 
-def promises(text: str) -> bool:
+def promises(said: str) -> bool:
     """Whether the text ends by saying what its speaker is about to do now, in English or Japanese. What depends
     on the person ("if you like, I will …") and questions are answers."""
-    end = text.strip().rpartition("\n\n")[2][-400:]
+    end = said.strip().rpartition("\n\n")[2][-400:]
     sentences = re.split(r"(?<=[.!?。！？])\s+", end)
     last = sentences[-1] if sentences else ""
     if _LATER.search(last):

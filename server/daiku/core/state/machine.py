@@ -6,19 +6,22 @@ from typing import NamedTuple, TypeAlias
 
 from daiku.domain.errors import Failure
 from daiku.domain.tools import ToolCall
+from daiku.texts.text import NO_TEXT, Sentence
 
 
 class MakeCall(NamedTuple):
-    """Make this call; `text` says to the person what it is for."""
+    """Make this call; `text` says to the person what it is for. `asks`: the question and the choices of one that
+    lets the person choose, for the arguments of a call hold no more than their English."""
 
     call: ToolCall
-    text: str = ""
+    text: Sentence = NO_TEXT
+    asks: tuple[Sentence, ...] = ()
 
 
 class EndRun(NamedTuple):
     """End the run with these last words."""
 
-    text: str
+    text: Sentence
 
 
 Move: TypeAlias = MakeCall | EndRun | Failure

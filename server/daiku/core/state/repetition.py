@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, Never, TypeAlias
 from daiku.domain.errors import Failure
 from daiku.domain.events import Edit, ToolResponse
 from daiku.domain.tools import ToolCall
+from daiku.texts.text import Sentence, Text, text
 
 KEPT_TURNS = 64
 LONGEST_CYCLE = KEPT_TURNS // 4
@@ -25,6 +26,18 @@ LEAST_TOLD = 2
 LoopKind: TypeAlias = Literal[
     "same_result", "same_answer", "same_failure", "alternating", "same_text", "undone_edits"
 ]
+
+KINDS: Mapping[LoopKind, str] = MappingProxyType(
+    {
+        "same_result": "circles.kind.same_result",
+        "same_answer": "circles.kind.same_answer",
+        "same_failure": "circles.kind.same_failure",
+        "alternating": "circles.kind.alternating",
+        "same_text": "circles.kind.same_text",
+        "undone_edits": "circles.kind.undone_edits",
+    }
+)
+"""What a kind is called."""
 
 # What differs between two runs of the same command although nothing changed.
 _NOISE = re.compile(
@@ -97,9 +110,9 @@ def add_result(trail: Trail, call: ToolCall | None, event: ToolResponse, *, carr
     return trail._replace(current=(*trail.current, outcome))
 
 
-def add_reply(trail: Trail, text: str, *, calls: bool) -> Trail:
+def add_reply(trail: Trail, reply: str, *, calls: bool) -> Trail:
     """The trail after one more reply of the model, before its calls."""
-    said = " ".join(text.split())
+    said = " ".join(reply.split())
     texts = (*trail.texts, said)[-KEPT_TURNS:] if said or not calls else trail.texts
     return trail._replace(texts=texts, current=(), latest=())
 
@@ -202,13 +215,13 @@ def repetition_note(trail: Trail, limit: int) -> str:
     return f"Note: {found}" if found else ""
 
 
-def describe_repetition(trail: Trail, limit: int) -> str:
+def describe_repetition(trail: Trail, limit: int) -> Sentence:
     """What came again, as long as the run may still get out of the loop; empty where it is in none.
     `limit` is the number of repeats that ends the run, 0 for never."""
     found = repetition(trail) if limit else None
     if found is None or not max(1, min(LEAST_TOLD, limit - 1)) <= found.repeats < limit:
-        return ""
-    return f"{_described(found)} Change your approach, or say what is in the way."
+        return Text("")
+    return text("circles.change_approach", what=_described(found))
 
 
 def repetition_failure(trail: Trail, limit: int) -> Failure | None:
@@ -218,26 +231,24 @@ def repetition_failure(trail: Trail, limit: int) -> Failure | None:
         return None
     return Failure(
         kind="limit",
-        message=f"The run went round in circles ({found.kind.replace('_', ' ')}): {_described(found)}",
-        hint="Say what to do differently in a new request, or raise limits.max_repeats.",
+        message=text("circles.ended", kind=text(KINDS[found.kind]), what=_described(found)),
+        hint=text("circles.ask_otherwise"),
     )
 
 
-def _described(found: Repetition) -> str:
-    times = found.repeats + 1
+def _described(found: Repetition) -> Sentence:
+    what, times = found.what, found.repeats + 1
     match found.kind:
         case "same_result":
-            return (
-                f"{found.what} was called {times} times in a row with the same arguments and the same result."
-            )
+            return text("circles.same_result", tool=what, count=times)
         case "same_answer":
-            return f"{found.what} gave the same result again and again, whatever its arguments were."
+            return text("circles.same_answer", tool=what)
         case "same_failure":
-            return f"{found.what} was called {times} times in a row with the same arguments and failed the same way."
+            return text("circles.same_failure", tool=what, count=times)
         case "alternating":
-            return f"The calls {found.what} came round {times} times with the same results."
+            return text("circles.alternating", tools=what, count=times)
         case "same_text":
-            words = f"“{found.what}”" if found.what else "Nothing"
-            return f"{words} was said {times} times, and nothing new was found out in between."
+            words = f"“{what}”" if what else text("circles.nothing")
+            return text("circles.same_text", what=words, count=times)
         case "undone_edits":
-            return f"{found.repeats} edits of {found.what} in a row each took back the one before."
+            return text("circles.undone_edits", path=what, count=found.repeats)

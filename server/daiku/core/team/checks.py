@@ -15,6 +15,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.work.handovers import CommandOutcome, Proof
 from daiku.domain.work.plans import Plan, Step
+from daiku.texts.text import NO_TEXT, Sentence, text
 
 TIMED_OUT = 124
 """The exit code of a command that took too long."""
@@ -29,17 +30,24 @@ class Do(NamedTuple):
 
     tool: str
     args: JsonObject
-    text: str = ""
+    text: Sentence = NO_TEXT
+    asks: tuple[Sentence, ...] = ()
+    """Of a question to the person: the question and its choices."""
 
 
-def hand(agent: str, request: str, text: str) -> Do:
+def hand(agent: str, request: str, said: Sentence) -> Do:
     """Hand over to a stage."""
-    return Do("agent/handoff", {"agent": agent, "request": request}, text)
+    return Do("agent/handoff", {"agent": agent, "request": request}, said)
 
 
-def move(step: Step, status: str, text: str) -> Do:
+def move(step: Step, status: str, said: Sentence) -> Do:
     """Move a step of the plan."""
-    return Do("plan/update_step", {"step_id": step.step_id, "status": status}, text)
+    return Do("plan/update_step", {"step_id": step.step_id, "status": status}, said)
+
+
+def ask(question: Sentence, *choices: Sentence) -> Do:
+    """Let the person choose."""
+    return Do("user/ask", {"question": question, "choices": [*choices]}, asks=(question, *choices))
 
 
 def looks(
@@ -55,7 +63,7 @@ def looks(
         and (approvals == "all" or read_only(check, LOOKING))
     )
     for do in unrun(state, plan, tuple(free), since):
-        yield do._replace(text=f"Before the work: `{do.args['command']}`")
+        yield do._replace(text=text("team.check_before", check=f"`{do.args['command']}`"))
 
 
 def is_met(state: State, step: Step) -> bool:
@@ -83,37 +91,49 @@ def check_call(check: str, seconds: int) -> Do:
     """The call that shows an acceptance check; a command may take so many seconds."""
     place = diagnosed_place(check)
     if place is None:
-        return Do("shell/run", {"command": check, "timeout": seconds}, f"Check: `{check}`")
+        return Do("shell/run", {"command": check, "timeout": seconds}, text("team.check", check=f"`{check}`"))
     one_file = place != EVERYWHERE and not any(c in place for c in "*?[") and "." in place.rpartition("/")[2]
-    return Do("editor/diagnostics", {"path": place} if one_file else {}, f"Check: {check}")
+    return Do("editor/diagnostics", {"path": place} if one_file else {}, text("team.check", check=check))
 
 
-def failed_checks(state: State, checks: tuple[str, ...]) -> list[str]:
+class Failing(NamedTuple):
+    """A check that fails: what came of it as a person is told, and what it printed."""
+
+    why: Sentence
+    output: str = ""
+
+    def told(self) -> str:
+        """All of it, as the next attempt is told."""
+        return f"{self.why}:\n{self.output}" if self.output else f"{self.why.rstrip('.')}."
+
+
+def failed_checks(state: State, checks: tuple[str, ...]) -> list[Failing]:
     """What fails, with exit code and output. Diagnostics that nobody can show here are the person's."""
-    problems: list[str] = []
+    problems: list[Failing] = []
     for check, proof in unproven(checks, state.done):
         if proof is not None:
             problems.append(_shown(state, check, proof))
         elif diagnosed_place(check) is None:
-            problems.append(f"`{check}` could not be run: {_answer(state, check)}")
+            problems.append(Failing(text("team.check_not_run", command=check, why=_answer(state, check))))
     return problems
 
 
-def _shown(state: State, check: str, proof: Proof) -> str:
+def _shown(state: State, check: str, proof: Proof) -> Failing:
     if proof.kind != "exit_code":
-        return f"{check}: {proof.value} errors in {proof.subject or 'the project'}."
+        place = proof.subject or text("team.the_project")
+        return Failing(text("team.check_errors", check=check, count=proof.value, place=place))
     outcome = next((c for c in reversed(state.done.commands) if c.call_id == proof.ref), None)
-    return told_outcome(outcome) if outcome is not None else f"`{check}` ended with exit code {proof.value}."
+    if outcome is None:
+        return Failing(text("team.check_failed", command=check, code=proof.value))
+    return failing(outcome)
 
 
-def told_outcome(outcome: CommandOutcome) -> str:
+def failing(outcome: CommandOutcome) -> Failing:
+    """A command that ended badly, as a check that fails."""
     output = cut_middle(outcome.output.rstrip(), OUTPUT_SHARE) or "(no output)"
     if outcome.exit_code == TIMED_OUT:
-        return (
-            f"`{outcome.command}` did not end in time and was stopped, so it shows nothing. Where it needs longer, "
-            f"`Check (20 min): …` in the plan or limits.check_seconds gives it that:\n{output}"
-        )
-    return f"`{outcome.command}` ended with exit code {outcome.exit_code}:\n{output}"
+        return Failing(text("team.check_timed_out", command=outcome.command), output)
+    return Failing(text("team.check_failed", command=outcome.command, code=outcome.exit_code), output)
 
 
 def _answer(state: State, check: str) -> str:

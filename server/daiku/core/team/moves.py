@@ -8,9 +8,29 @@ from daiku.core.proof.placeholders import left_behind
 from daiku.core.state.conversation import words_of
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.state import State
-from daiku.core.team.checks import CHECKING, OUTPUT_SHARE, Do, failed_checks, hand, is_met, looks, move, unrun
+from daiku.core.team.checks import (
+    CHECKING,
+    OUTPUT_SHARE,
+    Do,
+    ask,
+    failed_checks,
+    hand,
+    is_met,
+    looks,
+    move,
+    unrun,
+)
 from daiku.core.team.parallel import TOOL, at_once, coded_apart, requests
-from daiku.core.team.person import OFFERED, STOP, asked, chosen, open_question, told_of_answers, with_words
+from daiku.core.team.person import (
+    OFFERED,
+    STOP,
+    asked,
+    chosen,
+    open_question,
+    rejection,
+    told_of_answers,
+    with_words,
+)
 from daiku.core.team.record import Taken, begins, log_of, number, rejected, since, since_begun, since_work
 from daiku.core.team.report import closing_words, final_report
 from daiku.core.team.steps import attempts_used, work
@@ -28,6 +48,7 @@ from daiku.domain.work.handovers import (
     ReportMade,
 )
 from daiku.domain.work.plans import Plan, Step
+from daiku.texts.text import Sentence, Text, text
 
 OF_THE_STAGE = ("format", "limit", "tool", "guardrail", "handoff_depth", "context_overflow", "content_filter")
 """Failures of one stage that another attempt may not have."""
@@ -36,7 +57,7 @@ OF_THE_STAGE = ("format", "limit", "tool", "guardrail", "handoff_depth", "contex
 class Stop(NamedTuple):
     """The team ends; `why` it does so before the plan is done."""
 
-    why: str = ""
+    why: Sentence = Text("")
 
 
 def next_move(state: State, approvals: ApprovalMode, refused: Failure | None = None) -> Move:
@@ -44,8 +65,8 @@ def next_move(state: State, approvals: ApprovalMode, refused: Failure | None = N
     model. With approvals `ask` the person is asked before each further step (R4.43). `refused`: why no model can
     be asked any more; what is coded already is checked all the same."""
     match _next(state, approvals) if refused is None else _without_model(state, approvals, refused):
-        case Do(tool, args, text):
-            return MakeCall(ToolCall(tool=tool, args=args), text)
+        case Do(tool, args, said, asks):
+            return MakeCall(ToolCall(tool=tool, args=args), said, asks)
         case Stop(why):
             return EndRun(closing_words(state, plan_of(state), why))
         case Failure() as failure:
@@ -111,16 +132,16 @@ def _next(state: State, approvals: ApprovalMode) -> Do | Stop | Failure:
         return Stop(why)
     if plan is None:
         if any(t.agent == "planner" for t in log):
-            return Failure(kind="format", message=f"No plan could be made: {log[-1].text}")
-        return hand("planner", state.request.prompt, "The planner makes a plan.")
+            return Failure(kind="format", message=text("team.no_plan", why=log[-1].text))
+        return hand("planner", state.request.prompt, text("team.planner_begins"))
     if state.request.mode != "act":
-        return Stop(f"In {state.request.mode} mode a plan is made and nothing is carried out.")
+        return Stop(text("team.only_a_plan", mode=state.request.mode))
     if plan.status == "draft":
-        return Do("plan/approve", {"plan_id": plan.plan_id}, "Shall this plan be worked?")
+        return Do("plan/approve", {"plan_id": plan.plan_id}, text("team.approve_plan"))
     if not any(t.agent == "researcher" for t in log):
-        return hand("researcher", asked(state, plan), "The researcher looks up what is not known.")
+        return hand("researcher", asked(state, plan), text("team.researcher_begins"))
     if (question := open_question(state, log)) is not None:
-        return Do("user/ask", {"question": question}, "The researcher asks.")
+        return Do("user/ask", {"question": question}, text("team.researcher_asks"))
     step = _in_progress(plan)
     if step is not None:
         return work(state, plan, step, approvals)
@@ -146,24 +167,25 @@ def _apart(state: State, plan: Plan, steps: tuple[Step, ...], approvals: Approva
     if met is not None:
         return _begun(plan, met)
     request = with_words(state, asked(state, plan))
-    return Do(
-        TOOL, requests(steps, request), "Steps that do not wait for one another: their coders work at once."
-    )
+    return Do(TOOL, requests(steps, request), text("team.coders_at_once"))
 
 
-def _why_stopped(state: State, log: tuple[Taken, ...], plan: Plan | None) -> str:
+def _why_stopped(state: State, log: tuple[Taken, ...], plan: Plan | None) -> Sentence:
     """What the person said against going on, in words; empty where they said nothing."""
     if not log:
-        return ""
+        return Text("")
     last = log[-1]
     if last.call.tool == "plan/approve" and not last.ok:
-        return f"The plan was not approved. {last.text}"
+        shown = state.questions.approvals.get(last.call.id)
+        given = state.questions.decisions.get(shown.approval_id) if shown is not None else None
+        said = last.text if given is None or given.unattended else rejection(given.feedback or "")
+        return text("team.not_approved", why=said)
     if last.call.tool == "user/ask" and chosen(state, last) == OFFERED.index(STOP):
         done, total = plan.progress() if plan is not None else (0, 0)
-        return f"You stopped here: {done} of {total} steps are done."
+        return text("team.stopped_here", done=done, total=total)
     if rejected(state, last):
-        return f"You rejected {_named(last.call)}."
-    return ""
+        return text("team.rejected", what=_named(last.call))
+    return Text("")
 
 
 def _failure_for_all(log: tuple[Taken, ...]) -> Failure | None:
@@ -182,9 +204,9 @@ def _begin(plan: Plan, step: Step, log: tuple[Taken, ...], approvals: ApprovalMo
     last = log[-1]
     before = next((s for s in plan.steps if s.step_id == last.call.args.get("step_id")), None)
     if approvals == "ask" and last.call.tool == "plan/update_step" and before is not None:
-        how = "is done" if before.status == "completed" else "has failed"
-        question = f"Step “{before.name}” {how}. Go on with step {number(plan, step)}, “{step.name}”?"
-        return Do("user/ask", {"question": question, "choices": [*OFFERED]})
+        key = "team.next_after_done" if before.status == "completed" else "team.next_after_failed"
+        question = text(key, name=before.name, number=number(plan, step), next=step.name)
+        return ask(question, *OFFERED)
     return _begun(plan, step)
 
 
@@ -228,14 +250,14 @@ def _replans(state: State, log: tuple[Taken, ...]) -> int:
 def _replan(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do:
     failed = next(s for s in plan.steps if s.status == "failed")
     why = next((t.text for t in reversed(log) if t.agent == "coder"), "")
-    problems = "\n\n".join(failed_checks(state, failed.acceptance)) or why
+    problems = "\n\n".join(each.told() for each in failed_checks(state, failed.acceptance)) or why
     own = [check for step in plan.steps if step.status != "completed" for check in step.own_checks]
     kept = f"\n\nThe person added these checks; they stay: {', '.join(f'`{c}`' for c in own)}." if own else ""
     request = (
         f"{with_words(state, asked(state, plan))}\n\nStep “{failed.name}” failed. Plan what is left anew, by another "
         f"way; what is completed is kept. A check that is left out is told to the person.{kept}\n\n{problems}"
     )
-    return hand("planner", request, f"“{failed.name}” failed: the planner plans the rest anew.")
+    return hand("planner", request, text("team.planner_again", name=failed.name))
 
 
 # ---- the end: everything once more, then the report
@@ -251,10 +273,10 @@ def _verify(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do | Stop:
     rounds = sum(t.agent == "coder" for t in here)
     now = since(here, "coder") if rounds else here
     if rounds and now[0].ok and not any(t.agent == "runner" for t in now):
-        return hand("runner", state.request.prompt, "The runner looks at it again.")
+        return hand("runner", state.request.prompt, text("team.runner_again"))
     if (check := next(unrun(state, plan, checks, now), None)) is not None:
         return check
-    problems = [*failed_checks(state, checks), *_placeholders(state)]
+    problems = [*(each.told() for each in failed_checks(state, checks)), *_placeholders(state)]
     changed = not rounds or (
         now[0].back is not None and now[0].back.deeds is not None and now[0].back.deeds.files
     )
@@ -262,8 +284,8 @@ def _verify(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do | Stop:
     if problems and changed and rounds < most and state.done.files:
         told = "\n\n".join(problems)
         request = f"{state.request.prompt}\n\nThe work is not finished yet. Put right what is left:\n\n{told}"
-        return hand("coder", request, f"Left to do, round {rounds + 1} of {most}.")
-    return hand("reporter", state.request.prompt or plan.goal, "The reporter writes the report.")
+        return hand("coder", request, text("team.left_to_do", number=rounds + 1, most=most))
+    return hand("reporter", state.request.prompt or plan.goal, text("team.reporter_begins"))
 
 
 def _placeholders(state: State) -> list[str]:
@@ -281,7 +303,7 @@ def _ready(plan: Plan) -> tuple[Step, ...]:
 
 
 def _begun(plan: Plan, step: Step) -> Do:
-    return move(step, "in_progress", f"Step {number(plan, step)}: {step.name}")
+    return move(step, "in_progress", text("team.step", number=number(plan, step), name=step.name))
 
 
 def _only(state: State, plan: Plan) -> Step | None:

@@ -6,8 +6,14 @@ from daiku.core.state.state import State
 from daiku.core.team.record import Taken, log_of
 from daiku.domain.work.handovers import Findings
 from daiku.domain.work.plans import Plan
+from daiku.texts.text import Sentence, text
 
-GO_ON, STOP = OFFERED = ("Go on", "Stop here")
+GO_ON, STOP = OFFERED = (text("team.go_on"), text("team.stop_here"))
+
+
+def rejection(feedback: str) -> Sentence:
+    """What a call comes to that the person rejected."""
+    return text("team.call_rejected_because", message=feedback) if feedback else text("team.call_rejected")
 
 
 def asked(state: State, plan: Plan) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 from daiku.core.proof.claims import checked
 from daiku.core.proof.evidence import Done, proof_of
@@ -15,11 +16,23 @@ from daiku.core.team.record import Taken, begins, log_of, since_begun
 from daiku.core.team.summary import listed, plain_report
 from daiku.core.text.truncate import cut_middle
 from daiku.domain.work.handovers import Brief, Claim, CommandsRun, EditsMade, Proof, Report, ReportMade
-from daiku.domain.work.plans import Plan, Step
+from daiku.domain.work.plans import Plan, Step, WorkStatus
+from daiku.texts.text import Sentence, Text, joined, text
 
 CAUSE = 300
 """Characters of why a step failed."""
-ASSUMED = "Nobody was there to answer “{question}”: the most usual was assumed."
+STATUS: Mapping[WorkStatus, str] = MappingProxyType(
+    {
+        "pending": "plan.pending",
+        "in_progress": "plan.in_progress",
+        "completed": "plan.completed",
+        "failed": "plan.failed",
+    }
+)
+"""What a step's status is called."""
+OPEN_STEP: Mapping[WorkStatus, str] = MappingProxyType(
+    {"failed": "team.claim_failed", "in_progress": "team.claim_not_finished"}
+)
 
 
 def final_report(state: State, plan: Plan | None) -> Report:
@@ -86,65 +99,59 @@ def step_claims(plan: Plan | None, done: Done, met: Collection[str] = ()) -> tup
 
 def _step_claim(number: int, step: Step, done: Done, *, met: bool) -> Claim:
     if step.status != "completed":
-        how = {"failed": "failed", "in_progress": "is not finished"}.get(step.status, "was not begun")
+        key = OPEN_STEP.get(step.status, "team.claim_not_begun")
         shown = (proof_of(check, done) for check in step.acceptance)
         against = tuple(proof for proof in shown if proof is not None and not proof.ok)
-        return Claim(text=f"Step {number}, “{step.name}”, {how}.", proofs=against)
+        return Claim(text=text(key, number=number, name=step.name), proofs=against)
     if not step.acceptance:
-        return Claim(
-            text=f"Step {number}, “{step.name}”, is done by word: it has no checks, so it is not proven."
-        )
+        return Claim(text=text("team.claim_by_word", number=number, name=step.name))
     found = tuple(proof_of(check, done) for check in step.acceptance)
     proofs = tuple(proof for proof in found if proof is not None)
     if len(proofs) == len(found) and all(proof.ok for proof in proofs):
-        if met:
-            return Claim(
-                text=f"Step {number}, “{step.name}”, was met before any work: its checks pass.",
-                proofs=proofs,
-            )
-        if all(proof.remarks for proof in proofs):
-            return Claim(
-                text=f"Step {number}, “{step.name}”, is done, but its checks do not prove it.", proofs=proofs
-            )
-        return Claim(text=f"Step {number}, “{step.name}”, is done: its checks pass.", proofs=proofs)
-    failing = [proof for proof in proofs if not proof.ok]
-    why = "a check of it fails now" if failing else "its checks passed, but not since the last edit"
-    return Claim(text=f"Step {number}, “{step.name}”, was done; {why}.", proofs=tuple(failing))
+        weak = all(proof.remarks for proof in proofs)
+        key = "team.claim_met" if met else "team.claim_not_proven" if weak else "team.claim_done"
+        return Claim(text=text(key, number=number, name=step.name), proofs=proofs)
+    failing = tuple(proof for proof in proofs if not proof.ok)
+    key = "team.claim_fails_now" if failing else "team.claim_outdated"
+    return Claim(text=text(key, number=number, name=step.name), proofs=failing)
 
 
-def closing_words(state: State, plan: Plan | None, why: str) -> str:
+def closing_words(state: State, plan: Plan | None, why: Sentence) -> Sentence:
     """The team's last words: why it stopped, and what is missing; then the report, whatever that says."""
     report = final_report(state, plan)
     lacking = _lacking(state, plan) if plan is not None else []
-    missing = "Not finished:\n" + "\n".join(f"- {each}" for each in lacking) if lacking else ""
+    items = [text("team.item", what=each) for each in lacking]
+    missing = joined("lines", [text("team.not_finished"), *items]) if items else ""
     claims = listed(report.claims) if report.claims and not (why and plan is None) else ""
-    assumed = "\n".join(ASSUMED.format(question=question) for question in unanswered(state))
+    assumed = joined("lines", [text("team.assumed", question=each) for each in unanswered(state)])
     dropped = ", ".join(f"`{check}`" for check in plan.dropped_checks) if plan is not None else ""
-    gone = f"Checks that are in the plan no more: {dropped}." if dropped else ""
-    text = "" if why else report.text
-    return "\n\n".join(part for part in (why, missing, text, assumed, gone, claims) if part)
+    gone = text("team.checks_gone", names=dropped) if dropped else ""
+    said = "" if why else report.text
+    return joined("paragraphs", (why, missing, said, assumed, gone, claims))
 
 
-def _lacking(state: State, plan: Plan) -> list[str]:
-    open_ones = [
-        f"step “{s.name}” ({s.status.replace('_', ' ')}){_because(state, s)}"
-        for s in plan.steps
-        if s.status != "completed"
-    ]
-    left = [f"{each.path}: `{each.text}`" for each in left_behind(state.done.leftovers)]
-    return [*open_ones, *left]
+def _lacking(state: State, plan: Plan) -> list[Sentence]:
+    left = [Text(f"{each.path}: `{each.text}`") for each in left_behind(state.done.leftovers)]
+    return [*(_open_step(state, step) for step in plan.steps if step.status != "completed"), *left]
 
 
-def _because(state: State, step: Step) -> str:
+def _open_step(state: State, step: Step) -> Sentence:
+    status, why = text(STATUS[step.status]), _because(state, step)
+    if why:
+        return text("team.open_step_because", name=step.name, status=status, why=why)
+    return text("team.open_step", name=step.name, status=status)
+
+
+def _because(state: State, step: Step) -> Sentence:
     """What the step failed of, in a few words: the first check that fails, else how its coder ended."""
     if step.status != "failed":
-        return ""
+        return Text("")
     problems = failed_checks(state, step.acceptance)
+    if problems:
+        return problems[0].why
     here = since_begun(log_of(state), step)
     coders = [t for t in here if t.agent == "coder" and not t.ok] if begins(log_of(state), step) else []
-    what = problems[0] if problems else coders[-1].text if coders else ""
-    first = cut_middle(what.strip().partition("\n")[0].rstrip(":"), CAUSE)
-    return f": {first}" if first else ""
+    return Text(cut_middle(coders[-1].text.strip().partition("\n")[0].rstrip(":"), CAUSE) if coders else "")
 
 
 def _brief(state: State, plan: Plan | None) -> Brief:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from daiku.core.replies.attempts import SAME
 from daiku.core.state.state import State
-from daiku.core.team.checks import Do, failed_checks, hand, is_met, looks, move, told_outcome, unrun
+from daiku.core.team.checks import Do, failed_checks, failing, hand, is_met, looks, move, unrun
 from daiku.core.team.parallel import coded_aside
 from daiku.core.team.person import asked, with_words
 from daiku.core.team.record import Taken, begins, log_of, number, since, since_begun, since_work
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.work.plans import Plan, Step
+from daiku.texts.text import text
 
 
 def work(state: State, plan: Plan, step: Step, approvals: ApprovalMode, *, runner: bool = True) -> Do:
@@ -17,9 +18,9 @@ def work(state: State, plan: Plan, step: Step, approvals: ApprovalMode, *, runne
     log = log_of(state)
     here = since_begun(log, step)
     if len(here) == len(log) and not begins(log, step):  # begun by an earlier run, or by the person
-        return move(step, "in_progress", f"Step {number(plan, step)}: {step.name}")
+        return move(step, "in_progress", text("team.step", number=number(plan, step), name=step.name))
     if here and here[-1].call.tool == "plan/update_step":  # it was refused
-        return move(step, "failed", f"Step “{step.name}” stays open: {here[-1].text}")
+        return move(step, "failed", text("team.stays_open", name=step.name, why=here[-1].text))
     aside = coded_aside(state, log, step)
     here = here if aside is None else (aside, *here)
     if not any(t.agent == "coder" for t in here):
@@ -32,8 +33,8 @@ def _begin(state: State, plan: Plan, step: Step, approvals: ApprovalMode) -> Do:
     if (look := next(looks(state, plan, step, since_work(log_of(state)), approvals), None)) is not None:
         return look
     if is_met(state, step):
-        return move(step, "completed", f"“{step.name}” is met already.")
-    return hand("coder", with_words(state, asked(state, plan)), f"The coder works on “{step.name}”.")
+        return move(step, "completed", text("team.met_already", name=step.name))
+    return hand("coder", with_words(state, asked(state, plan)), text("team.coder_begins", name=step.name))
 
 
 def _attempt(state: State, plan: Plan, step: Step, here: tuple[Taken, ...], wants_runner: bool) -> Do:
@@ -41,13 +42,13 @@ def _attempt(state: State, plan: Plan, step: Step, here: tuple[Taken, ...], want
     now = since(here, "coder")
     coder, rest = now[0], now[1:]
     if wants_runner and coder.ok and not any(t.agent == "runner" for t in rest):
-        return hand("runner", state.request.prompt or step.name, f"The runner works on “{step.name}”.")
+        return hand("runner", state.request.prompt or step.name, text("team.runner_begins", name=step.name))
     runner = next((t for t in rest if t.agent == "runner"), None)
     if (check := next(unrun(state, plan, step.acceptance, rest), None)) is not None:
         return check
     problems = _problems(state, step, here, coder, runner)
     if not problems:
-        return move(step, "completed", f"“{step.name}” is done.")
+        return move(step, "completed", text("team.step_done", name=step.name))
     return _again(state, step, problems, sum(t.agent == "coder" for t in here))
 
 
@@ -55,12 +56,12 @@ def _again(state: State, step: Step, problems: list[str], attempts: int) -> Do:
     """The next repair, or the end of the step: of its repairs, or of all the attempts that it has."""
     most, budget = state.request.limits.max_repairs, state.request.limits.max_attempts
     if budget and attempts_used(log_of(state)) >= budget:
-        return move(step, "failed", f"“{step.name}” failed: its {budget} attempts are used up.")
+        return move(step, "failed", text("team.no_attempts", name=step.name, most=budget))
     if attempts > most:
-        return move(step, "failed", f"“{step.name}” failed after {most} repairs.")
+        return move(step, "failed", text("team.no_repairs", name=step.name, most=most))
     told = "\n\n".join(problems)
     request = f"{with_words(state, state.request.prompt)}\n\nThis step is not done yet. Put right what fails:\n\n{told}"
-    return hand("coder", request, f"Repair {attempts} of {most} of “{step.name}”.")
+    return hand("coder", request, text("team.repair", number=attempts, most=most, name=step.name))
 
 
 def _problems(
@@ -72,10 +73,10 @@ def _problems(
     if runner is not None and not runner.ok:
         badly.append(f"The runner did not finish: {runner.text}")
     if step.acceptance:
-        failing = failed_checks(state, step.acceptance)
-        return [*badly, *failing] if failing or _passed_before(step, here) else []
+        failed = [each.told() for each in failed_checks(state, step.acceptance)]
+        return [*badly, *failed] if failed or _passed_before(step, here) else []
     ran = runner.back.deeds.commands if runner is not None and runner.back and runner.back.deeds else ()
-    return badly or ([told_outcome(ran[-1])] if ran and ran[-1].exit_code else [])
+    return badly or ([failing(ran[-1]).told()] if ran and ran[-1].exit_code else [])
 
 
 def _passed_before(step: Step, here: tuple[Taken, ...]) -> bool:

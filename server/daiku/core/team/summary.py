@@ -7,14 +7,15 @@ from types import MappingProxyType
 
 from daiku.core.text.truncate import cut_middle
 from daiku.domain.work.handovers import Brief, Claim, Proof, Remark, Report
+from daiku.texts.text import Sentence, Text, joined, text
 
 SHOWN_COMMAND = 120
 SHOWN_PROOFS = 5
 REMARKS: Mapping[Remark, str] = MappingProxyType(
     {
-        "passed_before": "it passed before the work as well",
-        "no_tests": "it ran no test",
-        "check_changed": "the work changed what it is made of",
+        "passed_before": "team.passed_before",
+        "no_tests": "team.no_tests",
+        "check_changed": "team.check_changed",
     }
 )
 
@@ -49,52 +50,62 @@ def plain_report(brief: Brief) -> Report:
     """The report that follows from the records alone; the same for the same brief."""
     proofs = proofs_of(brief)
     claims = tuple(Claim(text=sentence(proof), proofs=(proof,)) for proof in proofs)
-    head = f"Asked: {brief.request}" if brief.request else "Asked: nothing on record."
+    asked = text("team.asked", request=brief.request) if brief.request else text("team.asked_nothing")
+    parts = [asked]
     if brief.plan is not None:
         done, total = brief.plan.progress()
-        head += f"\n\nPlan “{brief.plan.name}”: {done} of {total} steps done."
-    body = "" if claims else "\n\nNothing was changed and nothing was run."
-    return Report(text=f"{head}{body}", claims=claims, from_records=True)
+        parts.append(text("team.plan_progress", name=brief.plan.name, done=done, total=total))
+    if not claims:
+        parts.append(text("team.nothing_done"))
+    return Report(text=joined("paragraphs", parts), claims=claims, from_records=True)
 
 
-def sentence(proof: Proof) -> str:
+def sentence(proof: Proof) -> Sentence:
     """What a proof shows, as a sentence."""
     match proof.kind:
         case "exit_code":
-            how = "passed" if proof.ok else f"failed with exit code {proof.value}"
-            return f"`{cut_middle(proof.subject, SHOWN_COMMAND)}` {how}."
+            command = cut_middle(proof.subject, SHOWN_COMMAND)
+            if proof.ok:
+                return text("team.proof_passed", command=command)
+            return text("team.proof_failed", command=command, code=proof.value)
         case "diagnostics":
-            where = proof.subject or "the project"
-            return f"{where} has no errors." if proof.ok else f"{where} has {proof.value} errors."
+            place = proof.subject or text("team.the_project")
+            if proof.ok:
+                return text("team.proof_no_errors", place=place)
+            return text("team.proof_errors", place=place, count=proof.value)
         case "person":
-            return f"`{proof.subject}` counts as met by your word."
+            return text("team.proof_by_word", check=proof.subject)
         case "diff":
-            return f"{proof.subject} was changed ({proof.value})."
+            return text("team.proof_changed", path=proof.subject, how=proof.value)
 
 
-def listed(claims: Iterable[Claim]) -> str:
+def listed(claims: Iterable[Claim]) -> Sentence:
     """Claims as Markdown, each with what it rests on; one without proof says so."""
-    return "\n".join(f"- {claim.text} ({_shown(claim)})" for claim in claims)
+    return joined("lines", [text("team.claim", claim=claim.text, proofs=_shown(claim)) for claim in claims])
 
 
-def _shown(claim: Claim) -> str:
+def _shown(claim: Claim) -> Sentence:
     named = (_named(proof, claim.text) for proof in claim.proofs[:SHOWN_PROOFS])
     rest = len(claim.proofs) - SHOWN_PROOFS
-    parts = [*(["not proven"] if claim.unfit else []), *named, *([f"{rest} more"] if rest > 0 else [])]
-    return "; ".join(parts) or "not checked"
+    unfit = text("team.not_proven") if claim.unfit else ""
+    parts = [unfit, *named, text("team.more_proofs", count=rest) if rest > 0 else ""]
+    return joined("clauses", parts) or text("team.not_checked")
 
 
-def _named(proof: Proof, beside: str) -> str:
+def _named(proof: Proof, beside: str) -> Sentence:
     """A proof in a few words; without its subject where that stands beside it already."""
     subject = cut_middle(proof.subject, SHOWN_COMMAND)
     match proof.kind:
         case "exit_code":
-            what, name = f"exit code {proof.value}", f"`{subject}`"
+            what, name = text("team.exit_code", code=proof.value), f"`{subject}`"
         case "diagnostics":
-            what, name = "no errors" if proof.ok else f"{proof.value} errors", subject or "everywhere"
+            what = text("team.no_errors") if proof.ok else text("team.errors", count=proof.value)
+            name = subject or text("team.everywhere")
         case "diff":
-            what, name = proof.value, subject
+            what, name = Text(proof.value), subject
         case "person":
-            what, name = "your word", f"`{subject}`"
-    whole = what if subject and subject in beside else f"{name}: {what}"
-    return ", but ".join([whole, *(REMARKS[remark] for remark in proof.remarks)])
+            what, name = text("team.your_word"), f"`{subject}`"
+    whole = what if subject and subject in beside else text("team.proof", name=name, what=what)
+    for remark in proof.remarks:
+        whole = text("team.proof_but", proof=whole, remark=text(REMARKS[remark]))
+    return whole

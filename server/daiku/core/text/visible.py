@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from daiku.core.text.patterns import lazy
+from daiku.texts.text import Sentence, Text
 
 _JOINERS = "\u200c\u200d"
 _SHOWS_ITSELF = frozenset(
@@ -21,10 +22,14 @@ _INVISIBLE = lazy(
 _HIDES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
-def seen(text: str) -> str:
+def seen(text: str) -> Sentence:
     """`text` with control, direction, tag and other invisible characters spelled out, line ends kept. What
     joins letters or pictures of a script that needs it stays."""
-    return text if text.isascii() and text.isprintable() else "".join(_spelled(text))
+    plain = text if text.isascii() and text.isprintable() else "".join(_spelled(text))
+    if not isinstance(text, Text):
+        return Text(plain)
+    args = {name: seen(value) if isinstance(value, str) else value for name, value in text.args.items()}
+    return text if plain is text else Text(plain, text.id, args)
 
 
 def without_hidden(text: str) -> str:

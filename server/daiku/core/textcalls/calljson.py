@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from daiku.core.replies.actions import read_actions, read_command
 from daiku.core.replies.parse import Unreadable, repaired_whole
+from daiku.core.textcalls.problems import SOME_ITEMS, bad_arguments, bad_json
 from daiku.core.textcalls.written import Written, Wrong, whole_object
 from daiku.domain.base import JsonObject
 
@@ -59,7 +60,7 @@ def _listed(values: list[JsonValue], *, own: bool) -> Said | Wrong | None:
     if not said:
         return next((each for each in found if isinstance(each, Wrong)), None)
     if len(said) < len(found):
-        return Wrong("some items of the list are no calls")
+        return Wrong(SOME_ITEMS)
     return Said(
         tuple(call for each in said for call in each.calls),
         "\n".join(each.comment for each in said if each.comment),
@@ -116,7 +117,7 @@ def _call(value: JsonObject) -> Written | Wrong | None:
     text = str(value[name]).strip()
     found = whole_object(given)
     if found is None:
-        return Wrong(f"the arguments of {text} are no JSON object")
+        return Wrong(bad_arguments(text))
     own = value.get("id", value.get("action_id"))
     reasoning = value.get("reasoning")
     return Written(
@@ -150,7 +151,7 @@ def values_from(text: str, at: int = 0) -> Values | Wrong:
         except (ValueError, RecursionError) as wrong:
             doubled = _doubled(text, match.start())
             if doubled is None:
-                return Wrong(_why(wrong))
+                return Wrong(bad_json(wrong))
             value, at = doubled
         found.append(value)
         end = at
@@ -188,12 +189,6 @@ def _doubled(text: str, at: int) -> tuple[JsonValue, int] | None:
         return None
     closing = re.compile(r"\s*\}").match(text, end)
     return (cast("JsonValue", value), closing.end()) if closing else None
-
-
-def _why(wrong: Exception) -> str:
-    if isinstance(wrong, json.JSONDecodeError):
-        return f"the JSON is not valid: {wrong.msg} at line {wrong.lineno} column {wrong.colno}"
-    return "the JSON is not valid"
 
 
 # -- Python ---------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from daiku.core.textcalls.calljson import (
     said_in,
     values_from,
 )
+from daiku.core.textcalls.problems import NO_TOOL
 from daiku.core.textcalls.written import Offered, Written, Wrong
 
 
@@ -51,7 +52,7 @@ def json_calls(text: str, at: int, start: int) -> Marked | None:
     for value in found.values:
         said = said_in(value, own=False)
         if not isinstance(said, Said):
-            why = said.problem if isinstance(said, Wrong) else "the JSON names no tool and its arguments"
+            why = said.problem if isinstance(said, Wrong) else NO_TOOL
             return Marked(start, found.end, (), why)
         calls += said.calls
     return Marked(start, found.end, tuple(calls))

@@ -9,11 +9,10 @@ from typing import NamedTuple
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.calljson import Said, python_calls, said_in, values_from, whole_values
 from daiku.core.textcalls.marked import after_ends
+from daiku.core.textcalls.problems import CUT, NO_JSON, SOME_VALUES, WITHIN
 from daiku.core.textcalls.scan import Block, Scanned, scanned
 from daiku.core.textcalls.written import Offered, Written, Wrong
-
-CUT = "the reply is cut off"
-WITHIN = "there is text between the calls or behind them: what is to be carried out stands at the end"
+from daiku.texts.text import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Calls:
 class Doubtful(NamedTuple):
     """What may be meant as calls and may be an example of them: nothing of it is carried out."""
 
-    problem: str
+    problem: Sentence
 
 
 class _Act(NamedTuple):
@@ -101,7 +100,7 @@ class Reading:
         if not told:
             return None
         if len(told) < len(found):
-            return Wrong("some of the JSON values are no calls")
+            return Wrong(SOME_VALUES)
         calls = tuple(call for each in told for call in each.calls)
         closing = [each for each in told if each.calls] if calls else told  # the end comes later
         return Said(
@@ -118,7 +117,7 @@ class Reading:
         acts = self._acts(reply, found)
         if not acts:
             if self.own and not reply.strip():
-                return Wrong("there is no JSON in the reply")
+                return Wrong(NO_JSON)
             doubtful = not self.again and self._looks_like_calls(reply, found)
             return Doubtful(WITHIN) if doubtful else Calls(reply)
         ends = self._nothing(reply[acts[-1].end :])

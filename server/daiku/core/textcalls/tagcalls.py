@@ -13,6 +13,7 @@ from daiku.core.textcalls.calljson import (
     whole_values,
 )
 from daiku.core.textcalls.marked import Marked, json_calls
+from daiku.core.textcalls.problems import NONE_IN_TAGS, without_end
 from daiku.core.textcalls.written import Offered, Written, Wrong, whole_object
 
 _FUNCTION = lazy(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>")
@@ -53,7 +54,7 @@ def tagged(text: str, match: re.Match[str], offered: Offered) -> Marked | None:
         return Marked(start, len(text), (), f"</{match['tag']}> is missing", closed=False)
     found_here = _named(body, offered)
     if found_here is None:
-        return Marked(start, end.end(), (), "there is no call between the tags")
+        return Marked(start, end.end(), (), NONE_IN_TAGS)
     return Marked(start, end.end(), found_here)
 
 
@@ -114,7 +115,7 @@ def _one(text: str, opened: re.Match[str], offered: Offered) -> tuple[Written, i
     while parameter := _PARAMETER.match(text, _blanks(text, at)):
         value_end = _value_end(text, parameter.end(), ends, opens, closes)
         if value_end is None:
-            return f"the parameter {parameter['name']} has no end"
+            return without_end(parameter["name"])
         until, at = value_end
         texts[parameter["name"]] = text[parameter.end() : until].removeprefix("\n")
         if parameter["text"] == "false":

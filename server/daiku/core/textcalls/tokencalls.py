@@ -10,6 +10,7 @@ from daiku.core.textcalls.calljson import (
     python_calls,
 )
 from daiku.core.textcalls.marked import Marked, after_ends, call_with_arguments, json_calls
+from daiku.core.textcalls.problems import NONE_BEHIND_MARK
 from daiku.core.textcalls.written import Offered, Written, bare_name
 
 _TOKEN_END = lazy(r"<\|(?:tool_call_end|END_ACTION|/tool_call)\|>")
@@ -72,7 +73,7 @@ def _section(text: str, start: int, at: int, begin: re.Pattern[str], end: re.Pat
         while ended := end.match(text, at):
             at = ended.end()
     if not calls:
-        return Marked(start, len(text), (), "there is no call behind the mark", closed=False)
+        return Marked(start, len(text), (), NONE_BEHIND_MARK, closed=False)
     return Marked(start, at, tuple(calls))
 
 

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from daiku.core.calls.toolnames import spelled
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolSpec
+from daiku.texts.text import Sentence
 
 
 class Written(NamedTuple):
@@ -27,7 +28,7 @@ class Written(NamedTuple):
 class Wrong(NamedTuple):
     """What is meant as a call and cannot be read; `problem` says why in a few words."""
 
-    problem: str
+    problem: Sentence
 
 
 _PREFIX = re.compile(r"^(?:functions|tools|default_api)\.(?=.)")

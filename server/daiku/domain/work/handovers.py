@@ -6,10 +6,11 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from daiku.domain.base import Wire
+from daiku.domain.base import Telling, Wire
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Task
 from daiku.domain.work.research import Research
+from daiku.texts.text import Sentence
 
 
 class CommandOutcome(Wire):
@@ -61,19 +62,19 @@ class Deeds(Wire):
     leftovers: tuple[LeftoverPlace, ...] = ()
 
 
-class Claim(Wire):
+class Claim(Telling):
     """One sentence of a report with what it rests on; without proof it is an assertion and is shown as one.
     `unfit`: nothing on record shows it, whatever it named."""
 
-    text: str
+    text: Sentence
     proofs: tuple[Proof, ...] = ()
     unfit: bool = False
 
 
-class Report(Wire):
+class Report(Telling):
     """What came of the work, in words, and each claim with its proofs. `from_records`: no model said it."""
 
-    text: str
+    text: Sentence
     claims: tuple[Claim, ...] = ()
     from_records: bool = False
 
@@ -108,7 +109,7 @@ class CommandsRun(Wire):
     notes: str = ""
 
 
-class ReportMade(Wire):
+class ReportMade(Telling):
     """The reporter hands over its report."""
 
     kind: Literal["report"] = "report"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from daiku import api
-from daiku.domain.base import Wire
+from daiku.domain.base import Telling, Wire
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import RunStarted
 from daiku.domain.runs import ApprovalMode, ContextItem, Mode, Range, RunResult
@@ -86,7 +86,8 @@ async def execute(c: Connection, params: Json) -> str:
         raise invalid([f"command: there is no command {given.command!r}"])
     first = given.arguments[0] if given.arguments else None
     args = CommandArgs(text=first) if isinstance(first, str) else CommandArgs.model_validate(first or {})
-    return model_json(await command(c, args, Tokens(given.work_done_token, given.partial_result_token)))
+    result = await command(c, args, Tokens(given.work_done_token, given.partial_result_token))
+    return model_json(result.in_language(c.protocol.language) if isinstance(result, Telling) else result)
 
 
 def prompt(

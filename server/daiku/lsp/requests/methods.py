@@ -11,10 +11,9 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.agents.table import AGENTS
-from daiku.api.localised import localised_failure
 from daiku.core.plans.proposed import problems_of, with_own_checks_marked
 from daiku.core.plans.transitions import approved, with_status
-from daiku.domain.base import Wire
+from daiku.domain.base import Telling, Wire
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent
@@ -80,14 +79,14 @@ async def session_get(c: Connection, p: api.SessionGetParams) -> str:
     journal = (await c.app()).journal
     session = journal.get_session(p.session_id)
 
-    def told(chunk: Chunk) -> str:
+    def line(chunk: Chunk) -> str:
         return chunk.in_language(c.protocol.language).json()
 
     if p.last is None:
-        chunks = ",".join(told(chunk) for chunk in journal.chunks(p.session_id, p.after_seq))
+        chunks = ",".join(line(chunk) for chunk in journal.chunks(p.session_id, p.after_seq))
         return f'{{"session":{model_json(session)},"chunks":[{chunks}]}}'
     shown, window = journal.window(p.session_id, before_seq=p.before_seq or 0, last=p.last)
-    chunks = ",".join(told(chunk) for chunk in shown)
+    chunks = ",".join(line(chunk) for chunk in shown)
     earlier = api.EarlierChunks(before_seq=window.first_seq, count=window.earlier, usage=window.usage)
     left_out = f',"earlier":{model_json(earlier)}' if window.earlier else ""
     return f'{{"session":{model_json(session)},"chunks":[{chunks}]{left_out}}}'
@@ -169,7 +168,7 @@ async def models(c: Connection, _: api.Nothing) -> BaseModel:
             api.ProviderState(
                 provider=o.provider,
                 usable=o.error is None,
-                error=None if o.error is None else localised_failure(o.error, c.protocol.words),
+                error=o.error,
             )
             for o in offered
         ),
@@ -239,6 +238,11 @@ METHODS: dict[str, Method] = {
 """Every method that a client may call: what it takes, what it gives (None is `null`), and what answers it."""
 
 
+def told(c: Connection, result: BaseModel | None) -> BaseModel | None:
+    """A result in the client's language."""
+    return result.in_language(c.protocol.language) if isinstance(result, Telling) else result
+
+
 def handler(connection: Connection, name: str) -> Handler:
     """`name` with its params checked and its result as JSON text."""
     method = METHODS[name]
@@ -246,6 +250,6 @@ def handler(connection: Connection, name: str) -> Handler:
     async def handle(params: Json) -> str:
         checked = method.params.model_validate({} if params is None else params)
         result = await method.answer(connection, checked)
-        return result if isinstance(result, str) else model_json(result)
+        return result if isinstance(result, str) else model_json(told(connection, result))
 
     return handle

@@ -222,7 +222,7 @@ class Protocol(LanguageServerProtocol):
             case ValidationError() as error:
                 self._say(refusal(msg_id, INVALID_PARAMS, "Invalid params", problems_of(error)))
             case DaikuError() as error:
-                told = localised_failure(error.failure, self.words)
+                told = localised_failure(error.failure, self.words).in_language(self.language)
                 failure = told.model_dump(include={"kind", "message", "hint"})
                 self._say(refusal(msg_id, FAILED, told.message, failure))
             case JsonRpcException() as error:

@@ -19,6 +19,7 @@ from daiku.domain.work.plans import Plan
 from daiku.domain.work.research import Research
 from daiku.runs.nested.projectfiles import See, changed, places_of, project_files, shown_files
 from daiku.runs.run_log import RunLog
+from daiku.texts.text import text
 
 
 def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: str = "") -> Brief:
@@ -98,8 +99,13 @@ def _place(plans: list[Plan], plan_id: str, step_id: str) -> tuple[Plan | None, 
             return plan, ""
         if (step := find_step(plan, step_id)) is not None:
             return plan, step.step_id
-    what = f"step {step_id!r}" if named or not plan_id else f"plan {plan_id!r}"
-    raise UsageError(Failure(kind="not_found", message=f"There is no {what} in this conversation."))
+    no_step = named or not plan_id
+    missing = (
+        text("runs.step_not_here", step=repr(step_id))
+        if no_step
+        else text("runs.plan_not_here", plan=repr(plan_id))
+    )
+    raise UsageError(Failure(kind="not_found", message=missing))
 
 
 def _together(research: Research, found: Findings) -> Research:

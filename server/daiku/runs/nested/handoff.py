@@ -25,6 +25,7 @@ from daiku.runs.nested.briefing import make_brief, write_request
 from daiku.runs.ports.run_ports import RunPorts
 from daiku.runs.services import RunServices
 from daiku.runs.waiting import Paused
+from daiku.texts.text import Sentence, Text, text
 
 MAX_DEPTH = 3
 """Nested handoffs that are allowed; the fourth ends the top run (R1.31, C1.4)."""
@@ -111,8 +112,8 @@ def _begin(parent: LiveRun, call: str, work: Nested) -> LiveRun:
         raise HandoffDepthExceeded(
             Failure(
                 kind="handoff_depth",
-                message=f"At most {MAX_DEPTH} nested handoffs are allowed.",
-                hint="Ask for it in smaller parts, or choose another model.",
+                message=text("runs.too_deep", count=MAX_DEPTH),
+                hint=text("runs.smaller_parts"),
             )
         )
     child = parent.child(work.agent, long_id("run"), State(), work.services, work.after)
@@ -205,7 +206,7 @@ def _rejected(state: State) -> int:
     return own + sum(back.rejected for back in state.nested.returned)
 
 
-def _handed(agent: Agent, state: State) -> tuple[Handover | None, str]:
+def _handed(agent: Agent, state: State) -> tuple[Handover | None, Sentence]:
     """What the run hands over, or why that is of no use."""
     found = None if agent.stage is None else agent.stage.hand_back(state)
-    return (None, found.problem) if isinstance(found, Unreadable) else (found, "")
+    return (None, found.problem) if isinstance(found, Unreadable) else (found, Text(""))

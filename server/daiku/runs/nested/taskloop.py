@@ -15,6 +15,7 @@ from daiku.core.calls.refs import refs
 from daiku.core.plans.transitions import checklist
 from daiku.core.proof.gate import Missing, missing
 from daiku.core.replies.actions import ActionReply
+from daiku.core.replies.parse import said_of
 from daiku.core.state.state import State
 from daiku.core.team import tasks
 from daiku.core.team.tasks import Place
@@ -29,6 +30,7 @@ from daiku.runs.live import LiveRun
 from daiku.runs.nested.briefing import make_brief
 from daiku.runs.nested.handoff import Nested, nest
 from daiku.runs.nested.worktrees import Piece, side_by_side
+from daiku.texts.text import text
 from daiku.tools.tool import failed
 
 REPORT = ":report"
@@ -152,7 +154,7 @@ class TaskWork:
             replies = [ActionReply.model_validate(each) for each in task_list]
             return tasks.made_of(replies, self.parent.log.services.registry.resolve, self._check, name)
         except ValueError as error:
-            failure = Failure(kind="tool", message=f"The tasks cannot be run: {error}.")
+            failure = Failure(kind="tool", message=text("runs.tasks_cannot", why=said_of(error)))
             raise ToolValidationError(failure) from error
 
     def _begun(self) -> bool:

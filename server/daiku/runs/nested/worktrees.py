@@ -23,6 +23,7 @@ from daiku.runs.live import LiveRun
 from daiku.runs.nested.handoff import Nested, give_up, nest
 from daiku.runs.services import RunServices
 from daiku.store.lock import SessionLock
+from daiku.texts.text import NO_TEXT, Sentence, Text, text
 from daiku.tools.git.worktrees import (
     Base,
     Changes,
@@ -47,7 +48,7 @@ OLD = 3600.0
 """Seconds after which a scratch file is nobody's any more."""
 OUTLIVE, SETTLE = 0.4, 0.1
 """Seconds that the programs of a killed process are given to end, and for which its copy has to stay away then."""
-LOST = "its copy of the project was lost in a restart"
+LOST = text("runs.copy_lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,12 @@ class Piece:
     """How one piece of work ended: its run, and why it was done again here (empty: it was not)."""
 
     back: HandoffEnd
-    again: str = ""
+    again: Sentence = Text("")
 
 
 async def side_by_side(
     parent: LiveRun, call: str, works: Sequence[Nested], *, only_apart: bool = False
-) -> tuple[Piece, ...] | str:
+) -> tuple[Piece, ...] | Sentence:
     """The pieces `works` done, in their order. Where they can be, they are done at once, each in a copy
     of the project below Daiku's home, and come back as one patch each, through the guard and with a
     checkpoint, in order; one that does not fit any more is done again on top of what is there. Else they are done one after the
@@ -77,9 +78,9 @@ async def side_by_side(
         base = await _base(parent, works)
         if isinstance(base, str):
             if base:
-                parent.record(Notice(level="info", text=f"One after the other, not side by side: {base}."))
+                parent.record(Notice(level="info", text=text("runs.one_by_one", why=base)))
             if only_apart:
-                return base or "there is nothing to do at once"
+                return base or Text("there is nothing to do at once")
             done = [_Done(None)] * len(works)
         else:
             limit, adding = asyncio.Semaphore(MOST), asyncio.Lock()
@@ -103,7 +104,7 @@ def _left(parent: LiveRun, key: str, work: Nested) -> _Done:
     """What is left of a piece after a restart: its copy is gone."""
     if key in parent.record.state.nested.open:
         give_up(parent, key, replace(work, services=parent.log.services))  # what it did there is not here
-    return _Done(None, problem=LOST if _returned(parent, key) is not None else "")
+    return _Done(None, problem=LOST if _returned(parent, key) is not None else Text(""))
 
 
 async def _all(works: Iterable[Coroutine[Any, Any, _Done]]) -> list[_Done]:
@@ -118,18 +119,18 @@ async def _all(works: Iterable[Coroutine[Any, Any, _Done]]) -> list[_Done]:
     return [task.result() for task in tasks]
 
 
-async def _base(parent: LiveRun, works: Sequence[Nested]) -> Base | str:
+async def _base(parent: LiveRun, works: Sequence[Nested]) -> Base | Sentence:
     """What copies are made of; a reason why none are, empty where there is nothing to say."""
     services = parent.log.services
     if len(works) < 2 or services.worktrees is None:
-        return ""
+        return NO_TEXT
     if parent.tree.approvals not in GRANTED:
-        return f"approvals are {parent.tree.approvals!r}; with edits granted it could be at once"
+        return text("runs.approvals_in_the_way", mode=repr(parent.tree.approvals))
     own = [file.path for file in parent.record.state.done.files]
     try:
         return await base_of(services.roots, own, services.worktrees)
     except (WorktreeError, OSError) as error:
-        return f"no copy of the project could be made ({error})"
+        return text("runs.no_copy", detail=str(error))
 
 
 # ---- one piece
@@ -141,7 +142,7 @@ class _Done:
 
     back: HandoffEnd | None
     found: Changes = Changes("")
-    problem: str = ""
+    problem: Sentence = Text("")
 
 
 async def _apart(
@@ -161,33 +162,32 @@ async def _apart(
             back = await nest(parent, key, replace(work, services=_within(parent.log.services, tree)))
             return _Done(back, await changes(tree), _of_no_use(back))
         except (WorktreeError, OSError) as error:
-            return _Done(None, problem=f"its copy of the project could not be used ({error})")
+            return _Done(None, problem=text("runs.copy_unusable", detail=str(error)))
         finally:
             await asyncio.shield(_away(tree, lock))
 
 
-def _of_no_use(back: HandoffEnd) -> str:
+def _of_no_use(back: HandoffEnd) -> Sentence:
     if back.status == "completed" and not back.problem:
-        return ""
-    return back.problem or f"it ended {back.status} in its copy of the project"
+        return Text("")
+    return back.problem or text("runs.ended_in_copy", status=back.status)
 
 
 async def _home(parent: LiveRun, key: str, work: Nested, done: _Done) -> Piece:
     """The piece's patch put in here; done again here where that does not work."""
     first, problem = done.back or _returned(parent, key), done.problem
     if done.found.unfit:
-        problem = f"files that are no text were changed ({', '.join(done.found.unfit)})"
+        problem = text("runs.no_text_changed", names=", ".join(done.found.unfit))
     if _known(parent, key + BACK) or (not problem and done.found.diff):
         problem = await _brought_back(parent, key + BACK, work, done.found.diff)
     if first is not None and (not problem or parent.tree.budget.refused is not None):
         return Piece(first)  # with nothing left to spend it cannot be done again
     if problem and not _known(parent, key + AGAIN):
-        text = f"A piece of work is done again on top of the others: {problem}."
-        parent.record(Notice(level="info", text=text))
+        parent.record(Notice(level="info", text=text("runs.done_again", why=problem)))
     return Piece(await nest(parent, key + AGAIN, work), problem)
 
 
-async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> str:
+async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> Sentence:
     """Apply the patch as a call like any other; why it could not be, empty when it was. After a restart
     the run that was begun has its call."""
     patch = ToolCall(id=long_id("call"), tool="files/patch", args={"patch": diff})
@@ -198,8 +198,8 @@ async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> s
             give_up(parent, key, bringing)
     back = await nest(parent, key, bringing)
     if back.deeds is not None and back.deeds.files:
-        return ""
-    return back.problem or "its changes do not fit what the others changed"
+        return Text("")
+    return back.problem or text("runs.does_not_fit")
 
 
 # ---- the copies

@@ -12,6 +12,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.events import Notice
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.runs.services import RunServices
+from daiku.texts.text import text
 
 MANY = 50
 """Files of one call whose folders are looked at."""
@@ -46,7 +47,7 @@ class FolderRules:
             )
             if rules:
                 names = ", ".join(each.path for each in rules)
-                self.record(Notice(level="info", text=f"Rules that hold here: {names}", rules=rules))
+                self.record(Notice(level="info", text=text("runs.rules", names=names), rules=rules))
 
 
 def _paths(call: ToolCall, result: ToolResult) -> Iterator[str]:

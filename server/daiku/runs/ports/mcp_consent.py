@@ -12,6 +12,7 @@ from daiku.domain.base import long_id
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalGiven, Notice
 from daiku.domain.runs import Mode
 from daiku.domain.servers import ConsentQuestion
+from daiku.texts.text import Sentence, text
 from daiku.tools.mcp import Servers
 
 
@@ -43,8 +44,8 @@ class McpConsent:
     async def _start(self) -> None:
         await self.servers.ready(self._hear, person=self.attended)
 
-    def _hear(self, text: str) -> None:
-        self.record(Notice(level="warning", text=text))
+    def _hear(self, said: Sentence) -> None:
+        self.record(Notice(level="warning", text=said))
 
     def _open(self) -> tuple[ConsentQuestion, ...]:
         questions = self.servers.questions()
@@ -53,9 +54,7 @@ class McpConsent:
         for question in questions:
             if question.key not in self._told:
                 self._told.add(question.key)
-                self._hear(
-                    f"{question.why}. Nobody is there: allow it with `daiku mcp allow {question.server}`."
-                )
+                self._hear(text("runs.mcp_unattended", why=question.why, name=question.server))
         return ()
 
     async def _decision(self, question: ConsentQuestion) -> ApprovalDecision:

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import pairwise
 
-from daiku.api.localised import localised
 from daiku.core.guard.guard import Verdict
 from daiku.core.run import loop
 from daiku.core.run.decide import Rules
@@ -41,9 +40,9 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
-from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage
+from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage, asked_in
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
-from daiku.texts.matcher import translator
+from daiku.texts.catalogue import ENGLISH
 
 
 class Difference(Frozen):
@@ -113,8 +112,6 @@ async def _played(record: Recorder, recorded: _Recorded) -> bool:
     return True
 
 
-ANY_LANGUAGE = translator("ja")
-"""A record in English and one in Japanese say the same: both are compared in Japanese."""
 OUTSIDE = (
     PlanEvent,
     Edit,
@@ -225,7 +222,9 @@ class _Recorded:
                 raise _Over
             return error.failure
         said, _used = self._replies.popleft()
-        return MakeCall(said.calls[0], said.text) if said.calls else EndRun(said.text)
+        if not said.calls:
+            return EndRun(said.text)
+        return MakeCall(said.calls[0], said.text, asked_in(said.opaque))
 
     def _unfinished(self, _: State) -> Failure | None:
         """Why the run failed although it had said its last word, as on record."""
@@ -354,7 +353,7 @@ def _plain(event: Event) -> str:
         case ApprovalAsked():
             event = event.model_copy(update={"approval_id": "", "kind": "edit", "why": ""})
         case Failure():
-            event = localised(event, ANY_LANGUAGE)
+            event = event.in_language(ENGLISH)
         case ApprovalGiven():
             event = event.model_copy(update={"approval_id": ""})
         case InputAsked():

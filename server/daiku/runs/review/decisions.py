@@ -21,6 +21,7 @@ from daiku.runs.recorded.forking import copied, first_after
 from daiku.runs.review.irreversible import irrevocable
 from daiku.runs.review.review_state import Standing, begun, follow, made_after_all
 from daiku.runs.runs import Runs
+from daiku.texts.text import Sentence, text
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.keeping import unusable
 
@@ -105,7 +106,7 @@ class Reviews:
             if hunk_ids is not None and not hunk_ids:
                 return None
             if path is not None and path not in reviews:
-                raise _stale(f"Nothing of {path} is left to decide on.", "")
+                raise _stale(text("runs.none_left", path=path), "")
             chosen = reviews if path is None else {path: reviews[path]}
             if hunk_ids is not None:
                 chosen = _with_hunks(chosen, hunk_ids)
@@ -161,7 +162,7 @@ class Reviews:
         UsageError: there is none, or it is not of the session `of`."""
         session = self._store.need(checkpoint_id).session
         if of not in (None, session):
-            raise unusable("not_found", f"There is no checkpoint {checkpoint_id}.", "List the changes again.")
+            raise unusable("not_found", text("runs.no_checkpoint", id=checkpoint_id), text("runs.list_again"))
         async with self._store.changing:
             stances = (await self._standing(session)).since(checkpoint_id)
             stays = irrevocable(self._journal.chunks(session), checkpoint_id, self._effect)
@@ -232,8 +233,8 @@ def _with_hunks(reviews: Mapping[str, FileReview], ids: Sequence[str]) -> dict[s
     }
     known = {hunk.id for review in chosen.values() for hunk in hunks_of(review)}
     if gone := [each for each in ids if each not in known]:
-        what = "This change is" if len(gone) == 1 else f"{len(gone)} of these changes are"
-        raise _stale(f"{what} no longer as shown: decided on already, or changed since.", _present(reviews))
+        what = text("runs.hunk_gone") if len(gone) == 1 else text("runs.hunks_gone", count=len(gone))
+        raise _stale(what, _present(reviews))
     return chosen
 
 
@@ -273,7 +274,7 @@ def _same(review: FileReview, made: Sequence[_Decision], path: str) -> bool:
 
 def _nothing_left(reviews: Mapping[str, FileReview]) -> str:
     """Raises StaleVersionError: what is left holds lines of the person's."""
-    raise _stale("You changed these lines yourself since: they are not undone unasked.", _present(reviews))
+    raise _stale(text("runs.your_own_lines"), _present(reviews))
 
 
 def _present(reviews: Mapping[str, FileReview]) -> str:
@@ -336,6 +337,6 @@ def _change(each: _Decision) -> FileChange | None:
     return FileChange(path=each.path, kind="edit", old=before, new=new)
 
 
-def _stale(message: str, now: str) -> StaleVersionError:
-    hint = f"What is there now:\n{now}" if now else "List the changes again."
+def _stale(message: Sentence, now: str) -> StaleVersionError:
+    hint = text("runs.there_now", lines=now) if now else text("runs.list_again")
     return StaleVersionError(Failure(kind="stale", message=message, hint=hint))
