@@ -260,7 +260,11 @@ def _without_effect(
     found: list[str] = []
     theirs = {_variable(name) for name in environ if name.startswith(OF_OTHER_PROGRAMS)}
     for key, where in origins.items():
-        if not has_no_effect_yet(key) or where in theirs or _value_at(config, key) == _value_at(Config(), key):
+        if (
+            not has_no_effect_yet(key)
+            or where in theirs
+            or _value_at(config, key) == _value_at(Config(), key)
+        ):
             continue
         found.append(f"{where}: {key} does nothing in this version")
     return tuple(found)
