@@ -1,4 +1,4 @@
-"""Writes what is generated: the wire contract, settings in the editor's manifest, the map of the rooms; `--check` only compares."""
+"""Writes what is generated: wire contract, settings of the manifest, the panel's tables, map of the rooms; `--check` compares."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ sys.path[:0] = [str(ROOT / "server"), str(ROOT / ".dev")]
 from codemap import with_rooms  # noqa: E402  # the paths above come first
 from contract import contract  # noqa: E402  # likewise
 from manifest import TEXTS, manifest, texts  # noqa: E402  # likewise
+from tables import bundle, tables  # noqa: E402  # likewise
 
 from daiku.lsp.requests.methods import METHODS  # noqa: E402  # likewise
 
@@ -20,6 +21,7 @@ NAMES = "Names of the custom methods, generated: `initialize` is answered before
 
 
 EXTENSION = ROOT / "extension"
+WORDS = {"en": EXTENSION / "l10n" / "bundle.l10n.json", "ja": EXTENSION / "l10n" / "bundle.l10n.ja.json"}
 
 
 def targets() -> dict[Path, str]:
@@ -27,6 +29,8 @@ def targets() -> dict[Path, str]:
     names = "".join(f'    "{name}",\n' for name in METHODS)
     return {
         EXTENSION / "src" / "contract.gen.ts": contract(),
+        EXTENSION / "src" / "pure" / "view" / "tables.gen.ts": tables(),
+        **{path: bundle(path, language) for language, path in WORDS.items()},
         EXTENSION / "package.json": manifest(),
         **{EXTENSION / name: texts(name) for name in TEXTS},
         PACKAGE / "lsp" / "methodnames.py": f'"""{NAMES}"""\n\nMETHODS = (\n{names})\n',

@@ -3,6 +3,7 @@
 /** Any JSON object. */
 export type JsonObject = { [key: string]: unknown };
 
+/** An agent has ended; the runs of the public API tell of it (issue 10). */
 export interface AgentEnd {
   usage: Usage;
 }
@@ -13,6 +14,7 @@ export interface AgentInfo {
   tools: string[];
 }
 
+/** An agent begins; the runs of the public API tell of it (issue 10). */
 export interface AgentStart {
   model: string;
 }
@@ -71,6 +73,7 @@ export interface Brief {
   files: string;
 }
 
+/** An entry of the playbook was added, changed or removed; the playbook tells of it (issue 12). */
 export interface Bullet {
   bulletId: string;
   change: string;

@@ -2,9 +2,10 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { AGENT_LABELS, EVENT_LINES, TOOL_FACES } from "../../src/pure/view/tables.gen";
 
 export const EXTENSION = path.resolve(import.meta.dirname, "..", "..");
-const CALL = /\b(?:t|say)\(\s*("(?:[^"\\\n]|\\.)*")/g;
+const CALL = /\bt\(\s*("(?:[^"\\\n]|\\.)*")/g;
 
 function sources(folder: string): string[] {
   return readdirSync(path.join(EXTENSION, folder), { recursive: true, encoding: "utf8" })
@@ -12,12 +13,19 @@ function sources(folder: string): string[] {
     .map((name) => readFileSync(path.join(EXTENSION, folder, name), "utf8"));
 }
 
+/** Those of the tables that come from the server. */
+function generated(): string[] {
+  const faces = Object.values(TOOL_FACES).map((face) => face.title);
+  const lines = Object.values(EVENT_LINES).map((line) => line?.text ?? []);
+  return [...faces, ...Object.values(AGENT_LABELS), ...lines.flat()];
+}
+
 /** The texts, sorted. */
 export function marked(): string[] {
   const texts = [...sources("src"), ...sources("webview")].flatMap((source) =>
     [...source.matchAll(CALL)].map((match) => JSON.parse(match[1] ?? '""') as string),
   );
-  return [...new Set(texts)].sort();
+  return [...new Set([...texts, ...generated()])].sort();
 }
 
 export const read = (name: string): Record<string, string> =>

@@ -1,7 +1,5 @@
 // Markdown in blocks, terminal text, unified diffs, settings, numbers and the faces of tools.
 
-import { readdirSync, readFileSync } from "node:fs";
-import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { counts, formerText, parseDiff } from "../../src/pure/diff/diff";
 import { toSettingsTree, withKeys } from "../../src/pure/server/settings";
@@ -9,11 +7,6 @@ import { plainText, showControls } from "../../src/pure/text/ansi";
 import { advance, type Blocks, hasDefinitions, NO_BLOCKS } from "../../src/pure/text/blocks";
 import { dollars, duration, tokens } from "../../src/pure/text/format";
 import { toolFace } from "../../src/pure/view/toolFace";
-import { TOOL_FACES } from "../../src/pure/view/toolFaces";
-
-const SERVER = path.join(import.meta.dirname, "..", "..", "..", "server", "daiku", "tools");
-/** A tool where the server makes it: its name is the first argument, others follow. */
-const TOOL = /\w\(\s*"([a-z_]+\/[a-z_]+)",/g;
 
 describe("markdown in blocks", () => {
   const TEXT =
@@ -214,14 +207,6 @@ describe("a tool's face", () => {
     ["git/status", { path: "a" }, ""],
     ["shell/run", { command: "echo {path} $& [x]", path: "no" }, "echo {path} $& [x]"],
   ])("of %s with %j says %s", (tool, args, subject) => expect(toolFace(tool, args).subject).toBe(subject));
-
-  it("is there for every tool that the server has, and for no other", () => {
-    const sources = readdirSync(SERVER, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".py"));
-    const names = sources.flatMap((name) =>
-      [...readFileSync(path.join(SERVER, name), "utf8").matchAll(TOOL)].map((match) => match[1] ?? ""),
-    );
-    expect(Object.keys(TOOL_FACES).sort()).toEqual([...new Set(names)].sort());
-  });
 
   it("of a stranger is its name and a telling argument", () => {
     expect(toolFace("github/get_issue", { body: "long long text", id: "42" })).toMatchObject({

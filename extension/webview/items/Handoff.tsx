@@ -1,31 +1,18 @@
 // A nested run: who works for which step; what it does is shown while it goes on and folded after it.
 
 import type { HandoffItem } from "../../src/pure/view/items";
+import { AGENT_LABELS } from "../../src/pure/view/tables.gen";
 import { Icon } from "../base/parts";
 import { t } from "../base/words";
 import { Markdown } from "../text/Markdown";
 import { ReportCard } from "./Report";
 import type { Surroundings } from "./surroundings";
 
-const agents = (): Record<string, string> => ({
-  planner: t("Planner"),
-  researcher: t("Researcher"),
-  coder: t("Coder"),
-  runner: t("Runner"),
-  reporter: t("Reporter"),
-  coordinator: t("Coordinator"),
-  team: t("Team"),
-  tasks: t("Task planner"),
-  task_loop: t("Task runner"),
-  task_report: t("Reporter"),
-  worktree: t("Merger"),
-});
-
 export function Handoff({ item, around }: { item: HandoffItem; around: Surroundings }) {
   const { to, step, child, result, problem, report } = item;
   const done = result !== undefined;
   const open = around.isOpen(child);
-  const who = agents()[to] ?? to;
+  const who = t(AGENT_LABELS[to] ?? to);
   const words = !done
     ? t("{0} is at work", who)
     : problem

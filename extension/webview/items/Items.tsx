@@ -1,6 +1,7 @@
 // One item of the conversation, each kind as a component of its own.
 
 import { memo } from "preact/compat";
+import { fillFields } from "../../src/pure/text/words";
 import type { Item } from "../../src/pure/view/items";
 import { Icon } from "../base/parts";
 import { t } from "../base/words";
@@ -69,11 +70,11 @@ function Inner({ item, undone, redo, focus, again, session, around }: Props) {
       return <Trouble {...item.error} {...(again ? { again } : {})} />;
     case "compacted":
       return <Compacted summary={item.summary} before={item.before} after={item.after} />;
-    case "bullet":
+    case "line":
       return (
         <p class="notice info">
-          <Icon name="lightbulb" />
-          <span>{t("Learnt: {0}", item.bullet.content)}</span>
+          <Icon name={item.icon} />
+          <span>{fillFields(t(item.text), item.fields)}</span>
         </p>
       );
     case "end":

@@ -43,6 +43,7 @@ INNER: Mapping[str, Agent] = MappingProxyType(
     {agent.name: agent for agent in (TASKS, TASK_LOOP, TASK_REPORT, BRINGER)}
 )
 """Parts of other tools: nobody can ask for them by name, but the journal names them."""
+ALL_AGENTS: Mapping[str, Agent] = MappingProxyType({**AGENTS, **INNER})
 
 
 def agent_on_record(name: str) -> Agent:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field, model_validator
 
 from daiku.domain.base import JsonObject, Telling, Wire
 from daiku.domain.errors import Failure
+from daiku.domain.labels import Label
 from daiku.domain.messages import Image, Usage
 from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
@@ -16,6 +18,20 @@ from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, PlanStanding
 from daiku.domain.work.review import Irrevocable, ReviewDecision
 from daiku.texts.text import Sentence, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How an event is shown: a codicon, and a text in which `{name}` is a field of the event."""
+
+    icon: str
+    label: Label
+
+
+class LineEvent(Wire):
+    """An event that people see as one line, where it has a `line`, and else not at all."""
+
+    line: ClassVar[Line | None] = None
 
 
 class RunStarted(Wire):
@@ -50,12 +66,16 @@ class RunFinished(Wire):
     """The plan that the run worked or changed, as it stands now."""
 
 
-class AgentStart(Wire):
+class AgentStart(LineEvent):
+    """An agent begins; the runs of the public API tell of it (issue 10)."""
+
     type: ClassVar[str] = "agent_start"
     model: str = ""
 
 
-class AgentEnd(Wire):
+class AgentEnd(LineEvent):
+    """An agent has ended; the runs of the public API tell of it (issue 10)."""
+
     type: ClassVar[str] = "agent_end"
     usage: Usage = Usage()
 
@@ -289,8 +309,11 @@ class Compacted(Wire):
     after_tokens: int = 0
 
 
-class Bullet(Wire):
+class Bullet(LineEvent):
+    """An entry of the playbook was added, changed or removed; the playbook tells of it (issue 12)."""
+
     type: ClassVar[str] = "bullet"
+    line: ClassVar[Line | None] = Line("lightbulb", Label("Learnt: {content}", "学習しました: {content}"))
     bullet_id: str
     change: str
     content: str

@@ -13,7 +13,6 @@ from typing import Literal
 from daiku.domain.base import Frozen
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
-    AgentStart,
     HandoffEnd,
     HandoffStart,
     RunFinished,
@@ -28,7 +27,6 @@ TRACED = frozenset(
     kind.type
     for kind in (
         RunStarted,
-        AgentStart,
         Usage,
         ToolCallEvent,
         ToolResponse,
@@ -94,7 +92,7 @@ def trace_lines(chunks: Iterable[Chunk]) -> list[TraceLine]:
 def _line(chunk: Chunk, spans: dict[str, _Span]) -> TraceLine | None:
     event, span = chunk.event, spans.get(chunk.run)
     match event:
-        case RunStarted() | AgentStart():
+        case RunStarted():
             if span is not None:
                 return None
             spans[chunk.run] = _Span(chunk.agent, chunk.time)

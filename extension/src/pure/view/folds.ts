@@ -8,18 +8,28 @@ import type { ApprovalItem, Item, NoticeItem, QuestionItem } from "./items";
 import { changesOf, closeHandoff, describeNested, teamWords } from "./nested";
 import { addText, closeOpen, closeText, isOpenText, isReply, repliesBefore } from "./replies";
 import { addUsage } from "./sums";
+import { EVENT_LINES } from "./tables.gen";
 
 type Fold<T extends Chunk["type"]> = (draft: Draft, chunk: Extract<Chunk, { type: T }>) => void;
 
 /** A type from a newer server has no entry: it is left out. */
 export function foldChunk(draft: Draft, chunk: Chunk): void {
+  if (isLine(chunk.type)) {
+    const line = EVENT_LINES[chunk.type];
+    if (line) push(draft, { ...common(draft, chunk), kind: "line", ...line, fields: { ...chunk.data } });
+    return;
+  }
   const fold = FOLDS[chunk.type] as Fold<Chunk["type"]> | undefined;
   fold?.(draft, chunk);
 }
 
+type LineType = keyof typeof EVENT_LINES;
+
+const isLine = (type: Chunk["type"]): type is LineType => Object.hasOwn(EVENT_LINES, type);
+
 const nothing = (): void => undefined;
 
-const FOLDS: { [T in Chunk["type"]]: Fold<T> } = {
+const FOLDS: { [T in Exclude<Chunk["type"], LineType>]: Fold<T> } = {
   run_started: startRun,
   run_finished: finishRun,
   message: addMessage,
@@ -64,9 +74,6 @@ const FOLDS: { [T in Chunk["type"]]: Fold<T> } = {
     const { summary, beforeTokens: before, afterTokens: after } = chunk.data;
     push(draft, { ...common(draft, chunk), kind: "compacted", summary, before, after });
   },
-  bullet: (draft, chunk) => push(draft, { ...common(draft, chunk), kind: "bullet", bullet: chunk.data }),
-  agent_start: nothing,
-  agent_end: nothing,
   checkpoint: nothing,
   review: (draft, chunk) => push(draft, { ...common(draft, chunk), kind: "review", review: chunk.data }),
   restored: (draft, chunk) => {

@@ -3,7 +3,6 @@
 import type {
   ApprovalAsked,
   ApprovalGiven,
-  Bullet,
   ContextItem,
   Edit,
   Failure,
@@ -134,9 +133,12 @@ interface CompactedItem extends Common {
   after: number;
 }
 
-interface BulletItem extends Common {
-  kind: "bullet";
-  bullet: Bullet;
+/** An event that is one line: `text` is to be translated, and `{name}` in it is one of `fields`. */
+interface LineItem extends Common {
+  kind: "line";
+  icon: string;
+  text: string;
+  fields: JsonObject;
 }
 
 /** What the person decided on changes of one file. */
@@ -173,7 +175,7 @@ export type Item =
   | NoticeItem
   | ErrorItem
   | CompactedItem
-  | BulletItem
+  | LineItem
   | ReviewItem
   | RestoredItem
   | EndItem;

@@ -1,7 +1,7 @@
 // How a tool call is introduced: an icon, what is done, and to what.
 
 import type { JsonObject } from "../../contract.gen";
-import { TOOL_FACES } from "./toolFaces";
+import { TOOL_FACES } from "./tables.gen";
 
 interface ToolFace {
   /** A codicon. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from typing import Literal, TypeAlias, assert_never
@@ -13,11 +14,8 @@ from daiku.cli.display.toollines import ToolLines, decided_text
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
 from daiku.domain.events import (
-    AgentEnd,
-    AgentStart,
     ApprovalAsked,
     ApprovalGiven,
-    Bullet,
     CheckpointEvent,
     Compacted,
     Delta,
@@ -26,6 +24,7 @@ from daiku.domain.events import (
     HandoffStart,
     InputAsked,
     InputGiven,
+    LineEvent,
     MessageEvent,
     Notice,
     PlanEvent,
@@ -40,7 +39,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import Usage
 from daiku.domain.work.plans import Plan
-from daiku.texts.terminal import say
+from daiku.texts.terminal import locale_of, say
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 Section: TypeAlias = Literal["", "text", "tools"]
@@ -121,14 +120,18 @@ class Show:
             case RunFinished():
                 self.wait("")
                 self._end_stream()
-            case Bullet(content=content, change=change):
-                self.line(self._terminal.paint(f"  {safe(change)}: {clip(safe(content), 100)}", "dim"))
+            case LineEvent():
+                if event.line is not None:
+                    text = event.line.label.text(locale_of(os.environ)).format(**event.model_dump())
+                    self.line(
+                        indent + self._terminal.paint(clip(safe(text), self._terminal.width - 4), "dim")
+                    )
             case Review() | Restored():
                 self.line(indent + self._terminal.paint(safe(decided_text(event)), "dim"))
             case ApprovalAsked() | InputAsked():
                 self._tools.previewed(event.call_id)
                 self.wait("")
-            case ApprovalGiven() | InputGiven() | AgentStart() | AgentEnd() | CheckpointEvent() | Usage():
+            case ApprovalGiven() | InputGiven() | CheckpointEvent() | Usage():
                 pass
             case _:
                 assert_never(event)

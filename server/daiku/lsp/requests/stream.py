@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 
 from daiku.domain.chunks import Chunk, encode_event
-from daiku.domain.events import AgentStart, Delta, Event, RunStarted, Thinking, ToolCallEvent, ToolOutput
+from daiku.domain.events import Delta, Event, RunStarted, Thinking, ToolCallEvent, ToolOutput
 from daiku.lsp.wire.frames import frame
 from daiku.lsp.wire.jsontext import MessageId
 from daiku.lsp.wire.pipes import Outlet
@@ -90,7 +90,7 @@ class ProgressBar:
                         "message": f"{tool} {what.splitlines()[0][:80] if what else ''}".strip(),
                     }
                 )
-            case RunStarted() | AgentStart():
+            case RunStarted():
                 self._tell({"kind": "report", "message": self._words.thinking})
             case _:
                 pass

@@ -1,0 +1,92 @@
+"""What the panel reads from the server's tables: faces of tools, labels of agents, events that are one line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic.alias_generators import to_camel
+
+from daiku.agents.table import ALL_AGENTS
+from daiku.domain.events import EVENTS, LineEvent
+from daiku.domain.labels import Label
+from daiku.tools.table import faces
+
+HEADER = """// GENERATED from the server's tables of tools, agents and events by .dev/gen.py; do not edit, run `npm run gen`.
+
+interface Face {
+  /** A codicon. */
+  icon: string;
+  /** What is done; to be translated. */
+  title: string;
+  /** What it is done to, made of the call's arguments, see `toolFace.ts`. */
+  subject: string;
+}
+
+interface Line {
+  /** A codicon. */
+  icon: string;
+  /** To be translated; `{name}` is a field of the event. */
+  text: string;
+}
+"""
+
+
+def tables() -> str:
+    """The text of tables.gen.ts."""
+    tools = "".join(
+        f"  {_text(name)}: {{ icon: {_text(face.icon)}, title: {_text(face.label.en)}, subject: {_text(face.subject)} }},\n"
+        for name, face in faces().items()
+    )
+    agents = "".join(f"  {name}: {_text(agent.label.en)},\n" for name, agent in ALL_AGENTS.items())
+    lines = "".join(
+        f"  {name}: "
+        + (
+            f"{{ icon: {_text(line.icon)}, text: {_text(_wire(line.label).en)} }}"
+            if (line := event.line)
+            else "null"
+        )
+        + ",\n"
+        for name, event in EVENTS.items()
+        if issubclass(event, LineEvent)
+    )
+    return f"""{HEADER}
+/** Tools by name. */
+export const TOOL_FACES: Readonly<Record<string, Face>> = {{
+{tools}}};
+
+/** Agents by name; to be translated. */
+export const AGENT_LABELS: Readonly<Record<string, string>> = {{
+{agents}}};
+
+/** Events that are shown as one line, or not at all. */
+export const EVENT_LINES = {{
+{lines}}} satisfies Record<string, Line | null>;
+"""
+
+
+def bundle(path: Path, language: str) -> str:
+    """The panel's words of a language, with those of the tables in it."""
+    words: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    words |= {label.en: label.text(language) for label in _labels()}
+    return json.dumps(dict(sorted(words.items())), ensure_ascii=False, indent=2) + "\n"
+
+
+def _labels() -> Iterator[Label]:
+    yield from (face.label for face in faces().values())
+    yield from (agent.label for agent in ALL_AGENTS.values())
+    yield from (_wire(e.line.label) for e in EVENTS.values() if issubclass(e, LineEvent) and e.line)
+
+
+def _wire(label: Label) -> Label:
+    """The label with fields named as on the wire."""
+    en, ja = (
+        re.sub(r"\{(\w+)\}", lambda field: f"{{{to_camel(field[1])}}}", text) for text in (label.en, label.ja)
+    )
+    return Label(en, ja)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
