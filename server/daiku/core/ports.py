@@ -138,7 +138,6 @@ class LanguageModelBridge(Protocol):
         ...
 
 
-Scope = Literal["workspace"]
 
 
 class Grants(Protocol):
