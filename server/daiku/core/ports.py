@@ -138,8 +138,6 @@ class LanguageModelBridge(Protocol):
         ...
 
 
-
-
 class Grants(Protocol):
     """What a person allowed or rejected for always, per workspace; revocable."""
 
