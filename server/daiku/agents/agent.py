@@ -59,8 +59,7 @@ class Agent:
     """A role (R1.18–R1.21): a name, a label for people, a prompt template, what other
     agents are told that it does (only of a `delegate` they are told), the tools it may use (patterns), the form
     it answers in (None: words and tool calls), its part in a chain of work, what drives it in place of a model,
-    and what becomes of its answer when it was handed a request (R1.33). `extra_cfg` is kept whole for whoever
-    wires something of their own. Without `may_cd` its commands all work in the project's folder, with
+    and what becomes of its answer when it was handed a request (R1.33). Its tools get `extra_cfg` as it is (R1.20). Without `may_cd` its commands all work in the project's folder, with
     `knows_project` its prompt tells what the project's manifests say."""
 
     name: str

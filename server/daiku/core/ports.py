@@ -138,9 +138,6 @@ class LanguageModelBridge(Protocol):
         ...
 
 
-Scope = Literal["workspace"]
-
-
 class Grants(Protocol):
     """What a person allowed or rejected for always, per workspace; revocable."""
 

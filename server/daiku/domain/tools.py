@@ -48,14 +48,6 @@ class ToolCall(Frozen):
     notes: tuple[str, ...] = ()
 
 
-class Action(Frozen):
-    """One operation of an ActionList, as in seed 4 (R4.24)."""
-
-    operation: str
-    args: JsonObject = {}
-    reasoning: str | None = None
-
-
 class ToolImage(Wire):
     """A picture that a tool returns: base64 data and its media type."""
 

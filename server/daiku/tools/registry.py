@@ -115,7 +115,8 @@ class ToolRegistry:
         )
 
     def get_prompt_stub(self) -> str:
-        """All schemas as text for prompts: `"name": {"type": "object", …}`, one tool a line (R1.39)."""
+        """All schemas as text for prompts: `"name": {"type": "object", …}`, one tool a line (R1.39).
+        For the public API (issue 10)."""
         return ",\n".join(f'"{name}": {self._load(name).schema_json}' for name in self._tools)
 
     def parse(self, call: ToolCall) -> tuple[Tool, Args] | ToolResult:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -91,7 +92,8 @@ class ToolContext:
     """What the run was asked, as it was put."""
     hand_over: Callable[[str, str], Awaitable[ToolResult]] | None = None
     tasks: TaskWork | None = None
-    extras: dict[str, Any] = field(default_factory=dict[str, Any])  # plug-ins' own wiring (R1.20)
+    extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """What whoever made the agent gave it for its tools, such as a connection (R1.20)."""
     place: EditPlace | None = None
     """The call was let through unasked because its edit stays at this place; None: it is not bound to one."""
     may_cd: bool = True

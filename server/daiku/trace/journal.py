@@ -101,10 +101,6 @@ class Journal:
         held = (title for session, title in rows if not self._lock(session).free())
         return list(islice(held, most))
 
-    def rename_session(self, session: str, title: str) -> Session:
-        self._db.write("UPDATE sessions SET title = ? WHERE id = ?", (title, session))
-        return self.get_session(session)
-
     def delete_session(self, session: str) -> None:
         """Raises UsageError: unknown, or a run of it is under way; DaikuError: it cannot be deleted."""
         self.get_session(session)

@@ -79,7 +79,7 @@ def _trimmed(start: int, old: str, new: str) -> Change:
 
 
 def patch_between(old: str, new: str) -> PatchJSON:
-    """`new` with the changes that lead to it from `old`."""
+    """`new` with the changes that lead to it from `old`; for the public API (issue 10)."""
     return PatchJSON(new_text=new, change_map=change_map(old, new))
 
 
@@ -91,7 +91,8 @@ def patch_from(old: str, changes: Sequence[Change]) -> PatchJSON | Refusal:
 
 
 def merge_patches(old: str, draft: PatchJSON, style: PatchJSON) -> Merged | Refusal:
-    """Both patches of `old` as one: where they overlap the draft's change stays, the style's is dropped."""
+    """Both patches of `old` as one: where they overlap the draft's change stays, the style's is
+    dropped. For the public API (issue 10)."""
     for change in (apply_map(old, draft.change_map), apply_map(old, style.change_map)):
         if isinstance(change, Refusal):
             return change

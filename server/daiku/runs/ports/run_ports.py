@@ -116,6 +116,7 @@ class RunPorts:
             emit=record,
             editor=services.editor,
             may_cd=live.log.agent.may_cd,
+            extra_cfg=live.log.agent.extra_cfg,
             plans=lambda: record.state.plans.all,
             done=lambda: record.state.done,
             asked=state.request.prompt,
