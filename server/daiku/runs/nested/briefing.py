@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from daiku.agents.agent import Agent
 from daiku.core.plans.transitions import find_step
@@ -18,7 +19,9 @@ from daiku.domain.work.handovers import Brief, EditsMade, Findings
 from daiku.domain.work.plans import Plan
 from daiku.domain.work.research import Research
 from daiku.runs.nested.projectfiles import See, changed, places_of, project_files, shown_files
+from daiku.runs.request import RunRequest
 from daiku.runs.run_log import RunLog
+from daiku.runs.services import RunServices
 
 
 def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: str = "") -> Brief:
@@ -55,6 +58,23 @@ def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: 
         proofs=done.proofs,
         said=words_in(past),
     )
+
+
+BRIEFED = ("researcher", "coder", "runner", "reporter")
+"""Stages that are told what their session knows, whatever door they are asked by."""
+
+
+async def brief_request(
+    services: RunServices, agent: Agent, request: RunRequest, session: str
+) -> tuple[str, Brief | None]:
+    """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
+    if request.calls or not agent.reads_brief:
+        return request.told, request.brief
+    brief = request.brief
+    if brief is None and request.session and agent.name in BRIEFED:
+        brief = brief_from(services.journal.chunks(request.session), request.text)
+    see = partial(services.seen.note, session)
+    return await write_request(agent, brief or Brief(request=request.text), services.workspace, see)
 
 
 def make_brief(log: RunLog, agent: Agent, request: str) -> Brief:
