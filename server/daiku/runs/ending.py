@@ -38,7 +38,7 @@ async def run_to_end(live: LiveRun, *, again: bool) -> State:
     except TimeoutError:
         if not bound.expired():
             raise
-        end(live.log, "limit", time_is_up(seconds))
+        end(live.log, "limit", time_limit_failure(seconds))
     except asyncio.CancelledError:
         if not live.abandoned:
             end(live.log, "cancelled", None)
@@ -71,7 +71,7 @@ def end(log: RunLog, status: TerminalStatus, failure: Failure | None) -> None:
     log.record(*closing, finished(state, status))
 
 
-def time_is_up(seconds: int) -> Failure:
+def time_limit_failure(seconds: int) -> Failure:
     return Failure(
         kind="limit",
         message=f"The limit of time was reached ({seconds} s).",

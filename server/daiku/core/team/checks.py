@@ -103,10 +103,12 @@ def _shown(state: State, check: str, proof: Proof) -> str:
     if proof.kind != "exit_code":
         return f"{check}: {proof.value} errors in {proof.subject or 'the project'}."
     outcome = next((c for c in reversed(state.done.commands) if c.call_id == proof.ref), None)
-    return told_outcome(outcome) if outcome is not None else f"`{check}` ended with exit code {proof.value}."
+    return (
+        describe_outcome(outcome) if outcome is not None else f"`{check}` ended with exit code {proof.value}."
+    )
 
 
-def told_outcome(outcome: CommandOutcome) -> str:
+def describe_outcome(outcome: CommandOutcome) -> str:
     output = cut_middle(outcome.output.rstrip(), OUTPUT_SHARE) or "(no output)"
     if outcome.exit_code == TIMED_OUT:
         return (

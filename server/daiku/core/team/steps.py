@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from daiku.core.replies.attempts import SAME
 from daiku.core.state.state import State
-from daiku.core.team.checks import Do, failed_checks, hand, is_met, looks, move, told_outcome, unrun
-from daiku.core.team.parallel import coded_aside
+from daiku.core.team.checks import Do, describe_outcome, failed_checks, hand, is_met, looks, move, unrun
+from daiku.core.team.parallel import early_coder_result
 from daiku.core.team.person import asked, with_words
 from daiku.core.team.record import Taken, begins, log_of, number, since, since_begun, since_work
 from daiku.domain.runs import ApprovalMode
@@ -20,7 +20,7 @@ def work(state: State, plan: Plan, step: Step, approvals: ApprovalMode, *, runne
         return move(step, "in_progress", f"Step {number(plan, step)}: {step.name}")
     if here and here[-1].call.tool == "plan/update_step":  # it was refused
         return move(step, "failed", f"Step “{step.name}” stays open: {here[-1].text}")
-    aside = coded_aside(state, log, step)
+    aside = early_coder_result(state, log, step)
     here = here if aside is None else (aside, *here)
     if not any(t.agent == "coder" for t in here):
         return _begin(state, plan, step, approvals)
@@ -75,7 +75,7 @@ def _problems(
         failing = failed_checks(state, step.acceptance)
         return [*badly, *failing] if failing or _passed_before(step, here) else []
     ran = runner.back.deeds.commands if runner is not None and runner.back and runner.back.deeds else ()
-    return badly or ([told_outcome(ran[-1])] if ran and ran[-1].exit_code else [])
+    return badly or ([describe_outcome(ran[-1])] if ran and ran[-1].exit_code else [])
 
 
 def _passed_before(step: Step, here: tuple[Taken, ...]) -> bool:

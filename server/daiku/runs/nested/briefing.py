@@ -10,7 +10,7 @@ from daiku.core.plans.transitions import find_step
 from daiku.core.ports import Workspace
 from daiku.core.proof.evidence import Done, did_begin, did_edit, did_keep, did_respond
 from daiku.core.proof.gate import next_open
-from daiku.core.state.conversation import told_words, words_in, words_of
+from daiku.core.state.conversation import describe_words, person_words, recorded_words
 from daiku.core.web.research import gather
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, UsageError
@@ -56,7 +56,7 @@ def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: 
         findings=Findings(**dict(research)) if research.results else None,
         edits=EditsMade(files=done.files, checkpoints=done.checkpoints) if done.files else None,
         proofs=done.proofs,
-        said=words_in(past),
+        said=recorded_words(past),
     )
 
 
@@ -83,7 +83,7 @@ def make_brief(log: RunLog, agent: Agent, request: str) -> Brief:
     if log.agent.machine is not None:
         return log.agent.machine.brief(state, agent.name, request)
     plan = next_open(state.plans.all) if agent.machine is not None else None
-    return Brief(request=request, plan=plan, said=words_of(state))
+    return Brief(request=request, plan=plan, said=person_words(state))
 
 
 async def write_request(agent: Agent, brief: Brief, workspace: Workspace, see: See) -> tuple[str, Brief]:
@@ -104,7 +104,7 @@ async def write_request(agent: Agent, brief: Brief, workspace: Workspace, see: S
 
 def _with_words(request: str, brief: Brief) -> str:
     """The request with the person's own words of the session that it does not hold already."""
-    words = told_words(brief.said, request)
+    words = describe_words(brief.said, request)
     return f"{request}\n\n{words}" if words else request
 
 
