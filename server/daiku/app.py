@@ -87,8 +87,8 @@ def build(
 ) -> App:
     """Wire everything up; touches the disk, not the network. `own`: the workspace's texts are known to be
     the person's own, not a stranger's. `locale` is the person's, such as `ja`. Raises UsageError, OSError."""
-    redact = redactor(secrets_of(config, os.environ))
     sweep(home / "worktrees")
+    redact = redactor(secrets_of(config, os.environ))
     journal = Journal(home / DATABASE, redact)
     grants = GrantStore(home / DATABASE)
     checkpoints = CheckpointStore(home / "checkpoints", workspace, open_sessions=journal.open_sessions)
@@ -96,22 +96,11 @@ def build(
     tools = builtin_tools(home, editor=editor is not None, seen=seen, agents=delegates())
     registry = ToolRegistry(tools, redact=redact)
     plugins = _plug_in(config, registry)
-    llm = Models(
-        config.llm,
-        bridge=bridge,
-        script_folders=workspace.roots,
-        demo=prompts_folder() / "demo.jsonl",
-        locale=locale,
-    )
-    key = str(workspace.roots[0]) if workspace.roots else ""
+    demo = prompts_folder() / "demo.jsonl"
+    llm = Models(config.llm, bridge=bridge, script_folders=workspace.roots, demo=demo, locale=locale)
     consents = ConsentStore(home / DATABASE)
-    servers = Servers(
-        config.mcp_servers,
-        registry,
-        Place(workspace.roots, key, home, consents),
-        denied=_why_no_servers(config, trusted),
-    )
-    policy = partial(_policy, config, workspace, grants, trusted, own)
+    place = Place(workspace.roots, _key_of(workspace), home, consents)
+    servers = Servers(config.mcp_servers, registry, place, denied=_why_no_servers(config, trusted))
     services = RunServices(
         config=config,
         journal=journal,
@@ -120,7 +109,7 @@ def build(
         checkpoints=checkpoints,
         grants=grants,
         model=llm.resolve,
-        policy=policy,
+        policy=partial(_policy, config, workspace, grants, trusted, own),
         editor=editor,
         traces=home / "traces",
         worktrees=home / "worktrees",
@@ -130,9 +119,8 @@ def build(
         seen=seen,
     )
     runs = Runs(services)
-    reviews = Reviews(runs, checkpoints)
     stores = (journal, grants, consents, checkpoints)
-    return App(config, workspace, runs, *stores, registry, llm, servers, reviews, plugins)
+    return App(config, workspace, runs, *stores, registry, llm, servers, Reviews(runs, checkpoints), plugins)
 
 
 def _plug_in(config: Config, registry: ToolRegistry) -> tuple[Plugin, ...]:
@@ -161,7 +149,6 @@ def _policy(
     approvals: ApprovalMode,
     attended: bool,
 ) -> Policy:
-    key = str(workspace.roots[0]) if workspace.roots else ""
     return Policy(
         approvals=config.approvals,
         mode=mode,
@@ -171,11 +158,16 @@ def _policy(
         headless=not attended,
         sandbox=sandbox_state(config.sandbox),
         network=config.sandbox.network,
-        granted=partial(grants.lookup, key),
+        granted=partial(grants.lookup, _key_of(workspace)),
         resolve=_resolver(workspace),
         roots=tuple(str(root) for root in workspace.roots),
         home=str(Path.home()),
     )
+
+
+def _key_of(workspace: Workspace) -> str:
+    """The name under which grants and consents of this workspace are kept."""
+    return str(workspace.roots[0]) if workspace.roots else ""
 
 
 def _resolver(workspace: Workspace) -> Callable[[str], str | None]:

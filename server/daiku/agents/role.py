@@ -109,7 +109,7 @@ def _unread(messages: Sequence[Message]) -> str:
     )
 
 
-async def in_role(
+async def answer_as(
     role: Role,
     request: ModelRequest,
     ask: Callable[[ModelRequest], AsyncIterator[ModelEvent]],
@@ -140,7 +140,7 @@ async def in_role(
             async for piece in pieces:
                 match piece:
                     case Reply():
-                        reply = piece
+                        reply, usage = piece, usage.plus(piece.usage)
                     case TextDelta():
                         pass  # a form is not for reading: what it says is shown once it is understood
                     case _:
@@ -148,10 +148,8 @@ async def in_role(
         finally:
             await pieces.aclose()
         assert reply is not None, "a stream ends with a Reply or raises"
-        usage = usage.plus(reply.usage)
         read = _read(role, reply, request, protocol, brief)
-        if isinstance(read, Unreadable) and read.words_only and problems and role.in_words is not None:
-            read = role.in_words(reply.message)
+        read = _in_words(role, reply, read) if problems else read
         if isinstance(read, AssistantMessage):
             for event in _as_read(read, reply, usage):
                 yield event
@@ -161,6 +159,13 @@ async def in_role(
         problems.append(read.problem)
         asked = _again(written, reply, read.problem)
     raise _unusable(problems[-1])
+
+
+def _in_words(role: Role, reply: Reply, read: AssistantMessage | Unreadable) -> AssistantMessage | Unreadable:
+    """A reply that stays in words although the form was asked for again, where the role takes that."""
+    if isinstance(read, Unreadable) and read.words_only and role.in_words is not None:
+        return role.in_words(reply.message)
+    return read
 
 
 def _retrying(what: str, count: int) -> Restarted:

@@ -34,20 +34,6 @@ class LineEvent(Wire):
     line: ClassVar[Line | None] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """How an event is shown: a codicon, and a text in which `{name}` is a field of the event."""
-
-    icon: str
-    label: Label
-
-
-class LineEvent(Wire):
-    """An event that people see as one line, where it has a `line`, and else not at all."""
-
-    line: ClassVar[Line | None] = None
-
-
 class RunStarted(Wire):
     """First event of a run. `prompt` is what the person said; `images` and `context` what came along.
     With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are

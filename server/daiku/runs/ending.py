@@ -39,7 +39,7 @@ async def run_to_end(live: LiveRun, *, again: bool) -> State:
     except TimeoutError:
         if not bound.expired():
             raise
-        end(live.log, "limit", time_is_up(seconds))
+        end(live.log, "limit", time_limit_failure(seconds))
     except asyncio.CancelledError:
         if not live.abandoned:
             end(live.log, "cancelled", None)
@@ -72,7 +72,7 @@ def end(log: RunLog, status: TerminalStatus, failure: Failure | None) -> None:
     log.record(*closing, finished(state, status))
 
 
-def time_is_up(seconds: int) -> Failure:
+def time_limit_failure(seconds: int) -> Failure:
     return Failure(
         kind="limit",
         message=text("limits.time_is_up", seconds=seconds),

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-from daiku.agents.agent import Agent
 from daiku.agents.table import find_agent
 from daiku.core.run.budget import Budget, open_budget
 from daiku.core.state.fold import fold
@@ -26,12 +24,11 @@ from daiku.domain.events import (
     RunStarted,
 )
 from daiku.domain.runs import ApprovalMode, RunResult
-from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan
 from daiku.runs.answers import asks, check_answer, record_answer
 from daiku.runs.ending import run_to_end
 from daiku.runs.live import LiveRun, NestedWork, RunTree
-from daiku.runs.nested.briefing import brief_from, write_request
+from daiku.runs.nested.briefing import brief_request
 from daiku.runs.nested.handoff import hand_over
 from daiku.runs.nested.taskloop import TaskWork
 from daiku.runs.recorded.history import events_of, last_start, state_of
@@ -49,8 +46,6 @@ NESTED = NestedWork(hand_over, TaskWork)
 TITLE_LIMIT = 60
 NAMED_OTHERS = 3
 """Other runs in the same folder that are named to the person; more are `…`."""
-BRIEFED = ("researcher", "coder", "runner", "reporter")
-"""Stages that are told what their session knows, whatever door they are asked by."""
 
 
 @dataclass(slots=True)
@@ -90,7 +85,7 @@ class Runs:
             live = LiveRun(log, tree, place=place)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             services.journal.touch(session, "running", model, title)
-            told, brief = await self._brief(agent, request, session)
+            told, brief = await brief_request(services, agent, request, session)
             live.record(
                 RunStarted(
                     prompt=request.text,
@@ -122,16 +117,6 @@ class Runs:
             names = ", ".join(f"“{title}”" for title in others[:NAMED_OTHERS])
             more = ", …" if len(others) > NAMED_OTHERS else ""
             log.record(Notice(level="warning", text=text("runs.another_here", names=names + more)))
-
-    async def _brief(self, agent: Agent, request: RunRequest, session: str) -> tuple[str, Brief | None]:
-        """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
-        if request.calls or not agent.reads_brief:
-            return request.told, request.brief
-        see = partial(self.services.seen.note, session)
-        brief = request.brief
-        if brief is None and request.session and agent.name in BRIEFED:
-            brief = brief_from(self.services.journal.chunks(request.session), request.text)
-        return await write_request(agent, brief or Brief(request=request.text), self.services.workspace, see)
 
     async def resume(
         self,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from daiku.agents.coding.researcher import RESEARCH, research_request
-from daiku.agents.role import in_role
+from daiku.agents.role import answer_as
 from daiku.app import App, build
 from daiku.core.replies.parse import Unreadable
 from daiku.core.web.research import gather
@@ -155,7 +155,7 @@ async def replies(*texts: str) -> tuple[list[ModelEvent], list[ModelRequest]]:
 
     events: list[ModelEvent] = []
     with suppress(LLMRequestError):
-        async for event in in_role(RESEARCH, ModelRequest("", "", ASKED), ask):
+        async for event in answer_as(RESEARCH, ModelRequest("", "", ASKED), ask):
             events.append(event)  # noqa: PERF401  # what came before an error counts
     return events, requests
 

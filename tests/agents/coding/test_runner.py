@@ -12,7 +12,7 @@ import pytest
 
 from daiku.agents.agent import Stage
 from daiku.agents.coding.runner import MAX_REPAIRS, RUN, commands_run, remind, run_request
-from daiku.agents.role import Failed, in_role, since_asked
+from daiku.agents.role import Failed, answer_as, since_asked
 from daiku.agents.table import find_agent
 from daiku.core.commands.judge import changes_folder
 from daiku.core.replies.parse import Unreadable
@@ -233,7 +233,7 @@ async def test_the_reminder_is_in_one_request_only_and_a_failure_ends_the_stream
         yield Reply(AssistantMessage(text='{"action": "command", "command": "b"}'), Usage(), "stop")
 
     messages = (*ASKED, *ran(read(commands("a")), 1))
-    [reply] = [e async for e in in_role(RUN, ModelRequest("", "", messages), ask) if isinstance(e, Reply)]
+    [reply] = [e async for e in answer_as(RUN, ModelRequest("", "", messages), ask) if isinstance(e, Reply)]
     assert requests[0].messages[:-1] == messages
     assert "repairs left" in str(requests[0].messages[-1])
     assert (line(reply.message), reply.finish) == ("b", "tool_calls")

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from daiku.agents.coding.tasks import report_request, task_maker, task_reporter, tasks_request
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.state import Conversation, State
-from daiku.core.team.tasks import Place, calls_of, plain_report, task_of, with_list
+from daiku.core.team.task_report import plain_report
+from daiku.core.team.tasks import Place, calls_of, task_of, with_list
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.work.handovers import TasksMade, TasksReported
 from daiku.domain.work.plans import Plan, Step, Task, WorkStatus

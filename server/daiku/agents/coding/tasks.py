@@ -15,7 +15,8 @@ from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.context import transcript
 from daiku.core.state.state import State
-from daiku.core.team.tasks import Check, Place, read_report, read_tasks
+from daiku.core.team.task_report import read_report
+from daiku.core.team.tasks import Check, Place, read_tasks
 from daiku.core.text.truncate import cut_middle
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.labels import Label

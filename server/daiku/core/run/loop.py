@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from daiku.core.calls.refs import PLAIN, is_referred_to
-from daiku.core.changes.choose import choices
 from daiku.core.proof.gate import open_notice
 from daiku.core.run.decide import (
     Answered,
@@ -22,13 +19,13 @@ from daiku.core.run.decide import (
     Finish,
     Object,
     Refuse,
-    Rules,
     RunTools,
     TakeMove,
     Tell,
     decide,
 )
 from daiku.core.run.plan_outcome import finished
+from daiku.core.run.ports import Ports
 from daiku.core.state.context import fitting, keep_from
 from daiku.core.state.fold import apply
 from daiku.core.state.machine import EndRun, MakeCall, Move
@@ -40,12 +37,10 @@ from daiku.domain.base import long_id
 from daiku.domain.errors import ContextOverflowError, DaikuError, Failure
 from daiku.domain.events import (
     ApprovalAsked,
-    ApprovalGiven,
     Compacted,
     Delta,
     Event,
     InputAsked,
-    InputGiven,
     MessageEvent,
     Notice,
     Thinking,
@@ -55,8 +50,6 @@ from daiku.domain.events import (
 from daiku.domain.messages import (
     AssistantMessage,
     FinishReason,
-    Message,
-    ModelEvent,
     Reply,
     Restarted,
     TextDelta,
@@ -71,54 +64,6 @@ from daiku.texts.text import Text, from_json, text
 
 KEPT_MESSAGES = 6
 """Messages that a compaction leaves as they are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """What a person is shown of a call: exactly what will happen, what "always" would mean (empty: it
-    cannot be remembered), how many hunks there are to choose from."""
-
-    text: str
-    remember: str = ""
-    hunks: int = 0
-
-
-def card(call: ToolCall, text: str, remember: str) -> Card:
-    """`text` as a person can trust it. Hunks are found again by their text: where something of it had to
-    be spelled out, it can only be taken as a whole."""
-    shown = seen(text)
-    return Card(shown, seen(remember), choices(call.tool, text) if shown == text else 0)
-
-
-class Ports(Protocol):
-    """What the loop needs of the world."""
-
-    @property
-    def rules(self) -> Rules: ...
-
-    @property
-    def agent(self) -> str: ...
-
-    def paused(self) -> bool:
-        """True when the run should stop at the next boundary, to be resumed later."""
-        ...
-
-    def reply(self, state: State) -> AsyncIterator[ModelEvent]: ...
-
-    async def call(self, call: ToolCall, record: Recorder) -> ToolResult: ...
-
-    async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult | None:
-        """What the person is to be shown; or why the call cannot work. None where what will happen need
-        not be asked about: from now on the guard allows the call."""
-        ...
-
-    async def approval(self, asked: ApprovalAsked) -> ApprovalGiven: ...
-
-    async def answer(self, asked: InputAsked) -> InputGiven: ...
-
-    async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
-        """A summary that takes the place of `messages`, and what it cost where a model was asked."""
-        ...
 
 
 async def run(record: Recorder, ports: Ports) -> State:

@@ -1,4 +1,4 @@
-"""What became of a plan as a run ends: how far it is, and why a run that was asked to work it has failed."""
+"""The outcome of a plan as a run ends: how far it is, and why the run failed where it was to work it."""
 
 from __future__ import annotations
 

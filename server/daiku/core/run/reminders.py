@@ -1,4 +1,4 @@
-"""What a model is told while it can still end well: that its calls fail, that its turns run out, that it has no answer yet."""
+"""Reminders to the model before a run fails: its calls fail, its turns run out, it has not answered yet."""
 
 from __future__ import annotations
 

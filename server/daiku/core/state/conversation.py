@@ -20,7 +20,7 @@ ALL = 8000
 """Characters of all of them together."""
 
 
-def words_of(state: State) -> tuple[str, ...]:
+def person_words(state: State) -> tuple[str, ...]:
     """What the person said in a run and in the conversation before it, the latest first."""
     brought = state.request.brief.said if state.request.brief is not None else ()
     before = [
@@ -31,7 +31,7 @@ def words_of(state: State) -> tuple[str, ...]:
     return bounded((*brought, *reversed([*before, state.request.prompt, *state.conversation.steering])))
 
 
-def words_in(past: Iterable[Chunk]) -> tuple[str, ...]:
+def recorded_words(past: Iterable[Chunk]) -> tuple[str, ...]:
     """What the person said in the record of a session, the latest first."""
     found: list[str] = []
     asked: dict[str, str] = {}
@@ -63,7 +63,7 @@ def bounded(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def told_words(words: Iterable[str], request: str) -> str:
+def describe_words(words: Iterable[str], request: str) -> str:
     """What a stage is told of them besides its request; empty where the request says it all."""
     news = [text for text in words if text not in request]
     lines = ("- " + text.replace("\n", "\n  ") for text in news)

@@ -1,4 +1,4 @@
-"""The one place where a live run's state moves."""
+"""Records events of a run: written first, then folded into its state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going round in circles: the kinds of loops that a run can get into, found in its trail."""
+"""Finds the loops that a run can get into: repeated calls, results, texts and edits that undo one another."""
 
 from __future__ import annotations
 

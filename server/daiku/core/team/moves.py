@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from daiku.core.proof.placeholders import left_behind
-from daiku.core.state.conversation import words_of
+from daiku.core.state.conversation import person_words
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.state import State
 from daiku.core.team.checks import (
@@ -20,15 +20,15 @@ from daiku.core.team.checks import (
     move,
     unrun,
 )
-from daiku.core.team.parallel import TOOL, at_once, coded_apart, requests
+from daiku.core.team.parallel import TOOL, at_once, has_early_coder, requests
 from daiku.core.team.person import (
     OFFERED,
     STOP,
     asked,
     chosen,
+    describe_answers,
     open_question,
     rejection,
-    told_of_answers,
     with_words,
 )
 from daiku.core.team.record import Taken, begins, log_of, number, rejected, since, since_begun, since_work
@@ -104,7 +104,7 @@ def brief_of(state: State, agent: str, request: str) -> Brief:
         edits=EditsMade(files=done.files, checkpoints=done.checkpoints, notes=notes) if done.files else None,
         commands=CommandsRun(commands=wanted) if wanted else None,
         proofs=done.proofs,
-        said=(*reversed(told_of_answers(state)), *words_of(state)),
+        said=(*reversed(describe_answers(state)), *person_words(state)),
     )
 
 
@@ -223,7 +223,7 @@ def _without_model(state: State, approvals: ApprovalMode, refused: Failure) -> D
         do = work(state, plan, step, approvals, runner=False)
         if do.tool in CHECKING or do.args.get("status") == "completed":
             return do
-    elif (coded := next((s for s in _ready(plan) if coded_apart(state, log, s)), None)) is not None:
+    elif (coded := next((s for s in _ready(plan) if has_early_coder(state, log, s)), None)) is not None:
         return _begun(plan, coded)
     return refused
 

@@ -38,13 +38,13 @@ def requests(steps: tuple[Step, ...], request: str) -> JsonObject:
     return {"requests": wanted, "only_apart": True}
 
 
-def coded_aside(state: State, log: tuple[Taken, ...], step: Step) -> Taken | None:
+def early_coder_result(state: State, log: tuple[Taken, ...], step: Step) -> Taken | None:
     """What the coder made of the step before it was begun, as if it had been handed over to then; None
     where that was not so, or is used up already."""
     return _piece_of(state, log, step, begun=1)
 
 
-def coded_apart(state: State, log: tuple[Taken, ...], step: Step) -> bool:
+def has_early_coder(state: State, log: tuple[Taken, ...], step: Step) -> bool:
     """Whether a coder is done with the step, though it was not begun yet."""
     found = _piece_of(state, log, step, begun=0)
     return found is not None and found.ok

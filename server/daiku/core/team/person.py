@@ -23,11 +23,11 @@ def asked(state: State, plan: Plan) -> str:
 
 def with_words(state: State, request: str) -> str:
     """The request with what the person said while the team worked."""
-    words = "\n".join(told_of_answers(state))
+    words = "\n".join(describe_answers(state))
     return f"{request}\n\n{words}" if words else request
 
 
-def told_of_answers(state: State) -> tuple[str, ...]:
+def describe_answers(state: State) -> tuple[str, ...]:
     """What the person said while the team worked, oldest first; an answer with its question."""
     asks = (t for t in log_of(state) if t.call.tool == "user/ask")
     answers = (_answer(t) for t in asks if chosen(state, t) is None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from daiku.core.replies.attempts import SAME
 from daiku.core.state.state import State
 from daiku.core.team.checks import Do, failed_checks, failing, hand, is_met, looks, move, unrun
-from daiku.core.team.parallel import coded_aside
+from daiku.core.team.parallel import early_coder_result
 from daiku.core.team.person import asked, with_words
 from daiku.core.team.record import Taken, begins, log_of, number, since, since_begun, since_work
 from daiku.domain.runs import ApprovalMode
@@ -21,7 +21,7 @@ def work(state: State, plan: Plan, step: Step, approvals: ApprovalMode, *, runne
         return move(step, "in_progress", text("team.step", number=number(plan, step), name=step.name))
     if here and here[-1].call.tool == "plan/update_step":  # it was refused
         return move(step, "failed", text("team.stays_open", name=step.name, why=here[-1].text))
-    aside = coded_aside(state, log, step)
+    aside = early_coder_result(state, log, step)
     here = here if aside is None else (aside, *here)
     if not any(t.agent == "coder" for t in here):
         return _begin(state, plan, step, approvals)

@@ -1,8 +1,7 @@
-"""Tasks of a step: the list as a model writes it, their order, their statuses in the plan, and the report."""
+"""Tasks of a step: the list as a model writes it, their order, and their statuses in the plan."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -20,7 +19,6 @@ from daiku.core.text.truncate import OUTPUT_LIMIT, cut_middle
 from daiku.domain.base import new_id
 from daiku.domain.messages import ToolMessage
 from daiku.domain.tools import ToolCall
-from daiku.domain.work.handovers import TaskReport
 from daiku.domain.work.plans import Plan, Step, Task, WorkStatus
 
 OUTSIDE_LISTS = ("plan/*", "task/*", "task_loop/*", "agent/*", "user/*")
@@ -274,93 +272,3 @@ def _check_call(check: str, seconds: int) -> ToolCall:
     if place is None:
         return ToolCall(id=new_id("check"), tool="shell/run", args={"command": check, "timeout": seconds})
     return ToolCall(id=new_id("check"), tool="editor/diagnostics", args={"path": place} if place else {})
-
-
-# ---- what came of it
-
-
-def execution_log(step: Step, checks: Sequence[tuple[str, bool, str]] = ()) -> str:
-    """What was done, in order: each task with its status and result, then each check (what, whether it
-    passed, its output)."""
-    lines: list[str] = []
-    for number, task in enumerate(step.task_list, 1):
-        args = cut_middle(json.dumps(task.args, ensure_ascii=False), RESULT_SHARE)
-        lines.append(f"Task {number} ({task.status}): {task.operation} {args}")
-        if task.result:
-            lines.append(_indented(cut_middle(task.result, RESULT_SHARE)))
-    for what, passed, output in checks:
-        lines.append(f"Check ({'passed' if passed else 'failed'}): {what}")
-        lines.append(_indented(cut_middle(output, RESULT_SHARE)))
-    return "\n".join(lines)
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.splitlines())
-
-
-def counts(step: Step) -> tuple[int, int]:
-    """Tasks that are completed and tasks that failed."""
-    states = [task.status for task in step.task_list]
-    return states.count("completed"), states.count("failed")
-
-
-def plain_report(place: Place, failed_check: str = "", problem: str = "") -> TaskReport:
-    """The report as it follows from the tasks alone, for when no model makes one (C4.11). `problem` is
-    why the run ended before its time."""
-    plan, step = place
-    succeeded, failed = counts(step)
-    bad = next((task for task in step.task_list if task.status == "failed"), None)
-    left = sum(task.status not in ENDED for task in step.task_list)
-    if plan.status == "draft":
-        cause, action = "The plan was not approved.", "Ask the person what should be different."
-    elif bad is not None:
-        why = (bad.result or "it did not say why").strip()
-        cause = cut_middle(f"{bad.operation} failed: {why}", RESULT_SHARE)
-        action = "Mend the cause, then run the step again: what is done is not done again."
-    elif left:
-        cause = problem or f"{left} tasks were not run."
-        action = "Run the step again: it goes on where it was."
-    elif failed_check:
-        cause = f"A check of the step did not pass: {failed_check}"
-        action = "Mend what the check shows, then run the step again."
-    else:
-        cause, action = "", "Ask the person whether to go on with the next step."
-    return TaskReport(
-        status="failed" if cause else "completed",
-        succeeded=succeeded,
-        failed=failed,
-        summary=f"{step.name}: {succeeded} of {len(step.task_list)} tasks completed.",
-        cause=cause,
-        next_action=action,
-    )
-
-
-def read_report(reply: str, facts: TaskReport, *, cut: bool = False) -> TaskReport | Unreadable:
-    """A model's report; refused where its status or its numbers are not those of the log."""
-
-    def report(value: JsonValue) -> TaskReport:
-        if not isinstance(value, dict):
-            raise ValueError('the JSON must be an object with "status", "succeeded" and "failed"')  # noqa: TRY004  # what is wrong with a reply
-        said = TaskReport.model_validate({_key(key): item for key, item in value.items()})
-        for name in ("status", "succeeded", "failed"):
-            wanted = getattr(facts, name)
-            if getattr(said, name) != wanted:
-                raise ValueError(f'"{name}" must be {json.dumps(wanted)}: the log shows it')
-        if facts.status == "failed" and not (said.cause and said.next_action):
-            raise ValueError('"cause" and "next_action" must not be empty: it failed')
-        return said
-
-    return read_json(reply, report, cut=cut)
-
-
-_KEYS = {"next_action": "next_action", "nextAction": "next_action", "recommended_next_action": "next_action"}
-_FIELDS = frozenset(TaskReport.model_fields)
-
-
-def _key(name: str) -> str:
-    return name if name in _FIELDS else _KEYS.get(name, f"_{name}")
-
-
-def report_text(report: TaskReport) -> str:
-    """The report as the JSON that whoever called is told (R4.40)."""
-    return json.dumps(report.model_dump(), ensure_ascii=False, indent=1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from daiku.agents.agent import Agent
 from daiku.core.plans.transitions import find_step
 from daiku.core.ports import Workspace
 from daiku.core.proof.evidence import Done, did_begin, did_edit, did_keep, did_respond
 from daiku.core.proof.gate import next_open
-from daiku.core.state.conversation import told_words, words_in, words_of
+from daiku.core.state.conversation import describe_words, person_words, recorded_words
 from daiku.core.web.research import gather
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, UsageError
@@ -18,7 +19,9 @@ from daiku.domain.work.handovers import Brief, EditsMade, Findings
 from daiku.domain.work.plans import Plan
 from daiku.domain.work.research import Research
 from daiku.runs.nested.projectfiles import See, changed, places_of, project_files, shown_files
+from daiku.runs.request import RunRequest
 from daiku.runs.run_log import RunLog
+from daiku.runs.services import RunServices
 from daiku.texts.text import text
 
 
@@ -54,8 +57,25 @@ def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: 
         findings=Findings(**dict(research)) if research.results else None,
         edits=EditsMade(files=done.files, checkpoints=done.checkpoints) if done.files else None,
         proofs=done.proofs,
-        said=words_in(past),
+        said=recorded_words(past),
     )
+
+
+BRIEFED = ("researcher", "coder", "runner", "reporter")
+"""Stages that are told what their session knows, whatever door they are asked by."""
+
+
+async def brief_request(
+    services: RunServices, agent: Agent, request: RunRequest, session: str
+) -> tuple[str, Brief | None]:
+    """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
+    if request.calls or not agent.reads_brief:
+        return request.told, request.brief
+    brief = request.brief
+    if brief is None and request.session and agent.name in BRIEFED:
+        brief = brief_from(services.journal.chunks(request.session), request.text)
+    see = partial(services.seen.note, session)
+    return await write_request(agent, brief or Brief(request=request.text), services.workspace, see)
 
 
 def make_brief(log: RunLog, agent: Agent, request: str) -> Brief:
@@ -64,7 +84,7 @@ def make_brief(log: RunLog, agent: Agent, request: str) -> Brief:
     if log.agent.machine is not None:
         return log.agent.machine.brief(state, agent.name, request)
     plan = next_open(state.plans.all) if agent.machine is not None else None
-    return Brief(request=request, plan=plan, said=words_of(state))
+    return Brief(request=request, plan=plan, said=person_words(state))
 
 
 async def write_request(agent: Agent, brief: Brief, workspace: Workspace, see: See) -> tuple[str, Brief]:
@@ -85,7 +105,7 @@ async def write_request(agent: Agent, brief: Brief, workspace: Workspace, see: S
 
 def _with_words(request: str, brief: Brief) -> str:
     """The request with the person's own words of the session that it does not hold already."""
-    words = told_words(brief.said, request)
+    words = describe_words(brief.said, request)
     return f"{request}\n\n{words}" if words else request
 
 

@@ -17,7 +17,7 @@ from daiku.core.proof.gate import Missing, missing
 from daiku.core.replies.actions import ActionReply
 from daiku.core.replies.parse import said_of
 from daiku.core.state.state import State
-from daiku.core.team import tasks
+from daiku.core.team import task_report, tasks
 from daiku.core.team.tasks import Place
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, ToolValidationError
@@ -93,7 +93,7 @@ class TaskWork:
         self._record(place)
         return ToolResult(
             ok=report.status == "completed",
-            text=f"{tasks.report_text(report)}\n\n{_told(place)}",
+            text=f"{task_report.report_text(report)}\n\n{_told(place)}",
             data={
                 "report": report.model_dump(),
                 "step_id": place.step.step_id,
@@ -210,10 +210,10 @@ class TaskWork:
         """A model's report that agrees with the log, else the plain one (C4.11)."""
         lacking = self._missing(place)
         checks = (*(check for check, _ in lacking.to_run), *lacking.unseen)
-        facts = tasks.plain_report(place, checks[0] if checks else "", back.problem)
+        facts = task_report.plain_report(place, checks[0] if checks else "", back.problem)
         if place.plan.status == "draft":
             return facts
-        log = tasks.execution_log(place.step, _checks(place, back))
+        log = task_report.execution_log(place.step, _checks(place, back))
         person = next(
             (
                 m.text

@@ -11,7 +11,7 @@ from daiku.core.changes.scope import inside
 from daiku.core.guard.guard import Verdict, remembered, verdict
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run.decide import Rules, nothing_left
-from daiku.core.run.loop import Card, card
+from daiku.core.run.ports import Card, card
 from daiku.core.run.preset_calls import next_preset_call
 from daiku.core.state.machine import Move
 from daiku.core.state.recorder import Recorder

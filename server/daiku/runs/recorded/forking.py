@@ -1,4 +1,4 @@
-"""A conversation taken up from a point of its past: its record, its checkpoints, and the files as they were."""
+"""Forks a conversation at a point of its past: copies its checkpoints, and finds the files as they were."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def asked_by(chunks: Sequence[Chunk], question: str) -> str | None:
     return None
 
 
-def open_below(chunks: Sequence[Chunk], run: str) -> tuple[Chunk, ...]:
+def open_nested_starts(chunks: Sequence[Chunk], run: str) -> tuple[Chunk, ...]:
     """The starts of nested runs of `run` that have no end, the innermost first."""
     ended = {c.run for c in chunks if isinstance(c.event, RunFinished)}
     below, found = {run}, list[Chunk]()

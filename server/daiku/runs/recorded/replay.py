@@ -10,6 +10,7 @@ from itertools import pairwise
 from daiku.core.guard.guard import Verdict
 from daiku.core.run import loop
 from daiku.core.run.decide import Rules
+from daiku.core.run.ports import Card
 from daiku.core.state.fold import fold
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.recorder import Recorder
@@ -42,15 +43,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage, asked_in
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
-from daiku.texts.catalogue import ENGLISH
-
-
-class Difference(Frozen):
-    """Where a replay left the record: the chunk, what was recorded, what came instead."""
-
-    seq: int
-    recorded: str
-    replayed: str
+from daiku.runs.recorded.compare import Difference, first_difference
 
 
 class Replayed(Frozen):
@@ -76,7 +69,7 @@ async def replay(chunks: Sequence[Chunk]) -> Replayed:
         played = _Recorded(own)
         state = await _play(played, state)
         compared += len(played.made)
-        difference = _first_difference(own, played.made)
+        difference = first_difference(own, played.made)
         if difference is not None:
             return Replayed(events=compared, difference=difference)
     return Replayed(events=compared)
@@ -305,11 +298,11 @@ class _Recorded:
             untrusted=answer.untrusted,
         )
 
-    async def preview(self, call: ToolCall, record: Recorder) -> loop.Card | ToolResult:
+    async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult:
         asked = self._asked.get(call.id)
         if asked is None:
             raise _Over
-        return loop.Card(asked.preview, asked.remember, asked.hunks)
+        return Card(asked.preview, asked.remember, asked.hunks)
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
         mine = self._asked.get(asked.call_id)
@@ -345,38 +338,3 @@ def _replies(events: list[Event]) -> Iterator[tuple[MessageEvent, Usage | None]]
     for event, following in pairwise([*events, None]):
         if isinstance(event, MessageEvent) and event.role == "assistant":
             yield event, following if isinstance(following, Usage) else None
-
-
-def _plain(event: Event) -> str:
-    """The event without what differs from play to play: new ids, measured times, prose of notices."""
-    match event:
-        case ApprovalAsked():
-            event = event.model_copy(update={"approval_id": "", "kind": "edit", "why": ""})
-        case Failure():
-            event = event.in_language(ENGLISH)
-        case ApprovalGiven():
-            event = event.model_copy(update={"approval_id": ""})
-        case InputAsked():
-            event = event.model_copy(update={"input_id": ""})
-        case InputGiven():
-            event = event.model_copy(update={"input_id": ""})
-        case ToolResponse():
-            event = event.model_copy(update={"duration_ms": 0})
-        case Compacted():
-            event = event.model_copy(update={"before_tokens": 0, "after_tokens": 0})
-        case _:
-            pass
-    return f"{event.type} {encode_event(event)}"
-
-
-def _first_difference(recorded: list[Chunk], made: list[Event]) -> Difference | None:
-    for chunk, event in zip(recorded, made, strict=False):
-        if _plain(chunk.event) != _plain(event):
-            return Difference(seq=chunk.seq, recorded=_plain(chunk.event), replayed=_plain(event))
-    if len(made) > len(recorded):
-        extra = _plain(made[len(recorded)])
-        return Difference(seq=recorded[-1].seq, recorded="the end", replayed=extra)
-    if len(made) < len(recorded):
-        missing = recorded[len(made)]
-        return Difference(seq=missing.seq, recorded=_plain(missing.event), replayed="the end")
-    return None

@@ -10,7 +10,7 @@ from daiku.core.state.state import State
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Event
 from daiku.runs.ending import end
-from daiku.runs.recorded.history import asked_by, open_below, state_of
+from daiku.runs.recorded.history import asked_by, open_nested_starts, state_of
 from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
 
@@ -57,7 +57,7 @@ def add_to_record(services: RunServices, session: str, run: str, *events: Event)
 
 def end_on_record(log: RunLog, chunks: Sequence[Chunk], listen: Listener = nobody) -> None:
     """Cancel a run that is not under way, its nested runs first: each ends in one status."""
-    for start in open_below(chunks, log.run):
+    for start in open_nested_starts(chunks, log.run):
         nested = from_record(log.services, chunks, start.run, state_of(chunks, start.run), listen)
         end(nested, "cancelled", None)
     end(log, "cancelled", None)

@@ -19,7 +19,7 @@ from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.domain.work.review import Irrevocable, ReviewDecision
 from daiku.runs.recorded.forking import copied, first_after
 from daiku.runs.review.irreversible import irrevocable
-from daiku.runs.review.review_state import Standing, begun, follow, made_after_all
+from daiku.runs.review.review_state import Standing, adopt_interrupted_edit, begun, follow
 from daiku.runs.runs import Runs
 from daiku.texts.text import Sentence, text
 from daiku.workspace.checkpoints import CheckpointStore
@@ -69,7 +69,7 @@ class Reviews:
         found: dict[str, FileReview] = {}
         standing = await self._standing(session)
         for path in begun(standing, self._store):
-            made_after_all(standing, path, await self._store.present(path), self._store)
+            adopt_interrupted_edit(standing, path, await self._store.present(path), self._store)
         for path, review in sorted(standing.files.items()):
             present = typed(review, await self._store.present(path)) if review.open else review
             if present.open:

@@ -1,4 +1,4 @@
-"""How the review of a session's files stands: the fold of its journal with what its checkpoints kept."""
+"""The review state of a session's files: a fold of its journal with what its checkpoints kept."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def _take(standing: Standing, name: str, store: CheckpointStore) -> None:
 def _at(standing: Standing, checkpoint: Checkpoint, kept: Kept, store: CheckpointStore) -> FileReview:
     """The review of a file when the checkpoint was taken: what changed until then was the person's."""
     content, path = store.content(kept.content), store.placed(checkpoint, kept.path)
-    made_after_all(standing, path, content, store)
+    adopt_interrupted_edit(standing, path, content, store)
     known = standing.files.get(path)
     return FileReview(content, content) if known is None else typed(known, content)
 
 
-def made_after_all(standing: Standing, path: str, content: Content, store: CheckpointStore) -> None:
+def adopt_interrupted_edit(standing: Standing, path: str, content: Content, store: CheckpointStore) -> None:
     """Take in an edit that was cut short before it was on record, where the file holds what it was to make."""
     known = standing.files.get(path)
     if known is not None and known.now == content:

@@ -1,0 +1,75 @@
+"""The ports of the loop: what it needs of the world, and what a person is shown of a call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from daiku.core.changes.choose import choices
+from daiku.core.run.decide import (
+    Rules,
+)
+from daiku.core.state.recorder import Recorder
+from daiku.core.state.state import State
+from daiku.core.text.visible import seen
+from daiku.domain.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    InputAsked,
+    InputGiven,
+)
+from daiku.domain.messages import (
+    Message,
+    ModelEvent,
+    Usage,
+)
+from daiku.domain.tools import ToolCall, ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a person is shown of a call: exactly what will happen, what "always" would mean (empty: it
+    cannot be remembered), how many hunks there are to choose from."""
+
+    text: str
+    remember: str = ""
+    hunks: int = 0
+
+
+def card(call: ToolCall, text: str, remember: str) -> Card:
+    """`text` as a person can trust it. Hunks are found again by their text: where something of it had to
+    be spelled out, it can only be taken as a whole."""
+    shown = seen(text)
+    return Card(shown, seen(remember), choices(call.tool, text) if shown == text else 0)
+
+
+class Ports(Protocol):
+    """What the loop needs of the world."""
+
+    @property
+    def rules(self) -> Rules: ...
+
+    @property
+    def agent(self) -> str: ...
+
+    def paused(self) -> bool:
+        """True when the run should stop at the next boundary, to be resumed later."""
+        ...
+
+    def reply(self, state: State) -> AsyncIterator[ModelEvent]: ...
+
+    async def call(self, call: ToolCall, record: Recorder) -> ToolResult: ...
+
+    async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult | None:
+        """What the person is to be shown; or why the call cannot work. None where what will happen need
+        not be asked about: from now on the guard allows the call."""
+        ...
+
+    async def approval(self, asked: ApprovalAsked) -> ApprovalGiven: ...
+
+    async def answer(self, asked: InputAsked) -> InputGiven: ...
+
+    async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
+        """A summary that takes the place of `messages`, and what it cost where a model was asked."""
+        ...

@@ -1,0 +1,60 @@
+"""Compares a replayed run with its record: the first event that differs in more than ids and times."""
+
+from __future__ import annotations
+
+from daiku.domain.base import Frozen
+from daiku.domain.chunks import Chunk, encode_event
+from daiku.domain.errors import Failure
+from daiku.domain.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    Compacted,
+    Event,
+    InputAsked,
+    InputGiven,
+    ToolResponse,
+)
+from daiku.texts.catalogue import ENGLISH
+
+
+class Difference(Frozen):
+    """Where a replay left the record: the chunk, what was recorded, what came instead."""
+
+    seq: int
+    recorded: str
+    replayed: str
+
+
+def _plain(event: Event) -> str:
+    """The event without what differs from play to play: new ids, measured times, prose of notices."""
+    match event:
+        case ApprovalAsked():
+            event = event.model_copy(update={"approval_id": "", "kind": "edit", "why": ""})
+        case Failure():
+            event = event.in_language(ENGLISH)
+        case ApprovalGiven():
+            event = event.model_copy(update={"approval_id": ""})
+        case InputAsked():
+            event = event.model_copy(update={"input_id": ""})
+        case InputGiven():
+            event = event.model_copy(update={"input_id": ""})
+        case ToolResponse():
+            event = event.model_copy(update={"duration_ms": 0})
+        case Compacted():
+            event = event.model_copy(update={"before_tokens": 0, "after_tokens": 0})
+        case _:
+            pass
+    return f"{event.type} {encode_event(event)}"
+
+
+def first_difference(recorded: list[Chunk], made: list[Event]) -> Difference | None:
+    for chunk, event in zip(recorded, made, strict=False):
+        if _plain(chunk.event) != _plain(event):
+            return Difference(seq=chunk.seq, recorded=_plain(chunk.event), replayed=_plain(event))
+    if len(made) > len(recorded):
+        extra = _plain(made[len(recorded)])
+        return Difference(seq=recorded[-1].seq, recorded="the end", replayed=extra)
+    if len(made) < len(recorded):
+        missing = recorded[len(made)]
+        return Difference(seq=missing.seq, recorded=_plain(missing.event), replayed="the end")
+    return None
