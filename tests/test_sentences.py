@@ -82,7 +82,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "a library whose exception has no field for it": {
         "core.plans.reply": ("'Value error, '",),
-        "core.replies.parse": ("'Value error, '", "'Unterminated string'"),
+        "core.replies.parse": ("'Unterminated string'",),
         "settings.check": ("'Value error, '",),
         "tools.files.search": ("'bad escape'",),
         "tools.files.syntax": (r"'\\(at line (\\d+)'",),

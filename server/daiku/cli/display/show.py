@@ -109,10 +109,8 @@ class Show:
                 if retryable or chunk.parent:  # what ends the run is said at its end
                     self.line(indent + self._terminal.paint(safe(f"{message} {hint}".strip()), "yellow"))
             case HandoffStart(to=to, request=request):
-                self.line(
-                    self._terminal.paint(f"→ {safe(to)}: ", "magenta")
-                    + clip(safe(request), self._terminal.width - 12)
-                )
+                told = clip(safe(request), self._terminal.width - 12)
+                self.line(self._terminal.paint(f"→ {safe(to)}: ", "magenta") + told)
             case HandoffEnd():
                 self.line(self._terminal.paint(f"← {safe(event.to)}", "magenta"))
             case Compacted(before_tokens=before, after_tokens=after):
@@ -121,11 +119,7 @@ class Show:
                 self.wait("")
                 self._end_stream()
             case LineEvent():
-                if event.line is not None:
-                    text = event.line.label.text(locale_of(os.environ)).format(**event.model_dump())
-                    self.line(
-                        indent + self._terminal.paint(clip(safe(text), self._terminal.width - 4), "dim")
-                    )
+                self._one_line(event, indent)
             case Review() | Restored():
                 self.line(indent + self._terminal.paint(safe(decided_text(event)), "dim"))
             case ApprovalAsked() | InputAsked():
@@ -135,6 +129,11 @@ class Show:
                 pass
             case _:
                 assert_never(event)
+
+    def _one_line(self, event: LineEvent, indent: str) -> None:
+        if event.line is not None:
+            told = event.line.label.text(locale_of(os.environ)).format(**event.model_dump())
+            self.line(indent + self._terminal.paint(clip(safe(told), self._terminal.width - 4), "dim"))
 
     def line(self, text: str) -> None:
         """Print a line of its own."""
