@@ -28,14 +28,14 @@ LISTS = {"problems", "notices"}
 """Lists of such texts."""
 RETURNED = {
     "remembered", "hidden", "precious", "_named", "_never", "_protected", "_problem", "_suggestion", "_describe",
-    "_keys_in_file", "_about_ignored", "_standing",
+    "_keys_in_file", "_about_ignored", "_status",
 }  # fmt: skip
 """Functions that return one, besides those named why_…"""
 FOR_MODELS = tuple(
     f"daiku.{name}"
     for name in (
         "api", "core.calls.arguments", "core.textcalls.codecs", "core.textcalls.humantext", "core.plans.transitions", "core.proof.checks", "core.calls.refs", "core.edits.udiff",
-        "core.protected.addresses", "core.web.research", "lsp.wire.frames", "lsp.wire.jsontext", "lsp.wire.protocol", "tools.files.changing", "tools.files.reading", "tools.files.notebooks", "tools.files.syntax",
+        "core.protected.addresses", "core.web.research", "lsp.wire.frames", "lsp.wire.jsontext", "lsp.wire.protocol", "lsp.wire.refused", "tools.files.changing", "tools.files.reading", "tools.files.notebooks", "tools.files.syntax",
         "tools.registry", "tools.work.plan", "tools.files.search", "tools.web", "logs", "runs.recorded.replay",
     )
 )  # fmt: skip

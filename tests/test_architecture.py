@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tokenize
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -70,10 +71,9 @@ PURE_NAMES = {"urllib": {"urllib.parse"}}
 LONG_FUNCTIONS: dict[str, str] = {
     # "daiku.module:function": "why it is one piece",
 }
-MAX_FUNCTION_LINES = 60
-USUAL_FILE_LINES = 350
-MAX_FILE_LINES = 400
-SHARE_OF_LARGER_FILES = 0.05
+MAX_FUNCTION_LINES = 50
+MAX_FILE_LINES = 350
+MAX_FILES_IN_A_ROOM = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,13 +302,14 @@ def test_an_import_inside_a_function_gives_its_reason() -> None:
 
 
 def test_a_file_is_what_a_person_can_hold_in_mind() -> None:
-    sizes = {name: module.lines for name, module in modules().items()}
-    too_long = {name: n for name, n in sizes.items() if n > MAX_FILE_LINES}
-    larger = {name: n for name, n in sizes.items() if n > USUAL_FILE_LINES}
+    too_long = {name: module.lines for name, module in modules().items() if module.lines > MAX_FILE_LINES}
     assert not too_long, f"over {MAX_FILE_LINES} lines, look for the seam: {too_long}"
-    assert len(larger) <= max(1, SHARE_OF_LARGER_FILES * len(sizes)), (
-        f"over {USUAL_FILE_LINES} lines: {larger}"
-    )
+
+
+def test_a_room_holds_what_a_person_can_look_over() -> None:
+    rooms = Counter(module.path.parent for module in modules().values() if module.path.stem != "__init__")
+    full = {str(room.relative_to(PACKAGE)): n for room, n in rooms.items() if n > MAX_FILES_IN_A_ROOM}
+    assert not full, f"over {MAX_FILES_IN_A_ROOM} files, look for the seam: {full}"
 
 
 def _functions(module: Module) -> Iterator[tuple[str, int]]:

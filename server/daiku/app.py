@@ -25,7 +25,7 @@ from daiku.settings.config import Config
 from daiku.texts.matcher import translator
 from daiku.texts.text import NO_TEXT, Sentence, text
 from daiku.tools.files.seen import Seen
-from daiku.tools.mcp import Place, Servers
+from daiku.tools.mcp import McpContext, McpServers
 from daiku.tools.plugins import Plugin, load_plugins
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.sandbox import sandbox_state
@@ -53,7 +53,7 @@ class App:
     checkpoints: CheckpointStore
     registry: ToolRegistry
     llm: Models
-    servers: Servers
+    servers: McpServers
     reviews: Reviews
     plugins: tuple[Plugin, ...] = ()
 
@@ -99,8 +99,8 @@ def build(
     demo = prompts_folder() / "demo.jsonl"
     llm = Models(config.llm, bridge=bridge, script_folders=workspace.roots, demo=demo, locale=locale)
     consents = ConsentStore(home / DATABASE)
-    place = Place(workspace.roots, _key_of(workspace), home, consents)
-    servers = Servers(config.mcp_servers, registry, place, denied=_why_no_servers(config, trusted))
+    mcp = McpContext(workspace.roots, _key_of(workspace), home, consents)
+    servers = McpServers(config.mcp_servers, registry, mcp, denied=_why_no_servers(config, trusted))
     services = RunServices(
         config=config,
         journal=journal,

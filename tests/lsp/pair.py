@@ -24,6 +24,12 @@ class Answered(Exception):
         self.data: Any = error.get("data")
 
 
+def retained(protocol: Protocol) -> int:
+    """How much is kept for requests in either direction; 0 when nothing is under way."""
+    held = (protocol._running, protocol._asked, protocol._parts, protocol._request_futures)
+    return sum(len(each) for each in held)
+
+
 class MemorySink:
     """Takes everything at once; `stuck` makes it take nothing, as a client that does not read."""
 

@@ -10,7 +10,7 @@ import pytest
 from daiku.domain.errors import LLMError
 from daiku.lsp.bridge import ClientModels
 from tests.lsp.conftest import connected
-from tests.lsp.pair import Answered
+from tests.lsp.pair import Answered, retained
 
 LENT: dict[str, Any] = {"approvals": True, "languageModel": True}
 EDITOR: dict[str, Any] = {"llm": {"provider": "editor", "model": "copilot-x"}}
@@ -98,4 +98,4 @@ async def test_nothing_of_the_bridge_is_kept(workspace: Path) -> None:
         for _ in range(20):
             await bridge.request("m", [], [], lambda _: None)
         await asyncio.sleep(0.01)
-        assert client.protocol.retained == 0
+        assert retained(client.protocol) == 0

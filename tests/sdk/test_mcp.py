@@ -9,7 +9,7 @@ import pytest
 
 from daiku.sdk.mcp import MCPToolClient
 from daiku.settings.config import Config
-from daiku.tools.mcp import Place, Servers
+from daiku.tools.mcp import McpContext, McpServers
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
 from daiku.trace.consent import ConsentStore
@@ -32,12 +32,12 @@ async def test_an_allowed_server_is_called_from_another_thread_and_keeps_its_ses
     await allowed(tmp_path)
     project = tmp_path / "project"
 
-    def servers() -> tuple[Servers, ToolRegistry]:
+    def servers() -> tuple[McpServers, ToolRegistry]:
         registry = ToolRegistry(())
-        place = Place(
+        place = McpContext(
             (project,), str(project), tmp_path / "home", ConsentStore(tmp_path / "home" / "daiku.db")
         )
-        return Servers((wild("plain"),), registry, place), registry
+        return McpServers((wild("plain"),), registry, place), registry
 
     with MCPToolClient(servers, context) as client:
         assert "wild/fine" in client.tools

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field, model_validator
 
 from daiku.domain.base import JsonObject, Telling, Wire
 from daiku.domain.errors import Failure
-from daiku.domain.labels import Label
+from daiku.domain.labels import Label, Line
 from daiku.domain.messages import Image, Usage
 from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
@@ -18,14 +17,6 @@ from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, PlanStanding
 from daiku.domain.work.review import Irrevocable, ReviewDecision
 from daiku.texts.text import Sentence, Text, renderings
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """How an event is shown: a codicon, and a text in which `{name}` is a field of the event."""
-
-    icon: str
-    label: Label
 
 
 class LineEvent(Wire):

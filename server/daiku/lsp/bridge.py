@@ -10,7 +10,8 @@ from daiku.api import EditorModelsResult, LanguageModelResult, Part
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, LLMError
 from daiku.lsp.opening import Json
-from daiku.lsp.wire.protocol import Protocol, Refused
+from daiku.lsp.wire.protocol import Protocol
+from daiku.lsp.wire.refused import Refused
 
 _PART: TypeAdapter[Part] = TypeAdapter(Part)
 _KINDS = frozenset({"auth", "rate_limit", "timeout", "connection", "overloaded", "bad_request", "not_found",

@@ -24,7 +24,8 @@ from daiku.lsp.documents.knowledge import ClientEditor
 from daiku.lsp.documents.open_documents import Documents
 from daiku.lsp.opening import Json, Offer, read_offer, to_path
 from daiku.lsp.wire.jsontext import MessageId, write_json
-from daiku.lsp.wire.protocol import Refused, Server, invalid
+from daiku.lsp.wire.protocol import Server
+from daiku.lsp.wire.refused import Refused, invalid
 from daiku.settings import home, load, secrets_of
 from daiku.settings.trusted import is_trusted
 from daiku.texts.catalogue import language_of

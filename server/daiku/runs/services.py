@@ -16,7 +16,7 @@ from daiku.domain.runs import ApprovalMode, Mode
 from daiku.settings.config import Config
 from daiku.texts.matcher import Words, translator
 from daiku.tools.files.seen import Seen
-from daiku.tools.mcp import Servers
+from daiku.tools.mcp import McpServers
 from daiku.tools.registry import ToolRegistry
 from daiku.trace.journal import Journal
 
@@ -64,7 +64,7 @@ class RunServices:
     """The folder of trace files; None writes none."""
     worktrees: Path | None = None
     """The folder of copies that are worked in side by side; None: there are none."""
-    servers: Servers | None = None
+    servers: McpServers | None = None
     seen: Seen = field(default_factory=Seen)
     """What models saw of files: the file tools ask it before a whole file is overwritten."""
     trusted: bool = True

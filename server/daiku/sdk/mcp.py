@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.tools.mcp.servers import Servers
+from daiku.tools.mcp.servers import McpServers
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
 
@@ -26,7 +26,9 @@ class MCPToolClient:
     """
 
     def __init__(
-        self, open_servers: Callable[[], tuple[Servers, ToolRegistry]], context: Callable[[str], ToolContext]
+        self,
+        open_servers: Callable[[], tuple[McpServers, ToolRegistry]],
+        context: Callable[[str], ToolContext],
     ) -> None:
         self._open = open_servers
         self._context = context
@@ -64,7 +66,7 @@ class MCPToolClient:
         call = ToolCall(tool=tool, args=args)
         return self._wait(self._registry.call(call, self._context(call.id)))
 
-    async def _start(self) -> tuple[Servers, ToolRegistry]:
+    async def _start(self) -> tuple[McpServers, ToolRegistry]:
         servers, registry = self._open()
         await servers.ready(self.notices.append, person=False)
         return servers, registry

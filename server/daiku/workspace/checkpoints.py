@@ -7,14 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from daiku.core.changes.review import Blob, Content, FileReview, Span
+from daiku.core.changes.review import Blob, Content, FileReview
 from daiku.core.ports import Workspace
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.texts.text import NO_TEXT, text
 from daiku.workspace.diskio import read_bytes
-from daiku.workspace.encodings import decode, encode
+from daiku.workspace.encodings import encode
 from daiku.workspace.keeping import (
     Checkpoint,
     CheckpointKind,
@@ -23,7 +23,10 @@ from daiku.workspace.keeping import (
     Records,
     Stance,
     Sweeping,
+    review_of,
+    stance_of,
     unusable,
+    with_after,
 )
 from daiku.workspace.paths import locate, root_of
 from daiku.workspace.restore import change_back, put_bytes
@@ -86,7 +89,9 @@ class CheckpointStore:
         async with self._lock:
             checkpoint = self.get(checkpoint_id)
             if checkpoint is not None:
-                made = checkpoint.model_copy(update={"files": self._with_after(checkpoint.files, patch)})
+                made = checkpoint.model_copy(
+                    update={"files": with_after(self._contents, checkpoint.files, patch)}
+                )
                 await asyncio.to_thread(self._records.write, made)
 
     async def keep(
@@ -100,10 +105,15 @@ class CheckpointStore:
         stands then."""
         async with self._lock:
             kept = tuple(
-                Kept(path=path, content=self.name_of(before), after=self.name_of(after), known=True)
+                Kept(
+                    path=path,
+                    content=self._contents.name_of(before),
+                    after=self._contents.name_of(after),
+                    known=True,
+                )
                 for path, (before, after) in files.items()
             )
-            stood = tuple(self._stance(path, review) for path, review in stances.items())
+            stood = tuple(stance_of(self._contents, path, review) for path, review in stances.items())
             made = self._new(session, run, kept, kind="review", stances=stood)
             await asyncio.to_thread(self._records.write, made)
             await self._sweep()
@@ -114,7 +124,7 @@ class CheckpointStore:
         async with self._lock:
             checkpoint = self.get(checkpoint_id)
             if checkpoint is not None:
-                stood = tuple(self._stance(path, review) for path, review in stances.items())
+                stood = tuple(stance_of(self._contents, path, review) for path, review in stances.items())
                 self._records.write(checkpoint.model_copy(update={"stances": stood}))
 
     def get(self, checkpoint_id: str) -> Checkpoint | None:
@@ -139,34 +149,11 @@ class CheckpointStore:
 
     def content(self, name: str | None) -> Content:
         """The kept content of that name, as text where it is text. Raises UsageError: damaged or gone."""
-        if name is None:
-            return None
-        text = decode(self._contents.load(name))
-        return Blob(name) if text is None else text.text
-
-    def name_of(self, content: Content) -> str | None:
-        """Keep a text; the name of what is kept already."""
-        match content:
-            case None:
-                return None
-            case Blob(name):
-                return name
-            case str():
-                return self._contents.store(content.encode("utf-8", "surrogatepass"))
+        return self._contents.content(name)
 
     def review_of(self, stance: Stance) -> FileReview:
         """What `stances` noted. Raises UsageError where its content is gone."""
-        spans = tuple(Span(*span) for span in stance.spans)
-        return FileReview(self.content(stance.base), self.content(stance.now), spans, stance.origin)
-
-    def _stance(self, path: str, review: FileReview) -> Stance:
-        return Stance(
-            path=path,
-            base=self.name_of(review.base),
-            now=self.name_of(review.now),
-            spans=tuple((s.old, s.old_end, s.new, s.new_end, s.birth, s.touched) for s in review.spans),
-            origin=review.origin,
-        )
+        return review_of(self._contents, stance)
 
     async def present(self, path: str) -> Content:
         """What the file holds now, unsaved text first; bytes that are no text are kept and named."""
@@ -224,25 +211,11 @@ class CheckpointStore:
             return await asyncio.to_thread(read_bytes, self._workspace.roots, real, path, _LARGEST)
 
     def _add(self, session: str, run: str, found: Sequence[Kept], patch: Patch | None) -> str:
-        made = self._new(session, run, tuple(found) if patch is None else self._with_after(found, patch))
+        made = self._new(
+            session, run, tuple(found) if patch is None else with_after(self._contents, found, patch)
+        )
         self._records.write(made)
         return made.id
-
-    def _with_after(self, found: Sequence[Kept], patch: Patch) -> tuple[Kept, ...]:
-        after: dict[str, tuple[str | None, str | None]] = {}
-        for change in patch.files:
-            moved = change.kind == "rename" and change.to is not None
-            kept = next((k.content for k in found if k.path == change.path), None)
-            made = kept if moved and change.new is None else self.name_of(change.new)
-            after[change.path] = (None if moved else made, None)
-            if moved and change.to is not None:
-                after[change.to] = (made, change.path)
-        return tuple(
-            k.model_copy(update={"after": after[k.path][0], "known": True, "origin": after[k.path][1]})
-            if k.path in after
-            else k
-            for k in found
-        )
 
     def _new(
         self,

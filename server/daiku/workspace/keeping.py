@@ -7,16 +7,19 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from pydantic import ValidationError
 
+from daiku.core.changes.review import Blob, Content, FileReview, Span
 from daiku.domain.base import Frozen
 from daiku.domain.errors import Failure, UsageError
+from daiku.domain.work.patches import Patch
 from daiku.texts.text import Sentence, text
+from daiku.workspace.encodings import decode
 
 MAX_AGE = 30 * 24 * 3600.0
 """Seconds after which a checkpoint goes, unless work in its session is not over."""
@@ -95,6 +98,23 @@ class Contents:
         if hashlib.sha256(data).hexdigest() != name:
             raise unusable("usage", text("checkpoints.damaged"), text("checkpoints.nothing_changed"))
         return data
+
+    def content(self, name: str | None) -> Content:
+        """What is kept under `name`, as text where it is text. Raises UsageError: damaged or gone."""
+        if name is None:
+            return None
+        read = decode(self.load(name))
+        return Blob(name) if read is None else read.text
+
+    def name_of(self, content: Content) -> str | None:
+        """Keep a text; the name of what is kept already."""
+        match content:
+            case None:
+                return None
+            case Blob(name):
+                return name
+            case str():
+                return self.store(content.encode("utf-8", "surrogatepass"))
 
     @property
     def size(self) -> int:
@@ -202,6 +222,41 @@ class Sweeping:
         """How many went since this was asked last."""
         gone, self._gone = self._gone, 0
         return gone
+
+
+def stance_of(contents: Contents, path: str, review: FileReview) -> Stance:
+    """The review of a file as a checkpoint keeps it."""
+    return Stance(
+        path=path,
+        base=contents.name_of(review.base),
+        now=contents.name_of(review.now),
+        spans=tuple((s.old, s.old_end, s.new, s.new_end, s.birth, s.touched) for s in review.spans),
+        origin=review.origin,
+    )
+
+
+def review_of(contents: Contents, stance: Stance) -> FileReview:
+    """The review that `stance_of` kept. Raises UsageError where its content is gone."""
+    spans = tuple(Span(*span) for span in stance.spans)
+    return FileReview(contents.content(stance.base), contents.content(stance.now), spans, stance.origin)
+
+
+def with_after(contents: Contents, found: Sequence[Kept], patch: Patch) -> tuple[Kept, ...]:
+    """`found` with what `patch` is to make of each file."""
+    after: dict[str, tuple[str | None, str | None]] = {}
+    for change in patch.files:
+        moved = change.kind == "rename" and change.to is not None
+        kept = next((k.content for k in found if k.path == change.path), None)
+        made = kept if moved and change.new is None else contents.name_of(change.new)
+        after[change.path] = (None if moved else made, None)
+        if moved and change.to is not None:
+            after[change.to] = (made, change.path)
+    return tuple(
+        k.model_copy(update={"after": after[k.path][0], "known": True, "origin": after[k.path][1]})
+        if k.path in after
+        else k
+        for k in found
+    )
 
 
 def unusable(kind: str, message: Sentence, hint: Sentence) -> UsageError:

@@ -11,9 +11,10 @@ from pydantic import BaseModel
 
 from daiku.domain.errors import Failure, UsageError
 from daiku.lsp.wire.frames import frame
-from daiku.lsp.wire.protocol import Refused, Server
+from daiku.lsp.wire.protocol import Server
+from daiku.lsp.wire.refused import Refused
 from tests.cases import examples
-from tests.lsp.pair import Client
+from tests.lsp.pair import Client, retained
 
 
 class Params(BaseModel):
@@ -259,7 +260,7 @@ async def test_nothing_is_kept_of_what_is_over() -> None:
         await client.request("echo", {"text": "x"})
     await client.refused("boom", {})
     await client.refused("ask")
-    assert client.protocol.retained == 0
+    assert retained(client.protocol) == 0
 
 
 JSON = st.recursive(

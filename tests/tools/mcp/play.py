@@ -14,7 +14,7 @@ from daiku.domain.config import MCPServerSettings
 from daiku.domain.events import ApprovalDecision, Event
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.settings.config import Config
-from daiku.tools.mcp import Place, Servers
+from daiku.tools.mcp import McpContext, McpServers
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Answer, Ask, ToolContext
 from daiku.trace.consent import ConsentStore
@@ -45,8 +45,8 @@ class Played:
         project = folder / "project"
         project.mkdir(exist_ok=True)
         store = ConsentStore(folder / "home" / "daiku.db")
-        place = Place((project,), str(project), folder / "home", store)
-        self.servers = Servers(settings, self.registry, place, **more)
+        place = McpContext((project,), str(project), folder / "home", store)
+        self.servers = McpServers(settings, self.registry, place, **more)
         self.project = project
 
     async def allow(self, decision: ApprovalDecision = "allow_once", seconds: float = 20) -> None:

@@ -11,13 +11,23 @@ from pydantic import JsonValue
 from daiku.agents.agent import LOOKING, Agent, Stage
 from daiku.agents.coding.coder import CHANGING, Changes, changes_in
 from daiku.agents.coding.handover_text import fenced, step_line
+from daiku.agents.coding.runlog import (
+    commands_of,
+    counts_as_attempt,
+    keep_waiting,
+    listed_by,
+    open_failure,
+    outcome_lines,
+    repairs_used,
+    waiting_commands,
+)
 from daiku.agents.role import Failed, Role, beside, since_asked
-from daiku.core.proof.failures import Ran, hides_exit_code, looks, open_failures
+from daiku.core.proof.failures import Ran, hides_exit_code, open_failures
 from daiku.core.replies.parse import Unreadable
 from daiku.core.replies.roleforms import read_commands, read_repair
 from daiku.core.state.state import State
 from daiku.core.text.truncate import cut_middle
-from daiku.domain.base import Frozen, JsonObject
+from daiku.domain.base import Frozen
 from daiku.domain.errors import Failure
 from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -105,13 +115,13 @@ def read(
     here = since_asked(messages)
     if message.calls:
         return _beside(message, messages, cut)
-    failed, waiting = _failed(here), _waiting(here)
+    failed, waiting = open_failure(here), waiting_commands(here)
     reply = _form(message, messages, cut)
     looked = any(isinstance(m, ToolMessage) for m in here)
     if isinstance(reply, Unreadable) and looked and (failed is None or waiting is None):
         reply = message if reply.words_only else reply
     if isinstance(reply, AssistantMessage) and not reply.calls and failed is None:
-        return _hidden([each.command for each in _ran(here)][-1:], messages) or reply
+        return _hidden([each.command for each in commands_of(here)][-1:], messages) or reply
     return reply
 
 
@@ -120,7 +130,7 @@ def _beside(message: AssistantMessage, messages: tuple[Message, ...], cut: bool)
     form = _form(message, messages, cut)
     own = [call.args.get("command") for call in message.calls if call.tool == "shell/run"]
     if isinstance(form, AssistantMessage) and form.calls and own:
-        listed = [form.calls[0].args.get("command"), *(_then_of(form) or ())]
+        listed = [form.calls[0].args.get("command"), *(listed_by(form) or ())]
         left = [str(command) for command in listed if command not in own]
         form = _run(left, form.text) if left else AssistantMessage(text=form.text)
     return beside(message, form)
@@ -131,7 +141,7 @@ def _form(
 ) -> AssistantMessage | Unreadable:
     """What the form in a reply comes to: its commands, or the repair of the command that failed."""
     here = since_asked(messages)
-    failed, waiting = _failed(here), _waiting(here) or ()
+    failed, waiting = open_failure(here), waiting_commands(here) or ()
     commands = read_commands(message.text, cut=cut)
     if failed is not None:
         repair = _repair(message, failed, waiting, cut=cut)
@@ -171,11 +181,11 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     if not here or not isinstance(here[-1], ToolMessage):
         return None
     spoke = next(m for m in reversed(here) if isinstance(m, AssistantMessage))
-    ran, failed, waiting = _ran(here), _failed(here), _waiting(here)
+    ran, failed, waiting = commands_of(here), open_failure(here), waiting_commands(here)
     again = failed is not None and bool(waiting) and waiting[0] == failed.command
-    if failed is not None and _repairs_used(here) >= MAX_REPAIRS:
-        last = next(each for each in reversed(ran) if each.ok or _counts(each))
-        if not last.ok or (_then_of(spoke) is not None and not again and not _changes(spoke)):
+    if failed is not None and repairs_used(here) >= MAX_REPAIRS:
+        last = next(each for each in reversed(ran) if each.ok or counts_as_attempt(each))
+        if not last.ok or (listed_by(spoke) is not None and not again and not _changes(spoke)):
             return _given_up(ran, failed, waiting or ())
     answers = (m for m in here[here.index(spoke) + 1 :] if isinstance(m, ToolMessage) and m.tool in DOING)
     if waiting is None or not all(m.ok for m in answers):
@@ -186,7 +196,7 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
         return None
     if waiting:
         return _run(waiting)
-    return AssistantMessage(text=_listed(ran))
+    return AssistantMessage(text=outcome_lines(ran))
 
 
 def _changes(message: AssistantMessage) -> bool:
@@ -195,7 +205,7 @@ def _changes(message: AssistantMessage) -> bool:
 
 def ended(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | None:
     """How a run whose last word is `message` failed: by exit codes, whatever the words say."""
-    failures = open_failures(_ran(since_asked(messages)))
+    failures = open_failures(commands_of(since_asked(messages)))
     if not failures:
         return None
     last = failures[-1]
@@ -213,7 +223,7 @@ def ended(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | 
 def remind(messages: tuple[Message, ...]) -> str:
     """What failed, and what can be chosen; empty where nothing did just now."""
     here = since_asked(messages)
-    failed = _failed(here)
+    failed = open_failure(here)
     if failed is None:
         return ""
     return render(
@@ -221,9 +231,9 @@ def remind(messages: tuple[Message, ...]) -> str:
         RepairVariables(
             command=failed.command,
             exit_code=failed.exit_code,
-            left=max(0, MAX_REPAIRS - _repairs_used(here)),
+            left=max(0, MAX_REPAIRS - repairs_used(here)),
             most=MAX_REPAIRS,
-            waiting=", ".join(f"`{command}`" for command in _waiting(here) or ()),
+            waiting=", ".join(f"`{command}`" for command in waiting_commands(here) or ()),
         ),
     ).strip()
 
@@ -238,13 +248,8 @@ def _run(
         text=said,
         thinking=thinking,
         calls=(ToolCall(tool="shell/run", args={"command": commands[0]}),),
-        opaque=_then(commands[1:], told),
+        opaque=keep_waiting(commands[1:], told),
     )
-
-
-def _then(commands: Sequence[str], told: JsonObject | None = None) -> JsonObject:
-    waiting: list[JsonValue] = list(commands)
-    return {"daiku": {"then": waiting, **(told or {})}}
 
 
 def _repair(
@@ -260,7 +265,7 @@ def _repair(
                 text=changes.said,
                 thinking=message.thinking,
                 calls=changes.calls,
-                opaque=_then(waiting),
+                opaque=keep_waiting(waiting),
             )
         return chosen if isinstance(chosen, Unreadable) else Unreadable(text("roles.patch_without_change"))
     if chosen.action == "stop":
@@ -274,75 +279,12 @@ def _repair(
     return _run([chosen.command, *after], thinking=message.thinking, repairs=stead)
 
 
-def _ran(here: Sequence[Message]) -> tuple[Ran, ...]:
-    """Every command of shell/run with its result, in order."""
-    asked: dict[str, tuple[str, bool, str]] = {}
-    for m in here:
-        if isinstance(m, AssistantMessage):
-            told = m.opaque.get("daiku")
-            stead = str(told.get("stead", "")) if isinstance(told, dict) else ""
-            for call in m.calls:
-                if call.tool == "shell/run":
-                    command = str(call.args.get("command", ""))
-                    asked[call.id] = (command, _then_of(m) is not None, stead)
-    found: list[Ran] = []
-    for m in here:
-        if isinstance(m, ToolMessage) and m.call_id in asked:
-            command, listed, stead = asked[m.call_id]
-            found.append(Ran(command, m.ok, m.text, m.call_id, listed, stead, m.exit_code))
-    return tuple(found)
-
-
-def _failed(here: Sequence[Message]) -> Ran | None:
-    """The latest failure that still stands: it is what has to be mended."""
-    return next(reversed(open_failures(_ran(here))), None)
-
-
-def _counts(each: Ran) -> bool:
-    return each.listed or not looks(each.command)
-
-
-def _repairs_used(here: Sequence[Message]) -> int:
-    """Repairs that were made: each failure but the first is one, and so is a command of the form that went
-    well and mended nothing."""
-    failures = sum(not each.ok and _counts(each) for each in _ran(here))
-    made = sum(
-        isinstance(told := m.opaque.get("daiku"), dict) and told.get("repair") is True
-        for m in here
-        if isinstance(m, AssistantMessage)
-    )
-    return max(failures - 1, made)
-
-
-def _then_of(message: AssistantMessage) -> tuple[str, ...] | None:
-    """What a reply in the runner's own form left to be run."""
-    told = message.opaque.get("daiku")
-    then = told.get("then") if isinstance(told, dict) else None
-    return tuple(str(command) for command in then) if isinstance(then, list) else None
-
-
-def _waiting(here: Sequence[Message]) -> tuple[str, ...] | None:
-    """The commands of the reply's list that are still to be run; None where there is no list."""
-    said = (_then_of(m) for m in reversed(here) if isinstance(m, AssistantMessage))
-    return next((then for then in said if then is not None), None)
-
-
-def _listed(ran: Sequence[Ran]) -> Sentence:
-    return joined("lines", [text("roles.ran", command=each.command, outcome=_outcome(each)) for each in ran])
-
-
-def _outcome(ran: Ran) -> Sentence:
-    if ran.exit_code is not None:
-        return text("team.exit_code", code=ran.exit_code)
-    return text("roles.started") if ran.ok else text("roles.not_run")
-
-
 def _given_up(ran: Sequence[Ran], failed: Ran, waiting: Sequence[str]) -> Failed:
     names = ", ".join(f"`{command}`" for command in waiting)
     rest = text("roles.left_unrun", names=names) if waiting else ""
     command = cut_middle(failed.command, SHOWN_COMMAND)
     message = text("roles.still_fails", command=command, count=MAX_REPAIRS)
-    parts = (message, _listed(ran), rest, fenced(cut_middle(failed.text, SHOWN_END)))
+    parts = (message, outcome_lines(ran), rest, fenced(cut_middle(failed.text, SHOWN_END)))
     return Failed(
         joined("paragraphs", parts), Failure(kind="tool", message=message, hint=text("roles.see_output"))
     )

@@ -60,7 +60,7 @@ def allow(name: str, folder: str | None) -> int:
                 raise usage(say("mcp.unknown", name=name, names=_names(app)))
             if server.report().status == "rejected":
                 app.servers.forget(name)
-            while question := server.question():
+            while question := server.agreement.question():
                 people.write(safe(told(question.preview)) + "\n")
                 app.servers.answer(question, "allow_always")
                 await app.servers.ready(

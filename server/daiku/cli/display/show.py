@@ -47,6 +47,8 @@ PATIENCE = 5
 """Seconds after which a person is told how to stop what they wait for."""
 MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑", "failed": "☒"}
 
+StatusEvent: TypeAlias = Notice | Failure | HandoffStart | HandoffEnd | Compacted | Review | Restored
+
 
 class Show:
     """Prints chunks as they come. Not for replaying a journal at speed: see `transcript`."""
@@ -103,25 +105,13 @@ class Show:
             case PlanEvent(plan=plan):
                 self._plan(plan)
                 self._tools.planned()
-            case Notice(level=level, text=text):
-                self.line(indent + self._terminal.paint(safe(text), "dim" if level == "info" else "yellow"))
-            case Failure(message=message, hint=hint, retryable=retryable):
-                if retryable or chunk.parent:  # what ends the run is said at its end
-                    self.line(indent + self._terminal.paint(safe(f"{message} {hint}".strip()), "yellow"))
-            case HandoffStart(to=to, request=request):
-                told = clip(safe(request), self._terminal.width - 12)
-                self.line(self._terminal.paint(f"→ {safe(to)}: ", "magenta") + told)
-            case HandoffEnd():
-                self.line(self._terminal.paint(f"← {safe(event.to)}", "magenta"))
-            case Compacted(before_tokens=before, after_tokens=after):
-                self.line(self._terminal.paint(f"… {before:,} → {after:,} tokens", "dim"))
+            case Notice() | Failure() | HandoffStart() | HandoffEnd() | Compacted() | Review() | Restored():
+                self._status_line(event, indent)
             case RunFinished():
                 self.wait("")
                 self._end_stream()
             case LineEvent():
                 self._one_line(event, indent)
-            case Review() | Restored():
-                self.line(indent + self._terminal.paint(safe(decided_text(event)), "dim"))
             case ApprovalAsked() | InputAsked():
                 self._tools.previewed(event.call_id)
                 self.wait("")
@@ -129,6 +119,24 @@ class Show:
                 pass
             case _:
                 assert_never(event)
+
+    def _status_line(self, event: StatusEvent, indent: str) -> None:
+        paint = self._terminal.paint
+        match event:
+            case Notice(level=level, text=text):
+                self.line(indent + paint(safe(text), "dim" if level == "info" else "yellow"))
+            case Failure(message=message, hint=hint, retryable=retryable):
+                if retryable or indent:  # what ends the run is said at its end
+                    self.line(indent + paint(safe(f"{message} {hint}".strip()), "yellow"))
+            case HandoffStart(to=to, request=request):
+                told = clip(safe(request), self._terminal.width - 12)
+                self.line(paint(f"→ {safe(to)}: ", "magenta") + told)
+            case HandoffEnd():
+                self.line(paint(f"← {safe(event.to)}", "magenta"))
+            case Compacted(before_tokens=before, after_tokens=after):
+                self.line(paint(f"… {before:,} → {after:,} tokens", "dim"))
+            case Review() | Restored():
+                self.line(indent + paint(safe(decided_text(event)), "dim"))
 
     def _one_line(self, event: LineEvent, indent: str) -> None:
         if event.line is not None:

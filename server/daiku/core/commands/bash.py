@@ -10,17 +10,8 @@ from functools import cache
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
+from daiku.core.commands.words import Word, read_word
 from daiku.texts.text import Sentence, text
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One word after quotes and escapes. `plain`: what bash passes on is exactly `text`; else a part
-    of it is computed and stands in `text` as written. `glob`: bash replaces it by file names."""
-
-    text: str
-    plain: bool = True
-    glob: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +85,6 @@ _WORDS = frozenset(
     }
 )  # fmt: skip
 _COMMANDS = frozenset({"command", "declaration_command", "unset_command", "test_command"})
-_UNSAFE_IN_WORD = re.compile(r"(?<!\\)(?:\\\\)*[$`(){}<>|&;\"'\s]")
-_GLOB = re.compile(r"(?<!\\)(?:\\\\)*[*?\[]")
-_BACKSLASH = re.compile(r"\\(\n|.)", re.DOTALL)
-_IN_QUOTES = re.compile(r"\\([$`\"\\\n])")
-_COMPUTED = re.compile(r"(?<!\\)(?:\\\\)*[$`]")
 
 
 # To bash a character beyond ASCII is a letter of a word like any other. The grammar's scanner asks C's
@@ -167,6 +153,9 @@ class _Reader:
         self.bomb = False
         self.leaves: list[tuple[int, int]] = []
 
+    def _word(self, node: Node) -> Word:
+        return read_word(node, self.source)
+
     def text(self, node: Node) -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
@@ -209,9 +198,9 @@ class _Reader:
             if child.type == "variable_assignment":
                 assigned.append(self._assignment(child))
             elif child.type == "command_name":
-                words.extend(self.word(part) for part in child.children or [child])
+                words.extend(self._word(part) for part in child.children or [child])
             elif child.type in _WORDS:
-                words.append(self.word(child))
+                words.append(self._word(child))
             elif node.type != "command" and not child.is_named:
                 words.append(Word(child.type))
             elif node.type == "test_command":
@@ -226,7 +215,7 @@ class _Reader:
 
     def _assignment(self, node: Node) -> tuple[str, Word]:
         name, *rest = node.named_children or [node]
-        value = self.word(rest[-1]) if rest else Word("")
+        value = self._word(rest[-1]) if rest else Word("")
         return self.text(name), value
 
     def _loose_assignment(self, node: Node) -> None:
@@ -236,7 +225,7 @@ class _Reader:
 
     def _redirect(self, node: Node) -> None:
         operator = next((c.type for c in node.children if not c.is_named), "")
-        target = self.word(node.named_children[-1]) if node.named_children else Word("", plain=False)
+        target = self._word(node.named_children[-1]) if node.named_children else Word("", plain=False)
         if operator in (">&", "<&") and target.plain and re.fullmatch(r"\d+-?|-", target.text):
             return
         if operator != "<" and target == Word("/dev/null"):
@@ -253,7 +242,7 @@ class _Reader:
             begin = self.source.find(b"\n", node.start_byte) + 1
             end = next((c.start_byte for c in node.children if c.type == "heredoc_end"), node.end_byte)
             return self.source[begin:end].decode("utf-8", "replace") if begin else ""
-        return self.word(node.named_children[-1]).text if node.named_children else ""
+        return self._word(node.named_children[-1]).text if node.named_children else ""
 
     def _function(self, node: Node) -> None:
         if not node.named_children:
@@ -262,29 +251,6 @@ class _Reader:
         body = self.text(node)[len(name) :]
         calls = re.findall(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", body)
         self.bomb = self.bomb or (len(calls) >= 1 and ("&" in body or "|" in body))
-
-    def word(self, node: Node) -> Word:
-        raw = self.text(node)
-        match node.type:
-            case "word" | "number":
-                return _word(raw)
-            case "raw_string":
-                return Word(raw[1:-1])
-            case "string":
-                plain = not _COMPUTED.search(raw[1:-1])
-                return Word(_IN_QUOTES.sub(_after_backslash, raw[1:-1]), plain)
-            case "ansi_c_string":
-                return _ansi(raw[2:-1])
-            case "concatenation":
-                parts = [self.word(child) for child in node.children]
-                joined = "".join(p.text for p in parts)
-                # Bytes between the parts would be text that nothing accounts for.
-                whole = (
-                    sum(c.end_byte - c.start_byte for c in node.children) == node.end_byte - node.start_byte
-                )
-                return Word(joined, whole and all(p.plain for p in parts), any(p.glob for p in parts))
-            case _:
-                return Word(raw, plain=False)
 
 
 HARMLESS_VARIABLES = frozenset(
@@ -295,52 +261,6 @@ HARMLESS_VARIABLES = frozenset(
         "MYPY_FORCE_COLOR", "PY_COLORS", "SOURCE_DATE_EPOCH",
     }
 )  # fmt: skip
-
-
-def _after_backslash(found: re.Match[str]) -> str:
-    return "" if found[1] == "\n" else found[1]
-
-
-def _word(raw: str) -> Word:
-    plain = not _UNSAFE_IN_WORD.search(raw) and not raw.endswith("\\") and raw.isprintable()
-    return Word(_BACKSLASH.sub(_after_backslash, raw), plain, bool(_GLOB.search(raw)))
-
-
-_ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
-_ANSI_NAMED = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "a": "\a",
-    "b": "\b",
-    "e": "\x1b",
-    "E": "\x1b",
-    "f": "\f",
-    "v": "\v",
-}
-
-
-def _ansi(raw: str) -> Word:
-    plain = True
-
-    def one(found: re.Match[str]) -> str:
-        nonlocal plain
-        code = found[1]
-        if code[0] in "xuU" and len(code) > 1:
-            number = int(code[1:], 16)
-        elif code[0] in "01234567":
-            number = int(code, 8)
-        elif code[0] == "c" and len(code) > 1:
-            number = ord(code[1]) & 0x1F
-        else:
-            return _ANSI_NAMED.get(code, code)
-        if not 0 < number < 0x110000:
-            plain = False
-            return ""
-        return chr(number)
-
-    text = _ANSI.sub(one, raw)
-    return Word(text, plain)
 
 
 _SEPARATOR = re.compile(r"[;&|\n\r(){}`<>]+")

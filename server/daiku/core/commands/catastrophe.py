@@ -8,8 +8,9 @@ import re
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from daiku.core.commands.bash import Simple, Word
+from daiku.core.commands.bash import Simple
 from daiku.core.commands.inlinecode import removes_unknown
+from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import inner, program
 from daiku.core.text.patterns import lazy
 from daiku.texts.text import NO_TEXT, Sentence, Text, text

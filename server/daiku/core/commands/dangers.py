@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from daiku.core.commands.bash import Simple, Word
+from daiku.core.commands.bash import Simple
+from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, program
 from daiku.texts.text import Sentence, text
 

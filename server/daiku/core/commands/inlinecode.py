@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from daiku.core.commands.bash import Word
+from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import program
 from daiku.core.text.patterns import lazy
 

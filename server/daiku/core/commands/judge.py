@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from daiku.core.commands.bash import Script, Simple, Word, read_script
+from daiku.core.commands.bash import Script, Simple, read_script
 from daiku.core.commands.catastrophe import Place, moved, why_never, why_never_write
 from daiku.core.commands.dangers import dangers
 from daiku.core.commands.grants import memory
@@ -15,6 +15,7 @@ from daiku.core.commands.network import wants_network
 from daiku.core.commands.readonly import candidates, reads_only
 from daiku.core.commands.rules import allowed_by
 from daiku.core.commands.unknown import TORN, why_denied
+from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, inner, program
 from daiku.core.protected.paths import holds_secrets, why_protected
 from daiku.core.text.patterns import lazy

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 
-from daiku.core.commands.bash import Simple, Word
+from daiku.core.commands.bash import Simple
 from daiku.core.commands.inlinecode import acts
+from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import program, runs_others
 
 # Options that run a program or write a file, also where a command is allowed by its first words. Long

@@ -5,9 +5,10 @@ from __future__ import annotations
 import posixpath
 import re
 
-from daiku.core.commands.bash import Script, Simple, Word, read_script
+from daiku.core.commands.bash import Script, Simple, read_script
 from daiku.core.commands.inlinecode import awaits_code, fed_starts_unknown, starts_unknown
 from daiku.core.commands.rules import denied_by, split
+from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, inner, program, runs_others
 from daiku.texts.text import NO_TEXT, Sentence, text
 

@@ -155,17 +155,12 @@ def _settle(
     if answered == "reject":
         return Verdict("deny", text("guard.rejected_always"), kind, key)
     if sacred:
-        if policy.nobody:
-            return Verdict(
-                "deny", joined("clauses", [why, text("guard.needs_person")]), kind, unattended=True
-            )
-        return Verdict("ask", why, kind)
+        return _ask_a_person(why, kind, policy)
     outside = OUTSIDE if policy.tainted else NO_TEXT
-    if kind == "network" if sends is None else sends:
-        if outside:
-            return Verdict("ask", joined("clauses", [why, outside]), kind)
-        if not policy.own and answered is None:
-            return Verdict("ask", joined("clauses", [why, STRANGE]), kind, key)
+    sends_out = kind == "network" if sends is None else sends
+    if sends_out and (outside or not (policy.own or answered)):
+        reason = joined("clauses", [why, outside or STRANGE])
+        return Verdict("ask", reason, kind, "" if outside else key)
     covered = policy.approval_mode == "all" or (policy.approval_mode == "edits" and kind == "edit")
     if covered and not secret and (contained or not outside):
         return Verdict("allow", text("guard.granted_for_run"), kind, key)
@@ -181,6 +176,13 @@ def _settle(
     told = setting == "allow" or covered
     reasons = [why, ask if ask != why else NO_TEXT, outside if told else NO_TEXT]
     return Verdict("ask", joined("clauses", reasons), kind, key)
+
+
+def _ask_a_person(why: Sentence, kind: ApprovalKind, policy: Policy) -> Verdict:
+    if policy.nobody:
+        reason = joined("clauses", [why, text("guard.needs_person")])
+        return Verdict("deny", reason, kind, unattended=True)
+    return Verdict("ask", why, kind)
 
 
 def _plan(spec: ToolSpec, policy: Policy) -> Verdict:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from daiku.core.replies.answerposition import FENCE, FENCE_SO_FAR, AnswerPosition
 from daiku.core.replies.thoughtmarks import (
     ANSWERS,
     ANY_MARK,
-    ARGUMENTS,
     CHANNEL_ENDS,
     CLOSER_PATTERNS,
     CLOSERS,
@@ -26,8 +26,6 @@ from daiku.core.replies.thoughtmarks import (
 from daiku.core.text.patterns import lazy
 
 _SPECIAL = lazy(r"[<\[`~◁]")
-_FENCE = lazy(r"`{3,}|~{3,}")
-_FENCE_SO_FAR = lazy(r"`+|~+")
 
 
 class Piece(NamedTuple):
@@ -53,18 +51,14 @@ class ThoughtSplitter:
     """
 
     __slots__ = (
-        "_arguments",
+        "_at",
         "_before",
-        "_blank",
         "_closing",
         "_drop",
-        "_fence",
         "_fresh",
         "_gap",
         "_head",
         "_held",
-        "_info",
-        "_line",
         "_said",
         "_thoughts",
     )
@@ -73,11 +67,7 @@ class ThoughtSplitter:
         self._held = ""
         self._said: list[str] = []
         self._fresh = True  # nothing but blanks was answered
-        self._blank = True  # nothing but blanks stands in this line
-        self._fence = ""
-        self._info = False  # still in the line that opened the fence
-        self._line: list[str] = []  # the line from its first tag on
-        self._arguments = False
+        self._at = AnswerPosition()
         self._drop: tuple[str, ...] = ()
         self._closing: re.Pattern[str] | None = None
         self._head = False  # the head of a channel is still to come
@@ -89,20 +79,20 @@ class ThoughtSplitter:
     def is_calm(self) -> bool:
         """True within a line of an answer: text without line ends and without what may begin a mark is answer
         too, however it is cut."""
-        return not (self._fresh or self._held or self._closing or self._blank or self._info)
+        return not (self._fresh or self._held or self._closing or self._at.blank or self._at.info)
 
     def _plain(self, text: str) -> bool:
         """Take `text` where all of it is answer, at nearly no cost; False where it has to be looked at."""
         if self._fresh or self._held or self._closing:
             return False
-        within = not self._blank and not self._info and "\n" not in text
+        within = not self._at.blank and not self._at.info and "\n" not in text
         if (IN_LINE if within else _SPECIAL).search(text):
             return False
         self._said.append(text)
         if "\n" in text:
-            self._after_lines(text)
-        elif self._blank or self._line:
-            self._within_line(text)
+            self._at.after_lines(text)
+        elif self._at.blank or self._at.line:
+            self._at.within_line(text)
         return True
 
     def feed(self, text: str) -> Sequence[Piece]:
@@ -146,7 +136,7 @@ class ThoughtSplitter:
             self._think(out, self._held[: found.start()].rstrip())
             harmony = self._closing is CHANNEL_ENDS and found[0] in ("<|start|>", "<|channel|>")
             self._held = self._held[found.start() if harmony else found.end() :]
-            self._closing, self._blank = None, True
+            self._closing, self._at.blank = None, True
             return True
         upto = len(self._held) if last else self._undecided(found)
         upto = len(self._held[:upto].rstrip())  # blanks before the end of a thought say nothing
@@ -174,7 +164,7 @@ class ThoughtSplitter:
     # -- the answer -----------------------------------------------------------------------------
 
     def _answer(self, out: list[Piece], last: bool) -> bool:
-        if not self._blank:
+        if not self._at.blank:
             return self._in_line(out, last)
         rest = self._held.lstrip(None if self._fresh else " \t")
         blanks = len(self._held) - len(rest)
@@ -183,19 +173,19 @@ class ThoughtSplitter:
             blanks = 0
         if not rest:
             return False
-        if self._fence:
+        if self._at.fence:
             return self._in_block(out, last)
-        if not self._arguments:
+        if not self._at.arguments:
             acted = self._mark(out, rest, last)
             if acted is not None:
                 return acted
-        run = _FENCE_SO_FAR.match(rest)
+        run = FENCE_SO_FAR.match(rest)
         if run and run.end() == len(rest) and not last:
             return False
-        fence = _FENCE.match(rest)
+        fence = FENCE.match(rest)
         self._emit(out, blanks + (fence.end() if fence else 1))
         if fence:
-            self._fence, self._info = fence[0], True
+            self._at.fence, self._at.info = fence[0], True
         return True
 
     def _mark(self, out: list[Piece], rest: str, last: bool) -> bool | None:
@@ -256,18 +246,18 @@ class ThoughtSplitter:
             out.append(Piece("void", ("\n\n" if self._thoughts else "") + said))
         self._said.clear()
         self._thoughts += 1
-        self._fresh = self._blank = True
+        self._fresh = self._at.blank = True
 
     def _in_block(self, out: list[Piece], last: bool) -> bool:
         """The start of a line of code: the only mark that counts there closes the block."""
-        run = _FENCE_SO_FAR.match(self._held)
-        if run and run[0][0] == self._fence[0]:
+        run = FENCE_SO_FAR.match(self._held)
+        if run and run[0][0] == self._at.fence[0]:
             line, newline, _ = self._held.partition("\n")
             bare = not line[run.end() :].strip()
             if bare and not newline and not last:
                 return False
-            if bare and run.end() >= len(self._fence):
-                self._fence = ""
+            if bare and run.end() >= len(self._at.fence):
+                self._at.fence = ""
                 self._emit(out, len(line))
                 return True
         self._emit(out, 1)
@@ -277,16 +267,16 @@ class ThoughtSplitter:
         """The rest of a line: what ends an answer is dropped, what ends an unopened thought counts."""
         line, newline, _ = self._held.partition("\n")
         length = len(line) + len(newline)
-        if self._info and self._fence[:1] == "`" and (tick := line.find("`")) >= 0:
+        if self._at.info and self._at.fence[:1] == "`" and (tick := line.find("`")) >= 0:
             self._emit(out, tick + 1)  # code in the line, not a block: its rest is prose
             return bool(self._held)
-        if self._fence or self._arguments or not _SPECIAL.search(line):
+        if self._at.fence or self._at.arguments or not _SPECIAL.search(line):
             self._emit(out, length)
             return bool(self._held)
         for end in self._drop:
             if (at := line.lower().find(end)) >= 0:
                 self._emit(out, at)
-                self._held, self._blank = self._held[len(end) :], True
+                self._held, self._at.blank = self._held[len(end) :], True
                 return bool(self._held)
         if not self._thoughts and newline and (found := CLOSES_LINE.search(line)):
             self._emit(out, found.start())
@@ -312,39 +302,13 @@ class ThoughtSplitter:
         if text:
             self._said.append(text)
             if "\n" in text:
-                self._after_lines(text)
+                self._at.after_lines(text)
             else:
-                self._within_line(text)
+                self._at.within_line(text)
             if out and out[-1].kind == "answer":
                 out[-1] = Piece("answer", out[-1].text + text)
             else:
                 out.append(Piece("answer", text))
-
-    # -- where in the answer --------------------------------------------------------------------
-
-    def _within_line(self, text: str) -> None:
-        if self._blank and text.strip():
-            self._blank = False
-        if self._line or "<" in text:
-            self._line.append(text)
-        if self._info and self._fence[0] == "`" and "`" in text:  # code in the line, not a block
-            self._fence, self._info = "", False
-
-    def _after_lines(self, text: str) -> None:
-        """A line, or several, ended within `text`."""
-        for line in text.splitlines(keepends=True) if text.count("\n") > 1 else (text,):
-            before, newline, after = line.partition("\n")
-            self._within_line(before)
-            if newline:
-                self._end_line()
-                self._within_line(after)
-
-    def _end_line(self) -> None:
-        if self._line and not self._fence:
-            for tag in ARGUMENTS.finditer("".join(self._line)):
-                self._arguments = not tag[1]
-        self._line.clear()
-        self._blank, self._info = True, False
 
 
 def may_hold_thoughts(reply: str) -> bool:

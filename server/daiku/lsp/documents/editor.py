@@ -16,7 +16,8 @@ from daiku.lsp.documents.notebooks import OpenNotebook, edit_notebook, open_note
 from daiku.lsp.documents.open_documents import Document, Documents
 from daiku.lsp.documents.workspace_edit import Target, apply_params, fits
 from daiku.lsp.opening import Json, Offer
-from daiku.lsp.wire.protocol import Protocol, Refused
+from daiku.lsp.wire.protocol import Protocol
+from daiku.lsp.wire.refused import Refused
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from daiku.api import EditNotebookParams, EditNotebookResult, EditorFileParams, EditorNotebook, NewCell
 from daiku.core.notebooks.celltext import EMPTY, Cell, matched, parse, put
 from daiku.lsp.documents.open_documents import to_uri
-from daiku.lsp.wire.protocol import Protocol, Refused
+from daiku.lsp.wire.protocol import Protocol
+from daiku.lsp.wire.refused import Refused
 
 CELL_SCHEME = "vscode-notebook-cell"
 MARKDOWN, RAW = "markdown", "raw"

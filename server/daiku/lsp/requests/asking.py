@@ -11,7 +11,8 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalGiven, InputAsked, InputGiven
 from daiku.lsp.opening import Json
-from daiku.lsp.wire.protocol import Protocol, Refused
+from daiku.lsp.wire.protocol import Protocol
+from daiku.lsp.wire.refused import Refused
 from daiku.runs import Runs
 from daiku.texts.editor import Texts, shortened
 

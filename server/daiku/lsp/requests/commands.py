@@ -22,7 +22,7 @@ from daiku.lsp.requests.pointing import Problem, pointed_at
 from daiku.lsp.requests.starts import resume as resume_run
 from daiku.lsp.requests.starts import start
 from daiku.lsp.wire.jsontext import MessageId, model_json
-from daiku.lsp.wire.protocol import CANCELLED, Refused, invalid
+from daiku.lsp.wire.refused import CANCELLED, Refused, invalid
 from daiku.runs import RunRequest
 from daiku.runs.review.views import restored
 from daiku.texts.code_actions import ActionTexts, action_texts

@@ -28,7 +28,8 @@ from daiku.lsp.requests.health import examined
 from daiku.lsp.requests.plans import plan_export, plan_import, plan_run
 from daiku.lsp.requests.starts import chat, code, commands, plan, research, resume
 from daiku.lsp.wire.jsontext import model_json
-from daiku.lsp.wire.protocol import Handler, invalid
+from daiku.lsp.wire.protocol import Handler
+from daiku.lsp.wire.refused import invalid
 from daiku.trace.export import forget_trace
 from daiku.trace.transcript import export
 

@@ -23,7 +23,7 @@ from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan, in_full
 from daiku.lsp.connection import Connection
 from daiku.lsp.requests.starts import start
-from daiku.lsp.wire.protocol import invalid
+from daiku.lsp.wire.refused import invalid
 from daiku.runs import RunRequest
 
 

@@ -22,7 +22,7 @@ from daiku.domain.work.research import Research
 from daiku.lsp.connection import Connection
 from daiku.lsp.requests.asking import MessageBoxes
 from daiku.lsp.requests.stream import ChunkStream, ProgressBar, fan_out
-from daiku.lsp.wire.protocol import invalid
+from daiku.lsp.wire.refused import invalid
 from daiku.runs import Listener, RunRequest, Runs, brief_from
 
 RUN_EXACTLY = (

@@ -1,9 +1,8 @@
 """JSON-RPC on top of pygls: every request is answered once, whatever comes in, and nothing piles up.
 
-pygls keeps what it is good at: the registry of features, the typed shapes of the language server
-protocol, the capabilities computed from the features. Reading, routing, answering and asking are
-ours: pygls leaves a request whose params do not fit without an answer, keeps a future for each
-notification, turns unknown params into tuples, reads a nested "jsonrpc" key as a message, sends
+Of pygls there are the converter between JSON and lsprotocol's types, and the base classes that carry it. Reading,
+routing, answering and asking are ours: pygls leaves a request whose params do not fit without an answer, keeps a
+future for each notification, turns unknown params into tuples, reads a nested "jsonrpc" key as a message, sends
 tracebacks to the client and shows a popup when an answer comes late.
 """
 
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import Any, TypeAlias, TypeGuard
 
@@ -39,38 +38,27 @@ from daiku.lsp.wire.jsontext import (
     write_json,
 )
 from daiku.lsp.wire.pipes import Outlet
+from daiku.lsp.wire.refused import (
+    CANCELLED,
+    FAILED,
+    INTERNAL,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    NOT_INITIALIZED,
+    PARSE_ERROR,
+    UNKNOWN_METHOD,
+    Refused,
+    invalid,
+    problems_of,
+)
 from daiku.texts.catalogue import ENGLISH
 from daiku.texts.matcher import Words, translator
 
 log = logging.getLogger(__name__)
 
-PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS, INTERNAL = (
-    -32700,
-    -32600,
-    -32601,
-    -32602,
-    -32603,
-)
-NOT_INITIALIZED, CANCELLED, FAILED = -32002, -32800, -32803
-
 Handler: TypeAlias = Callable[[Json], Awaitable[str]]
 """Plain JSON params to JSON text; raises DaikuError, Refused or pydantic.ValidationError."""
 Listener: TypeAlias = Callable[[Json], None]
-
-
-class Refused(Exception):
-    """An error answer; `data` is any JSON."""
-
-    def __init__(self, code: int, message: str, data: Json = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data
-
-
-def invalid(problems: Iterable[str]) -> Refused:
-    """-32602 with every problem."""
-    return Refused(INVALID_PARAMS, "Invalid params", list(problems))
 
 
 class Protocol(LanguageServerProtocol):
@@ -173,7 +161,7 @@ class Protocol(LanguageServerProtocol):
             raise Refused(INVALID_REQUEST, f"A request with id {msg_id!r} is under way.")
         if not self._ready and method != types.INITIALIZE:
             raise Refused(NOT_INITIALIZED, "Send `initialize` first.")
-        handler = self.handlers.get(method) or self._typed(method)
+        handler = self.handlers.get(method)
         if handler is None:
             raise Refused(UNKNOWN_METHOD, f"Unknown method {method!r}.")
         if params is not None and not isinstance(params, dict | list):
@@ -183,22 +171,6 @@ class Protocol(LanguageServerProtocol):
         self._ready = True
         # At once: `exit` may stand in the same bytes.
         self.stopped = method == types.SHUTDOWN
-        return handler
-
-    def _typed(self, method: str) -> Handler | None:
-        """A feature that was registered with pygls, its params checked by lsprotocol."""
-        registry: Any = self.fm  # untyped in pygls
-        features: dict[str, Callable[[Any], Any]] = registry.features
-        feature = features.get(method)
-        if feature is None:
-            return None
-
-        async def handler(params: Json) -> str:
-            result: Any = feature(self.typed_params(method, params))
-            if asyncio.iscoroutine(result):
-                result = await result
-            return write_json(self._converter.unstructure(result))
-
         return handler
 
     def typed_params(self, method: str, params: Json) -> Any:  # lsprotocol's class for the method
@@ -340,11 +312,6 @@ class Protocol(LanguageServerProtocol):
         """The requests under way."""
         return tuple(self._running.values())
 
-    @property
-    def retained(self) -> int:
-        """How much is kept for requests in either direction; 0 when nothing is under way."""
-        return len(self._running) + len(self._asked) + len(self._parts) + len(self._request_futures)
-
 
 # It keeps nothing of a connection, and making it takes longer than all else of a server.
 _converter = cache(default_converter)
@@ -362,14 +329,6 @@ class Server(LanguageServer):
     def report_server_error(self, error: Exception, source: Any) -> None:  # pygls's own signature
         """To the log, never a popup."""
         log.error("%s: %s", source, error)
-
-
-def problems_of(error: ValidationError) -> list[str]:
-    """Every problem in one line each: where, and what is wrong."""
-    return [
-        f"{'.'.join(str(part) for part in e['loc']) or 'params'}: {e['msg']}"
-        for e in error.errors(include_url=False, include_context=False, include_input=False)
-    ]
 
 
 async def _run(handler: Handler, params: Json) -> str:

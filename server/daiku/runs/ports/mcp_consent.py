@@ -13,10 +13,10 @@ from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalGiven, 
 from daiku.domain.runs import Mode
 from daiku.domain.servers import ConsentQuestion
 from daiku.texts.text import Sentence, text
-from daiku.tools.mcp import Servers
+from daiku.tools.mcp import McpServers
 
 
-def wants_servers(servers: Servers, agent: Agent, mode: Mode) -> bool:
+def wants_servers(servers: McpServers, agent: Agent, mode: Mode) -> bool:
     """Whether a run of `agent` in `mode` could be offered any of their tools."""
     names = (report.name for report in servers.reports()) if mode == "act" else ()
     return any(fnmatchcase(f"{name}/*", pattern) for name in names for pattern in agent.tools)
@@ -27,7 +27,7 @@ class McpConsent:
     """The servers of one run: each thing is asked once, also over restarts of the run. Where nobody is
     there, what was not allowed before is left out, with a notice."""
 
-    servers: Servers
+    servers: McpServers
     record: Recorder
     approval: Callable[[ApprovalAsked], Awaitable[ApprovalGiven]]
     attended: bool = True

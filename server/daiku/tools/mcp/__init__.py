@@ -1,5 +1,5 @@
 """MCP: tools of other programs, over stdio and HTTP; the only door to the mcp SDK, which is imported late."""
 
-from daiku.tools.mcp.servers import Place, Servers
+from daiku.tools.mcp.servers import McpContext, McpServers
 
-__all__ = ["Place", "Servers"]
+__all__ = ["McpContext", "McpServers"]

@@ -9,7 +9,7 @@ from typing import Any
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
-from daiku.tools.mcp.server import Server
+from daiku.tools.mcp.server import McpServer
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 
@@ -43,7 +43,9 @@ FACES: Mapping[str, Face] = MappingProxyType(
 """What people see of the tools; which there are depends on the servers."""
 
 
-def more_tools(with_resources: tuple[Server, ...], with_prompts: tuple[Server, ...]) -> tuple[Tool, ...]:
+def more_tools(
+    with_resources: tuple[McpServer, ...], with_prompts: tuple[McpServer, ...]
+) -> tuple[Tool, ...]:
     """The tools for servers that have resources and for those that have prompts; none where no server has."""
     resources, prompts = _names(with_resources), _names(with_prompts)
     found: list[Tool] = []
@@ -87,8 +89,8 @@ def more_tools(with_resources: tuple[Server, ...], with_prompts: tuple[Server, .
 def _tool(
     name: str,
     args: type[Args],
-    servers: tuple[Server, ...],
-    work: Callable[[Server, Any, ToolContext], Awaitable[ToolResult]],
+    servers: tuple[McpServer, ...],
+    work: Callable[[McpServer, Any, ToolContext], Awaitable[ToolResult]],
     description: str,
 ) -> Tool:
     by_name = {server.name: server for server in servers}
@@ -102,21 +104,21 @@ def _tool(
     return Tool(name, "mcp", args, run, description=description, face=FACES[name])
 
 
-async def _resources(server: Server, _args: ServerArgs, context: ToolContext) -> ToolResult:
+async def _resources(server: McpServer, _args: ServerArgs, context: ToolContext) -> ToolResult:
     return await server.use(lambda connection: connection.resources(), context)
 
 
-async def _read(server: Server, args: ReadArgs, context: ToolContext) -> ToolResult:
+async def _read(server: McpServer, args: ReadArgs, context: ToolContext) -> ToolResult:
     return await server.use(lambda connection: connection.read(args.uri), context)
 
 
-async def _prompts(server: Server, _args: ServerArgs, context: ToolContext) -> ToolResult:
+async def _prompts(server: McpServer, _args: ServerArgs, context: ToolContext) -> ToolResult:
     return await server.use(lambda connection: connection.prompts(), context)
 
 
-async def _prompt(server: Server, args: PromptArgs, context: ToolContext) -> ToolResult:
+async def _prompt(server: McpServer, args: PromptArgs, context: ToolContext) -> ToolResult:
     return await server.use(lambda connection: connection.prompt(args.name, args.arguments), context)
 
 
-def _names(servers: tuple[Server, ...]) -> str:
+def _names(servers: tuple[McpServer, ...]) -> str:
     return ", ".join(server.name for server in servers)

@@ -1,4 +1,4 @@
-"""One configured server: what the person agreed to, its connection, its restarts, calls to it."""
+"""One configured MCP server: its connection, its restarts, and calls to it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daiku.domain.base import JsonObject
-from daiku.domain.events import ApprovalDecision
-from daiku.domain.servers import Consent, ConsentQuestion, ServerReport, ServerStatus
+from daiku.domain.servers import ServerReport, ServerStatus
 from daiku.domain.tools import ToolResult
 from daiku.texts.text import NO_TEXT, Sentence, Text, joined, text
+from daiku.tools.mcp.agreement import Agreement, McpHost
 from daiku.tools.mcp.calls import Call, Calls
-from daiku.tools.mcp.definitions import Listing, Offered, as_data, changes, cleaned, digest_of
-from daiku.tools.mcp.launch import Broken, Launch, token_file
+from daiku.tools.mcp.definitions import cleaned
+from daiku.tools.mcp.launch import Broken, Launch
 from daiku.tools.tool import ToolContext, failed
 
 if TYPE_CHECKING:
@@ -37,19 +36,6 @@ WAIT_IN_CALL = 5.0
 """A call waits this long for a restart; longer back-offs are told."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a server is given by those around it. `lookup` and `remember` keep consents over restarts;
-    `changed` hears when what it offers is another; `say` tells the person something."""
-
-    home: Path
-    lookup: Callable[[], Consent | None]
-    remember: Callable[[Consent], None]
-    changed: Callable[[], None]
-    say: Callable[[Sentence], None]
-    person: Callable[[], bool]
-
-
 @dataclass(slots=True)
 class _Life:
     """How the server's connection stands."""
@@ -61,123 +47,33 @@ class _Life:
     why: Sentence = NO_TEXT
 
 
-class Server:
-    """Used by one event loop. `usable` false: never started; `problem` says why."""
+class McpServer:
+    """Used by one event loop; started only where its agreement allows it."""
 
-    def __init__(self, launch: Launch, around: Surroundings, patience: float = PATIENCE) -> None:
-        self.launch = launch
+    def __init__(
+        self, launch: Launch, agreement: Agreement, host: McpHost, patience: float = PATIENCE
+    ) -> None:
         self.name = launch.name
-        self.problem = launch.problem
-        self.listing = Listing()
-        self._around = around
+        self.launch = launch
+        self.agreement = agreement
+        self._host = host
         self._patience = patience
-        self._consent: Consent | None = None
-        self._looked = False
-        self._declined = ""
         self._life = _Life()
         self._calls = Calls(patience)
         self._closed = False
 
-    # -- consent ----------------------------------------------------------------------------
-
-    @property
-    def consent(self) -> Consent | None:
-        """What was said to this very launch, this time or for always."""
-        if not self._looked:
-            self._looked = True
-            kept = self._around.lookup()
-            self._consent = kept if kept is not None and kept.launch == self.launch.digest else None
-        return self._consent
-
-    @property
-    def allowed(self) -> bool:
-        consent = self.consent
-        return not self.problem and consent is not None and consent.answer == "allow"
-
-    def question(self) -> ConsentQuestion | None:
-        """What the person has to be asked before (more of) this server can be used."""
-        if self.problem:
-            return None
-        if self.consent is None:
-            return ConsentQuestion(
-                server=self.name,
-                key=f"mcp:{self.name}:{self.launch.digest}",
-                preview=self.launch.preview,
-                why=joined(
-                    "clauses", [text("mcp.settings_name", name=self.name), text("mcp.not_before_allowed")]
-                ),
-                remember=text("mcp.remember_use", name=self.name),
-            )
-        differs = self._changed()
-        if not differs or not self.allowed or self._declined == self._digest():
-            return None
-        return ConsentQuestion(
-            server=self.name,
-            key=f"mcp:{self.name}:{self._digest()}",
-            preview=text("mcp.offer_changed", name=self.name, differs=differs),
-            why=text("mcp.changed_since", name=self.name),
-            remember=text("mcp.remember_now", name=self.name),
-        )
-
-    def answer(self, question: ConsentQuestion, decision: ApprovalDecision) -> None:
-        """Take the person's word: `once` holds for this process, `always` is kept."""
-        yes = decision in ("allow_once", "allow_always")
-        if question.key.endswith(self.launch.digest):
-            self._consent = Consent(launch=self.launch.digest, answer="allow" if yes else "reject")
-        elif not yes:
-            self._declined = self._digest()
-            return
-        elif self._consent is not None:
-            self._consent = self._consent.model_copy(update={"tools": self.listing.digests})
-            self._around.changed()
-        if decision.endswith("always") and self._consent is not None:
-            self._around.remember(self._consent)
-
-    def forget(self) -> None:
-        """As if nothing had ever been said, and nobody signed in."""
-        self._consent, self._looked, self._declined = None, False, ""
-        token_file(self._around.home, self.launch.settings.url).unlink(missing_ok=True)
-
-    def _changed(self) -> Sentence:
-        consent = self.consent
-        seen = consent.tools if consent is not None else None
-        return NO_TEXT if seen is None else changes(seen, self.listing)
-
-    def _digest(self) -> str:
-        return digest_of(repr(sorted(self.listing.digests.items())))
-
-    # -- what it offers ---------------------------------------------------------------------
-
-    @property
-    def offered(self) -> tuple[Offered, ...]:
-        """The tools that the person agreed to, as they are now."""
-        consent = self.consent
-        seen = (consent.tools if consent is not None else None) or {}
-        return tuple(tool for tool in self.listing.tools if seen.get(tool.name) == tool.digest)
-
-    @property
-    def instructions(self) -> str:
-        consent = self.consent
-        seen = (consent.tools if consent is not None else None) or {}
-        told = self.listing.instructions
-        return told if told and seen.get("") == self.listing.digests[""] else ""
-
-    def describe(self, tool: Offered) -> str:
-        """The tool's description for a model."""
-        return as_data(self.name, tool.description)
-
     def report(self) -> ServerReport:
         """How it stands now."""
-        names = tuple(f"{self.name}/{tool.name}" for tool in self.offered)
-        status, why, hint = self._standing()
-        problems = joined("clauses", [why, *self.listing.problems])
+        names = tuple(f"{self.name}/{tool.name}" for tool in self.agreement.offered)
+        status, why, hint = self._status()
+        problems = joined("clauses", [why, *self.agreement.listing.problems])
         return ServerReport(name=self.name, status=status, tools=names, why=problems, hint=hint)
 
-    def _standing(self) -> tuple[ServerStatus, Sentence, Sentence]:
-        life, consent = self._life, self.consent
+    def _status(self) -> tuple[ServerStatus, Sentence, Sentence]:
+        life, consent = self._life, self.agreement.consent
         allow = text("mcp.allow_it", name=self.name)
-        if self.problem:
-            return "unusable", self.problem, NO_TEXT
+        if self.agreement.problem:
+            return "unusable", self.agreement.problem, NO_TEXT
         if consent is None:
             return "unasked", text("mcp.not_before_allowed"), allow
         if consent.answer == "reject":
@@ -186,7 +82,7 @@ class Server:
             return "starting", NO_TEXT, NO_TEXT
         if life.connection is None:
             return "down", life.why or text("mcp.started_when_needed"), NO_TEXT
-        if self._changed():
+        if self.agreement.differences():
             return "changed", text("mcp.some_changed"), allow
         return "ready", NO_TEXT, NO_TEXT
 
@@ -195,13 +91,19 @@ class Server:
     @property
     def settled(self) -> bool:
         """There is nothing to wait for: it runs, it failed, or it may not be started."""
-        return not self.allowed or self._life.opening is None
+        return not self.agreement.allowed or self._life.opening is None
 
     def start(self) -> None:
         """Begin to connect where it is allowed and due; returns at once."""
         life = self._life
         due = asyncio.get_running_loop().time() >= life.retry_at
-        if self.allowed and due and life.connection is None and life.opening is None and not self._closed:
+        if (
+            self.agreement.allowed
+            and due
+            and life.connection is None
+            and life.opening is None
+            and not self._closed
+        ):
             life.opening = asyncio.create_task(self._open(), name=f"mcp open {self.name}")
 
     async def until_settled(self) -> None:
@@ -226,7 +128,7 @@ class Server:
             from daiku.tools.mcp.opening import Asks, connect
 
             asks = Asks(self._calls.asker, self._relisted, partial(self._sign_in, bound))
-            connection = connect(self.launch, self._around.home, asks)
+            connection = connect(self.launch, self._host.home, asks)
             try:
                 async with bound:
                     await connection.opened()
@@ -261,28 +163,20 @@ class Server:
         life.why = why
         log.warning("MCP server %s: %s", self.name, life.why)
         if not self._closed:
-            self._around.say(text("mcp.unusable_now", name=self.name, why=life.why))
+            self._host.say(text("mcp.unusable_now", name=self.name, why=life.why))
 
     def _relisted(self) -> None:
-        """A listing came: what is seen for the first time is what the person's yes was for."""
-        if self._life.connection is not None:
-            self.listing = self._life.connection.listing
-        consent = self.consent
-        if consent is not None and consent.tools is None:
-            kept = self._around.lookup() == consent
-            self._consent = consent.model_copy(update={"tools": self.listing.digests})
-            if kept:
-                self._around.remember(self._consent)
-        self._around.changed()
+        connection = self._life.connection
+        self.agreement.listed(self.agreement.listing if connection is None else connection.listing)
 
     async def _sign_in(self, bound: asyncio.Timeout, address: str) -> None:
         told = text("mcp.sign_in", name=self.name, address=address)
         if self._calls.sign_in(told):  # in the middle of a call: it wants more rights
             return
-        if not self._around.person() or self._life.opening is None:
+        if not self._host.person() or self._life.opening is None:
             raise Broken(text("mcp.sign_in_needed", name=self.name), gone=True)
         bound.reschedule(asyncio.get_running_loop().time() + SIGN_IN_SECONDS)
-        self._around.say(told)
+        self._host.say(told)
 
     # -- calls ------------------------------------------------------------------------------
 
@@ -290,7 +184,7 @@ class Server:
         """Call a tool that is `offered`; what goes wrong is a result."""
 
         async def work(connection: Connection, call: Call) -> ToolResult:
-            if all(offered.name != tool for offered in self.offered):
+            if all(offered.name != tool for offered in self.agreement.offered):
                 return failed(
                     f"{self.name} no longer offers {tool} as the person allowed it. They will be asked."
                 )
@@ -339,7 +233,7 @@ class Server:
             self.start()
             await self.until_settled()
         if life.connection is None:
-            raise Broken(life.why or self.problem or text("mcp.not_allowed"), gone=True)
+            raise Broken(life.why or self.agreement.problem or text("mcp.not_allowed"), gone=True)
         return life.connection
 
     async def _hung(self, connection: Connection) -> ToolResult:

@@ -59,11 +59,8 @@ def web_tools(web: Web) -> tuple[Tool, ...]:
         found = await web.search(args.query, args.limit, context.config.research)
         if found.problem:
             _notice(found.problem, context)
-        data: dict[str, Any] = {
-            "query": args.query,
-            "engine": found.engine,
-            "results": [result.model_dump() for result in found.results],
-        }
+        results = [result.model_dump() for result in found.results]
+        data: dict[str, Any] = {"query": args.query, "engine": found.engine, "results": results}
         return ToolResult(ok=True, text=_hits(args.query, found), data=data, untrusted=bool(found.results))
 
     async def fetch(args: FetchArgs, context: ToolContext) -> ToolResult:

@@ -1,0 +1,83 @@
+"""What the runner ran so far, read from its conversation: commands, results, open failures, what still waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from daiku.core.proof.failures import Ran, looks, open_failures
+from daiku.domain.base import JsonObject
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage
+from daiku.texts.text import Sentence, joined, text
+
+
+def keep_waiting(commands: Sequence[str], note: JsonObject | None = None) -> JsonObject:
+    """What a message carries so that `commands` are run after it, and a `note` on what it repairs."""
+    waiting: list[JsonValue] = list(commands)
+    return {"daiku": {"then": waiting, **(note or {})}}
+
+
+def commands_of(here: Sequence[Message]) -> tuple[Ran, ...]:
+    """Every command of shell/run with its result, in order."""
+    asked: dict[str, tuple[str, bool, str]] = {}
+    for m in here:
+        if isinstance(m, AssistantMessage):
+            told = m.opaque.get("daiku")
+            stead = str(told.get("stead", "")) if isinstance(told, dict) else ""
+            for call in m.calls:
+                if call.tool == "shell/run":
+                    command = str(call.args.get("command", ""))
+                    asked[call.id] = (command, listed_by(m) is not None, stead)
+    found: list[Ran] = []
+    for m in here:
+        if isinstance(m, ToolMessage) and m.call_id in asked:
+            command, listed, stead = asked[m.call_id]
+            found.append(Ran(command, m.ok, m.text, m.call_id, listed, stead, m.exit_code))
+    return tuple(found)
+
+
+def open_failure(here: Sequence[Message]) -> Ran | None:
+    """The latest failure that still stands: it is what has to be mended."""
+    return next(reversed(open_failures(commands_of(here))), None)
+
+
+def counts_as_attempt(each: Ran) -> bool:
+    """Whether a command was one of the list, or did more than look."""
+    return each.listed or not looks(each.command)
+
+
+def repairs_used(here: Sequence[Message]) -> int:
+    """Repairs that were made: each failure but the first is one, and so is a command of the form that went
+    well and mended nothing."""
+    failures = sum(not each.ok and counts_as_attempt(each) for each in commands_of(here))
+    made = sum(
+        isinstance(told := m.opaque.get("daiku"), dict) and told.get("repair") is True
+        for m in here
+        if isinstance(m, AssistantMessage)
+    )
+    return max(failures - 1, made)
+
+
+def listed_by(message: AssistantMessage) -> tuple[str, ...] | None:
+    """What a reply in the runner's own form left to be run."""
+    told = message.opaque.get("daiku")
+    then = told.get("then") if isinstance(told, dict) else None
+    return tuple(str(command) for command in then) if isinstance(then, list) else None
+
+
+def waiting_commands(here: Sequence[Message]) -> tuple[str, ...] | None:
+    """The commands of the reply's list that are still to be run; None where there is no list."""
+    said = (listed_by(m) for m in reversed(here) if isinstance(m, AssistantMessage))
+    return next((then for then in said if then is not None), None)
+
+
+def outcome_lines(ran: Sequence[Ran]) -> Sentence:
+    """Each command with what came of it, one line each."""
+    return joined("lines", [text("roles.ran", command=each.command, outcome=_outcome(each)) for each in ran])
+
+
+def _outcome(ran: Ran) -> Sentence:
+    if ran.exit_code is not None:
+        return text("team.exit_code", code=ran.exit_code)
+    return text("roles.started") if ran.ok else text("roles.not_run")
