@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daiku.core.commands.judge import CommandRules, judge, strip_cd
-from daiku.core.guard.guard import Policy, remembered, verdict
+from daiku.core.guard.grant_words import grant_in_words
+from daiku.core.guard.guard import Policy, verdict
 from daiku.core.guard.touched import lexically
 from daiku.core.protected.addresses import read_place, why_local
 from daiku.core.protected.paths import holds_secrets, why_protected
@@ -315,7 +316,7 @@ def test_any_arguments_at_all_get_a_verdict_and_never_an_exception(
     assert given_.answer in ("allow", "ask", "deny")
     plain_edit = given_.answer == "ask" and given_.kind == "edit"  # the change itself is shown
     assert given_.why or plain_edit
-    remembered(given_.key)
+    grant_in_words(given_.key)
 
 
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(URL_PIECES), max_size=9).map("".join)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from daiku.core.guard.guard import remembered
+from daiku.core.guard.grant_words import grant_in_words
 from daiku.texts.text import Sentence, Text, text
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
@@ -26,7 +26,7 @@ class Remembered:
 def everything(grants: GrantStore, consents: ConsentStore, workspace: str) -> tuple[Remembered, ...]:
     """Every answer that counts in `workspace`. Raises DaikuError."""
     answers = [
-        Remembered(key, "allow" if answer == "allow" else "reject", remembered(key) or Text(key))
+        Remembered(key, "allow" if answer == "allow" else "reject", grant_in_words(key) or Text(key))
         for key, answer in grants.all(workspace)
     ]
     servers = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from daiku.core.guard.guard import Policy, remembered, verdict
+from daiku.core.guard.grant_words import grant_in_words
+from daiku.core.guard.guard import Policy, verdict
 from daiku.core.guard.touched import touched
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
@@ -282,8 +283,8 @@ def test_a_changed_description_of_an_mcp_tool_needs_a_new_yes() -> None:
 
 
 def test_what_always_means_is_said_in_words() -> None:
-    assert remembered("") == ""
-    assert remembered("edit").startswith("edit files")
-    assert remembered("command:npm test") == "run `npm test`"
-    assert remembered("unsandboxed:command:npm test").endswith("without a sandbox")
-    assert remembered("network:x.org") == "reach x.org"
+    assert grant_in_words("") == ""
+    assert grant_in_words("edit").startswith("edit files")
+    assert grant_in_words("command:npm test") == "run `npm test`"
+    assert grant_in_words("unsandboxed:command:npm test").endswith("without a sandbox")
+    assert grant_in_words("network:x.org") == "reach x.org"

@@ -8,7 +8,8 @@ from functools import partial
 
 from daiku.core.changes.choose import wanted_of
 from daiku.core.changes.scope import inside
-from daiku.core.guard.guard import Verdict, remembered, verdict
+from daiku.core.guard.grant_words import grant_in_words
+from daiku.core.guard.guard import Verdict, verdict
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run.decide import Rules, nothing_left
 from daiku.core.run.ports import Card, card
@@ -148,7 +149,7 @@ class RunPorts:
         if self._stays_at_place(call, preview):
             return None
         key = self._verdict(call, record.state.tainted).key
-        return card(call, preview.text, (preview.remember or remembered(key)) if key else "")
+        return card(call, preview.text, (preview.remember or grant_in_words(key)) if key else "")
 
     def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
         """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""
