@@ -24,7 +24,7 @@ Listener = Callable[[Chunk], None]
 
 @dataclass(frozen=True, slots=True)
 class RunLog:
-    """A run as its journal has it. `parent` is the run around a nested one; `tracing` and `listen` are shared
+    """A run as its journal has it. `parent` is the run around a nested one; `tracing` and `listener` are shared
     with the runs around it. Made by `open_log`."""
 
     services: RunServices
@@ -34,7 +34,7 @@ class RunLog:
     record: Recorder
     writer: SessionWriter
     tracing: Tracing
-    listen: Listener
+    listener: Listener
     parent: str | None
 
     def past(self) -> list[Chunk]:
@@ -45,7 +45,7 @@ class RunLog:
         """Show what still waits for the person once more, as it was journaled (after a restart)."""
         state = self.record.state
         for chunk in still_asked(state, self.past()) if may_be_asked(state) else ():
-            self.listen(chunk)
+            self.listener(chunk)
 
     def result(self) -> RunResult:
         """How the run stands now."""
