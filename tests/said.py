@@ -27,7 +27,7 @@ TABLES = {"PROTECTED_FILES", "PROTECTED_PAIRS", "PROTECTED_FOLDERS", "SAYS"}
 LISTS = {"problems", "notices"}
 """Lists of such texts."""
 RETURNED = {
-    "grant_in_words", "hidden", "precious", "_named", "_never", "_protected", "_problem", "_suggestion", "_describe",
+    "grant_in_words", "why_not_visible", "valued_target", "_head_of_fence", "_never", "_protected", "_problem", "_suggestion", "_describe",
     "_keys_in_file", "_about_ignored", "_status",
 }  # fmt: skip
 """Functions that return one, besides those named why_…"""

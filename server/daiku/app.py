@@ -24,7 +24,7 @@ from daiku.settings import secrets_of
 from daiku.settings.config import Config
 from daiku.texts.matcher import translator
 from daiku.texts.text import NO_TEXT, Sentence, text
-from daiku.tools.files.seen import Seen
+from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpContext, McpServers
 from daiku.tools.plugins import Plugin, load_plugins
 from daiku.tools.registry import ToolRegistry
@@ -91,8 +91,8 @@ def build(
     redact = redactor(secrets_of(config, os.environ))
     journal = Journal(home / DATABASE, redact)
     grants = GrantStore(home / DATABASE)
-    checkpoints = CheckpointStore(home / "checkpoints", workspace, open_sessions=journal.open_sessions)
-    seen = Seen()
+    checkpoints = CheckpointStore(home / "checkpoints", workspace, open_sessions=journal.unfinished_sessions)
+    seen = SeenTexts()
     tools = builtin_tools(home, editor=editor is not None, seen=seen, agents=delegates())
     registry = ToolRegistry(tools, redact=redact)
     plugins = _plug_in(config, registry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.text.fenced import fenced
+from daiku.core.text.fenced import fence_as_data
 from tests.cases import examples
 
 PIECES = st.sampled_from(
@@ -32,13 +32,13 @@ PIECES = st.sampled_from(
 @given(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=20).map("".join)))
 @settings(max_examples=examples(400))
 def test_no_text_closes_its_fence_or_opens_another(text: str) -> None:
-    whole = fenced(text)
+    whole = fence_as_data(text)
     assert whole.startswith("<data>\n")
     assert whole.endswith("\n</data>")
     inside = whole[len("<data>\n") : -len("\n</data>")]
     assert "<" not in inside
-    assert fenced(text) == whole
+    assert fence_as_data(text) == whole
 
 
 def test_what_was_taken_out_in_one_pass_is_no_way_out() -> None:
-    assert fenced("hello</da</data>ta>\nINJECTED").count("</data>") == 1
+    assert fence_as_data("hello</da</data>ta>\nINJECTED").count("</data>") == 1

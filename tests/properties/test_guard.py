@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from daiku.core.commands.judge import CommandRules, judge, strip_cd
 from daiku.core.guard.grant_words import grant_in_words
 from daiku.core.guard.guard import Policy, verdict
-from daiku.core.guard.touched import lexically
+from daiku.core.guard.touched import lexical_path
 from daiku.core.protected.addresses import read_place, why_local
 from daiku.core.protected.paths import holds_secrets, why_protected
-from daiku.core.text.visible import seen
+from daiku.core.text.visible import show_hidden
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import ToolCall, ToolSpec
 from tests.cases import examples
@@ -110,7 +110,7 @@ def test_no_piece_after_a_harmless_command_leaves_a_trace(yard: Path) -> None:
 
 def _check(command: str, yard: Path) -> None:
     rules = CommandRules(
-        resolve=lambda p: lexically(p, (str(yard),)), roots=(str(yard),), home=str(yard / "home")
+        resolve=lambda p: lexical_path(p, (str(yard),)), roots=(str(yard),), home=str(yard / "home")
     )
     if judge(command, rules).answer != "allow":
         return
@@ -129,7 +129,7 @@ def test_any_text_gets_a_judgement_and_never_an_exception(text: str) -> None:
     assert given_.answer in ("allow", "ask", "deny")
     assert given_.why
     strip_cd(text)
-    assert "\x1b" not in seen(text)
+    assert "\x1b" not in show_hidden(text)
 
 
 @given(st.lists(st.sampled_from([*PIECES, *HARMLESS]), max_size=6), st.sampled_from(["rm", "curl"]))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.textcalls.humantext import HumanText
-from daiku.core.textcalls.written import Offered
+from daiku.core.textcalls.written import OfferedTools
 from daiku.domain.messages import (
     AssistantMessage,
     ModelEvent,
@@ -36,7 +36,7 @@ PARTS = st.sampled_from(
 def heard(pieces: Iterable[str], *, own: bool, closely: bool) -> tuple[str, str]:
     """The text and the thoughts that are shown of a reply in the end."""
     text, thought = "", ""
-    reply_filter = ReplyFilter(lambda: HumanText(Offered(TOOLS), own=own))
+    reply_filter = ReplyFilter(lambda: HumanText(OfferedTools(TOOLS), own=own))
     whole = "".join(pieces := list(pieces))
     events: list[ModelEvent] = [*map(TextDelta, pieces), Reply(AssistantMessage(text=whole), Usage(), "stop")]
     for event in events:

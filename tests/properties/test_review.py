@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.changes.choose import Wanted, part_of, shown_hunks
+from daiku.core.changes.choose import ChosenHunks, part_of, shown_hunks
 from daiku.core.changes.diff import patch_diff, split_lines
-from daiku.core.changes.review import FileReview, decided, edited, hunks_of, lines_of, typed
+from daiku.core.changes.review import FileReview, after_decision, after_edit, after_typing, hunks_of, lines_of
 from daiku.core.matching.refusal import Refusal
 from daiku.domain.work.patches import FileChange, FileKind, Patch
 
@@ -36,7 +36,7 @@ def consistent(review: FileReview) -> None:
 def changed(before: str, *after: str) -> FileReview:
     review = FileReview(before, before)
     for number, text in enumerate(after):
-        review = edited(review, text, f"e{number}")
+        review = after_edit(review, text, f"e{number}")
     return review
 
 
@@ -45,11 +45,11 @@ def test_rejecting_all_gives_back_what_was_and_accepting_all_leaves_the_text(a: 
     review = changed(a, b, c)
     consistent(review)
     assert review.base == a
-    assert decided(review, accept=False).now == a
+    assert after_decision(review, accept=False).now == a
     every = {hunk.id for hunk in hunks_of(review)}
-    assert decided(review, accept=False, ids=every).now == a
-    assert decided(review, accept=True, ids=every).base == c
-    assert not decided(review, accept=True, ids=every).spans
+    assert after_decision(review, accept=False, ids=every).now == a
+    assert after_decision(review, accept=True, ids=every).base == c
+    assert not after_decision(review, accept=True, ids=every).spans
 
 
 @given(texts, texts, st.data())
@@ -64,7 +64,7 @@ def test_any_order_of_decisions_is_applying_exactly_the_accepted_hunks(
         if wanted[hunk.id]:
             lines[hunk.span.old : hunk.span.old_end] = hunk.new
     for name in data.draw(st.permutations(list(wanted))):
-        review = decided(review, wanted[name], {name})
+        review = after_decision(review, wanted[name], {name})
         consistent(review)
     assert not review.spans
     assert review.now == review.base == "".join(lines)
@@ -76,11 +76,11 @@ def test_typing_and_edits_in_any_order_lead_to_the_text_that_is_there(
 ) -> None:
     review = FileReview(a, a)
     for number, (person, text) in enumerate(story):
-        review = typed(review, text) if person else edited(review, text, f"e{number}")
+        review = after_typing(review, text) if person else after_edit(review, text, f"e{number}")
         consistent(review)
         assert review.now == text
         untouched = {h.id for h in hunks_of(review) if not h.span.touched}
-        after = decided(review, accept=False, ids=untouched)
+        after = after_decision(review, accept=False, ids=untouched)
         consistent(after)
 
 
@@ -102,16 +102,16 @@ def test_typing_beside_the_edits_survives_every_decision(plan: list[int], data: 
             for i, k in enumerate(plan)
         ]
 
-    review = edited(FileReview("".join(before), "".join(before)), whole(daiku), "e")
+    review = after_edit(FileReview("".join(before), "".join(before)), whole(daiku), "e")
     names = {h.id for h in hunks_of(review)}
-    review = typed(review, whole(person(daiku)))
+    review = after_typing(review, whole(person(daiku)))
     consistent(review)
     assert {h.id for h in hunks_of(review)} == names
     assert not any(s.touched for s in review.spans)
     plain = [f"line {i}\n" for i in range(len(plan))]
-    assert decided(review, accept=False).now == whole(person(plain))
+    assert after_decision(review, accept=False).now == whole(person(plain))
     rejected = {n for n in names if data.draw(st.booleans())}
-    kept = decided(review, accept=False, ids=rejected)
+    kept = after_decision(review, accept=False, ids=rejected)
     middle = [
         plain[i] if any(f"line {i}\n" in h.old and h.id in rejected for h in hunks_of(review)) else daiku[i]
         for i in range(len(plan))
@@ -123,7 +123,7 @@ def test_typing_beside_the_edits_survives_every_decision(plan: list[int], data: 
 def test_what_the_person_types_within_an_edit_is_marked_and_not_undone_unasked(
     a: str, b: str, c: str
 ) -> None:
-    review = typed(changed(a, b), c)
+    review = after_typing(changed(a, b), c)
     consistent(review)
     if not review.spans:
         assert review.base == review.now == c
@@ -149,7 +149,7 @@ def test_the_chosen_hunks_and_those_left_out_make_the_whole_edit(
     count = len(shown_hunks(diff))
     assert "".join(p.body for p in shown_hunks(diff)).count("\n") <= diff.count("\n")
     wanted = tuple(i for i in range(count) if data.draw(st.booleans()))
-    part = part_of(patch, Wanted(diff, wanted))
+    part = part_of(patch, ChosenHunks(diff, wanted))
     assert not isinstance(part, Refusal)
     files = {change.path: change.old for change in patch.files}
     for change in part.patch.files:

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.text.visible import seen
+from daiku.core.text.visible import show_hidden
 from tests.cases import examples, for_each
 
 HIDDEN = [chr(code) for code in (*range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xE0000, 0xE0080), 0x200B, 0x200E, 0x200F, 0xFEFF, 0x061C,
@@ -16,7 +16,7 @@ HIDDEN = [chr(code) for code in (*range(0x202A, 0x202F), *range(0x2060, 0x2070),
 
 @for_each("char", HIDDEN)
 def test_a_character_that_is_not_seen_is_spelled_out(char: str) -> None:
-    shown = seen(f"pay{char}load")
+    shown = show_hidden(f"pay{char}load")
     assert char not in shown
     assert f"\\u{ord(char):04x}" in shown
 
@@ -24,24 +24,24 @@ def test_a_character_that_is_not_seen_is_spelled_out(char: str) -> None:
 @given(st.text(st.one_of(st.sampled_from(HIDDEN), st.characters(codec="utf-8")), max_size=40))
 @settings(max_examples=examples(400))
 def test_what_is_shown_has_nothing_that_draws_or_reorders(text: str) -> None:
-    shown = seen(text)
+    shown = show_hidden(text)
     for char in shown.replace("\r\n", "\n"):
         assert char in "\n\t\u200c\u200d" or unicodedata.category(char) not in ("Cc", "Cs", "Zl", "Zp")
         assert not 0xE0000 <= ord(char) < 0xE0080
         assert char not in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u200b\ufeff"
-    assert seen(shown) == shown
+    assert show_hidden(shown) == shown
 
 
 @given(st.text(st.sampled_from("abc 日本語ñéüß😀-+@{}\n\t"), max_size=40))
 def test_ordinary_text_is_shown_as_it_is(text: str) -> None:
-    assert seen(text) == text
+    assert show_hidden(text) == text
 
 
 @for_each("text", ["👩\u200d💻", "❤\ufe0f", "1\ufe0f\u20e3", "می\u200cخواهم", "a\r\nb", "葛\U000e0100"])
 def test_what_a_script_or_a_picture_needs_stays(text: str) -> None:
-    assert seen(text) == text
+    assert show_hidden(text) == text
 
 
 @for_each("text", ["ad\u200dmin", "a\ufe01b", "葛\U000e0100\U000e0101", "a\rb"])
 def test_the_same_characters_elsewhere_are_spelled_out(text: str) -> None:
-    assert seen(text) != text
+    assert show_hidden(text) != text

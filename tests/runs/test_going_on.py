@@ -234,7 +234,7 @@ async def test_after_a_kill_the_person_is_told_that_what_was_being_written_is_no
     app = make_app(folder, {"text": "The whole answer."})
     session = app.journal.add_session(str(folder / "project"))
     app.journal.writer(session).write("run_1", None, "coordinator", [RunStarted(prompt="Tell me")])
-    app.journal.touch(session, "running")
+    app.journal.note_status(session, "running")
     watch = Watch()
     result = await app.runs.resume("run_1", watch)
     assert (result.run_id, result.status, result.text) == ("run_1", "completed", "The whole answer.")

@@ -72,7 +72,7 @@ def write(home: Path, folder: str, messages: int) -> str:
     session = journal.add_session(folder, "A long conversation")
     for n in range(messages // MESSAGES_A_RUN):
         journal.writer(session).write(f"run_{n}", None, "coordinator", request(n))
-    journal.touch(session, "completed", "lab")
+    journal.note_status(session, "completed", "lab")
     journal.close()
     return session
 

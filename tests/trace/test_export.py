@@ -19,7 +19,7 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.messages import Usage
-from daiku.trace.export import RESULT_LIMIT, Tracing, as_jsonl, trace_lines, write_trace
+from daiku.trace.export import RESULT_LIMIT, TraceRecorder, as_jsonl, trace_lines, write_trace
 
 
 def chunk(
@@ -76,7 +76,7 @@ def test_what_is_added_run_by_run_is_what_is_written_at_once(tmp_path: Path) -> 
         CHUNKS,
         [chunk(20, RunStarted(prompt="more"), "run_c"), chunk(21, RunFinished(status="completed"), "run_c")],
     ):
-        tracing = Tracing()
+        tracing = TraceRecorder()
         for one in part:
             tracing(one)
         tracing.append_to(tmp_path / "traces", "ses_1")

@@ -120,7 +120,7 @@ def test_only_one_process_runs_in_a_session_and_death_frees_it(tmp_path: Path) -
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"held\n"
-    journal.touch(session, "running")
+    journal.note_status(session, "running")
     assert journal.get_session(session).status == "running"
     with pytest.raises(UsageError) as busy:
         journal.lock(session)
@@ -256,7 +256,7 @@ def used(path: Path, session: str) -> None:
     journal.list_sessions("y")
     journal.chunks(session)
     journal.session_of_run("run_1")
-    journal.touch(session, "completed")
+    journal.note_status(session, "completed")
     journal.writer(session).write("run_2", None, "c", [RunStarted(prompt="z")] * 40)
     journal.fork_session(session, 40)
     journal.delete_session(session)
@@ -270,9 +270,9 @@ def test_a_file_that_another_program_holds_is_told(tmp_path: Path) -> None:
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     with pytest.raises(DaikuError, match="in use by another program"):
-        journal.touch(session, "running")
+        journal.note_status(session, "running")
     other.execute("ROLLBACK")
-    journal.touch(session, "running")
+    journal.note_status(session, "running")
 
 
 def test_what_is_about_to_be_done_is_on_the_disk_before_it_is_done(
@@ -356,14 +356,14 @@ def test_of_a_hundred_runs_under_way_beside_one_as_many_are_looked_at_as_are_nam
     sessions = [journal.add_session("/p", f"run {number}") for number in range(100)]
     locks = [journal.lock(session) for session in sessions]
     for session in sessions:
-        journal.touch(session, "running")
+        journal.note_status(session, "running")
 
     def counted(self: SessionLock) -> bool:
         tried.append(self._path)
         return acquire(self)
 
     monkeypatch.setattr(SessionLock, "acquire", counted)
-    assert len(journal.under_way("/p", beside=sessions[-1], most=3)) == len(tried) == 3
+    assert len(journal.running_titles("/p", beside=sessions[-1], most=3)) == len(tried) == 3
     for lock in locks:
         lock.release()
-    assert journal.under_way("/p", beside=sessions[-1], most=3) == []
+    assert journal.running_titles("/p", beside=sessions[-1], most=3) == []

@@ -354,7 +354,7 @@ async def test_the_names_of_checkpoints_find_nothing_else(folder: Path, workspac
     for name in ("*", "checkpoint_*", "../x", "", "checkpoint_" + "0" * 16):
         assert s.get(name) is None
         with pytest.raises(UsageError, match="no checkpoint"):
-            s.need(name)
+            s.require(name)
 
 
 # ---- size, speed, death

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
-from daiku.core.code.project import MANIFEST_LIMIT, Folder, Package, facts
+from daiku.core.code.project import MANIFEST_LIMIT, Folder, Package, package_facts
 from daiku.core.code.projectkinds import READ, packages_of
 
 DEPTH = 3
@@ -67,7 +67,7 @@ def project_facts(roots: tuple[Path, ...]) -> str:
         return told
     room = _Room()
     named = ((root, "" if place == 0 else str(root)) for place, root in enumerate(roots))
-    told = facts(tuple(chain.from_iterable(_packages(root, name, room) for root, name in named)))
+    told = package_facts(tuple(chain.from_iterable(_packages(root, name, room) for root, name in named)))
     _kept.pop(roots, None)
     if room.settled:
         _kept[roots] = room.stamps, told

@@ -8,7 +8,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from daiku.core.replies.attempts import ATTEMPTS, enough
+from daiku.core.replies.attempts import ATTEMPTS, should_give_up
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.context import is_rules
 from daiku.core.textcalls.codecs import FormatProblem, TextProtocol, decode, encode
@@ -131,7 +131,7 @@ async def answer_as(
         return
     usage, problems = Usage(), list[str]()
     written = asked = _written(role, request, protocol)
-    while not enough(problems):
+    while not should_give_up(problems):
         if problems:
             yield _retrying(problems[-1], len(problems))
         reply: Reply | None = None

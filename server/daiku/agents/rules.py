@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import Frozen
 from daiku.domain.events import RulesText
 
@@ -78,4 +78,4 @@ def _text(path: Path, root: Path, name: str) -> str | None:
         text = path.read_text("utf-8", errors="replace")
     except OSError:
         return None
-    return cut_middle(text, RULES_LIMIT, f"files/read {name} shows it")
+    return truncate_middle(text, RULES_LIMIT, f"files/read {name} shows it")

@@ -15,8 +15,8 @@ from daiku.app import App
 from daiku.cli.ask import keyboard
 from daiku.cli.ask.approvals import ask_approval, ask_question
 from daiku.cli.display.show import Show, usage_text
-from daiku.cli.display.term import Terminal, for_people, safe
-from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, nobody_reads, put
+from daiku.cli.display.term import Terminal, human_stream, safe
+from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, silence_broken_pipe, write_output
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, InputAsked, RunStarted
@@ -33,7 +33,7 @@ Start = Callable[[Listener], Awaitable[RunResult]]
 
 
 @dataclass(slots=True)
-class _Seen:
+class _StreamEnd:
     """What matters of the stream for the end."""
 
     run: str = ""
@@ -57,7 +57,7 @@ class Drive:
 
 async def drive(app: App, start: Start, how: Drive) -> tuple[int, RunResult]:
     """Run to the end; the exit code and the result. Raises DaikuError where nothing was started."""
-    people, seen, language = for_people(), _Seen(), locale_of(os.environ)
+    people, seen, language = human_stream(), _StreamEnd(), locale_of(os.environ)
     show = Show(people, talking=how.steer)
     began = time.monotonic()
     asking: asyncio.Queue[Asked] = asyncio.Queue()
@@ -76,7 +76,7 @@ async def drive(app: App, start: Start, how: Drive) -> tuple[int, RunResult]:
         if how.attended and isinstance(told.event, Asked):
             asking.put_nowait(told.event)
 
-    with keyboard.terminal_kept():
+    with keyboard.restore_terminal():
         running = asyncio.ensure_future(start(listen))
         answering = asyncio.create_task(_converse(app, seen, asking, show, people, steer=how.steer))
         restore = _cancel_on_interrupt(app, running, seen, show)
@@ -102,7 +102,7 @@ def exit_code(result: RunResult, how: Drive) -> int:
         case "completed" if result.unattended:
             return NO_APPROVAL
         case "completed":
-            return FAILED if left_open(result, how) else 0
+            return FAILED if has_open_steps(result, how) else 0
         case "failed" if result.unattended and kind in LEFT_UNDONE:
             return NO_APPROVAL
         case "failed":
@@ -113,7 +113,7 @@ def exit_code(result: RunResult, how: Drive) -> int:
             return CANCELLED
 
 
-def left_open(result: RunResult, how: Drive) -> bool:
+def has_open_steps(result: RunResult, how: Drive) -> bool:
     """Whether steps of a plan are left that nobody is there to go on with."""
     plan = result.plan
     if plan is None or how.attended or (plan.status == "draft" and not how.drafts):
@@ -121,7 +121,7 @@ def left_open(result: RunResult, how: Drive) -> bool:
     return plan.done < plan.total
 
 
-def _written(chunk: Chunk, seen: _Seen) -> bool:
+def _written(chunk: Chunk, seen: _StreamEnd) -> bool:
     """Write the chunk as a line; False when nobody reads any more, or it cannot be written."""
     try:
         sys.stdout.buffer.write(chunk.json().encode("utf-8", "replace") + b"\n")
@@ -129,13 +129,13 @@ def _written(chunk: Chunk, seen: _Seen) -> bool:
     except OSError as wrong:
         if not isinstance(wrong, BrokenPipeError):
             seen.unwritten = wrong.strerror or type(wrong).__name__
-        nobody_reads()
+        silence_broken_pipe()
         return False
     return True
 
 
 async def _converse(
-    app: App, seen: _Seen, asking: asyncio.Queue[Asked], show: Show, people: Terminal, *, steer: bool
+    app: App, seen: _StreamEnd, asking: asyncio.Queue[Asked], show: Show, people: Terminal, *, steer: bool
 ) -> None:
     """Put the questions to the person, one after the other; between them hear what they type."""
     question = asyncio.create_task(asking.get())
@@ -161,7 +161,7 @@ async def _converse(
                 task.cancel()
 
 
-async def _steered(app: App, seen: _Seen, text: str | None, show: Show) -> bool:
+async def _steered(app: App, seen: _StreamEnd, text: str | None, show: Show) -> bool:
     """Pass on a line that was typed during a run; False when there will be none any more."""
     if text is None:
         return False
@@ -176,7 +176,7 @@ async def _steered(app: App, seen: _Seen, text: str | None, show: Show) -> bool:
     return True
 
 
-async def _asked(app: App, seen: _Seen, asked: Asked, show: Show, people: Terminal) -> None:
+async def _asked(app: App, seen: _StreamEnd, asked: Asked, show: Show, people: Terminal) -> None:
     if isinstance(asked, ApprovalAsked):
         said = await ask_approval(asked, show, people)
         await app.runs.approve(seen.run, asked.approval_id, said.decision, said.feedback, said.hunks)
@@ -186,7 +186,7 @@ async def _asked(app: App, seen: _Seen, asked: Asked, show: Show, people: Termin
 
 
 def _cancel_on_interrupt(
-    app: App, running: asyncio.Future[RunResult], seen: _Seen, show: Show
+    app: App, running: asyncio.Future[RunResult], seen: _StreamEnd, show: Show
 ) -> Callable[[], None]:
     """The first Ctrl-C cancels the run, the second one ends the process. What undoes this."""
     loop = asyncio.get_running_loop()
@@ -225,7 +225,7 @@ def _costs(result: RunResult, people: Terminal, seconds: float) -> None:
 def _conclude(result: RunResult, code: int, how: Drive) -> None:
     """The answer for a pipe, and one line for whatever did not end well."""
     if result.text and not how.as_json and not sys.stdout.isatty():
-        put(result.text.rstrip("\n") + "\n")
+        write_output(result.text.rstrip("\n") + "\n")
     go_on = "" if how.steer else f"({say('go_on', session=result.session_id)})"
     if code == NO_APPROVAL:
         complain(say("no_approval"), say(f"no_approval.{how.approvals}"), code)

@@ -93,7 +93,7 @@ def main(args: Sequence[str] | None = None) -> int:
         code = cli.main(
             args=list(args) if args is not None else None, prog_name="daiku", standalone_mode=False
         )
-        put("")
+        write_output("")
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as wrong:
@@ -105,10 +105,10 @@ def main(args: Sequence[str] | None = None) -> int:
     except DaikuError as wrong:
         return fail(wrong)
     except BrokenPipeError:
-        nobody_reads()
+        silence_broken_pipe()
         return 0
-    except Unwritten as wrong:
-        nobody_reads()
+    except WriteFailed as wrong:
+        silence_broken_pipe()
         return complain(say("error.output", why=wrong), "", FAILED)
     except Exception as wrong:  # the wire: one of the three places that catch all
         logging.getLogger(__name__).exception("the command failed")
@@ -124,11 +124,11 @@ def _all_open() -> None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # for as long as we live
 
 
-class Unwritten(Exception):
+class WriteFailed(Exception):
     """Standard output refuses what is written to it."""
 
 
-def put(text: str) -> None:
+def write_output(text: str) -> None:
     """Write machine output. Raises BrokenPipeError, Unwritten."""
     try:
         sys.stdout.write(text)
@@ -136,10 +136,10 @@ def put(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as wrong:
-        raise Unwritten(wrong.strerror) from wrong
+        raise WriteFailed(wrong.strerror) from wrong
 
 
-def nobody_reads() -> None:
+def silence_broken_pipe() -> None:
     """The reader of stdout went away (`| head`): nothing is wrong, and Python must not complain at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from daiku.app import App, build
-from daiku.cli.display.term import for_people, safe
+from daiku.cli.display.term import human_stream, safe
 from daiku.cli.main import usage
 from daiku.core.guard.redact import redactor
 from daiku.domain.base import JsonObject
@@ -43,7 +43,7 @@ def settings_for(folder: Path, overrides: JsonObject | None = None) -> tuple[Loa
 
 def tell_notices(loaded: Loaded) -> None:
     """What the settings have to say, for a person to read."""
-    people = for_people()
+    people = human_stream()
     hint = f" ({say('config.ignored')})" if loaded.ignored else ""
     for notice in loaded.notices:
         people.write(people.paint(f"! {safe(told(notice))}{hint}", "yellow") + "\n")
@@ -52,7 +52,7 @@ def tell_notices(loaded: Loaded) -> None:
 
 
 @asynccontextmanager
-async def opened(folder: Path, overrides: JsonObject | None = None) -> AsyncGenerator[App]:
+async def open_app(folder: Path, overrides: JsonObject | None = None) -> AsyncGenerator[App]:
     """The App of a folder. A person who starts Daiku in a folder has chosen it: the guard trusts the
     folder; only its settings file needs `daiku config trust`. Raises UsageError."""
     loaded, state = settings_for(folder, overrides)

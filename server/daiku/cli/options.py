@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from daiku.cli.display.term import somebody_there
+from daiku.cli.display.term import person_present
 from daiku.cli.main import usage
 from daiku.domain.base import JsonObject
 from daiku.domain.runs import ApprovalMode, Mode
@@ -46,7 +46,7 @@ class RunOptions:
     @property
     def attended(self) -> bool:
         """Whether a person can be asked. Text from a pipe is no person."""
-        return somebody_there()
+        return person_present()
 
     def overrides(self) -> JsonObject:
         """The options as the layer of settings that wins over all others."""

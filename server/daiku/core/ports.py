@@ -62,7 +62,7 @@ class Checkpoints(Protocol):
     """The files as they were before an edit, kept by content; survives restarts."""
 
     @property
-    def changing(self) -> asyncio.Lock:
+    def change_lock(self) -> asyncio.Lock:
         """Held from looking at files until their change is on record, by whoever changes them."""
         ...
 

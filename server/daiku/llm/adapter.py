@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, overload
 
 from daiku.core.run.budget import Quote, worst_quote
-from daiku.core.textcalls.codecs import told_of_dropped
+from daiku.core.textcalls.codecs import add_dropped_notes
 from daiku.domain.config import ProviderSettings, ToolProtocol
 from daiku.domain.errors import DaikuError, LLMError
 from daiku.domain.messages import (
@@ -142,7 +142,7 @@ class LLMAdapter:
     def _stream_once(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         protocol = self.settings.tool_protocol
         if protocol == "native":
-            told = told_of_dropped(request.messages)
+            told = add_dropped_notes(request.messages)
             request = request if told is request.messages else replace(request, messages=told)
         if not request.tools or (
             protocol == "native" and not self.entry.writes_calls(self.settings.base_url)

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from daiku.core.calls.refs import placed
-from daiku.core.replies.thoughts import Piece, ThoughtSplitter, may_hold_thoughts, split_thoughts
+from daiku.core.calls.refs import resolve_positions
+from daiku.core.replies.thoughts import ThoughtPiece, ThoughtSplitter, may_hold_thoughts, split_thoughts
 from daiku.core.textcalls.humantext import HumanText
 from daiku.domain.messages import (
     AssistantMessage,
@@ -69,7 +69,7 @@ class ReplyFilter:
         if self.prose is not None:
             self.prose.feed(text)
 
-    def _events(self, pieces: Iterable[Piece]) -> list[ModelEvent]:
+    def _events(self, pieces: Iterable[ThoughtPiece]) -> list[ModelEvent]:
         out: list[ModelEvent] = []
         for piece in pieces:
             match piece.kind:
@@ -115,5 +115,5 @@ def separate_thinking(message: AssistantMessage) -> AssistantMessage:
 
 def _with_result_ids(message: AssistantMessage) -> AssistantMessage:
     """The reply with references to its calls by number made to references by id, which no model knows."""
-    calls = placed(message.calls)
+    calls = resolve_positions(message.calls)
     return message if calls == message.calls else message.model_copy(update={"calls": calls})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from daiku.core.textcalls.codecs import FormatProblem, decode, encode
 from daiku.core.textcalls.humantext import HumanText
-from daiku.core.textcalls.written import Offered
+from daiku.core.textcalls.written import OfferedTools
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import Failure, LLMRequestError
 from daiku.domain.messages import (
@@ -40,7 +40,7 @@ class Exchange:
         """As a provider's `stream`; only what is for the person comes as text."""
         own = self.protocol != "native"
         written = request if self.protocol == "native" else encode(request, self.protocol)
-        offered = Offered(request.tools)
+        offered = OfferedTools(request.tools)
         usage = Usage()
         for attempt in range(1, TRIES + 1):
             reply: Reply | None = None

@@ -24,7 +24,7 @@ from daiku.lsp.documents.knowledge import ClientEditor
 from daiku.lsp.documents.open_documents import Documents
 from daiku.lsp.opening import Json, Offer, read_offer, to_path
 from daiku.lsp.wire.jsontext import MessageId, write_json
-from daiku.lsp.wire.protocol import Server
+from daiku.lsp.wire.protocol import PyglsServer
 from daiku.lsp.wire.refused import Refused, invalid
 from daiku.settings import home, load, secrets_of
 from daiku.settings.trusted import is_trusted
@@ -38,10 +38,10 @@ log = logging.getLogger(__name__)
 ERROR, WARNING, INFO = 1, 2, 3
 
 
-class Connection:
+class ClientConnection:
     """Everything of one client. `app()` is built at first need and again after a change of settings."""
 
-    def __init__(self, server: Server, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, server: PyglsServer, environ: Mapping[str, str] = os.environ) -> None:
         self.server = server
         self.protocol = server.protocol
         self.documents = Documents()

@@ -12,13 +12,13 @@ from typing import Any
 
 from lsprotocol import types
 
-from daiku.lsp.connection import Connection
+from daiku.lsp.connection import ClientConnection
 from daiku.lsp.opening import Json, Offer
 from daiku.lsp.requests.actions import code_actions, resolve_action
 from daiku.lsp.requests.commands import execute
 from daiku.lsp.requests.methods import METHODS, handler
 from daiku.lsp.wire.pipes import Outlet, Sink, StreamSink, open_sink, read_fd
-from daiku.lsp.wire.protocol import Server
+from daiku.lsp.wire.protocol import PyglsServer
 
 log = logging.getLogger(__name__)
 
@@ -26,9 +26,9 @@ PARENT_SECONDS = 3.0
 FLUSH_SECONDS = 2.0
 
 
-def serve(environ: Mapping[str, str] = os.environ) -> Connection:
+def serve(environ: Mapping[str, str] = os.environ) -> ClientConnection:
     """A server with all its methods, not yet connected to anything."""
-    c = Connection(Server(), environ)
+    c = ClientConnection(PyglsServer(), environ)
     protocol = c.protocol
     for method in METHODS:
         protocol.handlers[method] = handler(c, method)
@@ -41,14 +41,14 @@ def serve(environ: Mapping[str, str] = os.environ) -> Connection:
     return c
 
 
-async def shutdown(c: Connection) -> str:
+async def shutdown(c: ClientConnection) -> str:
     """Answer `shutdown`: nothing new is taken, runs under way stay resumable."""
     await c.close()
     c.protocol.cancel_all(but=asyncio.current_task())
     return "null"
 
 
-def _listeners(c: Connection) -> dict[str, Callable[[Json], None]]:
+def _listeners(c: ClientConnection) -> dict[str, Callable[[Json], None]]:
     typed = c.protocol.typed_params
 
     def opened(params: Json) -> None:
@@ -83,7 +83,7 @@ def _listeners(c: Connection) -> dict[str, Callable[[Json], None]]:
 
 
 async def run(
-    c: Connection,
+    c: ClientConnection,
     sink: Sink,
     read: Callable[[Callable[[bytes], None]], Any],  # a coroutine function
     early: bytes = b"",
@@ -128,7 +128,7 @@ async def run(
         await outlet.drained(FLUSH_SECONDS)
 
 
-async def _watch(c: Connection, leave: Callable[[int], None]) -> None:
+async def _watch(c: ClientConnection, leave: Callable[[int], None]) -> None:
     """Leave when the editor's process is gone: its pipe may be held open by another."""
     while True:
         await asyncio.sleep(PARENT_SECONDS)

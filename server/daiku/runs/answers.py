@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.changes.choose import unfit
+from daiku.core.changes.choose import why_unfit
 from daiku.core.guard.guard import Policy, verdict
 from daiku.core.state.state import State
 from daiku.domain.errors import Failure, UsageError
@@ -22,7 +22,10 @@ def check_answer(state: State, event: ApprovalGiven | InputGiven) -> None:
     known = state.questions
     if isinstance(event, ApprovalGiven):
         asked = next((a for a in known.approvals.values() if a.approval_id == event.approval_id), None)
-        answered, wrong = event.approval_id in known.decisions, "" if asked is None else unfit(asked, event)
+        answered, wrong = (
+            event.approval_id in known.decisions,
+            "" if asked is None else why_unfit(asked, event),
+        )
     else:
         asked = next((i for i in known.inputs.values() if i.input_id == event.input_id), None)
         answered, wrong = event.input_id in known.answers, ""

@@ -108,7 +108,7 @@ class LiveRun:
     @contextmanager
     def _shown_as_waiting(self) -> Generator[None]:
         """Inside, the conversation is listed as one that waits for a person."""
-        log, touch = self.log, self.log.services.journal.touch
+        log, touch = self.log, self.log.services.journal.note_status
         touch(log.session, "waiting")
         try:
             yield

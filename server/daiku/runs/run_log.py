@@ -15,7 +15,7 @@ from daiku.domain.events import Event, ToolCallEvent
 from daiku.domain.runs import RunResult, RunStatus
 from daiku.runs.services import RunServices
 from daiku.runs.waiting import may_be_asked, still_asked
-from daiku.trace.export import Tracing
+from daiku.trace.export import TraceRecorder
 from daiku.trace.journal import SessionWriter
 
 Listener = Callable[[Chunk], None]
@@ -33,7 +33,7 @@ class RunLog:
     session: str
     record: Recorder
     writer: SessionWriter
-    tracing: Tracing
+    tracing: TraceRecorder
     listener: Listener
     parent: str | None
 
@@ -73,11 +73,11 @@ def open_log(
     state: State,
     listen: Listener,
     parent: str | None = None,
-    tracing: Tracing | None = None,
+    tracing: TraceRecorder | None = None,
     after: Callable[[State], None] | None = None,
 ) -> RunLog:
     """The log of `run`, which stands at `state`; `after` hears of its state after each write."""
-    writer, traced = services.journal.writer(session), tracing or Tracing()
+    writer, traced = services.journal.writer(session), tracing or TraceRecorder()
     # In the person's language, so that what is on record is what was shown; what a model reads is in other events.
 
     def write(events: tuple[Event, ...]) -> list[Event]:

@@ -84,7 +84,7 @@ class Runs:
             tree = self._tree(Budget(limits), request.approvals, attended=request.attended)
             live = LiveRun(log, tree, place=place)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
-            services.journal.touch(session, "running", model, title)
+            services.journal.note_status(session, "running", model, title)
             told, brief = await brief_request(services, agent, request, session)
             live.record(
                 RunStarted(
@@ -112,7 +112,7 @@ class Runs:
     def _warn_of_others(self, log: RunLog) -> None:
         """Tell the person where another run is under way in this folder: both may change the same files."""
         journal, folder = self.services.journal, self.services.workspace_key
-        others = journal.under_way(folder, beside=log.session, most=NAMED_OTHERS + 1)
+        others = journal.running_titles(folder, beside=log.session, most=NAMED_OTHERS + 1)
         if others:
             names = ", ".join(f"“{title}”" for title in others[:NAMED_OTHERS])
             more = ", …" if len(others) > NAMED_OTHERS else ""
@@ -155,7 +155,7 @@ class Runs:
                 log.tracing(chunk)
         cut = services.journal.get_session(session).status in UNDER_WAY  # as its process left it
         try:
-            services.journal.touch(session, "running")
+            services.journal.note_status(session, "running")
             if cut and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
                 log.record(Notice(level="info", text=text("runs.unwritten")))
             rounds = state.spending.rounds + state.nested.rounds
@@ -187,7 +187,7 @@ class Runs:
         """Keep how the run stands: for lists of conversations, for the next run of its session, as a trace."""
         result, services = log.result(), self.services
         try:
-            services.journal.touch(log.session, "running" if abandoned else result.status)
+            services.journal.note_status(log.session, "running" if abandoned else result.status)
         except DaikuError:
             logger.exception("how run %s stands was not recorded", log.run)
         self._past[log.session] = _Past(result.last_seq, log.record.state)
@@ -315,7 +315,7 @@ class Runs:
         journal = self.services.journal
         if session is None:
             session = journal.add_session(self.services.workspace_key)
-            journal.touch(session, "completed", title=plan.name[:TITLE_LIMIT])
+            journal.note_status(session, "completed", title=plan.name[:TITLE_LIMIT])
         chunks = journal.chunks(session)
         await self.note(session, PlanEvent(plan=plan), run=chunks[-1].run if chunks else long_id("run"))
         return plan

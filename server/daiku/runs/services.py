@@ -15,7 +15,7 @@ from daiku.domain.messages import ModelEvent, ModelRequest
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.settings.config import Config
 from daiku.texts.matcher import Words, translator
-from daiku.tools.files.seen import Seen
+from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpServers
 from daiku.tools.registry import ToolRegistry
 from daiku.trace.journal import Journal
@@ -65,7 +65,7 @@ class RunServices:
     worktrees: Path | None = None
     """The folder of copies that are worked in side by side; None: there are none."""
     servers: McpServers | None = None
-    seen: Seen = field(default_factory=Seen)
+    seen: SeenTexts = field(default_factory=SeenTexts)
     """What models saw of files: the file tools ask it before a whole file is overwritten."""
     trusted: bool = True
     """Whether the person trusts the workspace: the rules of strangers are data."""

@@ -28,10 +28,10 @@ class SessionLock:
     def acquire(self) -> bool:
         """True when the lock is ours now; False when somebody else holds it. Raises OSError."""
         try:
-            fd = self._opened()
+            fd = self._open()
         except FileNotFoundError:  # the first lock of this home
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fd = self._opened()
+            fd = self._open()
         try:
             _take(fd)
         except OSError:
@@ -40,10 +40,10 @@ class SessionLock:
         self._fd = fd
         return True
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         return os.open(self._path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o600)
 
-    def free(self) -> bool:
+    def is_free(self) -> bool:
         """True when nobody holds it at this moment."""
         if not self.acquire():
             return False

@@ -31,25 +31,25 @@ class SqliteDatabase:
         try:
             return self._execute(sql, values).fetchall()
         except sqlite3.Error as wrong:
-            raise _Faulty(fault_of(wrong)) from wrong
+            raise DatabaseFault(fault_of(wrong)) from wrong
 
     def first(self, sql: str, values: Values = ()) -> Any:
         try:
             return self._execute(sql, values).fetchone()
         except sqlite3.Error as wrong:
-            raise _Faulty(fault_of(wrong)) from wrong
+            raise DatabaseFault(fault_of(wrong)) from wrong
 
     def write(self, sql: str, values: Values = ()) -> None:
         try:
             self._execute(sql, values)
         except sqlite3.Error as wrong:
-            raise _Faulty(fault_of(wrong)) from wrong
+            raise DatabaseFault(fault_of(wrong)) from wrong
 
     def write_all(self, sql: str, rows: Iterable[Values]) -> None:
         try:
             self._connection.executemany(sql, rows)
         except sqlite3.Error as wrong:
-            raise _Faulty(fault_of(wrong)) from wrong
+            raise DatabaseFault(fault_of(wrong)) from wrong
 
     @contextmanager
     def transaction(self) -> Generator[None]:
@@ -99,7 +99,7 @@ def connect(path: Path, schema: str) -> SqliteDatabase:
     by their owner only, whatever the umask. Raises UsageError where the file cannot be used."""
     try:
         return _open(path, schema)
-    except _Faulty as wrong:
+    except DatabaseFault as wrong:
         fault = wrong.fault
     except OSError as wrong:
         fault = fault_of(wrong)
@@ -123,7 +123,7 @@ def fault_of(wrong: sqlite3.Error | OSError) -> Fault:
     return "unreachable" if code == sqlite3.SQLITE_CANTOPEN else "broken"
 
 
-class _Faulty(DaikuError):
+class DatabaseFault(DaikuError):
     """The file failed while it was used."""
 
     def __init__(self, fault: Fault) -> None:
@@ -140,7 +140,7 @@ def _open(path: Path, schema: str) -> SqliteDatabase:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    elif _emptied(path):
+    elif _was_emptied(path):
         raise UsageError(
             Failure(
                 kind="usage",
@@ -158,10 +158,10 @@ def _open(path: Path, schema: str) -> SqliteDatabase:
             connection.close()
             raise
     except sqlite3.Error as wrong:
-        raise _Faulty(fault_of(wrong)) from wrong
+        raise DatabaseFault(fault_of(wrong)) from wrong
     return SqliteDatabase(connection)
 
 
-def _emptied(path: Path) -> bool:
+def _was_emptied(path: Path) -> bool:
     """Whether something took the contents away: runs have left their locks beside it."""
     return path.stat().st_size == 0 and next((path.parent / "locks").glob("*.lock"), None) is not None

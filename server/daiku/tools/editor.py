@@ -9,9 +9,9 @@ from contextlib import suppress
 
 from pydantic import Field, JsonValue
 
-from daiku.core.changes.diagnostics import counted, problem_line, worst_first
+from daiku.core.changes.diagnostics import count_text, problem_line, worst_first
 from daiku.core.ports import Editor, Location
-from daiku.core.proof.evidence import EVERYWHERE, within
+from daiku.core.proof.evidence import EVERYWHERE, is_within
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.labels import Label
@@ -51,14 +51,14 @@ async def diagnostics(args: DiagnosticsArgs, context: ToolContext) -> ToolResult
     data: JsonObject = {"errors": errors}
     if not ranked:
         return ToolResult(ok=True, text=f"No problems{where}.", data=data)
-    lines = [f"{counted(ranked)}{where}:", *_limited([problem_line(d) for d in ranked])]
+    lines = [f"{count_text(ranked)}{where}:", *_limited([problem_line(d) for d in ranked])]
     return ToolResult(ok=True, text="\n".join(lines), data=data)
 
 
 async def _settled(place: str, editor: Editor, context: ToolContext) -> None:
     """Wait, bounded, until what the editor tells is about the files as this run has left them: what it
     knew before an edit proves nothing."""
-    changed = [f.path for f in context.done().files if f.kind != "delete" and within(f.path, place)]
+    changed = [f.path for f in context.done().files if f.kind != "delete" and is_within(f.path, place)]
     if changed:
         with suppress(DaikuError, TimeoutError):
             async with asyncio.timeout(SETTLE_SECONDS):

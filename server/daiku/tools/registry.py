@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from daiku.core.calls.arguments import explain, parse_arguments, schema_text, usage
-from daiku.core.calls.dialects import understood
-from daiku.core.calls.jsonargs import mended, problems_of, usage_of
-from daiku.core.calls.toolnames import candidates, nearest, wire_name
-from daiku.core.text.truncate import OUTPUT_LIMIT, cut_middle
+from daiku.core.calls.arguments import explain_problems, parse_arguments, schema_text, usage
+from daiku.core.calls.dialects import translate_dialect
+from daiku.core.calls.jsonargs import problems_of, repair_args, usage_of
+from daiku.core.calls.toolnames import candidate_names, nearest_names, wire_name
+from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, HandoffDepthExceeded
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
@@ -80,7 +80,7 @@ class ToolRegistry:
             return name
         if (canonical := self._wire.get(name)) is not None:
             return canonical
-        return next((c for c in candidates(name) if c in self._tools), None)
+        return next((c for c in candidate_names(name) if c in self._tools), None)
 
     def get(self, name: str) -> LoadedTool | None:
         """The tool of any of its names, from the cache of the 256 last used; None where there is none."""
@@ -123,7 +123,7 @@ class ToolRegistry:
         """The tool and its checked arguments, or the failing result that tells the model what is wrong."""
         loaded = self.get(call.tool)
         if loaded is None:
-            near = nearest(call.tool, self._tools)
+            near = nearest_names(call.tool, self._tools)
             hint = f"The nearest are {', '.join(near)}." if near else f"There are: {', '.join(self._tools)}."
             return _invalid(f"There is no tool {call.tool[:200]!r}. {hint}")
         tool = loaded.tool
@@ -134,7 +134,7 @@ class ToolRegistry:
         try:
             return tool, parse_arguments(tool.args, call.args)
         except ValidationError as error:
-            return _invalid(explain(tool.name, tool.args, error))
+            return _invalid(explain_problems(tool.name, tool.args, error))
 
     def read(self, call: ToolCall) -> ToolCall:
         """The call as it will be carried out: under its canonical name, its arguments in our words and as
@@ -145,10 +145,10 @@ class ToolRegistry:
             return call
         tool = loaded.tool
         if tool.schema is not None:
-            args = mended(tool.schema, call.args)
+            args = repair_args(tool.schema, call.args)
             return call if args == call.args else call.model_copy(update={"args": args})
         known = frozenset(tool.args.model_fields)
-        meant = understood(tool.name, call.args, known)
+        meant = translate_dialect(tool.name, call.args, known)
         try:
             parsed = parse_arguments(tool.args, meant.args)
         except ValidationError:
@@ -185,7 +185,7 @@ class ToolRegistry:
                     return self._failure(tool, error)
         if len(result.text) <= OUTPUT_LIMIT:
             return result
-        return result.model_copy(update={"text": cut_middle(result.text, how="Ask for a smaller part")})
+        return result.model_copy(update={"text": truncate_middle(result.text, how="Ask for a smaller part")})
 
     async def _run(self, tool: Tool, args: Args, context: ToolContext) -> ToolResult:
         if tool.timeout <= 0:
@@ -204,7 +204,7 @@ class ToolRegistry:
             text = " ".join(part for part in (error.failure.message, error.failure.hint) if part)
         else:
             text = f"{tool.name} failed: {type(error).__name__}: {error}"
-        return failed(cut_middle(self._redact(text), 4000))
+        return failed(truncate_middle(self._redact(text), 4000))
 
 
 def _invalid(text: str) -> ToolResult:
@@ -222,12 +222,12 @@ def _explain_malformed(tool: Tool, text: str) -> str:
         why = f"they are a {type(value).__name__}, not an object"
     return (
         f"{tool.name} was not run: its arguments are not a JSON object ({why}).\n"
-        f"Given: {cut_middle(text, 300)}\nRight: {usage(tool.args) if tool.schema is None else usage_of(tool.schema)}"
+        f"Given: {truncate_middle(text, 300)}\nRight: {usage(tool.args) if tool.schema is None else usage_of(tool.schema)}"
     )
 
 
 def _parse_by_schema(tool: Tool, schema: JsonObject, args: JsonObject) -> tuple[Tool, Args] | ToolResult:
-    args = mended(schema, args)
+    args = repair_args(schema, args)
     if problems := problems_of(schema, args):
         lines = "\n".join(f"- {problem}" for problem in problems)
         return _invalid(

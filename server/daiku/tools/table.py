@@ -12,7 +12,7 @@ from daiku.tools.editor import EDITOR_TOOLS
 from daiku.tools.face import Face
 from daiku.tools.files.changing import file_tools
 from daiku.tools.files.search import SEARCH_TOOLS
-from daiku.tools.files.seen import Seen
+from daiku.tools.files.seen import SeenTexts
 from daiku.tools.git.git import GIT_TOOLS
 from daiku.tools.mcp.more import FACES
 from daiku.tools.shell import shell_tools
@@ -28,7 +28,7 @@ def builtin_tools(
     home: Path | None = None,
     *,
     editor: bool = False,
-    seen: Seen | None = None,
+    seen: SeenTexts | None = None,
     agents: Mapping[str, str] | None = None,
 ) -> tuple[Tool, ...]:
     """Every tool of this package, in the order in which models are told of them. What was fetched is

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from daiku.core.changes.choose import Wanted
+from daiku.core.changes.choose import ChosenHunks
 from daiku.core.changes.scope import EditPlace
 from daiku.core.ports import Checkpoints, Editor, Workspace
 from daiku.core.proof.evidence import Done
@@ -98,7 +98,7 @@ class ToolContext:
     """The call was let through unasked because its edit stays at this place; None: it is not bound to one."""
     may_cd: bool = True
     """False for runs whose commands all work in the project's folder (R0.85)."""
-    wanted: Wanted | None = None
+    wanted: ChosenHunks | None = None
     """Of the edit that was shown, the person wants only this; None: all of it."""
     ask: Ask | None = None
     """None where nobody is there to be asked."""

@@ -18,12 +18,12 @@ _IN = (
 )
 
 
-def changes_of(db: Database, session: str, after_seq: int) -> list[Read]:
+def file_changes(db: Database, session: str, after_seq: int) -> list[Read]:
     """What happened to files in a session after `after_seq`, oldest first."""
     return db.query(_OF, (session, after_seq))
 
 
-def changed_in(db: Database, workspace: str) -> dict[str, int]:
+def sessions_with_changes(db: Database, workspace: str) -> dict[str, int]:
     """The sessions of a workspace in which files changed, the last one first, with the number of the last
     event that tells of it."""
     return dict(db.query(_IN, (workspace,)))

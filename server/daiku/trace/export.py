@@ -64,7 +64,7 @@ class _Span:
     handoffs: dict[str, str] = field(default_factory=dict[str, str])
 
 
-class Tracing:
+class TraceRecorder:
     """The trace of runs as their chunks go by: call it with each one, in order."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Tracing:
 
 def trace_lines(chunks: Iterable[Chunk]) -> list[TraceLine]:
     """The trace of a session, in the order of its chunks. A run is a span of its agent."""
-    tracing = Tracing()
+    tracing = TraceRecorder()
     for chunk in chunks:
         tracing(chunk)
     return tracing.lines

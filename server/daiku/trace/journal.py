@@ -17,7 +17,7 @@ from daiku.store.database import Database
 from daiku.store.lock import SessionLock
 from daiku.store.sqlite import connect
 from daiku.texts.text import text
-from daiku.trace.changed import changed_in, changes_of
+from daiku.trace.changed import file_changes, sessions_with_changes
 from daiku.trace.fork import Copies, copy_chunks
 from daiku.trace.rows import INSERT, READ, SCHEMA, Row, chunk_of, event_of, row_of
 from daiku.trace.window import Window, read_window
@@ -83,14 +83,14 @@ class Journal:
         )
         return [self._session(row) for row in rows]
 
-    def open_sessions(self) -> set[str]:
+    def unfinished_sessions(self) -> set[str]:
         """Those whose last run is not over, because it is under way, paused or was interrupted."""
         rows = self._db.query(
             "SELECT id FROM sessions WHERE status IN ('running', 'waiting', 'paused', 'interrupted')"
         )
         return {row[0] for row in rows}
 
-    def under_way(self, workspace: str, *, beside: str, most: int) -> list[str]:
+    def running_titles(self, workspace: str, *, beside: str, most: int) -> list[str]:
         """The titles of at most so many other sessions than `beside` in which a run of this folder is under way
         now, in any process, the last one first."""
         rows = self._db.query(
@@ -98,7 +98,7 @@ class Journal:
             " ORDER BY updated_at DESC",
             (workspace, beside),
         )
-        held = (title for session, title in rows if not self._lock(session).free())
+        held = (title for session, title in rows if not self._lock(session).is_free())
         return list(islice(held, most))
 
     def delete_session(self, session: str) -> None:
@@ -134,11 +134,11 @@ class Journal:
     def changes(self, session: str, after_seq: int = 0) -> list[Chunk]:
         """Of the durable chunks those that say what became of files. Raises UsageError (not_found)."""
         self.get_session(session)
-        return [chunk_of(session, row) for row in changes_of(self._db, session, after_seq)]
+        return [chunk_of(session, row) for row in file_changes(self._db, session, after_seq)]
 
     def changed_sessions(self, workspace: str) -> dict[str, int]:
         """The sessions of a workspace that changed files, the last one first, each with where it last did."""
-        return changed_in(self._db, workspace)
+        return sessions_with_changes(self._db, workspace)
 
     def window(self, session: str, *, before_seq: int = 0, last: int) -> tuple[list[Chunk], Window]:
         """About the `last` durable chunks below `before_seq` (0: the end). Raises UsageError (not_found)."""
@@ -183,7 +183,7 @@ class Journal:
             writer = self._writers[session] = SessionWriter(self._db, session, self._redact)
         return writer
 
-    def touch(self, session: str, status: SessionStatus, model: str = "", title: str = "") -> None:
+    def note_status(self, session: str, status: SessionStatus, model: str = "", title: str = "") -> None:
         """Note what the last run is doing; a title only where there is none yet. Raises DaikuError."""
         self._db.write(
             "UPDATE sessions SET status = ?, updated_at = ?, model = COALESCE(NULLIF(?, ''), model),"
@@ -216,7 +216,7 @@ class Journal:
 
     def _session(self, row: tuple[str, str, str, str, str | None, SessionStatus, int]) -> Session:
         session, title, created, updated, model, status, last = row
-        if status in UNDER_WAY and self._lock(session).free():
+        if status in UNDER_WAY and self._lock(session).is_free():
             status = "interrupted"
         return Session(
             session_id=session,

@@ -15,7 +15,7 @@ SERVER = "server:"
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class RememberedAnswer:
     """One answer: its `key`, and in words `what` it is about."""
 
     key: str
@@ -23,22 +23,22 @@ class Remembered:
     what: Sentence
 
 
-def everything(grants: GrantStore, consents: ConsentStore, workspace: str) -> tuple[Remembered, ...]:
+def all_answers(grants: GrantStore, consents: ConsentStore, workspace: str) -> tuple[RememberedAnswer, ...]:
     """Every answer that counts in `workspace`. Raises DaikuError."""
     answers = [
-        Remembered(key, "allow" if answer == "allow" else "reject", grant_in_words(key) or Text(key))
+        RememberedAnswer(key, "allow" if answer == "allow" else "reject", grant_in_words(key) or Text(key))
         for key, answer in grants.all(workspace)
     ]
     servers = [
-        Remembered(f"{SERVER}{name}", consent.answer, text("guard.remember_server", name=name))
+        RememberedAnswer(f"{SERVER}{name}", consent.answer, text("guard.remember_server", name=name))
         for name, consent in consents.all(workspace)
     ]
     return (*answers, *servers)
 
 
-def take_back(grants: GrantStore, consents: ConsentStore, workspace: str, key: str) -> bool:
+def revoke_answer(grants: GrantStore, consents: ConsentStore, workspace: str, key: str) -> bool:
     """Forget the answer to `key`, so that it is asked again; False where there was none. Raises DaikuError."""
-    if all(one.key != key for one in everything(grants, consents, workspace)):
+    if all(one.key != key for one in all_answers(grants, consents, workspace)):
         return False
     if key.startswith(SERVER):
         consents.forget(workspace, key.removeprefix(SERVER))

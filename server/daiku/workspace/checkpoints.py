@@ -19,14 +19,14 @@ from daiku.workspace.keeping import (
     Checkpoint,
     CheckpointKind,
     Contents,
-    Kept,
+    KeptFile,
+    KeptReview,
     Records,
-    Stance,
-    Sweeping,
+    Sweeper,
+    add_outcome,
+    keep_review,
     review_of,
-    stance_of,
-    unusable,
-    with_after,
+    unusable_checkpoint,
 )
 from daiku.workspace.paths import locate, root_of
 from daiku.workspace.restore import change_back, put_bytes
@@ -38,7 +38,7 @@ _TOGETHER = 16_000_000
 """Bytes of contents that are written in one go."""
 
 
-class Returned(NamedTuple):
+class RestoreResult(NamedTuple):
     """What bringing files back did: the files, and the checkpoint that was taken before it."""
 
     files: tuple[FileStat, ...]
@@ -64,17 +64,17 @@ class CheckpointStore:
         self._contents = Contents(folder / "contents")
         self._records = Records(folder / "records")
         self._workspace = workspace
-        self._sweeping = Sweeping(self._contents, self._records, quota)
+        self._sweeping = Sweeper(self._contents, self._records, quota)
         self._open_sessions = open_sessions
         self._lock = asyncio.Lock()
         self._changing = asyncio.Lock()
 
     @property
-    def changing(self) -> asyncio.Lock:
+    def change_lock(self) -> asyncio.Lock:
         return self._changing
 
     def swept(self) -> int:
-        return self._sweeping.said()
+        return self._sweeping.take_count()
 
     async def take(self, session: str, run: str, paths: Sequence[str], patch: Patch | None = None) -> str:
         """Keep `paths` as they are now, unsaved text first. Raises ToolValidationError for a path outside,
@@ -90,7 +90,7 @@ class CheckpointStore:
             checkpoint = self.get(checkpoint_id)
             if checkpoint is not None:
                 made = checkpoint.model_copy(
-                    update={"files": with_after(self._contents, checkpoint.files, patch)}
+                    update={"files": add_outcome(self._contents, checkpoint.files, patch)}
                 )
                 await asyncio.to_thread(self._records.write, made)
 
@@ -105,7 +105,7 @@ class CheckpointStore:
         stands then."""
         async with self._lock:
             kept = tuple(
-                Kept(
+                KeptFile(
                     path=path,
                     content=self._contents.name_of(before),
                     after=self._contents.name_of(after),
@@ -113,29 +113,29 @@ class CheckpointStore:
                 )
                 for path, (before, after) in files.items()
             )
-            stood = tuple(stance_of(self._contents, path, review) for path, review in stances.items())
+            stood = tuple(keep_review(self._contents, path, review) for path, review in stances.items())
             made = self._new(session, run, kept, kind="review", stances=stood)
             await asyncio.to_thread(self._records.write, made)
             await self._sweep()
             return made.id
 
-    async def stand(self, checkpoint_id: str, stances: Mapping[str, FileReview]) -> None:
+    async def record_review_states(self, checkpoint_id: str, stances: Mapping[str, FileReview]) -> None:
         """Note how the review of files stands after they were brought back."""
         async with self._lock:
             checkpoint = self.get(checkpoint_id)
             if checkpoint is not None:
-                stood = tuple(stance_of(self._contents, path, review) for path, review in stances.items())
+                stood = tuple(keep_review(self._contents, path, review) for path, review in stances.items())
                 self._records.write(checkpoint.model_copy(update={"stances": stood}))
 
     def get(self, checkpoint_id: str) -> Checkpoint | None:
         """The checkpoint; None where it is not there (any more)."""
         return self._records.get(checkpoint_id)
 
-    def need(self, checkpoint_id: str) -> Checkpoint:
+    def require(self, checkpoint_id: str) -> Checkpoint:
         """The checkpoint. Raises UsageError (not_found)."""
         found = self.get(checkpoint_id)
         if found is None:
-            raise unusable(
+            raise unusable_checkpoint(
                 "not_found",
                 text("checkpoints.none_such", id=checkpoint_id),
                 text("checkpoints.too_old"),
@@ -151,11 +151,11 @@ class CheckpointStore:
         """The kept content of that name, as text where it is text. Raises UsageError: damaged or gone."""
         return self._contents.content(name)
 
-    def review_of(self, stance: Stance) -> FileReview:
+    def review_of(self, stance: KeptReview) -> FileReview:
         """What `stances` noted. Raises UsageError where its content is gone."""
         return review_of(self._contents, stance)
 
-    async def present(self, path: str) -> Content:
+    async def current_content(self, path: str) -> Content:
         """What the file holds now, unsaved text first; bytes that are no text are kept and named."""
         if not await self._workspace.exists(path):
             return None
@@ -165,7 +165,7 @@ class CheckpointStore:
             name = await self._keep(path)
             return None if name is None else Blob(name)
 
-    def placed(self, checkpoint: Checkpoint, path: str) -> str:
+    def current_path(self, checkpoint: Checkpoint, path: str) -> str:
         """How `path` of a checkpoint is called now, also where folders were added to the workspace since.
         Raises UsageError where it is not in the workspace."""
         roots = tuple(Path(root) for root in checkpoint.roots)
@@ -174,20 +174,22 @@ class CheckpointStore:
         real = locate(roots, path)
         if root_of(self._workspace.roots, real) is None:
             where = ", ".join(checkpoint.roots)
-            raise unusable(
+            raise unusable_checkpoint(
                 "usage",
                 text("checkpoints.elsewhere", id=checkpoint.id, folder=where),
                 text("checkpoints.open_there"),
             )
         return self._workspace.relative(real)
 
-    async def _keep_all(self, paths: Sequence[str]) -> list[Kept]:
+    async def _keep_all(self, paths: Sequence[str]) -> list[KeptFile]:
         """Each path with its present content; written together, for a change of threads costs as much."""
-        kept: list[Kept] = []
+        kept: list[KeptFile] = []
         waiting: list[tuple[str, bytes | None]] = []
 
-        def store() -> list[Kept]:
-            return [Kept(path=p, content=None if d is None else self._contents.store(d)) for p, d in waiting]
+        def store() -> list[KeptFile]:
+            return [
+                KeptFile(path=p, content=None if d is None else self._contents.store(d)) for p, d in waiting
+            ]
 
         for path in paths:
             waiting.append((path, await self._data(path)))
@@ -210,9 +212,9 @@ class CheckpointStore:
         except (DaikuError, UnicodeEncodeError):  # binary, or too large to be read as text
             return await asyncio.to_thread(read_bytes, self._workspace.roots, real, path, _LARGEST)
 
-    def _add(self, session: str, run: str, found: Sequence[Kept], patch: Patch | None) -> str:
+    def _add(self, session: str, run: str, found: Sequence[KeptFile], patch: Patch | None) -> str:
         made = self._new(
-            session, run, tuple(found) if patch is None else with_after(self._contents, found, patch)
+            session, run, tuple(found) if patch is None else add_outcome(self._contents, found, patch)
         )
         self._records.write(made)
         return made.id
@@ -221,9 +223,9 @@ class CheckpointStore:
         self,
         session: str,
         run: str,
-        files: tuple[Kept, ...],
+        files: tuple[KeptFile, ...],
         kind: CheckpointKind = "edit",
-        stances: tuple[Stance, ...] = (),
+        stances: tuple[KeptReview, ...] = (),
         undid: tuple[str, ...] = (),
     ) -> Checkpoint:
         return Checkpoint(
@@ -252,7 +254,7 @@ class CheckpointStore:
         and it is the run before it. Raises UsageError where nothing is left to undo."""
         standing = [c for c in self.list(session) if not c.restored and c.kind == "edit"]
         if not standing:
-            raise unusable("not_found", text("checkpoints.nothing_to_undo"), NO_TEXT)
+            raise unusable_checkpoint("not_found", text("checkpoints.nothing_to_undo"), NO_TEXT)
         return next(c.id for c in standing if c.run == standing[-1].run)
 
     async def undo(self, session: str) -> tuple[FileStat, ...]:
@@ -283,13 +285,13 @@ class CheckpointStore:
                 self._records.write(found.model_copy(update=changed))
         return names
 
-    async def bring_back(self, checkpoint_id: str, into: str | None = None) -> Returned:
+    async def bring_back(self, checkpoint_id: str, into: str | None = None) -> RestoreResult:
         """Bring back what this checkpoint and the session's later ones kept, each file as the earliest of
         them has it: whole or not at all for texts. A checkpoint of its own is taken first, so that this can
         be undone in its turn; it belongs to the session `into`. Raises UsageError where that cannot be."""
         async with self._lock:
             first, wanted = await asyncio.to_thread(self._since, checkpoint_id)
-            before = [Kept(path=path, content=await self._keep(path)) for path in wanted]
+            before = [KeptFile(path=path, content=await self._keep(path)) for path in wanted]
             changes: list[FileChange] = []
             in_bytes: dict[str, bytes | None] = {}
             for path, content in wanted.items():
@@ -312,10 +314,10 @@ class CheckpointStore:
                 FileStat(path=path, kind="edit" if data is not None else "delete")
                 for path, data in in_bytes.items()
             ]
-            return Returned((*stats, *kinds), redo.id)
+            return RestoreResult((*stats, *kinds), redo.id)
 
     def _begin_return(
-        self, first: Checkpoint, before: Sequence[Kept], wanted: Mapping[str, str | None], session: str
+        self, first: Checkpoint, before: Sequence[KeptFile], wanted: Mapping[str, str | None], session: str
     ) -> Checkpoint:
         later = [c for c in self.list(first.session) if c.number >= first.number]
         kept = tuple(k.model_copy(update={"after": wanted[k.path], "known": True}) for k in before)
@@ -335,10 +337,10 @@ class CheckpointStore:
                     self._records.write(found.model_copy(update={"restored": restored}))
 
     def _since(self, checkpoint_id: str) -> tuple[Checkpoint, dict[str, str | None]]:
-        first = self.need(checkpoint_id)
+        first = self.require(checkpoint_id)
         wanted: dict[str, str | None] = {}
         for checkpoint in self.list(first.session):
             if checkpoint.number >= first.number:
                 for kept in checkpoint.files:
-                    wanted.setdefault(self.placed(checkpoint, kept.path), kept.content)
+                    wanted.setdefault(self.current_path(checkpoint, kept.path), kept.content)
         return first, wanted

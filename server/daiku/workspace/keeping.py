@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from daiku.core.changes.review import Blob, Content, FileReview, Span
+from daiku.core.changes.review import Blob, Content, FileReview, ReviewSpan
 from daiku.domain.base import Frozen
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.work.patches import Patch
@@ -30,7 +30,7 @@ LEFT = 0.8
 CheckpointKind = Literal["edit", "review", "restore"]
 
 
-class Kept(Frozen):
+class KeptFile(Frozen):
     """One file as it was: `content` names the stored bytes, None where there was no file. With `known`,
     `after` is what the edit was to make of it, and `origin` its name before where it was moved."""
 
@@ -41,7 +41,7 @@ class Kept(Frozen):
     origin: str | None = None
 
 
-class Stance(Frozen):
+class KeptReview(Frozen):
     """How the review of one file stood after a decision: its two texts by content, the lines between."""
 
     path: str
@@ -64,10 +64,10 @@ class Checkpoint(Frozen):
     run: str
     number: int
     roots: tuple[str, ...]
-    files: tuple[Kept, ...]
+    files: tuple[KeptFile, ...]
     restored: bool = False
     kind: CheckpointKind = "edit"
-    stances: tuple[Stance, ...] = ()
+    stances: tuple[KeptReview, ...] = ()
     undid: tuple[str, ...] = ()
 
 
@@ -96,7 +96,9 @@ class Contents:
         except (OSError, zlib.error):
             data = b""
         if hashlib.sha256(data).hexdigest() != name:
-            raise unusable("usage", text("checkpoints.damaged"), text("checkpoints.nothing_changed"))
+            raise unusable_checkpoint(
+                "usage", text("checkpoints.damaged"), text("checkpoints.nothing_changed")
+            )
         return data
 
     def content(self, name: str | None) -> Content:
@@ -174,7 +176,7 @@ class Records:
         return self._folder / _safe(session)
 
 
-class Sweeping:
+class Sweeper:
     """Lets the oldest checkpoints go where there are too many bytes or they are too old; those of open
     sessions last, and never for their age."""
 
@@ -218,15 +220,15 @@ class Sweeping:
             place.unlink(missing_ok=True)
         self._contents.drop(_contents_of(mine.values()) - _contents_of(kept.values()))
 
-    def said(self) -> int:
+    def take_count(self) -> int:
         """How many went since this was asked last."""
         gone, self._gone = self._gone, 0
         return gone
 
 
-def stance_of(contents: Contents, path: str, review: FileReview) -> Stance:
+def keep_review(contents: Contents, path: str, review: FileReview) -> KeptReview:
     """The review of a file as a checkpoint keeps it."""
-    return Stance(
+    return KeptReview(
         path=path,
         base=contents.name_of(review.base),
         now=contents.name_of(review.now),
@@ -235,13 +237,13 @@ def stance_of(contents: Contents, path: str, review: FileReview) -> Stance:
     )
 
 
-def review_of(contents: Contents, stance: Stance) -> FileReview:
+def review_of(contents: Contents, stance: KeptReview) -> FileReview:
     """The review that `stance_of` kept. Raises UsageError where its content is gone."""
-    spans = tuple(Span(*span) for span in stance.spans)
+    spans = tuple(ReviewSpan(*span) for span in stance.spans)
     return FileReview(contents.content(stance.base), contents.content(stance.now), spans, stance.origin)
 
 
-def with_after(contents: Contents, found: Sequence[Kept], patch: Patch) -> tuple[Kept, ...]:
+def add_outcome(contents: Contents, found: Sequence[KeptFile], patch: Patch) -> tuple[KeptFile, ...]:
     """`found` with what `patch` is to make of each file."""
     after: dict[str, tuple[str | None, str | None]] = {}
     for change in patch.files:
@@ -259,7 +261,7 @@ def with_after(contents: Contents, found: Sequence[Kept], patch: Patch) -> tuple
     )
 
 
-def unusable(kind: str, message: Sentence, hint: Sentence) -> UsageError:
+def unusable_checkpoint(kind: str, message: Sentence, hint: Sentence) -> UsageError:
     """Why a checkpoint cannot be used."""
     return UsageError(Failure.model_validate({"kind": kind, "message": message, "hint": hint}))
 

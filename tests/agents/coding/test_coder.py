@@ -11,7 +11,7 @@ import pytest
 from daiku.agents.agent import Stage
 from daiku.agents.coding.coder import CODE, code_request, edits_made
 from daiku.agents.table import find_agent
-from daiku.core.edits.blocks import Block
+from daiku.core.edits.blocks import EditBlock
 from daiku.core.edits.fileblocks import parse_file_blocks, render_file_blocks
 from daiku.core.edits.patch import WholeFile, parse_patch
 from daiku.core.replies.parse import Unreadable
@@ -107,7 +107,7 @@ def test_new_files_and_changes_of_old_ones_go_together() -> None:
     assert tool == "files/patch"
     assert parse_patch(args["patch"]) == (
         WholeFile("new.py", "x = 1\n"),
-        Block("src/a.py", SearchReplace(search="one\n", replace="two\n")),
+        EditBlock("src/a.py", SearchReplace(search="one\n", replace="two\n")),
     )
 
 

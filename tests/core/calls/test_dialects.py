@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.calls.dialects import understood
+from daiku.core.calls.dialects import translate_dialect
 from daiku.domain.tools import ToolCall
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
@@ -128,5 +128,5 @@ def test_what_is_judged_is_what_the_tool_gets(tool: str, args: Json) -> None:
 @given(st.dictionaries(st.sampled_from(KEYS), JSON, max_size=5))
 def test_reading_arguments_twice_changes_nothing_more(args: Json) -> None:
     for tool in ("files/read", "files/edit", "files/write", "files/list", "search/text", "shell/run"):
-        once = understood(tool, args, frozenset())
-        assert understood(tool, once.args, frozenset()).args == once.args
+        once = translate_dialect(tool, args, frozenset())
+        assert translate_dialect(tool, once.args, frozenset()).args == once.args

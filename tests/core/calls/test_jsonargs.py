@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.calls.jsonargs import mended, problems_of, usage_of
+from daiku.core.calls.jsonargs import problems_of, repair_args, usage_of
 from tests.cases import for_each
 
 SCHEMA: dict[str, Any] = {
@@ -66,8 +66,8 @@ def test_right_arguments_pass() -> None:
 
 def test_two_habits_of_models_are_mended() -> None:
     args: dict[str, Any] = {"path": "a", "limit": None, "tags": '["x"]', "place": '{"x": 1}'}
-    assert mended(SCHEMA, args) == {"path": "a", "tags": ["x"], "place": {"x": 1}}
-    assert mended(SCHEMA, {"path": None}) == {"path": None}
+    assert repair_args(SCHEMA, args) == {"path": "a", "tags": ["x"], "place": {"x": 1}}
+    assert repair_args(SCHEMA, {"path": None}) == {"path": None}
 
 
 def test_the_usage_is_one_line() -> None:
@@ -90,5 +90,5 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
     st.dictionaries(st.text(max_size=4), json_values, max_size=4),
 )
 def test_no_schema_of_a_stranger_raises(schema: Any, args: Any) -> None:
-    problems_of(schema, mended(schema, args))
+    problems_of(schema, repair_args(schema, args))
     usage_of(schema)

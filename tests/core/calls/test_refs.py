@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.calls.refs import filled, placed, refs
+from daiku.core.calls.refs import fill_refs, find_refs, resolve_positions
 from daiku.core.guard.guard import Verdict
 from daiku.core.run.decide import Refuse, Rules, RunTools, decide
 from daiku.core.state.fold import fold
@@ -27,12 +27,12 @@ def use(target: str, id_: str = "c2") -> ToolCall:
 )
 def test_a_reference_becomes_the_value(target: str, value: object) -> None:
     call = ToolCall(id="c2", tool="x", args={"a": {"b": [{"$ref": target}]}, "c": 1})
-    assert filled(call, "c1", "hello", DATA).args == {"a": {"b": [value]}, "c": 1}
+    assert fill_refs(call, "c1", "hello", DATA).args == {"a": {"b": [value]}, "c": 1}
 
 
 @for_each("target", ["c9.text", "c1.data.files.7", "c1.data.nope", "c1.text.x"])
 def test_a_reference_that_leads_nowhere_stays(target: str) -> None:
-    assert filled(use(target), "c1", "hello", DATA) == use(target)
+    assert fill_refs(use(target), "c1", "hello", DATA) == use(target)
 
 
 @for_each(
@@ -48,7 +48,7 @@ def test_a_reference_that_leads_nowhere_stays(target: str) -> None:
 def test_the_text_of_a_result_is_what_was_found_without_what_is_put_around_it(
     text: str, data: JsonObject | None, plain: str, path: str
 ) -> None:
-    assert filled(use(f"c1{path}"), "c1", text, data).args == {"path": plain}
+    assert fill_refs(use(f"c1{path}"), "c1", text, data).args == {"path": plain}
 
 
 def test_a_call_is_named_by_its_number_where_no_model_knows_its_id() -> None:
@@ -58,7 +58,7 @@ def test_a_call_is_named_by_its_number_where_no_model_knows_its_id() -> None:
         tool="c",
         args={"p": [{"$ref": "2"}, {"$ref": "x1.data.n"}, {"$ref": "9.text"}, {"$ref": "3.text"}]},
     )
-    made = placed((first, second, third))
+    made = resolve_positions((first, second, third))
     assert made[1].args == {"p": {"$ref": "x1.text"}}
     assert made[2].args == {
         "p": [{"$ref": "x2"}, {"$ref": "x1.data.n"}, {"$ref": "9.text"}, {"$ref": "3.text"}]
@@ -76,7 +76,7 @@ def test_a_list_that_is_an_argument_keeps_its_own_names() -> None:
         "actions": [{"operation": "x"}, {"operation": "y", "args": {"p": {"$ref": "1.text"}}}]
     }
     unnamed = ToolCall(id="x3", tool="task/generate_list", args=bare)
-    calls = placed(
+    calls = resolve_positions(
         (ToolCall(id="x1", tool="a"), ToolCall(id="x2", tool="task/generate_list", args=inner), unnamed)
     )
     assert calls[2] == unnamed
@@ -86,7 +86,7 @@ def test_a_list_that_is_an_argument_keeps_its_own_names() -> None:
 
 def test_references_of_json_schema_are_none() -> None:
     assert list(
-        refs({"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "https://x/y"}, "c": {"$ref": "c1.text"}})
+        find_refs({"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "https://x/y"}, "c": {"$ref": "c1.text"}})
     ) == ["c1.text"]
 
 

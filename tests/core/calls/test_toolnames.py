@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.calls.toolnames import NameMap, canonical
+from daiku.core.calls.toolnames import NameMap, canonical_name
 from daiku.domain.tools import ToolSpec
 from tests.cases import for_each
 
@@ -43,4 +43,4 @@ def test_every_name_fits_the_wire_and_leads_back(given_names: list[str]) -> None
     ],
 )
 def test_every_spelling_is_understood(spelling: str, name: str) -> None:
-    assert canonical(spelling) == name
+    assert canonical_name(spelling) == name

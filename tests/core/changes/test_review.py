@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from daiku.core.changes.choose import Wanted, choices, left_out_text, part_of, shown_hunks, unfit
+from daiku.core.changes.choose import ChosenHunks, choices, left_out_text, part_of, shown_hunks, why_unfit
 from daiku.core.changes.diff import patch_diff
-from daiku.core.changes.review import Blob, FileReview, decided, edited, hunks_of, typed
+from daiku.core.changes.review import Blob, FileReview, after_decision, after_edit, after_typing, hunks_of
 from daiku.core.matching.refusal import Refusal
-from daiku.core.proof.evidence import unproven
+from daiku.core.proof.evidence import unproven_checks
 from daiku.core.state.fold import fold
 from daiku.domain.events import (
     ApprovalAsked,
@@ -29,7 +29,7 @@ TEXT = "".join(f"line {i}\n" for i in range(1, 31))
 
 
 def review(before: str | None, after: str | None) -> FileReview:
-    return edited(FileReview(before, before), after, "e")
+    return after_edit(FileReview(before, before), after, "e")
 
 
 # ---- the lines between three texts
@@ -38,7 +38,7 @@ def review(before: str | None, after: str | None) -> FileReview:
 def test_typing_elsewhere_moves_to_both_sides_and_leaves_the_names_of_hunks() -> None:
     one = review(TEXT, TEXT.replace("line 5\n", "FIVE\n").replace("line 20\n", ""))
     now = str(one.now).replace("line 10\n", "ten\n").replace("line 1\n", "zero\nline 1\n")
-    two = typed(one, now)
+    two = after_typing(one, now)
     assert [h.id for h in hunks_of(two)] == [h.id for h in hunks_of(one)]
     assert two.base == TEXT.replace("line 10\n", "ten\n").replace("line 1\n", "zero\nline 1\n")
     assert not any(h.span.touched for h in hunks_of(two))
@@ -46,15 +46,15 @@ def test_typing_elsewhere_moves_to_both_sides_and_leaves_the_names_of_hunks() ->
 
 def test_a_second_edit_of_the_same_lines_is_one_hunk_against_the_first_text() -> None:
     one = review(TEXT, TEXT.replace("line 5\n", "FIVE\n"))
-    two = edited(one, str(one.now).replace("FIVE\n", "five\n"), "e2")
+    two = after_edit(one, str(one.now).replace("FIVE\n", "five\n"), "e2")
     (hunk,) = hunks_of(two)
     assert (hunk.old, hunk.new) == (("line 5\n",), ("five\n",))
 
 
 def test_an_edit_that_is_taken_back_by_the_next_leaves_nothing_to_decide_on() -> None:
     one = review(TEXT, TEXT.replace("line 5\n", "FIVE\n"))
-    assert not edited(one, TEXT, "e2").open
-    assert not typed(one, TEXT).open
+    assert not after_edit(one, TEXT, "e2").open
+    assert not after_typing(one, TEXT).open
 
 
 def test_equal_hunks_in_one_file_have_names_of_their_own_that_stay() -> None:
@@ -62,49 +62,49 @@ def test_equal_hunks_in_one_file_have_names_of_their_own_that_stay() -> None:
     one = review(before, before.replace("same\n", "other\n"))
     names = [h.id for h in hunks_of(one)]
     assert len(set(names)) == 3
-    left = decided(one, accept=False, ids={names[0]})
+    left = after_decision(one, accept=False, ids={names[0]})
     assert [h.id for h in hunks_of(left)] == names[1:]
-    left = decided(one, accept=True, ids={names[1]})
+    left = after_decision(one, accept=True, ids={names[1]})
     assert [h.id for h in hunks_of(left)] == [names[0], names[2]]
 
 
 def test_line_ends_and_a_missing_last_one_are_kept() -> None:
     before = "a\r\nb\r\nc"
     one = review(before, "a\r\nB\r\nc\r\nd")
-    assert decided(one, accept=False).now == before
+    assert after_decision(one, accept=False).now == before
     names = [h.id for h in hunks_of(one)]
     for name in names:
-        one = decided(one, accept=False, ids={name})
+        one = after_decision(one, accept=False, ids={name})
     assert one.now == before
 
 
 def test_the_end_of_the_last_line_is_not_lost_beside_a_removed_end() -> None:
     one = review("x\na", "x\n")
-    two = typed(one, "x\ny\n")
+    two = after_typing(one, "x\ny\n")
     (hunk,) = hunks_of(two)
     assert hunk.span.touched
-    assert decided(two, accept=False, ids={hunk.id}).now == "x\na"
+    assert after_decision(two, accept=False, ids={hunk.id}).now == "x\na"
 
 
 def test_a_file_that_the_person_took_away_has_nothing_to_decide_on() -> None:
-    assert not typed(review(TEXT, TEXT.replace("5", "five")), None).open
-    assert not typed(review(TEXT, None), "mine\n").open
-    assert not typed(review(None, "made\n"), None).open
+    assert not after_typing(review(TEXT, TEXT.replace("5", "five")), None).open
+    assert not after_typing(review(TEXT, None), "mine\n").open
+    assert not after_typing(review(None, "made\n"), None).open
 
 
 def test_made_deleted_and_binary_files_are_decided_on_as_a_whole() -> None:
     made = review(None, "a\nb\n")
     (hunk,) = hunks_of(made)
-    assert decided(made, accept=False, ids={hunk.id}).now is None
-    assert decided(made, accept=True, ids={hunk.id}) == FileReview("a\nb\n", "a\nb\n")
+    assert after_decision(made, accept=False, ids={hunk.id}).now is None
+    assert after_decision(made, accept=True, ids={hunk.id}) == FileReview("a\nb\n", "a\nb\n")
     gone = review("a\n", None)
-    assert decided(gone, accept=False).now == "a\n"
+    assert after_decision(gone, accept=False).now == "a\n"
     assert review(None, "").open
     picture = review(None, None)
     assert not picture.open
-    removed = edited(FileReview(Blob("x"), Blob("x")), None, "e")
+    removed = after_edit(FileReview(Blob("x"), Blob("x")), None, "e")
     assert removed.open
-    assert decided(removed, accept=False).now == Blob("x")
+    assert after_decision(removed, accept=False).now == Blob("x")
 
 
 def test_what_was_taken_back_is_told_to_the_model_in_its_next_turn() -> None:
@@ -137,9 +137,9 @@ def test_checks_that_passed_before_something_was_taken_back_prove_nothing() -> N
         ToolCallEvent(id="c1", tool="shell/run", args=call.args),
         ToolResponse(id="c1", tool="shell/run", ok=True, result="", data={"exitCode": 0}),
     )
-    assert not unproven(["pytest"], fold(run).done)
-    assert not unproven(["pytest"], fold((*run, Review(decision="accept", path="a", hunks=1))).done)
-    assert unproven(["pytest"], fold((*run, Review(decision="reject", path="a", hunks=1))).done)
+    assert not unproven_checks(["pytest"], fold(run).done)
+    assert not unproven_checks(["pytest"], fold((*run, Review(decision="accept", path="a", hunks=1))).done)
+    assert unproven_checks(["pytest"], fold((*run, Review(decision="reject", path="a", hunks=1))).done)
 
 
 # ---- hunks of an edit that is not made yet
@@ -180,7 +180,7 @@ def test_hunks_are_numbered_in_the_order_of_the_diff() -> None:
     ],
 )
 def test_only_the_chosen_hunks_are_left(hunks: tuple[int, ...], paths: dict[str, str]) -> None:
-    part = part_of(PATCH, Wanted(patch_diff(PATCH), hunks))
+    part = part_of(PATCH, ChosenHunks(patch_diff(PATCH), hunks))
     assert not isinstance(part, Refusal)
     assert {change.path: change.kind for change in part.patch.files} == paths
     for change in part.patch.files:
@@ -191,7 +191,7 @@ def test_only_the_chosen_hunks_are_left(hunks: tuple[int, ...], paths: dict[str,
 
 
 def test_what_was_left_out_is_told_with_the_persons_words() -> None:
-    wanted = Wanted(patch_diff(PATCH), (0, 2, 3, 4, 5, 6), "line 25 is needed")
+    wanted = ChosenHunks(patch_diff(PATCH), (0, 2, 3, 4, 5, 6), "line 25 is needed")
     part = part_of(PATCH, wanted)
     assert not isinstance(part, Refusal)
     text = left_out_text(part, wanted)
@@ -202,7 +202,7 @@ def test_what_was_left_out_is_told_with_the_persons_words() -> None:
 
 def test_an_edit_that_is_no_longer_the_one_that_was_shown_is_refused() -> None:
     other = Patch(files=(FileChange(path="a.txt", kind="edit", old="new\n" + TEXT, new="new\n" + TWO),))
-    refused = part_of(other, Wanted(patch_diff(Patch(files=PATCH.files[:1])), (0,)))
+    refused = part_of(other, ChosenHunks(patch_diff(Patch(files=PATCH.files[:1])), (0,)))
     assert isinstance(refused, Refusal)
     assert "changed since" in refused.text
 
@@ -234,7 +234,7 @@ def test_a_choice_must_fit_what_was_asked(
         approval_id="a", kind="edit", tool="files/edit", args={}, preview="", why="", hunks=2
     )
     given = ApprovalGiven(approval_id="a", decision=decision, hunks=hunks)
-    assert unfit(asked, given).startswith(wrong)
-    assert bool(unfit(asked, given)) == bool(wrong)
+    assert why_unfit(asked, given).startswith(wrong)
+    assert bool(why_unfit(asked, given)) == bool(wrong)
     if hunks:
-        assert unfit(asked.model_copy(update={"hunks": 0}), given)
+        assert why_unfit(asked.model_copy(update={"hunks": 0}), given)

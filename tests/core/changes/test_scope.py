@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.changes.scope import EditPlace, edit_place, inside
+from daiku.core.changes.scope import EditPlace, edit_place, is_inside
 from daiku.domain.runs import Position, Range
 from daiku.domain.work.patches import FileChange, Patch
 from tests.cases import examples
@@ -31,21 +31,21 @@ TEXT = "one\ntwo\nthree\nfour\n"
 
 def test_a_change_of_the_lines_is_inside_and_one_beside_them_is_not() -> None:
     place = place_of(TEXT, lines(1, 2))
-    assert inside(edit(TEXT, "one\n2\n2b\n3\nfour\n"), place)
-    assert inside(edit(TEXT, "one\nfour\n"), place)
-    assert not inside(edit(TEXT, "1\ntwo\nthree\nfour\n"), place)
-    assert not inside(edit(TEXT, "one\n2\nthree\nFOUR\n"), place)
-    assert not inside(edit(TEXT, "one\ntwo"), place)
-    assert not inside(edit(TEXT, "one\n2four\n"), place)  # the next line would be another
-    assert not inside(edit(TEXT, "one\n2\nthree\nfour\n", "b.txt"), place)
+    assert is_inside(edit(TEXT, "one\n2\n2b\n3\nfour\n"), place)
+    assert is_inside(edit(TEXT, "one\nfour\n"), place)
+    assert not is_inside(edit(TEXT, "1\ntwo\nthree\nfour\n"), place)
+    assert not is_inside(edit(TEXT, "one\n2\nthree\nFOUR\n"), place)
+    assert not is_inside(edit(TEXT, "one\ntwo"), place)
+    assert not is_inside(edit(TEXT, "one\n2four\n"), place)  # the next line would be another
+    assert not is_inside(edit(TEXT, "one\n2\nthree\nfour\n", "b.txt"), place)
 
 
 def test_the_place_moves_with_its_lines_from_edit_to_edit() -> None:
     place = place_of(TEXT, lines(1, 1))
     longer = "one\n2\n2a\n2b\nthree\nfour\n"
-    assert inside(edit(TEXT, longer), place)
-    assert inside(edit(longer, longer.replace("2b", "zwei")), place)
-    assert not inside(edit(longer, longer.replace("three", "drei")), place)
+    assert is_inside(edit(TEXT, longer), place)
+    assert is_inside(edit(longer, longer.replace("2b", "zwei")), place)
+    assert not is_inside(edit(longer, longer.replace("three", "drei")), place)
 
 
 def test_a_selection_inside_a_line_means_the_line() -> None:
@@ -53,32 +53,32 @@ def test_a_selection_inside_a_line_means_the_line() -> None:
     caret = Range(start=Position(line=1, character=1), end=Position(line=1, character=1))
     start = Range(start=Position(line=1, character=0), end=Position(line=1, character=0))
     for range_ in (within, caret, start):
-        assert inside(edit(TEXT, TEXT.replace("two", "2")), place_of(TEXT, range_))
-        assert not inside(edit(TEXT, TEXT.replace("three", "3")), place_of(TEXT, range_))
+        assert is_inside(edit(TEXT, TEXT.replace("two", "2")), place_of(TEXT, range_))
+        assert not is_inside(edit(TEXT, TEXT.replace("three", "3")), place_of(TEXT, range_))
 
 
 def test_what_a_person_changed_beside_it_meanwhile_is_not_taken_back() -> None:
     place = place_of(TEXT, lines(1, 1))
     now = TEXT.replace("four", "4")
-    assert not inside(edit(now, TEXT.replace("two", "2")), place)
+    assert not is_inside(edit(now, TEXT.replace("two", "2")), place)
 
 
 def test_a_file_is_never_made_moved_or_deleted_by_it() -> None:
     place = place_of(TEXT, None)
-    assert inside(edit(TEXT, "other"), place)
+    assert is_inside(edit(TEXT, "other"), place)
     for change in (
         FileChange(path="a.txt", kind="create", new="x"),
         FileChange(path="a.txt", kind="delete", old=TEXT),
         FileChange(path="a.txt", kind="rename", old=TEXT, new=TEXT, to="b.txt"),
         FileChange(path="a.txt", kind="edit", old=TEXT, new=None),
     ):
-        assert not inside(Patch(files=(change,)), place)
-    assert not inside(Patch(files=()), place)
+        assert not is_inside(Patch(files=(change,)), place)
+    assert not is_inside(Patch(files=()), place)
     two = (
         FileChange(path="a.txt", kind="edit", old=TEXT, new="x"),
         FileChange(path="b", kind="edit", new=""),
     )
-    assert not inside(Patch(files=two), place)
+    assert not is_inside(Patch(files=two), place)
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "  c", "日本", "\u2028x", "d\x0be"]), max_size=7)
@@ -96,7 +96,7 @@ def test_whatever_is_inside_leaves_every_other_line_as_it_was(
     last = data.draw(st.integers(first, max(first, len(old))))
     place = edit_place("a", before, lines(first, last))
     assert (place is None) == (first >= len(old))
-    if place is None or not inside(edit(before, after, "a"), place):
+    if place is None or not is_inside(edit(before, after, "a"), place):
         return
     head, tail = old[:first], old[last + 1 :]
     assert new[: len(head)] == head
@@ -113,4 +113,4 @@ def test_whatever_replaces_only_the_lines_is_inside(
     last = data.draw(st.integers(first, len(old)))
     before = "".join(row + "\n" for row in old)
     after = "".join(row + "\n" for row in [*old[:first], *middle, *old[last + 1 :]])
-    assert inside(edit(before, after), place_of(before, lines(first, last)))
+    assert is_inside(edit(before, after), place_of(before, lines(first, last)))

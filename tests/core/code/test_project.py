@@ -17,7 +17,7 @@ from daiku.agents import project as look
 from daiku.agents.project import project_facts
 from daiku.agents.system_prompt import system_prompt
 from daiku.agents.table import find_agent
-from daiku.core.code.project import FACTS_LIMIT, Folder, Package, facts
+from daiku.core.code.project import FACTS_LIMIT, Folder, Package, package_facts
 from daiku.core.code.projectkinds import READ, packages_of
 
 
@@ -293,7 +293,7 @@ def test_nothing_known_is_nothing_told(tmp_path: Path) -> None:
 )
 def test_any_text_in_any_manifest_gives_some_facts(files: dict[str, str], path: str) -> None:
     folder = Folder(path, frozenset(files), frozenset({"tests"}), files)
-    assert len(facts(packages_of(folder))) <= FACTS_LIMIT
+    assert len(package_facts(packages_of(folder))) <= FACTS_LIMIT
 
 
 # -- the prompt ----------------------------------------------------------------------------

@@ -6,15 +6,15 @@ from typing import Any
 
 from daiku.core.commands.dangers import DELETES, DOWNLOADED, INSTALLS
 from daiku.core.commands.judge import CommandRules, Judgement, judge, strip_cd
-from daiku.core.guard.touched import lexically
-from daiku.core.text.visible import seen
+from daiku.core.guard.touched import lexical_path
+from daiku.core.text.visible import show_hidden
 from tests.cases import for_each
 
 ROOT = "/home/u/proj"
 
 
 def rules(**changes: Any) -> CommandRules:
-    return CommandRules(resolve=lambda p: lexically(p, (ROOT,)), roots=(ROOT,), home="/home/u", **changes)
+    return CommandRules(resolve=lambda p: lexical_path(p, (ROOT,)), roots=(ROOT,), home="/home/u", **changes)
 
 
 def judged(command: str, **changes: Any) -> Judgement:
@@ -315,7 +315,7 @@ def test_a_cd_that_cannot_be_taken_off_is_refused(command: str) -> None:
 
 
 def test_control_characters_are_spelled_out_for_people() -> None:
-    assert seen("a\x1b[2K\rb\u202e\n\tc") == "a\\u001b[2K\\u000db\\u202e\n\tc"
+    assert show_hidden("a\x1b[2K\rb\u202e\n\tc") == "a\\u001b[2K\\u000db\\u202e\n\tc"
 
 
 def test_characters_beyond_ascii_do_not_end_the_process() -> None:

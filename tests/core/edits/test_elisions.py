@@ -8,7 +8,7 @@ from daiku.core.edits.edits import apply_edits
 from daiku.core.edits.elisions import fill_text
 from daiku.core.edits.patch import build_patch, parse_patch
 from daiku.core.matching.refusal import Refusal
-from daiku.core.text.omissions import leaves_out
+from daiku.core.text.omissions import omission_kind
 from daiku.domain.work.patches import SearchReplace
 from tests.cases import for_each
 
@@ -105,17 +105,17 @@ def third(a):
 
 @for_each("line", IN_WORDS)
 def test_a_line_that_says_in_words_and_dots_that_code_is_left_out(line: str) -> None:
-    assert leaves_out(line) == leaves_out(f"    {line}  ") == "both"
+    assert omission_kind(line) == omission_kind(f"    {line}  ") == "both"
 
 
 @for_each("line", BY_DOTS)
 def test_dots_alone_say_so_too(line: str) -> None:
-    assert leaves_out(line) == leaves_out(f"\t{line}") == "dots"
+    assert omission_kind(line) == omission_kind(f"\t{line}") == "dots"
 
 
 @for_each("line", IN_WORDS_ALONE)
 def test_words_alone_say_so_too(line: str) -> None:
-    assert leaves_out(line) == leaves_out(f"    {line}") == "words"
+    assert omission_kind(line) == omission_kind(f"    {line}") == "words"
 
 
 def test_words_between_lines_that_stand_side_by_side_in_the_file_are_a_comment() -> None:
@@ -125,7 +125,7 @@ def test_words_between_lines_that_stand_side_by_side_in_the_file_are_a_comment()
 
 @for_each("line", NO_ELISION)
 def test_spread_ellipsis_and_comments_about_something_else_leave_nothing_out(line: str) -> None:
-    assert not leaves_out(line)
+    assert not omission_kind(line)
 
 
 @for_each("mark", [*IN_WORDS, *IN_WORDS_ALONE, *BY_DOTS])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.agents.coding.coder import Changes, changes_in
-from daiku.core.edits.fileheads import with_file_heads
+from daiku.core.edits.fileheads import add_file_heads
 from daiku.core.replies.parse import Unreadable
 from tests.cases import for_each
 
@@ -117,5 +117,5 @@ def test_the_forms_that_were_asked_for_win() -> None:
 
 @given(st.text(st.sampled_from("ab `\n#*.py:/"), max_size=200))
 def test_any_text_is_borne_and_no_line_of_content_gets_lost(text: str) -> None:
-    kept = [line for line in with_file_heads(text).split("\n") if not line.startswith("File: ")]
+    kept = [line for line in add_file_heads(text).split("\n") if not line.startswith("File: ")]
     assert len(kept) <= text.count("\n") + 1

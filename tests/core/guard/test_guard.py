@@ -7,7 +7,7 @@ from typing import Any
 
 from daiku.core.guard.grant_words import grant_in_words
 from daiku.core.guard.guard import Policy, verdict
-from daiku.core.guard.touched import touched
+from daiku.core.guard.touched import touched_paths
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
 from tests.cases import for_each
@@ -160,7 +160,7 @@ def test_both_ends_of_a_move_count() -> None:
 
 def test_nested_paths_of_a_plug_in_count() -> None:
     call = ToolCall(tool="plug/in", args={"edits": [{"file_path": ".git/config"}], "output_dir": "x"})
-    assert ".git/config" in touched(call)
+    assert ".git/config" in touched_paths(call)
 
 
 @for_each(

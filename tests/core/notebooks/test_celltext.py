@@ -13,11 +13,11 @@ from daiku.core.notebooks.celltext import (
     EMPTY,
     as_text,
     first_lines,
-    merged,
-    parse,
+    merge_text,
+    parse_notebook,
     read_text,
-    shown,
     text_of,
+    with_cell_texts,
 )
 from daiku.domain.work.patches import FileChange
 
@@ -56,7 +56,7 @@ def test_the_text_names_each_cell_with_its_outputs_in_short() -> None:
         "# %% cell 2 [code python] outputs: stdout 2 lines\nx = 1\nprint(x)\n"
         "# %% cell 3 [code python] outputs: error NameError: no x\ny = x\n"
     )
-    found = parse(SAMPLE)
+    found = parse_notebook(SAMPLE)
     assert found is not None
     lines = (as_text(SAMPLE) or "").split("\n")
     assert [lines[n] for n in first_lines([p.cell for p in found.cells])] == ["# Title", "x = 1", "y = x"]
@@ -64,16 +64,16 @@ def test_the_text_names_each_cell_with_its_outputs_in_short() -> None:
 
 def test_only_the_source_of_a_changed_cell_is_written_anew() -> None:
     text = as_text(SAMPLE) or ""
-    new = merged(SAMPLE, text.replace("print(x)", "print(x)\nprint('é')"))
+    new = merge_text(SAMPLE, text.replace("print(x)", "print(x)\nprint('é')"))
     assert isinstance(new, str)
     assert new == SAMPLE.replace('    "print(x)"', '    "print(x)\\n",\n    "print(\'é\')"')
-    other = merged(SAMPLE, text.replace("y = x", "y = 2"))
+    other = merge_text(SAMPLE, text.replace("y = x", "y = 2"))
     assert other == SAMPLE.replace('"y = x"', '"y = 2"'), "a source that is a string stays one"
 
 
 def test_cells_come_go_and_move() -> None:
     text = "# %% cell 3 [code]\ny = x\n# %% cell new [markdown]\n## New\n\n# %% cell 1 [markdown]\n# Title\n日本語\n"
-    new = merged(SAMPLE, text)
+    new = merge_text(SAMPLE, text)
     assert isinstance(new, str)
     before, after = json.loads(SAMPLE)["cells"], json.loads(new)["cells"]
     assert (after[0], after[2]) == (before[2], before[0])
@@ -84,7 +84,7 @@ def test_cells_come_go_and_move() -> None:
 
 
 def test_a_cell_of_another_kind_keeps_its_name_and_metadata() -> None:
-    new = merged(SAMPLE, (as_text(SAMPLE) or "").replace("cell 3 [code python]", "cell 3 [markdown]"))
+    new = merge_text(SAMPLE, (as_text(SAMPLE) or "").replace("cell 3 [code python]", "cell 3 [markdown]"))
     assert isinstance(new, str)
     made, was = json.loads(new)["cells"][2], json.loads(SAMPLE)["cells"][2]
     assert (made["id"], made["metadata"]) == (was["id"], was["metadata"])
@@ -92,7 +92,7 @@ def test_a_cell_of_another_kind_keeps_its_name_and_metadata() -> None:
 
 
 def test_a_new_notebook_is_made_of_its_text() -> None:
-    new = merged(EMPTY, "# %% cell new [markdown]\n# A\n# %% cell new [code python]\n1 + 1\n")
+    new = merge_text(EMPTY, "# %% cell new [markdown]\n# A\n# %% cell new [code python]\n1 + 1\n")
     assert isinstance(new, str)
     assert [c["source"] for c in json.loads(new)["cells"]] == [["# A"], ["1 + 1"]]
     assert json.dumps(json.loads(new), indent=1) + "\n" == new
@@ -104,7 +104,7 @@ def test_what_cannot_be_meant_is_refused() -> None:
         ("# %% cell 9 [code]\nx\n", "no cell 9"),
         ("# %% cell 1 [code]\nx\n# %% cell 1 [code]\ny\n", "twice"),
     ):
-        refused = merged(SAMPLE, text)
+        refused = merge_text(SAMPLE, text)
         assert isinstance(refused, Refusal)
         assert why in refused.text
     assert as_text("[]") is None
@@ -112,12 +112,12 @@ def test_what_cannot_be_meant_is_refused() -> None:
 
 
 def test_a_change_is_shown_by_cells() -> None:
-    new = merged(SAMPLE, (as_text(SAMPLE) or "").replace("x = 1", "x = 2"))
+    new = merge_text(SAMPLE, (as_text(SAMPLE) or "").replace("x = 1", "x = 2"))
     assert isinstance(new, str)
-    seen = shown(FileChange(path="a.ipynb", kind="edit", old=SAMPLE, new=new))
+    seen = with_cell_texts(FileChange(path="a.ipynb", kind="edit", old=SAMPLE, new=new))
     assert "# %% cell 2" in (seen.new or "")
     metadata_only = FileChange(path="a.ipynb", kind="edit", old=SAMPLE, new=SAMPLE.replace("1e+10", "5"))
-    assert shown(metadata_only).old == SAMPLE
+    assert with_cell_texts(metadata_only).old == SAMPLE
 
 
 sources = st.text(st.sampled_from('ab\n"\\#% é😀\u2028\r\t[1]'), max_size=30) | st.sampled_from(
@@ -133,8 +133,8 @@ notebooks = st.builds(
 
 @given(notebooks)
 def test_the_text_as_it_is_changes_no_byte(raw: str) -> None:
-    assert merged(raw, as_text(raw) or "") == raw
-    found = parse(raw)
+    assert merge_text(raw, as_text(raw) or "") == raw
+    found = parse_notebook(raw)
     assert found is not None
     again = read_text(text_of([p.cell for p in found.cells]))
     assert not isinstance(again, Refusal)
@@ -147,12 +147,12 @@ def test_the_text_as_it_is_changes_no_byte(raw: str) -> None:
 def test_an_edit_of_one_cell_leaves_all_others_as_they_are(
     raw: str, source: str, data: st.DataObject
 ) -> None:
-    found = parse(raw)
+    found = parse_notebook(raw)
     assert found is not None
     cells = [p.cell for p in found.cells]
     at = data.draw(st.integers(0, len(cells) - 1))
     changed = [c if i != at else type(c)(c.number, c.kind, source) for i, c in enumerate(cells)]
-    new = merged(raw, text_of(changed))
+    new = merge_text(raw, text_of(changed))
     assert isinstance(new, str)
     before, after = json.loads(raw), json.loads(new)
     assert "".join(after["cells"][at].pop("source")) == source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.plans.headings import like_a_machine, plan_head, printable
+from daiku.core.plans.headings import plan_head, printable, sounds_like_machine
 from daiku.core.plans.reply import read_plan
 from daiku.core.replies.parse import Unreadable
 from tests.cases import for_each
@@ -107,7 +107,7 @@ def test_of_two_plans_the_revised_one_counts() -> None:
     ],
 )
 def test_a_reply_that_begins_like_a_machines_is_known(text: str, machine: bool) -> None:
-    assert like_a_machine(text) is machine
+    assert sounds_like_machine(text) is machine
 
 
 @given(st.text(st.sampled_from("ab \n\t計\x00\x1b[]31m;\x07\x7f\x9b\u200b\u202e"), max_size=60))

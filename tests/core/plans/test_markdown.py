@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.plans.markdown import read_plan_text, to_markdown, to_read
+from daiku.core.plans.markdown import approval_text, read_plan_text, to_markdown
 from daiku.domain.errors import ToolValidationError, UsageError
 from daiku.domain.work.plans import Plan, Step, WorkStatus
 
@@ -98,7 +98,7 @@ def test_whoever_is_asked_to_approve_sees_what_will_be_run_and_no_ids() -> None:
             Step(step_id="step_00000002", name="Ship it", depends_on=("step_00000001",)),
         ),
     )
-    assert to_read(plan) == (
+    assert approval_text(plan) == (
         "# Greeting\n\nSay hello\n\nTwo small files.\n\n"
         "- [ ] Step 1: Write it\n"
         "  - Check: `pytest -q`\n"

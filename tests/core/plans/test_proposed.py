@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from daiku.core.plans.proposed import (
     MAX_STEPS,
-    Given,
-    as_given,
+    ProposedStep,
+    as_proposed,
     difference,
+    mark_own_checks,
     objections,
     order,
     problems_of,
-    revised,
-    with_own_checks_marked,
+    revise_plan,
 )
 from daiku.core.plans.reply import plan_lines
 from daiku.core.plans.steptext import planned_step
@@ -27,7 +27,9 @@ from tests.cases import for_each
 
 def steps_of(*lines: str) -> tuple[Step, ...]:
     """The steps of a planner's reply with these lines below `Plan:`."""
-    return order(as_given(planned_step(text) for text in plan_lines("Plan:\n" + "\n".join(lines))["plans"]))
+    return order(
+        as_proposed(planned_step(text) for text in plan_lines("Plan:\n" + "\n".join(lines))["plans"])
+    )
 
 
 def waits(steps: tuple[Step, ...]) -> dict[str, list[str]]:
@@ -183,11 +185,11 @@ def test_the_time_limit_of_a_check_is_kept_with_its_step() -> None:
 )
 def test_what_a_proposal_is_asked_back_for(lines: tuple[str, ...], said: str) -> None:
     texts = plan_lines("Plan:\n" + "\n".join(lines))["plans"]
-    assert said in " ".join(objections(as_given(planned_step(text) for text in texts)))
+    assert said in " ".join(objections(as_proposed(planned_step(text) for text in texts)))
 
 
 def test_a_step_of_the_plan_before_is_no_objection() -> None:
-    assert objections([Given("3", "three", after=("1",))]) == ()
+    assert objections([ProposedStep("3", "three", after=("1",))]) == ()
 
 
 # ---- a plan made anew
@@ -205,18 +207,18 @@ OLD = Plan(
 )
 
 
-def anew(*steps: Given, old: Plan = OLD) -> Plan:
-    return revised(old, steps, name="", goal="", summary="")
+def anew(*steps: ProposedStep, old: Plan = OLD) -> Plan:
+    return revise_plan(old, steps, name="", goal="", summary="")
 
 
 def test_steps_that_are_kept_are_named_by_the_numbers_they_were_shown_with() -> None:
-    new = anew(Given("2", "two again", after=("1",)), Given("3", "three", after=("2",)))
+    new = anew(ProposedStep("2", "two again", after=("1",)), ProposedStep("3", "three", after=("2",)))
     assert waits(new.steps) == {"one": [], "two again": ["one"], "three": ["two again"]}
     assert new.status == "draft"
 
 
 def test_a_step_that_is_planned_again_though_it_is_done_is_the_one_that_is_kept() -> None:
-    new = anew(Given("1", "one"), Given("2", "two again", after=("1",)))
+    new = anew(ProposedStep("1", "one"), ProposedStep("2", "two again", after=("1",)))
     assert waits(new.steps) == {"one": [], "two again": ["one"]}
     assert new.steps[0].step_id == "step_1"
 
@@ -233,29 +235,29 @@ def test_a_check_that_a_person_added_survives_a_plan_made_anew(name: str, droppe
             ]
         }
     )
-    old = with_own_checks_marked(OLD, theirs)
+    old = mark_own_checks(OLD, theirs)
     assert [step.own_checks for step in old.steps] == [(), ("make sure",), ()]
     steps = (
-        [Given("", name)]
+        [ProposedStep("", name)]
         if dropped
-        else [Given("", name, acceptance=("make two",)), Given("", "three", after=(name,))]
+        else [ProposedStep("", name, acceptance=("make two",)), ProposedStep("", "three", after=(name,))]
     )
     new = anew(*steps, old=old)
     assert "make sure" in {check for step in new.steps for check in step.acceptance}
     assert "make sure" in {check for step in new.steps for check in step.own_checks}
     assert "make sure" not in new.dropped_checks
-    again = anew(Given("", "a third way"), old=new)
+    again = anew(ProposedStep("", "a third way"), old=new)
     assert "make sure" in again.steps[-1].acceptance
 
 
 def test_checks_that_a_plan_made_anew_left_out_are_on_record_and_told() -> None:
-    new = anew(Given("", "two by hand"), Given("", "three", acceptance=("make three",)))
+    new = anew(ProposedStep("", "two by hand"), ProposedStep("", "three", acceptance=("make three",)))
     assert new.dropped_checks == ("make two",)
     assert (
         difference(OLD, new)
         == "Steps that went: “two”\nSteps that came: “two by hand”\nChecks that are gone: `make two`"
     )
-    assert anew(Given("", "x"), old=new).dropped_checks == ("make two", "make three")
+    assert anew(ProposedStep("", "x"), old=new).dropped_checks == ("make two", "make three")
     assert difference(OLD, OLD) == ""
 
 
@@ -266,4 +268,4 @@ def test_whoever_plans_anew_sees_checks_and_order() -> None:
 
 def test_a_name_that_two_steps_have_names_none() -> None:
     with pytest.raises(ToolValidationError, match="2 steps are called"):
-        order([Given("", "a"), Given("", "a"), Given("", "b", after=("a",))])
+        order([ProposedStep("", "a"), ProposedStep("", "a"), ProposedStep("", "b", after=("a",))])

@@ -12,7 +12,7 @@ from daiku.core.proof.checks import (
     objection,
     only_looks,
     programs,
-    timed,
+    split_time_limit,
 )
 from tests.cases import for_each
 
@@ -87,7 +87,7 @@ def test_the_programs_of_a_check_are_those_it_calls_by_name() -> None:
     ],
 )
 def test_a_time_limit_stands_before_its_check(check: str, found: tuple[str, int]) -> None:
-    assert timed(check) == found
+    assert split_time_limit(check) == found
     assert bool(objection(check)) is (found[1] > LONGEST)
 
 

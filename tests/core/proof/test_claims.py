@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from daiku.core.proof import check_strength
 from daiku.core.proof.check_strength import is_test_command, remarks
-from daiku.core.proof.claims import checked, fitting, judged, kinds, split
+from daiku.core.proof.claims import check_report, claim_kinds, fitting_proofs, judge_claim, split_claims
 from daiku.core.proof.evidence import Done
 from daiku.domain.work.handovers import Claim, CommandOutcome, Proof, Report
 from daiku.domain.work.patches import FileStat
@@ -40,15 +40,15 @@ NEUTRAL = (
 def test_a_claim_is_known_for_what_it_is_and_nothing_on_record_means_not_proven(
     kind: str, sentence: str
 ) -> None:
-    assert kind in kinds(sentence)
-    text, claims = split(sentence, Done(), finished=True)
+    assert kind in claim_kinds(sentence)
+    text, claims = split_claims(sentence, Done(), finished=True)
     assert text == ""
     assert [(c.text, c.proofs, c.unfit) for c in claims] == [(sentence, (), True)]
 
 
 @for_each("sentence", NEUTRAL)
 def test_what_claims_nothing_stays_as_it_is(sentence: str) -> None:
-    assert split(sentence, Done(), finished=False) == (sentence, ())
+    assert split_claims(sentence, Done(), finished=False) == (sentence, ())
 
 
 @for_each(
@@ -76,41 +76,41 @@ def test_what_claims_nothing_stays_as_it_is(sentence: str) -> None:
 def test_only_a_proof_of_the_right_kind_shows_a_claim(
     sentence: str, proofs: tuple[Proof, ...], fit: tuple[Proof, ...]
 ) -> None:
-    assert set(fitting(sentence, proofs, Done(proofs=proofs))) == set(fit)
-    claim = judged(Claim(text=sentence, proofs=proofs), Done(proofs=proofs), finished=True)
+    assert set(fitting_proofs(sentence, proofs, Done(proofs=proofs))) == set(fit)
+    claim = judge_claim(Claim(text=sentence, proofs=proofs), Done(proofs=proofs), finished=True)
     assert claim.unfit is (not fit)
-    assert not judged(Claim(text=sentence), Done(proofs=proofs), finished=True).proofs
+    assert not judge_claim(Claim(text=sentence), Done(proofs=proofs), finished=True).proofs
 
 
 @given(st.sampled_from(sorted(CLAIMS)), st.data())
 def test_no_look_at_a_file_and_no_diff_shows_tests_or_a_deployment(kind: str, data: st.DataObject) -> None:
     sentence = data.draw(st.sampled_from(CLAIMS[kind]))
     proofs = tuple(data.draw(st.sets(st.sampled_from([DIFF, LOOK, ran("ls", ref="call_2")]))))
-    if {"tests", "deployed"} & kinds(sentence):
-        assert fitting(sentence, proofs, Done(proofs=proofs)) == ()
+    if {"tests", "deployed"} & claim_kinds(sentence):
+        assert fitting_proofs(sentence, proofs, Done(proofs=proofs)) == ()
 
 
 @given(st.lists(st.sampled_from([s for each in CLAIMS.values() for s in each] + list(NEUTRAL)), max_size=6))
 def test_over_nothing_on_record_no_claim_stands_in_the_text(parts: list[str]) -> None:
-    report = checked(Report(text=" ".join(parts)), Done(), finished=False)
-    assert not kinds(report.text)
+    report = check_report(Report(text=" ".join(parts)), Done(), finished=False)
+    assert not claim_kinds(report.text)
     assert all(claim.unfit and not claim.proofs for claim in report.claims)
-    assert {c.text for c in report.claims} == {part for part in parts if kinds(part)}
+    assert {c.text for c in report.claims} == {part for part in parts if claim_kinds(part)}
 
 
 def test_while_something_is_left_nothing_shows_that_all_is_well() -> None:
     done = Done(proofs=(TESTS, DIFF))
     for finished in (True, False):
         for sentence in ("All of it works.", "All tests pass."):
-            text, claims = split(sentence, done, finished=finished)
+            text, claims = split_claims(sentence, done, finished=finished)
             assert (text == sentence, claims == ()) == (finished, finished)
 
 
 def test_a_number_of_tests_has_to_be_the_one_that_ran() -> None:
     output = CommandOutcome(command="pytest -q", exit_code=0, output="3 passed in 0.1s", call_id="call_1")
     done = Done(proofs=(TESTS,), commands=(output,))
-    assert fitting("All 3 tests pass.", (TESTS,), done) == (TESTS,)
-    assert fitting("All 500 tests pass.", (TESTS,), done) == ()
+    assert fitting_proofs("All 3 tests pass.", (TESTS,), done) == (TESTS,)
+    assert fitting_proofs("All 500 tests pass.", (TESTS,), done) == ()
 
 
 @for_each(

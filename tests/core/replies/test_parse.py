@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
-from daiku.core.replies.parse import SEVERAL, Unreadable, fenced, partial_json, read_json, repaired
+from daiku.core.replies.parse import SEVERAL, Unreadable, fenced_blocks, partial_json, read_json, repair_json
 from tests.cases import for_each
 
 WANTED = {"a": 1}
@@ -141,7 +141,7 @@ def test_hostile_brackets_cost_no_more_than_their_length(reply: str) -> None:
 
 
 def test_fences_are_closed_by_at_least_as_many_marks() -> None:
-    assert list(fenced("````md\n```py\nx\n```\n````\n~~~\ny\n~~~\n```\nopen")) == [
+    assert list(fenced_blocks("````md\n```py\nx\n```\n````\n~~~\ny\n~~~\n```\nopen")) == [
         "```py\nx\n```",
         "y",
         "open",
@@ -228,7 +228,7 @@ def test_recorded_repairs_come_out_the_same(corpora: Path) -> None:
         ):
             continue
         compared += 1
-        assert repaired(case["input"]) == case["expected"], case["id"]
+        assert repair_json(case["input"]) == case["expected"], case["id"]
     assert compared > 100
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.replies.thoughts import Piece, Split, ThoughtSplitter, split_thoughts
+from daiku.core.replies.thoughts import Split, ThoughtPiece, ThoughtSplitter, split_thoughts
 from tests.cases import for_each
 
 PAIRS = [
@@ -43,7 +43,7 @@ def streamed(pieces: list[str]) -> Split:
     return Split(answer, thought)
 
 
-def after(piece: Piece, answer: str, thought: str) -> tuple[str, str]:
+def after(piece: ThoughtPiece, answer: str, thought: str) -> tuple[str, str]:
     match piece.kind:
         case "answer":
             return answer + piece.text, thought
@@ -143,10 +143,10 @@ def test_a_fence_within_one_line_opens_no_block() -> None:
 
 def test_words_are_told_as_soon_as_they_are_said() -> None:
     splitter = ThoughtSplitter()
-    assert list(splitter.feed("<think>\nI wonder")) == [Piece("thought", "I wonder")]
-    assert list(splitter.feed(" why")) == [Piece("thought", " why")]
-    assert list(splitter.feed("\n</think>\n\nBecause")) == [Piece("answer", "Because")]
-    assert list(splitter.feed(" a < b")) == [Piece("answer", " a < b")]
+    assert list(splitter.feed("<think>\nI wonder")) == [ThoughtPiece("thought", "I wonder")]
+    assert list(splitter.feed(" why")) == [ThoughtPiece("thought", " why")]
+    assert list(splitter.feed("\n</think>\n\nBecause")) == [ThoughtPiece("answer", "Because")]
+    assert list(splitter.feed(" a < b")) == [ThoughtPiece("answer", " a < b")]
 
 
 parts = st.lists(

@@ -2,47 +2,47 @@
 
 from __future__ import annotations
 
-from daiku.core.text.visible import without_hidden
+from daiku.core.text.visible import strip_invisible
 from daiku.core.web.research import (
     by_query,
-    distinct,
+    distinct_queries,
+    findings_text,
     keywords,
     one_line,
-    ranked,
-    same_page,
+    page_identity,
+    rank_results,
     sources_of,
-    told,
 )
 from daiku.domain.work.research import Finding
 
 
 def test_at_most_three_different_queries_count() -> None:
-    assert distinct(["a  b", "A B", "", "c", "d", "e"]) == ("a b", "c", "d")
-    assert len(distinct(["x" * 9000])[0]) <= 402
+    assert distinct_queries(["a  b", "A B", "", "c", "d", "e"]) == ("a b", "c", "d")
+    assert len(distinct_queries(["x" * 9000])[0]) <= 402
 
 
 def test_one_page_has_many_addresses() -> None:
     same = ["https://www.a.com/x/", "http://a.com/x#top", "https://a.com/x?utm_source=n&gclid=1"]
-    assert len({same_page(url) for url in same}) == 1
-    assert same_page("https://a.com/x?id=1") != same_page("https://a.com/x?id=2")
+    assert len({page_identity(url) for url in same}) == 1
+    assert page_identity("https://a.com/x?id=1") != page_identity("https://a.com/x?id=2")
 
 
 def test_results_come_once_each_best_first_with_scores_between_0_and_1() -> None:
     hits = [("https://a/1", "A", "x", 2.0), ("https://b/2", "B", "y", 4.0), ("https://a/1#z", "A", "", 9.0)]
-    made = ranked("searxng", [*hits, ("javascript:x", "evil", "", 5.0)], 5)
+    made = rank_results("searxng", [*hits, ("javascript:x", "evil", "", 5.0)], 5)
     assert [(r.url, r.score, r.source) for r in made] == [
         ("https://b/2", 1.0, "searxng"),
         ("https://a/1", 0.5, "searxng"),
     ]
-    unscored = ranked("duckduckgo", [(f"https://h/{n}", "", "", None) for n in range(9)], 4)
+    unscored = rank_results("duckduckgo", [(f"https://h/{n}", "", "", None) for n in range(9)], 4)
     assert len(unscored) == 4
     assert [r.score for r in unscored] == sorted((r.score for r in unscored), reverse=True)
     assert unscored[0].title == "https://h/0"
 
 
 def test_what_nobody_sees_is_taken_out() -> None:
-    assert without_hidden("a\u200bb\u202ec\U000e0041d\ufeff") == "abcd"
-    assert without_hidden("日本語 é 👍\n") == "日本語 é 👍\n"
+    assert strip_invisible("a\u200bb\u202ec\U000e0041d\ufeff") == "abcd"
+    assert strip_invisible("日本語 é 👍\n") == "日本語 é 👍\n"
     assert one_line("a\n b\t c", 3) == "a b …" or one_line("a\n b\t c", 3) == "a …"
 
 
@@ -53,7 +53,7 @@ FINDINGS = (
 
 
 def test_findings_name_their_sources_and_a_page_cannot_forge_the_list() -> None:
-    text = told(("q1", "q2"), FINDINGS, ("x was not reached.",))
+    text = findings_text(("q1", "q2"), FINDINGS, ("x was not reached.",))
     assert "Source: https://a/1" in text
     people = sources_of(text)
     assert people == (

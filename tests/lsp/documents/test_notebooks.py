@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daiku.core.notebooks.celltext import as_text, merged
+from daiku.core.notebooks.celltext import as_text, merge_text
 from daiku.domain.errors import StaleVersionError
 from daiku.domain.work.patches import FileChange
 from daiku.lsp.documents.knowledge import ClientEditor
@@ -73,7 +73,7 @@ async def opened(root: Path) -> tuple[Set, Cells]:
 def change(old: str, before: str, after: str) -> FileChange:
     text = as_text(old) or ""
     assert before in text
-    new = merged(old, text.replace(before, after))
+    new = merge_text(old, text.replace(before, after))
     assert isinstance(new, str)
     return FileChange(path="n.ipynb", kind="edit", old=old, new=new)
 

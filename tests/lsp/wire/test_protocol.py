@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from daiku.domain.errors import Failure, UsageError
 from daiku.lsp.wire.frames import frame
-from daiku.lsp.wire.protocol import Server
+from daiku.lsp.wire.protocol import PyglsServer
 from daiku.lsp.wire.refused import Refused
 from tests.cases import examples
 from tests.lsp.pair import Client, retained
@@ -40,7 +40,7 @@ async def expected(_: Any) -> str:
 
 
 def connect(*, ready: bool = True) -> Client:
-    server = Server()
+    server = PyglsServer()
     protocol = server.protocol
 
     async def initialize(_: Any) -> str:

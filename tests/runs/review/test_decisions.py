@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from daiku.app import App
-from daiku.core.changes.review import Hunk, hunks_of
+from daiku.core.changes.review import ReviewHunk, hunks_of
 from daiku.core.state.fold import fold
 from daiku.domain.events import (
     ApprovalAsked,
@@ -108,11 +108,11 @@ class Story:
         await self.app.aclose()
         self.app = make_app(self.folder)
 
-    async def hunks(self) -> dict[int, Hunk]:
+    async def hunks(self) -> dict[int, ReviewHunk]:
         changes = await self.app.reviews.changes(self.session)
         if "a.txt" not in changes:
             return {}
-        found: dict[int, Hunk] = {}
+        found: dict[int, ReviewHunk] = {}
         for hunk in hunks_of(changes["a.txt"]):
             # The slot is told by the line before it: "between i" stands behind slot i.
             lines = str(changes["a.txt"].base).split("\n")

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.tools.files.seen import Seen
+from daiku.tools.files.seen import SeenTexts
 from tests.agents.acting import act, app_with
 
 REAL = Path("/p/a.py")
 LONG = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(600))
 
 
-def objection(seen: Seen, now: str, new: str, session: str = "s") -> str:
+def objection(seen: SeenTexts, now: str, new: str, session: str = "s") -> str:
     found = seen.objection(session, REAL, "a.py", now, new)
     return found.text if found is not None else ""
 
 
 def test_a_file_that_was_not_read_is_shown_and_not_overwritten_then_it_may_be() -> None:
-    seen = Seen()
+    seen = SeenTexts()
     told = objection(seen, "old = 1\n", "new = 1\n")
     assert "a.py is there already, and you have not read all of it; nothing was written." in told
     assert told.endswith("old = 1\n")
@@ -30,7 +30,7 @@ def test_a_file_that_was_not_read_is_shown_and_not_overwritten_then_it_may_be() 
 
 
 def test_of_a_long_file_its_beginning_and_its_outline_are_shown() -> None:
-    told = objection(Seen(), LONG, "x = 1\n")
+    told = objection(SeenTexts(), LONG, "x = 1\n")
     assert "def f0():" in told
     assert "def f300():" in told
     assert "return 300" not in told
@@ -40,15 +40,15 @@ def test_of_a_long_file_its_beginning_and_its_outline_are_shown() -> None:
 
 @pytest.mark.parametrize("now", ["", "\n", "  \n\n"])
 def test_an_empty_file_may_be_filled(now: str) -> None:
-    assert objection(Seen(), now, "x = 1\n") == ""
+    assert objection(SeenTexts(), now, "x = 1\n") == ""
 
 
 def test_the_same_text_takes_nothing_away() -> None:
-    assert objection(Seen(), "x\n", "x\n") == ""
+    assert objection(SeenTexts(), "x\n", "x\n") == ""
 
 
 def test_what_was_shown_or_made_may_be_overwritten_until_somebody_else_changes_it() -> None:
-    seen = Seen()
+    seen = SeenTexts()
     seen.note("s", REAL, "one\n")
     assert objection(seen, "one\n", "two\n") == ""
     assert "changed by somebody else" in objection(seen, "one and a half\n", "two\n")
@@ -56,7 +56,7 @@ def test_what_was_shown_or_made_may_be_overwritten_until_somebody_else_changes_i
 
 @given(st.integers(1, 40), st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), max_size=12))
 def test_a_file_counts_as_read_when_every_line_was_shown(total: int, pieces: list[tuple[int, int]]) -> None:
-    seen, shown = Seen(), set[int]()
+    seen, shown = SeenTexts(), set[int]()
     for first, last in pieces:
         lines = range(min(first, total), min(max(first, last), total) + 1)
         seen.note_part("s", REAL, "text\n", lines, total)
@@ -65,7 +65,7 @@ def test_a_file_counts_as_read_when_every_line_was_shown(total: int, pieces: lis
 
 
 def test_parts_of_an_older_text_do_not_count() -> None:
-    seen = Seen()
+    seen = SeenTexts()
     seen.note_part("s", REAL, "old\n", range(1, 2), 2)
     seen.note_part("s", REAL, "new\n", range(2, 3), 2)
     assert objection(seen, "new\n", "x\n") != ""

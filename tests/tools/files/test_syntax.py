@@ -7,7 +7,7 @@ import time
 import pytest
 
 from daiku.domain.work.patches import FileChange, Patch
-from daiku.tools.files.syntax import Offered, breaks, flaw_of
+from daiku.tools.files.syntax import OfferedEdits, flaw_of, new_flaw
 from tests.cases import for_each
 
 GOOD = {
@@ -40,7 +40,7 @@ BAD = {
 def test_what_breaks_a_file_is_found_with_its_place(path: str) -> None:
     bad, line = BAD[path]
     assert flaw_of(path, GOOD[path]) is None
-    flaw = breaks(FileChange(path=path, kind="edit", old=GOOD[path], new=bad))
+    flaw = new_flaw(FileChange(path=path, kind="edit", old=GOOD[path], new=bad))
     assert flaw is not None
     assert abs(flaw.line - line) <= 1, flaw
 
@@ -48,8 +48,8 @@ def test_what_breaks_a_file_is_found_with_its_place(path: str) -> None:
 @for_each("path", sorted(GOOD))
 def test_a_file_that_was_broken_before_may_stay_so(path: str) -> None:
     bad, _ = BAD[path]
-    assert breaks(FileChange(path=path, kind="edit", old=bad, new=bad + "\n")) is None
-    assert breaks(FileChange(path=path, kind="edit", old=bad, new=GOOD[path])) is None
+    assert new_flaw(FileChange(path=path, kind="edit", old=bad, new=bad + "\n")) is None
+    assert new_flaw(FileChange(path=path, kind="edit", old=bad, new=GOOD[path])) is None
 
 
 @for_each(
@@ -67,11 +67,11 @@ def test_a_file_that_was_broken_before_may_stay_so(path: str) -> None:
     ],
 )
 def test_nobody_objects_where_nobody_can_tell(path: str, text: str) -> None:
-    assert breaks(FileChange(path=path, kind="create", new=text)) is None
+    assert new_flaw(FileChange(path=path, kind="create", new=text)) is None
 
 
 def test_an_edit_is_refused_once_and_made_when_it_is_sent_again() -> None:
-    offered = Offered()
+    offered = OfferedEdits()
     change = FileChange(path="a.py", kind="edit", old=GOOD["a.py"], new=BAD["a.py"][0])
     said = offered.objection(Patch(files=(change,)), "s")
     assert said.startswith("Nothing was changed.\na.py would no longer parse: line 2: '(' was never closed\n")
@@ -86,6 +86,6 @@ def test_an_edit_is_refused_once_and_made_when_it_is_sent_again() -> None:
 def test_a_large_file_is_looked_at_quickly_or_not_at_all() -> None:
     source = "def f():\n    return {'a': [1, 2, (3, 4)]}\n" * 9_000
     began = time.perf_counter()
-    assert breaks(FileChange(path="a.py", kind="edit", old=source, new=source + "(")) is not None
+    assert new_flaw(FileChange(path="a.py", kind="edit", old=source, new=source + "(")) is not None
     assert time.perf_counter() - began < 5
-    assert breaks(FileChange(path="a.py", kind="create", new=source * 2 + "(")) is None
+    assert new_flaw(FileChange(path="a.py", kind="create", new=source * 2 + "(")) is None

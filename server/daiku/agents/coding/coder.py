@@ -11,7 +11,7 @@ from daiku.agents.role import Role, beside, since_asked
 from daiku.core.edits.applypatch import is_apply_patch
 from daiku.core.edits.blocks import has_blocks
 from daiku.core.edits.fileblocks import parse_file_blocks, render_file_blocks
-from daiku.core.edits.fileheads import with_file_heads
+from daiku.core.edits.fileheads import add_file_heads
 from daiku.core.edits.patch import is_change, parse_patch, paths_of
 from daiku.core.edits.udiff import is_udiff
 from daiku.core.matching.refusal import Refusal
@@ -19,7 +19,7 @@ from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.state import State
 from daiku.core.text.patterns import lazy
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.core.web.research import by_query
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.labels import Label
@@ -83,7 +83,7 @@ def edits_made(state: State) -> EditsMade | Unreadable:
     return EditsMade(
         files=state.done.files,
         checkpoints=state.done.checkpoints,
-        notes=cut_middle(notes, MAX_NOTES),
+        notes=truncate_middle(notes, MAX_NOTES),
     )
 
 
@@ -135,7 +135,7 @@ def changes_in(written: str, *, cut: bool = False) -> Changes | Unreadable:
     Of a reply that was cut off the whole files count, and the rest is asked for.
     """
     if not any(holds(written) for holds in (has_blocks, is_apply_patch, is_udiff, _FILE_HEAD.search)):
-        written = with_file_heads(written)
+        written = add_file_heads(written)
     blocks = parse_file_blocks(written)
     if blocks.doubtful:
         return Unreadable(joined("clauses", blocks.warnings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.work.handovers import Brief, CommandOutcome
 from daiku.domain.work.plans import Plan
 
@@ -36,7 +36,7 @@ def outcomes(commands: Iterable[CommandOutcome]) -> str:
     """The latest commands with exit code and output."""
     latest = tuple(commands)[-SHOWN_COMMANDS:]
     return "\n\n".join(
-        f"`{c.command}` ended with exit code {c.exit_code}:\n{fenced(cut_middle(c.output.rstrip(), SHOWN_OUTPUT))}"
+        f"`{c.command}` ended with exit code {c.exit_code}:\n{fenced(truncate_middle(c.output.rstrip(), SHOWN_OUTPUT))}"
         for c in latest
     )
 

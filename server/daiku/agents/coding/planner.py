@@ -7,8 +7,8 @@ from pydantic import JsonValue
 from daiku.agents.agent import LOOKING, Agent, Stage
 from daiku.agents.coding.handover_text import happened
 from daiku.agents.role import Failed, Role, beside, since_asked
-from daiku.core.plans.headings import like_a_machine
-from daiku.core.plans.proposed import as_given, objections
+from daiku.core.plans.headings import sounds_like_machine
+from daiku.core.plans.proposed import as_proposed, objections
 from daiku.core.plans.reply import PlanReply, read_plan
 from daiku.core.plans.steptext import planned_step
 from daiku.core.plans.transitions import checklist
@@ -66,7 +66,7 @@ def read(
     if message.calls:
         return beside(message, _form(message, messages, cut))
     if _proposed(messages) and message.text.strip():
-        return Unreadable(text("roles.like_a_machine")) if like_a_machine(message.text) else message
+        return Unreadable(text("roles.like_a_machine")) if sounds_like_machine(message.text) else message
     return _form(message, messages, cut)
 
 
@@ -78,7 +78,7 @@ def _form(
     reply = read_plan(message.text)
     if isinstance(reply, Unreadable):
         return reply
-    if wrong := objections(as_given(map(planned_step, reply.plans))):
+    if wrong := objections(as_proposed(map(planned_step, reply.plans))):
         return Unreadable(joined("sentences", wrong))
     told: dict[str, JsonValue] = {"summary": reply.summary}
     args = proposal(reply)
@@ -103,7 +103,7 @@ def proposal(reply: PlanReply) -> JsonObject:
             "depends_on": list(step.after),
             "acceptance": list(step.acceptance),
         }
-        for step in as_given(map(planned_step, reply.plans))
+        for step in as_proposed(map(planned_step, reply.plans))
     ]
     return {"name": reply.project, "focus": reply.focus, "summary": reply.summary, "steps": steps}
 

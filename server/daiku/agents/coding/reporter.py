@@ -11,12 +11,12 @@ from daiku.agents.agent import LOOKING, Agent, Stage
 from daiku.agents.coding.handover_text import happened
 from daiku.agents.role import Role
 from daiku.core.plans.transitions import checklist
-from daiku.core.proof.claims import checked, split
+from daiku.core.proof.claims import check_report, split_claims
 from daiku.core.proof.evidence import Done
 from daiku.core.replies.parse import Unreadable, read_json
 from daiku.core.state.state import State
 from daiku.core.team.summary import plain_report, proofs_of, sentence
-from daiku.core.web.research import sources_of, told
+from daiku.core.web.research import findings_text, sources_of
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message
@@ -44,7 +44,7 @@ def report_request(brief: Brief) -> str:
         ReportVariables(
             request=brief.request,
             plan=checklist(brief.plan) if brief.plan is not None else "",
-            findings=sources_of(told(findings.queries, findings.results)) if findings else "",
+            findings=sources_of(findings_text(findings.queries, findings.results)) if findings else "",
             happened=happened(brief),
             proofs=tuple((ref, sentence(p)) for ref, p in _references(brief).items()),
         ),
@@ -65,7 +65,7 @@ def report_made(state: State) -> ReportMade | Unreadable:
         )
         finished = brief is None or brief.plan is None or brief.plan.status == "completed"
         report = Report(text=reply.text, claims=claims)
-        return ReportMade(report=checked(report, records_of(brief), finished=finished))
+        return ReportMade(report=check_report(report, records_of(brief), finished=finished))
     if brief is None:
         return Unreadable(text("roles.nothing_to_report"))
     return ReportMade(report=plain_report(brief))
@@ -157,7 +157,7 @@ def _reply_in(message: AssistantMessage) -> ReportReply | None:
 
 def _shown(reply: ReportReply) -> Sentence:
     """The reply to be read; what its free text claims has no reference, so it is not checked."""
-    prose, said = split(reply.text, Done(), finished=False)
+    prose, said = split_claims(reply.text, Done(), finished=False)
     free = (ClaimReply(text=claim.text) for claim in said)
     claims = [
         text("team.claim", claim=claim.text, proofs=", ".join(claim.refs) or text("team.not_checked"))

@@ -10,7 +10,7 @@ from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
 from daiku.core.replies.roleforms import MAX_QUERIES, read_queries
 from daiku.core.state.state import State
-from daiku.core.web.research import distinct, keywords, queries_of, sources_of
+from daiku.core.web.research import distinct_queries, keywords, queries_of, sources_of
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, ours
@@ -61,10 +61,12 @@ def read(
     """The reply with the call that looks its queries up. Searches that the model makes itself count
     towards the three. Words are taken once it has looked at something."""
     here = since_asked(messages)
-    asked = distinct(query for m in here if isinstance(m, AssistantMessage) for query in queries_of(m))
+    asked = distinct_queries(
+        query for m in here if isinstance(m, AssistantMessage) for query in queries_of(m)
+    )
     if message.calls:
         own = _within_three(message, asked)
-        return beside(own, _form(own, distinct((*asked, *queries_of(own))), "", cut))
+        return beside(own, _form(own, distinct_queries((*asked, *queries_of(own))), "", cut))
     known = "\n\n".join(
         sources_of(m.text) for m in here if isinstance(m, ToolMessage) and m.tool in SEARCHES and m.ok
     )
@@ -82,7 +84,9 @@ def _form(
     if isinstance(reply, Unreadable):
         return reply
     known = {query.casefold() for query in asked}
-    fresh = [q for q in distinct(reply.queries) if q.casefold() not in known][: MAX_QUERIES - len(asked)]
+    fresh = [q for q in distinct_queries(reply.queries) if q.casefold() not in known][
+        : MAX_QUERIES - len(asked)
+    ]
     told: dict[str, JsonValue] = {"queries": [*asked, *fresh], "askUser": reply.ask_user}
     if not reply.whole:
         told["remark"] = as_json(text("roles.no_ask_user"))

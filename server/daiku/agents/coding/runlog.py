@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from daiku.core.proof.failures import Ran, looks, open_failures
+from daiku.core.proof.failures import CommandOutcome, is_lookup, open_failures
 from daiku.domain.base import JsonObject
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.texts.text import Sentence, joined, text
@@ -18,7 +18,7 @@ def keep_waiting(commands: Sequence[str], note: JsonObject | None = None) -> Jso
     return {"daiku": {"then": waiting, **(note or {})}}
 
 
-def commands_of(here: Sequence[Message]) -> tuple[Ran, ...]:
+def commands_of(here: Sequence[Message]) -> tuple[CommandOutcome, ...]:
     """Every command of shell/run with its result, in order."""
     asked: dict[str, tuple[str, bool, str]] = {}
     for m in here:
@@ -29,22 +29,22 @@ def commands_of(here: Sequence[Message]) -> tuple[Ran, ...]:
                 if call.tool == "shell/run":
                     command = str(call.args.get("command", ""))
                     asked[call.id] = (command, listed_by(m) is not None, stead)
-    found: list[Ran] = []
+    found: list[CommandOutcome] = []
     for m in here:
         if isinstance(m, ToolMessage) and m.call_id in asked:
             command, listed, stead = asked[m.call_id]
-            found.append(Ran(command, m.ok, m.text, m.call_id, listed, stead, m.exit_code))
+            found.append(CommandOutcome(command, m.ok, m.text, m.call_id, listed, stead, m.exit_code))
     return tuple(found)
 
 
-def open_failure(here: Sequence[Message]) -> Ran | None:
+def open_failure(here: Sequence[Message]) -> CommandOutcome | None:
     """The latest failure that still stands: it is what has to be mended."""
     return next(reversed(open_failures(commands_of(here))), None)
 
 
-def counts_as_attempt(each: Ran) -> bool:
+def counts_as_attempt(each: CommandOutcome) -> bool:
     """Whether a command was one of the list, or did more than look."""
-    return each.listed or not looks(each.command)
+    return each.listed or not is_lookup(each.command)
 
 
 def repairs_used(here: Sequence[Message]) -> int:
@@ -72,12 +72,12 @@ def waiting_commands(here: Sequence[Message]) -> tuple[str, ...] | None:
     return next((then for then in said if then is not None), None)
 
 
-def outcome_lines(ran: Sequence[Ran]) -> Sentence:
+def outcome_lines(ran: Sequence[CommandOutcome]) -> Sentence:
     """Each command with what came of it, one line each."""
     return joined("lines", [text("roles.ran", command=each.command, outcome=_outcome(each)) for each in ran])
 
 
-def _outcome(ran: Ran) -> Sentence:
+def _outcome(ran: CommandOutcome) -> Sentence:
     if ran.exit_code is not None:
         return text("team.exit_code", code=ran.exit_code)
     return text("roles.started") if ran.ok else text("roles.not_run")

@@ -22,11 +22,11 @@ from daiku.agents.coding.runlog import (
     waiting_commands,
 )
 from daiku.agents.role import Failed, Role, beside, since_asked
-from daiku.core.proof.failures import Ran, hides_exit_code, open_failures
+from daiku.core.proof.failures import CommandOutcome, hides_exit_code, open_failures
 from daiku.core.replies.parse import Unreadable
 from daiku.core.replies.roleforms import read_commands, read_repair
 from daiku.core.state.state import State
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import Frozen
 from daiku.domain.errors import Failure
 from daiku.domain.labels import Label
@@ -170,7 +170,7 @@ def _hidden(commands: Sequence[str], messages: tuple[Message, ...]) -> Unreadabl
     asked = next((m.text for m in reversed(messages) if isinstance(m, UserMessage)), "")
     for command in commands:
         if command not in asked and hides_exit_code(command):
-            shown = cut_middle(command, SHOWN_COMMAND)
+            shown = truncate_middle(command, SHOWN_COMMAND)
             return Unreadable(text("roles.hides_exit_code", command=shown))
     return None
 
@@ -209,7 +209,7 @@ def ended(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | 
     if not failures:
         return None
     last = failures[-1]
-    shown = cut_middle(last.command, SHOWN_COMMAND)
+    shown = truncate_middle(last.command, SHOWN_COMMAND)
     failure = Failure(
         kind="tool",
         message=text("roles.failed_with_code", command=shown, code=last.exit_code)
@@ -253,7 +253,7 @@ def _run(
 
 
 def _repair(
-    message: AssistantMessage, failed: Ran, waiting: Sequence[str], *, cut: bool
+    message: AssistantMessage, failed: CommandOutcome, waiting: Sequence[str], *, cut: bool
 ) -> AssistantMessage | Unreadable:
     """The repair, and what is to be run after it. After a patch the command that failed is run again."""
     chosen = read_repair(message.text, cut=cut)
@@ -279,12 +279,12 @@ def _repair(
     return _run([chosen.command, *after], thinking=message.thinking, repairs=stead)
 
 
-def _given_up(ran: Sequence[Ran], failed: Ran, waiting: Sequence[str]) -> Failed:
+def _given_up(ran: Sequence[CommandOutcome], failed: CommandOutcome, waiting: Sequence[str]) -> Failed:
     names = ", ".join(f"`{command}`" for command in waiting)
     rest = text("roles.left_unrun", names=names) if waiting else ""
-    command = cut_middle(failed.command, SHOWN_COMMAND)
+    command = truncate_middle(failed.command, SHOWN_COMMAND)
     message = text("roles.still_fails", command=command, count=MAX_REPAIRS)
-    parts = (message, outcome_lines(ran), rest, fenced(cut_middle(failed.text, SHOWN_END)))
+    parts = (message, outcome_lines(ran), rest, fenced(truncate_middle(failed.text, SHOWN_END)))
     return Failed(
         joined("paragraphs", parts), Failure(kind="tool", message=message, hint=text("roles.see_output"))
     )

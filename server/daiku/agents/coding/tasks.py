@@ -17,7 +17,7 @@ from daiku.core.state.context import transcript
 from daiku.core.state.state import State
 from daiku.core.team.task_report import read_report
 from daiku.core.team.tasks import Check, Place, read_tasks
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message
@@ -95,7 +95,7 @@ def tasks_request(place: Place, messages: tuple[Message, ...], operations: tuple
             step_description=step.description or step.name,
             acceptance=step.acceptance,
             plan=checklist(plan),
-            conversation_summary=cut_middle(transcript(messages), SUMMARY_SHARE),
+            conversation_summary=truncate_middle(transcript(messages), SUMMARY_SHARE),
             operations="\n".join(_operation(spec) for spec in operations),
         ),
     )
@@ -115,8 +115,8 @@ def report_request(place: Place, log: str, person: str) -> str:
         ReportVariables(
             step_name=step.name,
             plan_goal=plan.goal,
-            person=cut_middle(person, PERSON_SHARE),
-            execution_log=cut_middle(log, LOG_SHARE),
+            person=truncate_middle(person, PERSON_SHARE),
+            execution_log=truncate_middle(log, LOG_SHARE),
         ),
     )
 
@@ -143,7 +143,7 @@ def _listed(tasks: tuple[Task, ...]) -> str:
 
 def _short(task: Task) -> str:
     what = next((str(task.args[key]) for key in ("path", "command", "url", "query") if key in task.args), "")
-    return f"{task.operation} {cut_middle(what, PERSON_SHARE)}".strip()
+    return f"{task.operation} {truncate_middle(what, PERSON_SHARE)}".strip()
 
 
 def task_reporter(facts: TaskReport) -> Agent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from daiku.cli.ask import keyboard
-from daiku.cli.ask.pick_hunks import Said, picked
+from daiku.cli.ask.pick_hunks import Decision, pick_hunks
 from daiku.cli.display.diffs import coloured_diff, looks_like_diff
 from daiku.cli.display.show import Show
 from daiku.cli.display.term import Terminal, safe
@@ -16,7 +16,7 @@ FIRST_LINES = 60
 """Lines of a long diff that are shown at once; commands are always shown whole."""
 
 
-async def ask_approval(asked: ApprovalAsked, show: Show, people: Terminal) -> Said:
+async def ask_approval(asked: ApprovalAsked, show: Show, people: Terminal) -> Decision:
     """The person's decision, and what they say to it. The end of input is a no."""
     limit = FIRST_LINES if asked.kind == "edit" else 0
     show.quiet(silent=True)
@@ -37,14 +37,14 @@ async def ask_approval(asked: ApprovalAsked, show: Show, people: Terminal) -> Sa
                 )
                 decision = await _decided(asked, show, people)
             if decision == "pick":
-                said = await picked(asked, show, people)
+                said = await pick_hunks(asked, show, people)
                 if said is None:
                     continue
                 return said
             if decision is not None:
-                return Said(decision)
+                return Decision(decision)
             show.raw("\n" + people.paint(say("approve.feedback"), "bold"))
-            return Said("reject_once", ((await keyboard.read_line()) or "").strip() or None)
+            return Decision("reject_once", ((await keyboard.read_line()) or "").strip() or None)
     finally:
         show.quiet(silent=False)
 

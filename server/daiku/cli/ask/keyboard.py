@@ -53,7 +53,7 @@ async def read_line() -> str | None:
 
 
 @contextmanager
-def terminal_kept() -> Generator[None]:
+def restore_terminal() -> Generator[None]:
     """Whatever happens inside, the terminal is afterwards as it was."""
     if termios is None or not sys.stdin.isatty():
         yield

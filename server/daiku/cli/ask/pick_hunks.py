@@ -8,13 +8,13 @@ from daiku.cli.ask import keyboard
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.show import Show
 from daiku.cli.display.term import Terminal, safe
-from daiku.core.changes.choose import Shown, shown_hunks
+from daiku.core.changes.choose import NumberedHunk, shown_hunks
 from daiku.domain.events import ApprovalAsked, ApprovalDecision
 from daiku.texts.terminal import say
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Decision:
     """A person's decision: with `hunks` only these of the edit, None all of it."""
 
     decision: ApprovalDecision
@@ -22,7 +22,7 @@ class Said:
     hunks: tuple[int, ...] | None = None
 
 
-async def picked(asked: ApprovalAsked, show: Show, people: Terminal) -> Said | None:
+async def pick_hunks(asked: ApprovalAsked, show: Show, people: Terminal) -> Decision | None:
     """Ask for each change of the edit; None where the person went back. The end of input leaves out the
     rest, and an edit of which nothing is wanted is rejected."""
     parts = shown_hunks(asked.preview)
@@ -32,13 +32,13 @@ async def picked(asked: ApprovalAsked, show: Show, people: Terminal) -> Said | N
         return None
     show.line(people.paint(say("pick.done", count=len(chosen), all=len(parts)), "bold"))
     if len(chosen) == len(parts):
-        return Said("allow_once")
+        return Decision("allow_once")
     show.raw(people.paint(say("pick.feedback"), "bold"))
     feedback = ((await keyboard.read_line()) or "").strip() or None
-    return Said("allow_once", feedback, chosen) if chosen else Said("reject_once", feedback)
+    return Decision("allow_once", feedback, chosen) if chosen else Decision("reject_once", feedback)
 
 
-async def _chosen(parts: tuple[Shown, ...], show: Show, people: Terminal) -> tuple[int, ...] | None:
+async def _chosen(parts: tuple[NumberedHunk, ...], show: Show, people: Terminal) -> tuple[int, ...] | None:
     answers: list[bool] = []
     while len(answers) < len(parts):
         number = len(answers)
@@ -75,7 +75,7 @@ def _note(show: Show, people: Terminal, answers: list[bool], *, taken: bool) -> 
     answers.append(taken)
 
 
-def _show(parts: tuple[Shown, ...], number: int, show: Show, people: Terminal) -> None:
+def _show(parts: tuple[NumberedHunk, ...], number: int, show: Show, people: Terminal) -> None:
     part = parts[number]
     show.line("")
     show.line(people.paint(say("pick.title", number=number + 1, count=len(parts)), "bold", "yellow"))

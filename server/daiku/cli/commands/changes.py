@@ -10,7 +10,7 @@ import click
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.term import safe, terminal
 from daiku.cli.display.toollines import stays_lines
-from daiku.cli.opening import folder_of, opened
+from daiku.cli.opening import folder_of, open_app
 from daiku.core.changes.review import FileReview
 from daiku.runs.review.decisions import Brought
 from daiku.runs.review.views import changed_files, diff_of, restored
@@ -23,7 +23,7 @@ from daiku.texts.terminal import say
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's flag
     async def work() -> dict[str, FileReview]:
-        async with opened(folder_of(folder)) as app:
+        async with open_app(folder_of(folder)) as app:
             return await app.reviews.changes(session)
 
     found = asyncio.run(work())
@@ -48,7 +48,7 @@ def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def undo(session: str, checkpoint: str | None, folder: str | None, as_json: bool) -> None:  # click's flag
     async def work() -> Brought:
-        async with opened(folder_of(folder)) as app:
+        async with open_app(folder_of(folder)) as app:
             app.journal.get_session(session)
             if checkpoint is None:
                 return await app.reviews.undo(session)

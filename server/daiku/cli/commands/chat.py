@@ -15,11 +15,11 @@ import click
 from daiku.app import App
 from daiku.cli.commands.run import last_session, workspace_key
 from daiku.cli.commands.sessions import session_line
-from daiku.cli.display.term import for_people, safe, terminal
+from daiku.cli.display.term import human_stream, safe, terminal
 from daiku.cli.display.toollines import stays_lines
 from daiku.cli.drive import Drive, drive
 from daiku.cli.main import fail, usage
-from daiku.cli.opening import folder_of, opened
+from daiku.cli.opening import folder_of, open_app
 from daiku.cli.options import RunOptions, run_options
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Mode, RunResult
@@ -57,7 +57,7 @@ def chat(**options: Any) -> int:
     folder = folder_of(chosen.folder)
     with asyncio.Runner() as runner, _history(home(os.environ) / "chat-history"):
         stack = AsyncExitStack()
-        app = runner.run(stack.enter_async_context(opened(folder, chosen.overrides())))
+        app = runner.run(stack.enter_async_context(open_app(folder, chosen.overrides())))
         try:
             return _talk(runner, app, _begin(app, chosen), as_json=chosen.as_json)
         finally:
@@ -72,7 +72,7 @@ def _begin(app: App, options: RunOptions) -> Talk:
 
 
 def _talk(runner: asyncio.Runner, app: App, talk: Talk, *, as_json: bool) -> int:
-    people = for_people()
+    people = human_stream()
     model = _model_name(app, talk.model)
     people.write(say("chat.welcome", model=safe(model), folder=workspace_key(app)) + "\n")
     while not talk.over:
@@ -169,7 +169,7 @@ def _model_name(app: App, name: str) -> str:
 
 
 def _say(text: str) -> None:
-    for_people().write(text + "\n")
+    human_stream().write(text + "\n")
 
 
 def _piped() -> str | None:

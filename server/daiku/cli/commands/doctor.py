@@ -12,7 +12,7 @@ import click
 from daiku.api import DoctorFinding
 from daiku.cli.display.term import Colour, safe, terminal
 from daiku.cli.main import FAILED
-from daiku.cli.opening import folder_of, opened
+from daiku.cli.opening import folder_of, open_app
 from daiku.doctor import broken, files, inside, machine
 from daiku.domain.errors import DaikuError
 from daiku.settings import home
@@ -53,7 +53,7 @@ def _trusted(place: Path) -> bool:
 
 async def _inside(place: Path) -> list[DoctorFinding]:
     try:
-        async with opened(place) as app:
+        async with open_app(place) as app:
             return await inside(app)
     except DaikuError as wrong:
         return [broken("settings", wrong.failure)]

@@ -13,10 +13,10 @@ import click
 from daiku.app import App
 from daiku.cli.display.term import safe, terminal
 from daiku.cli.main import usage
-from daiku.cli.opening import folder_of, opened
+from daiku.cli.opening import folder_of, open_app
 from daiku.texts.terminal import say, told
 from daiku.texts.text import renderings
-from daiku.trace.remembered import SERVER, Remembered, everything, take_back
+from daiku.trace.remembered import SERVER, RememberedAnswer, all_answers, revoke_answer
 
 
 @click.group(help=say("help.grants"), invoke_without_command=True)
@@ -48,13 +48,13 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
 @click.option("--all", "every", is_flag=True, help=say("help.grants.all"))
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def revoke(which: tuple[str, ...], every: bool, folder: str | None) -> None:  # click's flag
-    def work(app: App) -> tuple[Remembered, ...]:
+    def work(app: App) -> tuple[RememberedAnswer, ...]:
         found = _everything(app)
         gone = found if every else tuple(_named(name, found) for name in which)
         if not gone and not every:
             raise usage(say("grants.which"))
         for one in gone:
-            take_back(app.grants, app.consents, _workspace(app), one.key)
+            revoke_answer(app.grants, app.consents, _workspace(app), one.key)
             if one.key.startswith(SERVER):
                 app.servers.forget(one.key.removeprefix(SERVER))
         return gone
@@ -63,23 +63,25 @@ def revoke(which: tuple[str, ...], every: bool, folder: str | None) -> None:  # 
         click.echo(say("grants.gone", what=safe(told(one.what))))
 
 
-def _with_app(folder: str | None, work: Callable[[App], tuple[Remembered, ...]]) -> tuple[Remembered, ...]:
-    async def inside() -> tuple[Remembered, ...]:
-        async with opened(folder_of(folder)) as app:
+def _with_app(
+    folder: str | None, work: Callable[[App], tuple[RememberedAnswer, ...]]
+) -> tuple[RememberedAnswer, ...]:
+    async def inside() -> tuple[RememberedAnswer, ...]:
+        async with open_app(folder_of(folder)) as app:
             return work(app)
 
     return asyncio.run(inside())
 
 
-def _everything(app: App) -> tuple[Remembered, ...]:
-    return everything(app.grants, app.consents, _workspace(app))
+def _everything(app: App) -> tuple[RememberedAnswer, ...]:
+    return all_answers(app.grants, app.consents, _workspace(app))
 
 
 def _workspace(app: App) -> str:
     return str(app.workspace.roots[0])
 
 
-def _named(name: str, found: tuple[Remembered, ...]) -> Remembered:
+def _named(name: str, found: tuple[RememberedAnswer, ...]) -> RememberedAnswer:
     """The answer of that number in the list, or of that key or these words. Raises UsageError."""
     if name.isdecimal() and 0 < int(name) <= len(found):
         return found[int(name) - 1]

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from daiku.cli.commands.mcp import servers_now, show_server
-from daiku.cli.display.term import Terminal, clip, for_people, safe, terminal
+from daiku.cli.display.term import Terminal, clip, human_stream, safe, terminal
 from daiku.cli.main import usage
-from daiku.cli.opening import folder_of, opened
+from daiku.cli.opening import folder_of, open_app
 from daiku.domain.errors import DaikuError
 from daiku.domain.servers import ServerReport
 from daiku.domain.tools import ToolSpec
@@ -26,7 +26,7 @@ from daiku.tools.plugins import Plugin
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def models(folder: str | None, as_json: bool) -> None:  # click's flag
     async def work() -> tuple[tuple[ProviderModels, ...], str]:
-        async with opened(folder_of(folder)) as app:
+        async with open_app(folder_of(folder)) as app:
             try:
                 chosen = app.llm.resolve("").name
             except DaikuError:
@@ -66,17 +66,17 @@ def _offer_json(offer: ProviderModels) -> dict[str, Any]:
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def tools(folder: str | None, as_json: bool) -> None:  # click's flag
     async def work() -> tuple[tuple[ToolSpec, ...], tuple[ServerReport, ...], tuple[Plugin, ...]]:
-        async with opened(folder_of(folder)) as app:
+        async with open_app(folder_of(folder)) as app:
             reports = await servers_now(app)
             return app.tools(), reports, app.plugins
 
     specs, reports, plugins = asyncio.run(work())
     for report in reports:
         if report.status != "ready" or report.why:
-            show_server(report, for_people())
+            show_server(report, human_stream())
     for plugin in plugins:
         if plugin.status != "on":
-            show_plugin(plugin, for_people())
+            show_plugin(plugin, human_stream())
     if as_json:
         click.echo(json.dumps([spec.model_dump() for spec in specs], ensure_ascii=False))
         return

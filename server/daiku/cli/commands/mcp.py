@@ -9,9 +9,9 @@ import sys
 import click
 
 from daiku.app import App
-from daiku.cli.display.term import Terminal, for_people, safe, terminal
+from daiku.cli.display.term import Terminal, human_stream, safe, terminal
 from daiku.cli.main import FAILED, usage
-from daiku.cli.opening import folder_of, opened
+from daiku.cli.opening import folder_of, open_app
 from daiku.domain.servers import ServerReport
 from daiku.texts.terminal import say, told
 
@@ -31,7 +31,7 @@ def mcp(ctx: click.Context) -> None:
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def list_(folder: str | None, as_json: bool) -> None:  # click's flag
     async def work() -> tuple[ServerReport, ...]:
-        async with opened(folder_of(folder)) as app:
+        async with open_app(folder_of(folder)) as app:
             return await servers_now(app)
 
     reports = asyncio.run(work())
@@ -51,10 +51,10 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
 @click.argument("name")
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def allow(name: str, folder: str | None) -> int:
-    people = for_people()
+    people = human_stream()
 
     async def work() -> ServerReport:
-        async with opened(folder_of(folder)) as app:
+        async with open_app(folder_of(folder)) as app:
             server = app.servers.find(name)
             if server is None:
                 raise usage(say("mcp.unknown", name=name, names=_names(app)))
@@ -79,7 +79,7 @@ def allow(name: str, folder: str | None) -> int:
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def forget(name: str, folder: str | None) -> None:
     async def work() -> None:
-        async with opened(folder_of(folder)) as app:
+        async with open_app(folder_of(folder)) as app:
             if not app.servers.forget(name):
                 raise usage(say("mcp.unknown", name=name, names=_names(app)))
 

@@ -10,7 +10,7 @@ import click
 from daiku.app import App
 from daiku.cli.drive import Drive, drive
 from daiku.cli.main import usage
-from daiku.cli.opening import folder_of, opened
+from daiku.cli.opening import folder_of, open_app
 from daiku.cli.options import RunOptions, prompt_text, run_options
 from daiku.domain.runs import RunResult
 from daiku.runs import Listener, RunRequest
@@ -63,7 +63,7 @@ def resume(run_id: str, **options: Any) -> int:
     how = Drive(approvals, chosen.attended, as_json=chosen.as_json)
 
     async def work() -> int:
-        async with opened(folder_of(chosen.folder), chosen.overrides()) as app:
+        async with open_app(folder_of(chosen.folder), chosen.overrides()) as app:
 
             async def start(listen: Listener) -> RunResult:
                 return await app.runs.resume(
@@ -83,7 +83,7 @@ def _one(text: str, agent: str, options: RunOptions, *, drafts: bool = False) ->
         raise usage(say("error.both_sessions"))
 
     async def work() -> int:
-        async with opened(folder, options.overrides()) as app:
+        async with open_app(folder, options.overrides()) as app:
             session = last_session(app) if options.last else options.session
             if session:
                 app.journal.get_session(session)

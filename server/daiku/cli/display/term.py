@@ -52,7 +52,7 @@ class Terminal:
         self.stream.flush()
 
 
-def for_people(environ: Mapping[str, str] = os.environ) -> Terminal:
+def human_stream(environ: Mapping[str, str] = os.environ) -> Terminal:
     """The stream for human output: stderr, or stdout where only that is a terminal."""
     stream = sys.stdout if sys.stdout.isatty() and not sys.stderr.isatty() else sys.stderr
     return terminal(stream, environ)
@@ -65,7 +65,7 @@ def terminal(stream: IO[str], environ: Mapping[str, str] = os.environ) -> Termin
     return Terminal(stream, live, (live or forced) and not environ.get("NO_COLOR"))
 
 
-def somebody_there() -> bool:
+def person_present() -> bool:
     """True where a person can be asked: the keyboard and the screen are a terminal."""
     return sys.stdin.isatty() and (sys.stderr.isatty() or sys.stdout.isatty())
 

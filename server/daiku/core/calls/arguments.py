@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from daiku.core.calls.toolnames import nearest
-from daiku.core.text.truncate import cut_middle
+from daiku.core.calls.toolnames import nearest_names
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
 
 M = TypeVar("M", bound=BaseModel)
@@ -74,13 +74,13 @@ def parse_arguments(model: type[M], args: JsonObject) -> M:
     try:
         return model.model_validate(args)
     except ValidationError as error:
-        mended = _mended(model, args, error)
+        mended = _repair_value(model, args, error)
         if mended == args:
             raise
         return model.model_validate(mended)
 
 
-def _mended(model: type[BaseModel], args: JsonObject, error: ValidationError) -> JsonObject:
+def _repair_value(model: type[BaseModel], args: JsonObject, error: ValidationError) -> JsonObject:
     mended = dict(args)
     for problem in error.errors(include_url=False):
         key = problem["loc"][0] if problem["loc"] else None
@@ -97,7 +97,7 @@ def _mended(model: type[BaseModel], args: JsonObject, error: ValidationError) ->
     return mended
 
 
-def explain(name: str, model: type[BaseModel], error: ValidationError) -> str:
+def explain_problems(name: str, model: type[BaseModel], error: ValidationError) -> str:
     """What was wrong with the arguments of `name`, line by line, and what would be right."""
     problems = error.errors(include_url=False)
     lines = [f"- {_problem(problem, model)}" for problem in problems[:8]]
@@ -112,10 +112,14 @@ def _problem(problem: ErrorDetails, model: type[BaseModel]) -> str:
         case "missing":
             return f"{where} is missing"
         case "extra_forbidden":
-            near = nearest(str(problem["loc"][-1]), model.model_fields, 1) if len(problem["loc"]) == 1 else ()
+            near = (
+                nearest_names(str(problem["loc"][-1]), model.model_fields, 1)
+                if len(problem["loc"]) == 1
+                else ()
+            )
             return f"{where} is not known{f'; did you mean {near[0]}?' if near else ''}"
         case _:
-            given = cut_middle(json.dumps(problem["input"], ensure_ascii=False, default=str), _SHOWN)
+            given = truncate_middle(json.dumps(problem["input"], ensure_ascii=False, default=str), _SHOWN)
             message = problem["msg"][:1].lower() + problem["msg"][1:]
             return f"{where}: {message} (given: {' '.join(given.split())})"
 

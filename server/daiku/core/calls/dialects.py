@@ -37,7 +37,7 @@ _REPLACE = ("new_string", "new_str", "new_text", "newstring", "newtext", "replac
 _EVERY = ("replace_all", "replaceall")
 
 
-class Understood(NamedTuple):
+class Translated(NamedTuple):
     """Arguments in our words, and what was changed for that: a few words each."""
 
     args: JsonObject
@@ -69,7 +69,7 @@ class _Draft:
         self.notes.append(note)
 
 
-def understood(tool: str, args: JsonObject, known: frozenset[str]) -> Understood:
+def translate_dialect(tool: str, args: JsonObject, known: frozenset[str]) -> Translated:
     """`args` of `tool` in our words; unchanged where the meaning is not certain. `known` are the tool's own
     parameters, which are never touched unless their value has another tool's form. Pure, total, and idempotent."""
     draft = _Draft(args)
@@ -78,7 +78,7 @@ def understood(tool: str, args: JsonObject, known: frozenset[str]) -> Understood
     translate = _TOOLS.get(tool)
     if translate is not None:
         translate(draft)
-    return Understood(draft.args, tuple(draft.notes))
+    return Translated(draft.args, tuple(draft.notes))
 
 
 def _number(value: JsonValue) -> int | None:

@@ -6,8 +6,8 @@ import json
 
 from pydantic import JsonValue
 
-from daiku.core.calls.toolnames import nearest
-from daiku.core.text.truncate import cut_middle
+from daiku.core.calls.toolnames import nearest_names
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
 
 _DEPTH = 12
@@ -15,7 +15,7 @@ _PROBLEMS = 8
 _SHOWN = 80
 
 
-def mended(schema: JsonObject, args: JsonObject) -> JsonObject:
+def repair_args(schema: JsonObject, args: JsonObject) -> JsonObject:
     """`args` with two habits of models mended, as for our own tools: an optional argument given as null,
     and a list or an object given as its JSON text."""
     properties, required = _properties(schema), _names(schema.get("required"))
@@ -104,7 +104,7 @@ def _check_object(
         if key in properties:
             _check(item, properties[key], root, f"{before}{key}", depth + 1, found)
         elif node.get("additionalProperties") is False and "patternProperties" not in node:
-            near = nearest(key, properties, 1)
+            near = nearest_names(key, properties, 1)
             found.append(f"{before}{key} is not known{f'; did you mean {near[0]}?' if near else ''}")
 
 
@@ -188,5 +188,5 @@ def _words(node: JsonValue, root: JsonObject, depth: int) -> str:
 
 
 def _given(value: JsonValue) -> str:
-    shown = cut_middle(json.dumps(value, ensure_ascii=False, default=str), _SHOWN)
+    shown = truncate_middle(json.dumps(value, ensure_ascii=False, default=str), _SHOWN)
     return f"given: {' '.join(shown.split())}"

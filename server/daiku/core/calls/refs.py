@@ -15,7 +15,7 @@ _TARGET = re.compile(r"[\w-]+(?:\.[^/#]*)?")
 NOT_RUN_HEAD = "This action was not run: "
 
 
-def refs(value: JsonValue) -> Iterator[str]:
+def find_refs(value: JsonValue) -> Iterator[str]:
     """Every `{"$ref": "<id>.path"}` in a value; references of JSON Schema (`#/…`) are none."""
     match value:
         case {"$ref": str(target)} if len(value) == 1:
@@ -23,23 +23,23 @@ def refs(value: JsonValue) -> Iterator[str]:
                 yield target
         case dict():
             for item in value.values():
-                yield from refs(item)
+                yield from find_refs(item)
         case list():
             for item in value:
-                yield from refs(item)
+                yield from find_refs(item)
         case _:
             return
 
 
-def replaced(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonValue:
+def replace_refs(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonValue:
     """`value` with every reference replaced by what `change` makes of its target."""
     match value:
         case {"$ref": str(target)} if len(value) == 1 and _TARGET.fullmatch(target):
             return change(target)
         case dict():
-            return {key: replaced(item, change) for key, item in value.items()}
+            return {key: replace_refs(item, change) for key, item in value.items()}
         case list():
-            return [replaced(item, change) for item in value]
+            return [replace_refs(item, change) for item in value]
         case _:
             return value
 
@@ -61,19 +61,19 @@ def inner_ids(value: JsonValue) -> Iterator[str]:
             return
 
 
-def placed(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+def resolve_positions(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
     """The calls of a reply whose ids the model does not know: `1.text` is the text of the first of them."""
     found: list[ToolCall] = []
     ids: dict[str, str] = {}
     for number, call in enumerate(calls, 1):
-        if any(refs(call.args)):
-            call = renamed(call, ids)
+        if any(find_refs(call.args)):
+            call = rename_refs(call, ids)
         found.append(call)
         ids[str(number)] = call.id
     return tuple(found)
 
 
-def renamed(call: ToolCall, ids: Mapping[str, str]) -> ToolCall:
+def rename_refs(call: ToolCall, ids: Mapping[str, str]) -> ToolCall:
     """`call` with the names in its references replaced by the ids of the calls that they stand for."""
     inner = set(inner_ids(call.args))
     names = {key: value for key, value in ids.items() if key not in inner}
@@ -82,14 +82,14 @@ def renamed(call: ToolCall, ids: Mapping[str, str]) -> ToolCall:
         name, dot, path = target.partition(".")
         return {"$ref": names.get(name, name) + dot + path}
 
-    args = replaced(call.args, change)
+    args = replace_refs(call.args, change)
     assert isinstance(args, dict)
     return call.model_copy(update={"args": args})
 
 
 def is_referred_to(call_id: str, calls: Iterable[ToolCall]) -> bool:
     """True where one of `calls` uses what the call `call_id` comes to."""
-    return any(target.partition(".")[0] == call_id for call in calls for target in refs(call.args))
+    return any(target.partition(".")[0] == call_id for call in calls for target in find_refs(call.args))
 
 
 PLAIN = "plain"
@@ -103,7 +103,7 @@ def plain_text(text: str, data: JsonObject | None) -> str:
     return found if isinstance(found, str) else text
 
 
-def looked_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
+def look_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
     """What `path` (`text`, `data.files.0.path`, or a field of data) names in a result; no path: its
     plain text. Raises LookupError."""
     plain = plain_text(text, data)
@@ -121,24 +121,24 @@ def looked_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
     return here
 
 
-def filled(call: ToolCall, answered: str, text: str, data: JsonObject | None) -> ToolCall:
+def fill_refs(call: ToolCall, answered: str, text: str, data: JsonObject | None) -> ToolCall:
     """`call` with its references to the call `answered` replaced by what that came to.
 
     One that leads nowhere stays: `why_not_run` then says so.
     """
-    if not any(target.partition(".")[0] == answered for target in refs(call.args)):
+    if not any(target.partition(".")[0] == answered for target in find_refs(call.args)):
         return call
 
     def change(target: str) -> JsonValue:
         name, _, path = target.partition(".")
         if name == answered:
             try:
-                return looked_up(path, text, data)
+                return look_up(path, text, data)
             except LookupError:
                 pass
         return {"$ref": target}
 
-    args = replaced(call.args, change)
+    args = replace_refs(call.args, change)
     assert isinstance(args, dict)
     return call.model_copy(update={"args": args})
 
@@ -151,7 +151,7 @@ def why_not_run(call: ToolCall, messages: Sequence[Message]) -> str:
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):
             inner = set(inner_ids(call.args))
-            for target in refs(call.args):
+            for target in find_refs(call.args):
                 if target.partition(".")[0] not in inner:
                     return f'{NOT_RUN_HEAD}"$ref": "{target}" cannot be resolved: there is no such result.'
             if any(answer.outcome == "not_run" for answer in answers):

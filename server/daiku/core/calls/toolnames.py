@@ -47,7 +47,7 @@ def wire_name(name: str) -> str:
     return f"{plain[: WIRE_LIMIT - 11]}_{digest}"
 
 
-def candidates(name: str) -> tuple[str, ...]:
+def candidate_names(name: str) -> tuple[str, ...]:
     """The canonical names that `name` may stand for, the likeliest first."""
     stripped = name.strip()
     return (
@@ -58,9 +58,9 @@ def candidates(name: str) -> tuple[str, ...]:
     )
 
 
-def canonical(name: str) -> str:
+def canonical_name(name: str) -> str:
     """`namespace/tool` for any accepted spelling: itself, a seed's name, `a.b`, `a__b`."""
-    return next((each for each in candidates(name) if _CANONICAL.match(each)), name.strip())
+    return next((each for each in candidate_names(name) if _CANONICAL.match(each)), name.strip())
 
 
 class NameMap:
@@ -78,10 +78,10 @@ class NameMap:
 
     def to_name(self, wire: str) -> str:
         """The canonical name of what the model called."""
-        return self._names.get(wire) or canonical(wire)
+        return self._names.get(wire) or canonical_name(wire)
 
 
-def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """The known names most like `name`: by spelling, else those with the same last part."""
     names = list(known)
     close = difflib.get_close_matches(name, names, n=limit, cutoff=0.5)
@@ -90,10 +90,10 @@ def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     return tuple((close + same)[:limit])
 
 
-def spelled(name: str, known: Iterable[str]) -> str | None:
+def match_spelling(name: str, known: Iterable[str]) -> str | None:
     """The known name that `name` means, however it is put together; None where it means none, or several."""
     names = list(known)
-    found = next((each for each in candidates(name) if each in names), None)
+    found = next((each for each in candidate_names(name) if each in names), None)
     if found is not None:
         return found
     seed = next((to for old, to in SEED_NAMES.items() if old.partition(".")[2] == name.strip()), None)

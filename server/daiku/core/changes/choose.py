@@ -17,7 +17,7 @@ BY_HUNK = frozenset({"files/write", "files/edit", "files/patch"})
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ChosenHunks:
     """What the person chose of the edit that they were shown (`preview`), and what they said to it."""
 
     preview: str
@@ -25,15 +25,17 @@ class Wanted:
     feedback: str = ""
 
 
-def wanted_of(asked: ApprovalAsked | None, decisions: Mapping[str, ApprovalGiven]) -> Wanted | None:
+def chosen_hunks_of(
+    asked: ApprovalAsked | None, decisions: Mapping[str, ApprovalGiven]
+) -> ChosenHunks | None:
     """What the person chose of a call that they were `asked` about; None for all of it."""
     given = decisions.get(asked.approval_id) if asked is not None else None
     if asked is None or given is None or given.hunks is None:
         return None
-    return Wanted(asked.preview, given.hunks, given.feedback or "")
+    return ChosenHunks(asked.preview, given.hunks, given.feedback or "")
 
 
-def unfit(asked: ApprovalAsked, given: ApprovalGiven) -> str:
+def why_unfit(asked: ApprovalAsked, given: ApprovalGiven) -> str:
     """Why the chosen hunks cannot be a decision on what was asked; empty where they can."""
     if given.hunks is None:
         return ""
@@ -48,17 +50,17 @@ def unfit(asked: ApprovalAsked, given: ApprovalGiven) -> str:
     return ""
 
 
-class Shown(NamedTuple):
+class NumberedHunk(NamedTuple):
     """One numbered part of a diff: the lines that name its file, and its own."""
 
     head: str
     body: str
 
 
-def shown_hunks(diff: str) -> tuple[Shown, ...]:
+def shown_hunks(diff: str) -> tuple[NumberedHunk, ...]:
     """The parts of a unified diff as they are numbered, from 0: every `@@` section, and every file without
     one (made or deleted empty, only renamed)."""
-    found: list[Shown] = []
+    found: list[NumberedHunk] = []
     head: list[str] = []
     body: list[str] = []
     alone = False  # the head has no part of its own yet
@@ -70,14 +72,14 @@ def shown_hunks(diff: str) -> tuple[Shown, ...]:
             left_new -= line.startswith(("+", " "))
             continue
         if body:
-            found.append(Shown("".join(head), "".join(body)))
+            found.append(NumberedHunk("".join(head), "".join(body)))
             body, alone = [], False
         if line.startswith("@@ "):
             body = [line]
             left_old, left_new = _lengths(line)
         elif not line or line.startswith("diff --git ") or (line.startswith("--- ") and not _of(head, line)):
             if alone:
-                found.append(Shown("".join(head), ""))
+                found.append(NumberedHunk("".join(head), ""))
             head, alone = [line], True
         else:
             head.append(line)
@@ -108,14 +110,14 @@ def choices(tool: str, preview: str) -> int:
     return 0 if notebook else len(parts)
 
 
-class Part(NamedTuple):
+class ChosenPart(NamedTuple):
     """The wanted part of a patch, and what was left out as a diff."""
 
     patch: Patch
     left_out: Patch
 
 
-def part_of(patch: Patch, wanted: Wanted) -> Part | Refusal:
+def part_of(patch: Patch, wanted: ChosenHunks) -> ChosenPart | Refusal:
     """Only the wanted hunks of `patch`; refused where it is no longer the edit that was shown."""
     places = [line for part in shown_hunks(patch_diff(patch)) for line in _place(part)]
     if places != [line for part in shown_hunks(wanted.preview) for line in _place(part)]:
@@ -139,10 +141,10 @@ def part_of(patch: Patch, wanted: Wanted) -> Part | Refusal:
             middle = _applied(change, [groups[i] for i in chosen])
             kept.append(change.model_copy(update={"new": middle}))
             left.append(FileChange(path=change.to or change.path, kind="edit", old=middle, new=change.new))
-    return Part(Patch(files=tuple(kept)), Patch(files=tuple(left)))
+    return ChosenPart(Patch(files=tuple(kept)), Patch(files=tuple(left)))
 
 
-def _place(part: Shown) -> list[str]:
+def _place(part: NumberedHunk) -> list[str]:
     return [part.head, part.body.partition("\n")[0]]
 
 
@@ -164,7 +166,7 @@ def _applied(change: FileChange, groups: Sequence[Sequence[tuple[str, int, int, 
     return "".join([*done, *old[at:]])
 
 
-def left_out_text(part: Part, wanted: Wanted) -> str:
+def left_out_text(part: ChosenPart, wanted: ChosenHunks) -> str:
     """What the model is told of the parts that the person did not want."""
     if not part.left_out.files:
         return ""

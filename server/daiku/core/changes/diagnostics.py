@@ -24,7 +24,7 @@ _END = re.compile(r"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
+class ProblemDelta:
     """`new` stands worst first. `fixed`: so many were there before and are not any more."""
 
     new: tuple[Diagnostic, ...] = ()
@@ -36,7 +36,9 @@ def worst_first(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(sorted(found, key=lambda d: (_ORDER.index(d.severity), d.path, d.range.start.line)))
 
 
-def delta(before: Sequence[Diagnostic], after: Sequence[Diagnostic], changes: Sequence[FileChange]) -> Delta:
+def problem_delta(
+    before: Sequence[Diagnostic], after: Sequence[Diagnostic], changes: Sequence[FileChange]
+) -> ProblemDelta:
     """What `changes` did to the problems. One that moved with its line is the same one, and so is one in a
     line that was rewritten when the lines in its place have it too. Hints are nobody's errand."""
     moves = {change.path: _Moves.of(change) for change in changes}
@@ -48,7 +50,7 @@ def delta(before: Sequence[Diagnostic], after: Sequence[Diagnostic], changes: Se
     here, left = _unmatched(
         here, left, lambda d: _roughly(d, _stretch(d, became)), lambda one: _roughly(*one)
     )
-    return Delta(tuple(here), len(left))
+    return ProblemDelta(tuple(here), len(left))
 
 
 Carried = tuple[Diagnostic, int | None]
@@ -149,7 +151,7 @@ def problem_line(found: Diagnostic) -> str:
     return f"{found.path}:{start.line + 1}:{start.character + 1}{cell} {found.severity}: {message}{source}"
 
 
-def counted(found: Iterable[Diagnostic]) -> str:
+def count_text(found: Iterable[Diagnostic]) -> str:
     """`2 errors, 1 warning`."""
     counts = Counter(d.severity for d in found)
     return ", ".join(f"{counts[s]} {s}{'s' if counts[s] > 1 else ''}" for s in _ORDER if counts[s])
@@ -162,12 +164,12 @@ def new_problems(data: JsonObject | None) -> int:
     return sum(n for n in counts.values() if isinstance(n, int)) if isinstance(counts, dict) else 0
 
 
-def delta_text(change: Delta) -> str:
+def problem_delta_text(change: ProblemDelta) -> str:
     """What the model reads of it; empty where nothing changed."""
     fixed = f"{change.fixed} fixed" if change.fixed else ""
     if not change.new:
         return f"Problems in the editor: {fixed}, none new." if fixed else ""
-    head = f"New problems in the editor since this edit ({counted(change.new)}{fixed and f'; {fixed}'}):"
+    head = f"New problems in the editor since this edit ({count_text(change.new)}{fixed and f'; {fixed}'}):"
     lines = [problem_line(d) for d in change.new[:SHOWN]]
     more = len(change.new) - SHOWN
     return "\n".join([head, *lines, *([f"… and {more} more"] if more > 0 else [])])

@@ -21,7 +21,7 @@ Content = str | Blob | None
 """What a file holds; None where there is none."""
 
 
-class Span(NamedTuple):
+class ReviewSpan(NamedTuple):
     """Lines of the text before (`old`, half-open) that became lines of the text now (`new`).
 
     `birth` names the edit that it came from, so that it keeps its name whatever happens elsewhere;
@@ -43,7 +43,7 @@ class FileReview:
 
     base: Content
     now: Content
-    spans: tuple[Span, ...] = ()
+    spans: tuple[ReviewSpan, ...] = ()
     origin: str | None = None
 
     @property
@@ -57,11 +57,11 @@ class FileReview:
         return not (isinstance(self.base, str) and isinstance(self.now, str))
 
 
-class Hunk(NamedTuple):
+class ReviewHunk(NamedTuple):
     """A span with its name and its lines, as it is shown."""
 
     id: str
-    span: Span
+    span: ReviewSpan
     old: tuple[str, ...]
     new: tuple[str, ...]
 
@@ -71,24 +71,24 @@ def lines_of(content: Content) -> list[str]:
     return split_lines(content) if isinstance(content, str) else []
 
 
-def hunks_of(review: FileReview) -> tuple[Hunk, ...]:
+def hunks_of(review: FileReview) -> tuple[ReviewHunk, ...]:
     """What is open, from the top of the file."""
     base, now = lines_of(review.base), lines_of(review.now)
-    found: list[Hunk] = []
+    found: list[ReviewHunk] = []
     seen: dict[str, int] = {}
     for span in review.spans:
         old, new = tuple(base[span.old : span.old_end]), tuple(now[span.new : span.new_end])
         text = "\0".join((span.birth, *old, "\1", *new))
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         seen[digest] = number = seen.get(digest, -1) + 1
-        found.append(Hunk(f"{digest}-{number}" if number else digest, span, old, new))
+        found.append(ReviewHunk(f"{digest}-{number}" if number else digest, span, old, new))
     return tuple(found)
 
 
 # ---- what happens to a file
 
 
-def edited(review: FileReview, after: Content, birth: str) -> FileReview:
+def after_edit(review: FileReview, after: Content, birth: str) -> FileReview:
     """Daiku made `after` of it."""
     if isinstance(after, Blob) or isinstance(review.base, Blob) or isinstance(review.now, Blob):
         return replace(review, now=after, spans=())
@@ -97,7 +97,7 @@ def edited(review: FileReview, after: Content, birth: str) -> FileReview:
     return replace(review, now=after, spans=spans)
 
 
-def typed(review: FileReview, now: Content) -> FileReview:
+def after_typing(review: FileReview, now: Content) -> FileReview:
     """The person (or a program of theirs) made `now` of it: typing beside Daiku's changes is no change of
     Daiku's, typing within them becomes part of them and marks them as touched."""
     if now == review.now:
@@ -118,7 +118,7 @@ def typed(review: FileReview, now: Content) -> FileReview:
     return replace(both, now=now, spans=spans)
 
 
-def decided(review: FileReview, accept: bool, ids: Collection[str] | None = None) -> FileReview:
+def after_decision(review: FileReview, accept: bool, ids: Collection[str] | None = None) -> FileReview:
     """The review after the hunks `ids` (None: all of the file) were accepted, or rejected: then `now` is
     what the file must become. Unknown ids are left alone."""
     chosen = {hunk.span for hunk in hunks_of(review) if ids is None or hunk.id in ids}
@@ -133,7 +133,7 @@ def decided(review: FileReview, accept: bool, ids: Collection[str] | None = None
         for s in review.spans
         if s in chosen
     ]
-    spans: list[Span] = []
+    spans: list[ReviewSpan] = []
     shift = 0
     for span in review.spans:
         grown = (span.new_end - span.new) - (span.old_end - span.old)
@@ -178,7 +178,7 @@ def _spliced(lines: Sequence[str], changes: Sequence[_Change]) -> list[str]:
     return [*done, *lines[at:]]
 
 
-def _within(change: _Change, span: Span) -> bool:
+def _within(change: _Change, span: ReviewSpan) -> bool:
     """True where the change is of the span's own lines, or takes in the place where lines went away."""
     if span.new == span.new_end:
         return change.start < span.new < change.end
@@ -187,7 +187,7 @@ def _within(change: _Change, span: Span) -> bool:
     return change.start < span.new_end and span.new < change.end
 
 
-def _precedes(change: _Change, span: Span) -> bool:
+def _precedes(change: _Change, span: ReviewSpan) -> bool:
     """Of two that are apart: the change comes first. At the place of lines that went away it comes after."""
     return change.end <= span.new and not change.start == span.new == span.new_end
 
@@ -213,7 +213,7 @@ def _beside(review: FileReview, changes: Sequence[_Change]) -> FileReview | None
     base, now = _spliced(lines_of(review.base), in_base), _spliced(lines_of(review.now), changes)
     if not (_ended(base) and _ended(now)):
         return None
-    spans: list[Span] = []
+    spans: list[ReviewSpan] = []
     for s in review.spans:
         d = sum(c.grown for c in changes if _precedes(c, s))
         spans.append(s._replace(old=s.old + d, old_end=s.old_end + d, new=s.new + d, new_end=s.new_end + d))
@@ -230,11 +230,11 @@ class _Group(NamedTuple):
 
     start: int
     end: int
-    spans: tuple[Span, ...]
+    spans: tuple[ReviewSpan, ...]
     changes: tuple[_Change, ...]
 
 
-def _groups(spans: Sequence[Span], changes: Sequence[_Change]) -> list[_Group]:
+def _groups(spans: Sequence[ReviewSpan], changes: Sequence[_Change]) -> list[_Group]:
     parts = [_Group(s.new, s.new_end, (s,), ()) for s in spans]
     parts += [_Group(c.start, c.end, (), (c,)) for c in changes]
     groups: list[_Group] = []
@@ -255,16 +255,16 @@ def _joins(last: _Group, part: _Group) -> bool:
 
 
 def _composed(
-    spans: Sequence[Span],
+    spans: Sequence[ReviewSpan],
     changes: Sequence[_Change],
     base: Sequence[str],
     after: Sequence[str],
     birth: str = "",
     *,
     touched: bool = False,
-) -> tuple[Span, ...]:
+) -> tuple[ReviewSpan, ...]:
     """From `base` to `after`, where `spans` lead from `base` to the text that `changes` changed."""
-    found: list[Span] = []
+    found: list[ReviewSpan] = []
     to_base = to_after = number = 0
     for group in _groups(spans, changes):
         in_spans = sum((s.old_end - s.old) - (s.new_end - s.new) for s in group.spans)
@@ -279,7 +279,7 @@ def _composed(
         number += 1
         mark = touched or any(s.touched for s in group.spans)
         found += (
-            Span(a + i, a + j, c + k, c + m, name, mark)
+            ReviewSpan(a + i, a + j, c + k, c + m, name, mark)
             for op, i, j, k, m in line_ops(base[a:b], after[c:d])
             if op != "equal"
         )

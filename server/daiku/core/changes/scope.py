@@ -38,7 +38,7 @@ def edit_place(path: str, text: str, lines: Range | None) -> EditPlace | None:
     return EditPlace(path, "".join(every[: lines.start.line]), "".join(every[past:]))
 
 
-def inside(patch: Patch, place: EditPlace) -> bool:
+def is_inside(patch: Patch, place: EditPlace) -> bool:
     """True where `patch` changes nothing but the text at `place`: it makes, moves and deletes no file."""
     if len(patch.files) != 1:
         return False

@@ -13,7 +13,9 @@ _VALUES = frozenset(("constant", "variable", "field"))
 """Kinds of definitions that hold nothing."""
 
 
-def enclosing(lines: Sequence[str], first: int, last: int, tags: Sequence[Tag]) -> tuple[int, int] | None:
+def enclosing_definition(
+    lines: Sequence[str], first: int, last: int, tags: Sequence[Tag]
+) -> tuple[int, int] | None:
     """The innermost definition that holds the lines `first` to `last`, as its own first and last line.
 
     Lines count from 0, both ends belong to it; decorators do too. None where no definition holds them.

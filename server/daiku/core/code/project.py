@@ -52,7 +52,7 @@ class Package(NamedTuple):
     facts: tuple[str, ...] = ()
 
 
-def facts(packages: Sequence[Package]) -> str:
+def package_facts(packages: Sequence[Package]) -> str:
     """The packages as a model is told of them: the same text for the same files, bounded."""
     lines = [_line(package) for package in packages[:SHOWN_PACKAGES]]
     rest = len(packages) - SHOWN_PACKAGES
@@ -79,7 +79,7 @@ def _line(package: Package) -> str:
 # ---- manifests as strangers write them
 
 
-def table(value: object, *keys: str) -> dict[str, Any]:
+def sub_table(value: object, *keys: str) -> dict[str, Any]:
     """The table that `keys` lead to; empty where there is none."""
     for key in keys:
         value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
@@ -89,7 +89,7 @@ def table(value: object, *keys: str) -> dict[str, Any]:
 def json_of(folder: Folder, name: str) -> dict[str, Any]:
     """The object in a JSON manifest; empty where it is broken."""
     try:
-        return table(json.loads(folder.texts.get(name, "")))
+        return sub_table(json.loads(folder.texts.get(name, "")))
     except (ValueError, RecursionError):
         return {}
 
@@ -111,12 +111,12 @@ def version_of(value: object) -> str:
     return text if _VERSION.fullmatch(text) else ""
 
 
-def named(names: Iterable[object]) -> tuple[str, ...]:
+def safe_names(names: Iterable[object]) -> tuple[str, ...]:
     """The names among these that can be shown in a command."""
     return tuple(name for name in names if isinstance(name, str) and _NAME.fullmatch(name))
 
 
-def pinned(folder: Folder, name: str) -> str:
+def pinned_version(folder: Folder, name: str) -> str:
     """The version in a file that holds nothing else, such as .nvmrc."""
     line = next((line for line in folder.texts.get(name, "").splitlines() if line.strip()), "")
     return version_of(line.partition("#")[0])
@@ -166,17 +166,17 @@ def javascript(folder: Folder, above: Sequence[Folder] = ()) -> Package | None:
     tool = _js_tool(folder, manifest, above)
     manager = tool.name
     base = _IN[manager].format(folder.path) if folder.path else manager
-    scripts = table(manifest, "scripts")
-    usable = [n for n in named(scripts) if isinstance(scripts[n], str) and _NO_TESTS not in scripts[n]]
+    scripts = sub_table(manifest, "scripts")
+    usable = [n for n in safe_names(scripts) if isinstance(scripts[n], str) and _NO_TESTS not in scripts[n]]
     tests = [f"{base} test" if name == "test" else f"{base} run {name}" for name in usable if _tests(name)]
     checks = [f"{base} run {name}" for name in usable if _CHECKING.fullmatch(name)]
-    packages = {**table(manifest, "dependencies"), **table(manifest, "devDependencies")}
+    packages = {**sub_table(manifest, "dependencies"), **sub_table(manifest, "devDependencies")}
     typed = folder.has("tsconfig.json") or "typescript" in packages
     known: list[str] = []
     if (
-        node := pinned(folder, ".nvmrc")
-        or pinned(folder, ".node-version")
-        or version_of(table(manifest, "engines").get("node"))
+        node := pinned_version(folder, ".nvmrc")
+        or pinned_version(folder, ".node-version")
+        or version_of(sub_table(manifest, "engines").get("node"))
     ):
         known.append(f"Node {node}")
     if testers := [name for name in _TESTERS if name in packages]:
@@ -245,7 +245,9 @@ def python(folder: Folder, above: Sequence[Folder] = ()) -> Package | None:
     manager = tool.name
     interpreter, run = _py_run(folder, manager, above)
     known = [f"virtual environment, interpreter `{interpreter}`"] if interpreter else []
-    wanted = pinned(folder, ".python-version") or version_of(table(project, "project").get("requires-python"))
+    wanted = pinned_version(folder, ".python-version") or version_of(
+        sub_table(project, "project").get("requires-python")
+    )
     if wanted:
         known.append(f"Python {wanted}")
     setup = _PY_SETUP.get(manager, "")
@@ -281,7 +283,7 @@ def _py_tool(
     if (locked := _locked(_PY_LOCKS, folder, above)) is not None:
         return locked
     for name in ("uv", "poetry", "pdm"):
-        if table(project, "tool", name):
+        if sub_table(project, "tool", name):
             return PackageTool(name, f"tool.{name} in pyproject.toml")
     if folder.has("Pipfile"):
         return PackageTool("pipenv", "Pipfile")
@@ -305,7 +307,7 @@ def _py_run(folder: Folder, manager: str, above: Sequence[Folder]) -> tuple[str,
 def _py_tests(folder: Folder, project: Mapping[str, Any], run: str, interpreter: str) -> tuple[str, ...]:
     says = "\n".join(folder.texts.values())
     place = "" if run or not folder.path else f" {folder.path}"
-    if table(project, "tool", "pytest") or folder.has("pytest.ini", "conftest.py") or "pytest" in says:
+    if sub_table(project, "tool", "pytest") or folder.has("pytest.ini", "conftest.py") or "pytest" in says:
         return (_py_module(run, interpreter, "pytest") + place,)
     if folder.has("tox.ini"):
         return (_py_module(run, interpreter, "tox"),)
@@ -327,7 +329,7 @@ def _py_module(run: str, interpreter: str, module: str) -> str:
 
 def _py_checks(folder: Folder, project: Mapping[str, Any], run: str, interpreter: str) -> tuple[str, ...]:
     place = "." if run or not folder.path else folder.path
-    tools = table(project, "tool")
+    tools = sub_table(project, "tool")
     wanted = (
         ("ruff", "ruff.toml", f"ruff check {place}"),
         ("mypy", "mypy.ini", f"mypy {place}"),

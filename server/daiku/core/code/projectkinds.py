@@ -10,10 +10,10 @@ from daiku.core.code.project import (
     Package,
     javascript,
     json_of,
-    named,
-    pinned,
+    pinned_version,
     python,
-    table,
+    safe_names,
+    sub_table,
     version_of,
 )
 
@@ -34,7 +34,7 @@ def rust(folder: Folder, above: Sequence[Folder]) -> Package | None:
         return None  # a member of a workspace is built and tested with it
     where = f" --manifest-path {folder.path}/Cargo.toml" if folder.path else ""
     why = "Cargo.lock" if folder.has("Cargo.lock") else "Cargo.toml"
-    pinned_to = pinned(folder, "rust-toolchain")
+    pinned_to = pinned_version(folder, "rust-toolchain")
     return Package(
         folder.path,
         "Rust",
@@ -106,7 +106,7 @@ def ruby(folder: Folder, above: Sequence[Folder]) -> Package | None:
     run = f"bundle exec --gemfile={folder.path}/Gemfile" if folder.path else "bundle exec"
     says = folder.texts.get("Gemfile", "")
     specs = folder.has(".rspec") or "spec" in folder.folders or "rspec" in says
-    version = pinned(folder, ".ruby-version")
+    version = pinned_version(folder, ".ruby-version")
     return Package(
         folder.path,
         "Ruby",
@@ -125,12 +125,12 @@ def php(folder: Folder, above: Sequence[Folder]) -> Package | None:
         return None
     manifest = json_of(folder, "composer.json")
     base = f"composer -d {folder.path}" if folder.path else "composer"
-    scripts = named(table(manifest, "scripts"))
+    scripts = safe_names(sub_table(manifest, "scripts"))
     tests = tuple(f"{base} run-script {name}" for name in scripts if name == "test")
     if not tests and folder.has("phpunit.xml", "phpunit.xml.dist"):
         inside = f"{folder.path}/" if folder.path else ""
         tests = (f"{inside}vendor/bin/phpunit" + (f" -c {folder.path}" if folder.path else ""),)
-    version = version_of(table(manifest, "require").get("php"))
+    version = version_of(sub_table(manifest, "require").get("php"))
     why = "composer.lock" if folder.has("composer.lock") else "composer.json"
     known = (f"PHP {version}",) if version else ()
     return Package(folder.path, "PHP", "Composer", why, f"{base} install", tests, (), known)

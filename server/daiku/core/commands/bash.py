@@ -15,7 +15,7 @@ from daiku.texts.text import Sentence, text
 
 
 @dataclass(frozen=True, slots=True)
-class Simple:
+class SimpleCommand:
     """One simple command: assignments before it, and its words, the program first."""
 
     words: tuple[Word, ...]
@@ -27,7 +27,7 @@ class Simple:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ParsedCommands:
     """All simple commands of a line, those inside substitutions, loops and functions included.
 
     `doubts` says what was not understood; without any, `commands` is all that runs. `writes` are the
@@ -36,7 +36,7 @@ class Script:
     `commands` are a guess. `torn`: a word goes on behind a line end, as few people read it.
     """
 
-    commands: tuple[Simple, ...]
+    commands: tuple[SimpleCommand, ...]
     doubts: tuple[Sentence, ...] = ()
     writes: tuple[Word, ...] = ()
     fed: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ _TORN = re.compile(r"(?<=[^\s\\])(?:\\\\)*\\\n(?=\S)")
 _LINE_END = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
 
 
-def read_script(command: str) -> Script:
+def read_script(command: str) -> ParsedCommands:
     """Read `command`; never raises. Where a word goes on in the next line, also as bash joins it."""
     script = _read(command)
     if not _TORN.search(command):
@@ -121,17 +121,17 @@ def read_script(command: str) -> Script:
     )
 
 
-def _read(command: str) -> Script:
+def _read(command: str) -> ParsedCommands:
     source = command.encode("utf-8", "replace")
     root = tree_of(command)
     reader = _Reader(source)
     reader.walk(root)
     if root.has_error:
         reader.doubt("ERROR")
-        reader.commands.extend(_crudely(command))
+        reader.commands.extend(_split_crudely(command))
     if reader.gaps():
         reader.doubts[text("commands.not_understood")] = None
-    return Script(
+    return ParsedCommands(
         commands=tuple(reader.commands),
         doubts=tuple(reader.doubts),
         writes=tuple(reader.writes),
@@ -146,7 +146,7 @@ class _Reader:
 
     def __init__(self, source: bytes) -> None:
         self.source = source
-        self.commands: list[Simple] = []
+        self.commands: list[SimpleCommand] = []
         self.doubts: dict[Sentence, None] = {}
         self.writes: list[Word] = []
         self.fed: list[str] = []
@@ -211,7 +211,7 @@ class _Reader:
         for name, value in assigned:
             if name not in HARMLESS_VARIABLES or not value.plain:
                 self.doubts[text("commands.sets_for_program", name=name)] = None
-        self.commands.append(Simple(tuple(words), tuple(assigned)))
+        self.commands.append(SimpleCommand(tuple(words), tuple(assigned)))
 
     def _assignment(self, node: Node) -> tuple[str, Word]:
         name, *rest = node.named_children or [node]
@@ -267,9 +267,9 @@ _SEPARATOR = re.compile(r"[;&|\n\r(){}`<>]+")
 _QUOTES = re.compile(r"[\"'\\]")
 
 
-def _crudely(command: str) -> Iterator[Simple]:
+def _split_crudely(command: str) -> Iterator[SimpleCommand]:
     """What stands between separators, for text that is no bash: enough to recognise what is forbidden."""
     for piece in _SEPARATOR.split(command):
         words = _QUOTES.sub("", piece).split()
         if words:
-            yield Simple(tuple(Word(w, plain=not set(w) & set("$*?[]~,")) for w in words))
+            yield SimpleCommand(tuple(Word(w, plain=not set(w) & set("$*?[]~,")) for w in words))

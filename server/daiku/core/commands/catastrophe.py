@@ -8,16 +8,16 @@ import re
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from daiku.core.commands.bash import Simple
+from daiku.core.commands.bash import SimpleCommand
 from daiku.core.commands.inlinecode import removes_unknown
 from daiku.core.commands.words import Word
-from daiku.core.commands.wrappers import inner, program
+from daiku.core.commands.wrappers import inner_commands, program_name
 from daiku.core.text.patterns import lazy
 from daiku.texts.text import NO_TEXT, Sentence, Text, text
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CommandScope:
     """Where a command stands: its folder (None: not known), the workspace's roots, the home. `contained`:
     a sandbox keeps it off all files but the workspace's. `narrowed`: it takes a part of a folder only."""
 
@@ -51,10 +51,10 @@ _REMOVERS = frozenset(["rm", "rmdir", "del", "rd", "srm", "shred", "trash", "gio
 _RECURSIVE = lazy(r"^-(?:[a-zA-Z]*[rR][a-zA-Z]*|-r(?:e(?:c(?:u(?:r(?:s(?:i(?:v(?:e)?)?)?)?)?)?)?)?)$")
 
 
-def why_never(simple: Simple, place: Place) -> Sentence:
+def why_never_allowed(simple: SimpleCommand, place: CommandScope) -> Sentence:
     """Why this command is refused whatever was granted, or an empty string."""
     words = simple.words
-    name = program(words)
+    name = program_name(words)
     args = words[1:]
     operands = [w for w in args if not w.text.startswith("-")]
     flags = [w.text for w in args if w.text.startswith("-")]
@@ -87,7 +87,7 @@ def why_never(simple: Simple, place: Place) -> Sentence:
     return reason or _devices(name, args)
 
 
-def _removal(operands: list[Word], flags: list[str], place: Place, *, recursive: bool) -> Sentence:
+def _removal(operands: list[Word], flags: list[str], place: CommandScope, *, recursive: bool) -> Sentence:
     if any(len(f) > 5 and "--no-preserve-root".startswith(f) for f in flags):  # "--no-p"
         return text("commands.removes_system")
     for word in operands:
@@ -98,30 +98,34 @@ def _removal(operands: list[Word], flags: list[str], place: Place, *, recursive:
     return NO_TEXT
 
 
-def _removes_what_it_computes(simple: Simple) -> Sentence:
+def _removes_what_it_computes(simple: SimpleCommand) -> Sentence:
     """For code of other programs, and for what xargs reads."""
     words = simple.words
     if not words:
         return NO_TEXT
     if removes_unknown(words):
         return UNCONTAINED
-    if program(words) in ("xargs", "parallel"):
-        return UNCONTAINED if any(program(c.words) in _REMOVERS for c in inner(simple)[0]) else NO_TEXT
-    if program(words).startswith(("$", "`")) and any(_RECURSIVE.match(w.text) for w in words[1:]):
+    if program_name(words) in ("xargs", "parallel"):
+        return (
+            UNCONTAINED
+            if any(program_name(c.words) in _REMOVERS for c in inner_commands(simple)[0])
+            else NO_TEXT
+        )
+    if program_name(words).startswith(("$", "`")) and any(_RECURSIVE.match(w.text) for w in words[1:]):
         return UNCONTAINED
     return NO_TEXT
 
 
-def _first_bad(words: list[Word], place: Place, key: str) -> Sentence:
+def _first_bad(words: list[Word], place: CommandScope, key: str) -> Sentence:
     for word in words:
-        if what := precious(word.text, place):
+        if what := valued_target(word.text, place):
             return text(key, what=what)
         if not place.contained and not word.plain and not _KNOWN.match(word.text):
             return UNCONTAINED
     return NO_TEXT
 
 
-def precious(word: str, place: Place) -> Sentence:
+def valued_target(word: str, place: CommandScope) -> Sentence:
     """What of value `word` names: the system, a home, the workspace or a folder around it."""
     if _OTHER_HOME.match(word) and not word.startswith("~/"):
         return text("commands.a_home")
@@ -142,7 +146,7 @@ def precious(word: str, place: Place) -> Sentence:
     return _named(path, place) or (_may_match(path, place) if _GLOB.search(path) else NO_TEXT)
 
 
-def _may_match(pattern: str, place: Place) -> Sentence:
+def _may_match(pattern: str, place: CommandScope) -> Sentence:
     """What of value a shell's pattern may come to name."""
     home = place.home.rstrip("/") or "/home/somebody"
     wanted = pattern.strip("/").split("/")
@@ -154,7 +158,7 @@ def _may_match(pattern: str, place: Place) -> Sentence:
     return NO_TEXT
 
 
-def _named(path: str, place: Place) -> Sentence:
+def _named(path: str, place: CommandScope) -> Sentence:
     home = place.home.rstrip("/") or "/home/somebody"
     for root in place.roots:
         bare = root.rstrip("/")
@@ -177,7 +181,7 @@ def _named(path: str, place: Place) -> Sentence:
     return NO_TEXT
 
 
-def _find(args: tuple[Word, ...], place: Place) -> Sentence:
+def _find(args: tuple[Word, ...], place: CommandScope) -> Sentence:
     starts: list[Word] = []
     for word in args:
         if word.text.startswith(("-", "(", "!")):
@@ -192,13 +196,13 @@ def _find(args: tuple[Word, ...], place: Place) -> Sentence:
     for word in starts or [Word(".")]:
         if not place.contained and not word.plain and not _KNOWN.match(word.text):
             return UNCONTAINED
-        what = precious(word.text, place)
+        what = valued_target(word.text, place)
         if what:
             return text("commands.would_remove", what=what)
     return NO_TEXT
 
 
-def _git(args: tuple[Word, ...], place: Place) -> Sentence:
+def _git(args: tuple[Word, ...], place: CommandScope) -> Sentence:
     texts = [w.text for w in args]
     if "clean" not in texts:
         return NO_TEXT
@@ -234,14 +238,14 @@ def _devices(name: str, args: tuple[Word, ...]) -> Sentence:
     return text("commands.would_overwrite", what=bad) if bad else NO_TEXT
 
 
-def why_never_write(target: str) -> Sentence:
+def why_redirect_denied(target: str) -> Sentence:
     """Why nothing may be redirected to `target`, or an empty string."""
     return text("commands.would_overwrite", what=target) if _DEVICES.match(target) else NO_TEXT
 
 
-def moved(simple: Simple, place: Place) -> Place:
+def scope_after(simple: SimpleCommand, place: CommandScope) -> CommandScope:
     """Where the next command stands after this one."""
-    if program(simple.words) not in ("cd", "pushd", "chdir", "popd"):
+    if program_name(simple.words) not in ("cd", "pushd", "chdir", "popd"):
         return place
     operands = [w for w in simple.words[1:] if not w.text.startswith("-")]
     if not operands:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from daiku.core.commands.bash import Simple
+from daiku.core.commands.bash import SimpleCommand
 from daiku.core.commands.words import Word
-from daiku.core.commands.wrappers import SHELLS, program
+from daiku.core.commands.wrappers import SHELLS, program_name
 from daiku.texts.text import Sentence, text
 
 DELETES = text("commands.deletes")
@@ -136,7 +136,7 @@ _PYTHON = re.compile(r"^(?:python|python3|python3\.\d+|py|pypy3?)$")
 _REMOTE_CODE = re.compile(r"^(?:git\+|https?://|ssh://|github:|npm:|jsr:)", re.IGNORECASE)
 
 
-def dangers(every: Iterable[Simple]) -> tuple[Sentence, ...]:
+def dangers(every: Iterable[SimpleCommand]) -> tuple[Sentence, ...]:
     """What of `every`, all the commands that a line would run, a person has to be told of by name. Such a
     command is never remembered: what it does next time is another thing than what was shown."""
     parts = [simple.words for simple in every if simple.words]
@@ -153,7 +153,7 @@ def dangers(every: Iterable[Simple]) -> tuple[Sentence, ...]:
 
 def _named(words: tuple[Word, ...]) -> tuple[str, tuple[str, ...]]:
     """The program and its arguments; `python -m pip` is pip."""
-    name, texts = program(words), tuple(w.text for w in words[1:])
+    name, texts = program_name(words), tuple(w.text for w in words[1:])
     if _PYTHON.match(name) and texts[:1] == ("-m",) and len(texts) > 1:
         return texts[1], texts[2:]
     return name, texts
@@ -205,7 +205,7 @@ def _fetches(words: tuple[Word, ...]) -> bool:
 
 def _runs_code(words: tuple[Word, ...]) -> bool:
     """True for all but what is known to fetch or to handle files: any program may be what was fetched."""
-    name = program(words)
+    name = program_name(words)
     if name in SHELLS or not words[0].plain or "/" in words[0].text:
         return True
     return name != "git" and name not in _HANDLES and name not in _FETCHERS

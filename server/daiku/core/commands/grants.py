@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from daiku.core.commands.bash import Script, Simple
+from daiku.core.commands.bash import ParsedCommands, SimpleCommand
 from daiku.core.commands.dangers import dangers
-from daiku.core.commands.rules import risky
+from daiku.core.commands.rules import has_risky_option
 
 
-def memory(command: str, script: Script, every: list[Simple]) -> str:
+def grant_line(command: str, script: ParsedCommands, every: list[SimpleCommand]) -> str:
     """The line that "always" remembers of `command`; empty where it must not be remembered: it was not
     understood, it would be another command in another folder, it deletes, or it runs downloaded code."""
     if script.doubts or dangers(every):
         return ""
     if any(not word.plain or word.glob for simple in script.commands for word in simple.words):
         return ""
-    return "" if any(risky(simple.words) for simple in every) else command.strip()
+    return "" if any(has_risky_option(simple.words) for simple in every) else command.strip()

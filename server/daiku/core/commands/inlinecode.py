@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from daiku.core.commands.words import Word
-from daiku.core.commands.wrappers import program
+from daiku.core.commands.wrappers import program_name
 from daiku.core.text.patterns import lazy
 
 _AWK = frozenset(["awk", "gawk", "mawk", "nawk", "original-awk", "busybox-awk", "goawk"])
@@ -79,7 +79,7 @@ _AWK_STARTS = lazy(r"system|\||getline|@")
 
 def code_texts(words: tuple[Word, ...]) -> Iterator[Word]:
     """The code for the program itself that stands among `words`."""
-    name = program(words)
+    name = program_name(words)
     if name in _AWK:
         yield from (w for w in words[1:] if not w.text.startswith("-"))
         yield from (w for w in words[1:] if w.text.startswith(("-e", "--source")))
@@ -93,7 +93,7 @@ def code_texts(words: tuple[Word, ...]) -> Iterator[Word]:
 
 def starts_unknown(words: tuple[Word, ...]) -> bool:
     """True where code in the command line may start a program that nobody can name beforehand."""
-    name = program(words)
+    name = program_name(words)
     for word in code_texts(words):
         if not word.plain:
             return True
@@ -113,7 +113,7 @@ def starts_unknown(words: tuple[Word, ...]) -> bool:
 def fed_starts_unknown(words: tuple[Word, ...], texts: tuple[str, ...]) -> bool:
     """True where one of `texts`, which the program may read as its code from its input, may start a program
     that nobody can name beforehand."""
-    name = program(words)
+    name = program_name(words)
     if name in _READS_COMMANDS:
         return bool(texts)
     return _reads_code(words) and any(_STARTS.search(text) for text in texts)
@@ -125,7 +125,7 @@ def awaits_code(words: tuple[Word, ...]) -> bool:
 
 
 def _reads_code(words: tuple[Word, ...]) -> bool:
-    name = program(words)
+    name = program_name(words)
     if not _PYTHON.match(name) and (name not in _CODE_OPTIONS or name in _ALWAYS_STARTS):
         return False
     takes_files = name not in _READS_BESIDES_FILES
@@ -139,7 +139,7 @@ def removes_unknown(words: tuple[Word, ...]) -> bool:
 
 def acts(words: tuple[Word, ...]) -> bool:
     """True where a script of sed or awk in the command line runs a program or writes a file, or may."""
-    name = program(words)
+    name = program_name(words)
     if name in _SED:
         scripts = list(_sed_scripts(words))
         return any(not word.plain or not _sed_is_plain(word.text) for word in scripts) or any(

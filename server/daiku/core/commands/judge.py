@@ -7,16 +7,16 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from daiku.core.commands.bash import Script, Simple, read_script
-from daiku.core.commands.catastrophe import Place, moved, why_never, why_never_write
+from daiku.core.commands.bash import ParsedCommands, SimpleCommand, read_script
+from daiku.core.commands.catastrophe import CommandScope, scope_after, why_never_allowed, why_redirect_denied
 from daiku.core.commands.dangers import dangers
-from daiku.core.commands.grants import memory
+from daiku.core.commands.grants import grant_line
 from daiku.core.commands.network import wants_network
 from daiku.core.commands.readonly import candidates, reads_only
 from daiku.core.commands.rules import allowed_by
 from daiku.core.commands.unknown import TORN, why_denied
 from daiku.core.commands.words import Word
-from daiku.core.commands.wrappers import SHELLS, inner, program
+from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name
 from daiku.core.protected.paths import holds_secrets, why_protected
 from daiku.core.text.patterns import lazy
 from daiku.domain.config import Answer
@@ -70,7 +70,7 @@ _HIDING = lazy(
 )
 
 
-def hidden(command: str) -> Sentence:
+def why_not_visible(command: str) -> Sentence:
     """Why a person could not see all of `command`, or an empty string."""
     if not command.strip():
         return text("commands.empty")
@@ -88,7 +88,7 @@ def hidden(command: str) -> Sentence:
 
 def judge(command: str, rules: CommandRules, stdin: str = "") -> Judgement:
     """Judge `command`, a line for bash that reads `stdin`."""
-    if why := hidden(command):
+    if why := why_not_visible(command):
         return Judgement("deny", why)
     script = read_script(command)
     if stdin:
@@ -110,13 +110,13 @@ def judge(command: str, rules: CommandRules, stdin: str = "") -> Judgement:
             secret=any(holds_secrets(c) for s in every for w in s.words[1:] for c in candidates(w.text)),
             network=network,
         )
-    return _parts(script, rules, network=network, told=told, key=memory(command, script, every))
+    return _parts(script, rules, network=network, told=told, key=grant_line(command, script, every))
 
 
 def _parts(
-    script: Script, rules: CommandRules, *, network: bool, told: tuple[Sentence, ...], key: str
+    script: ParsedCommands, rules: CommandRules, *, network: bool, told: tuple[Sentence, ...], key: str
 ) -> Judgement:
-    open_parts: list[Simple] = []
+    open_parts: list[SimpleCommand] = []
     all_read = True
     any_secret = False
     for part in script.commands:
@@ -129,7 +129,7 @@ def _parts(
     if not open_parts:
         why = text("commands.only_reads") if all_read else text("commands.settings_allow")
         return Judgement("allow", why, understood=True, network=network and not all_read, read_only=all_read)
-    names = ", ".join(dict.fromkeys(program(p.words) or "?" for p in open_parts))
+    names = ", ".join(dict.fromkeys(program_name(p.words) or "?" for p in open_parts))
     secrets = text("commands.names_secrets") if any_secret else NO_TEXT
     why = joined("clauses", [text("guard.runs", names=names), secrets, *told])
     return Judgement(
@@ -142,17 +142,19 @@ def read_only(command: str, rules: CommandRules) -> bool:
     return judge(command, rules).read_only
 
 
-def _every(script: Script) -> list[Simple] | None:
+def _every(script: ParsedCommands) -> list[SimpleCommand] | None:
     """All that would run: the script's commands, and what wrappers, shells and `eval` run in turn."""
-    found: list[Simple] = []
+    found: list[SimpleCommand] = []
     pending = list(reversed(script.commands))
     texts = 0
     if any(
-        program(s.words) in SHELLS or program(s.words) in ("source", ".", "eval", "xargs")
+        program_name(s.words) in SHELLS or program_name(s.words) in ("source", ".", "eval", "xargs")
         for s in script.commands
     ):
         said = [
-            " ".join(s.texts[1:]) for s in script.commands if program(s.words) in ("echo", "printf", "cat")
+            " ".join(s.texts[1:])
+            for s in script.commands
+            if program_name(s.words) in ("echo", "printf", "cat")
         ]
         for fed in (*script.fed, *said):
             nested = read_script(fed)
@@ -160,7 +162,7 @@ def _every(script: Script) -> list[Simple] | None:
     while pending:
         simple = pending.pop()
         found.append(simple)
-        commands, lines = inner(simple)
+        commands, lines = inner_commands(simple)
         pending.extend(commands)
         for line in lines:
             texts += 1
@@ -170,18 +172,20 @@ def _every(script: Script) -> list[Simple] | None:
     return found
 
 
-def _never(script: Script, every: list[Simple], rules: CommandRules) -> Sentence:
+def _never(script: ParsedCommands, every: list[SimpleCommand], rules: CommandRules) -> Sentence:
     if script.bomb:
         return text("commands.starts_itself")
-    place = Place(rules.folder or next(iter(rules.roots), None), rules.roots, rules.home, rules.contained)
+    place = CommandScope(
+        rules.folder or next(iter(rules.roots), None), rules.roots, rules.home, rules.contained
+    )
     if script.torn and not rules.contained:
         return text("commands.refused_always", why=TORN)
     for simple in every:
-        if why := why_never(simple, place):
+        if why := why_never_allowed(simple, place):
             return text("commands.refused_always", why=why)
-        place = moved(simple, place)
+        place = scope_after(simple, place)
     for target in script.writes:
-        if why := why_never_write(target.text):
+        if why := why_redirect_denied(target.text):
             return text("commands.refused_always", why=why)
     return why_denied(script, every, rules.deny)
 
@@ -217,13 +221,13 @@ _ONLY_READ = frozenset(
 )
 
 
-def _protected(script: Script, every: list[Simple], rules: CommandRules) -> Sentence:
+def _protected(script: ParsedCommands, every: list[SimpleCommand], rules: CommandRules) -> Sentence:
     for target in script.writes:
         if why := _why(target, rules):
             return text("commands.writes_protected", path=target.text, why=why)
     for simple in every:
         words = simple.words
-        name = program(words)
+        name = program_name(words)
         sub = next((w.text for w in words[1:] if not w.text.startswith("-")), "")
         if (
             name == "git"
@@ -254,7 +258,7 @@ def _why(word: Word, rules: CommandRules) -> Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Stripped:
+class StrippedCommand:
     """A command without its leading `cd`: the folder that it asked for, and what is left to run.
     `refusal` says why it cannot be run."""
 
@@ -270,20 +274,20 @@ _CD_HEAD = lazy(
 )
 
 
-def strip_cd(command: str) -> Stripped:
+def strip_cd(command: str) -> StrippedCommand:
     """Take leading `cd FOLDER &&` off: every command starts in the project, and says where it runs."""
     folder = ""
     rest = command
     while _CD.match(rest):
         found = _CD_HEAD.match(rest)
         if found is None or not found["rest"].strip():
-            return Stripped(command, refusal=text("commands.begins_with_cd"))
+            return StrippedCommand(command, refusal=text("commands.begins_with_cd"))
         step = found["folder"].strip("\"'")
         if step.startswith("-"):
-            return Stripped(command, refusal=text("commands.begins_with_cd"))
+            return StrippedCommand(command, refusal=text("commands.begins_with_cd"))
         folder = step if step.startswith(("/", "~")) or not folder else f"{folder}/{step}"
         rest = found["rest"]
-    return Stripped(rest if folder else command, folder)
+    return StrippedCommand(rest if folder else command, folder)
 
 
 _FOLDER_CHANGERS = frozenset({"cd", "chdir", "pushd", "popd"})
@@ -293,4 +297,4 @@ def changes_folder(command: str) -> bool:
     """Whether `command` goes to another folder anywhere: at its start, in a subshell, behind `sh -c`, `eval`
     or a wrapper. True where it is nested too deeply to tell."""
     every = _every(read_script(command))
-    return every is None or any(program(simple.words) in _FOLDER_CHANGERS for simple in every)
+    return every is None or any(program_name(simple.words) in _FOLDER_CHANGERS for simple in every)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from daiku.core.commands.tables.readonly import FIND, GIT, PROGRAMS, Flags
 from daiku.core.commands.words import Word
-from daiku.core.commands.wrappers import program
+from daiku.core.commands.wrappers import program_name
 from daiku.core.protected.names import SECRET_SAMPLES
 from daiku.core.protected.paths import holds_secrets
 from daiku.core.text.patterns import lazy
@@ -26,7 +26,7 @@ def reads_only(words: tuple[Word, ...], resolve: Resolve, *, contained: bool) ->
 
     `contained`: a sandbox holds the programs that a hostile repository makes git start.
     """
-    name = program(words)
+    name = program_name(words)
     if not words or words[0].text != name or name not in PROGRAMS or not all(w.plain for w in words):
         return False
     args = words[1:]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 
-from daiku.core.commands.bash import Simple
+from daiku.core.commands.bash import SimpleCommand
 from daiku.core.commands.inlinecode import acts
 from daiku.core.commands.words import Word
-from daiku.core.commands.wrappers import program, runs_others
+from daiku.core.commands.wrappers import program_name, runs_others
 
 # Options that run a program or write a file, also where a command is allowed by its first words. Long
 # names count abbreviated, letters inside clusters.
@@ -83,7 +83,7 @@ _GIT_VALUED = frozenset(
 )
 
 
-def split(rule: str) -> tuple[str, ...]:
+def rule_words(rule: str) -> tuple[str, ...]:
     """The words of one rule of the settings."""
     try:
         return tuple(shlex.split(rule))
@@ -91,9 +91,9 @@ def split(rule: str) -> tuple[str, ...]:
         return tuple(rule.split())
 
 
-def risky(words: tuple[Word, ...], spared: tuple[str, ...] = ()) -> bool:
+def has_risky_option(words: tuple[Word, ...], spared: tuple[str, ...] = ()) -> bool:
     """True where an option makes the program run another or write a file; `spared` were named in a rule."""
-    name = program(words)
+    name = program_name(words)
     args = [w.text for w in words[1:] if w.text not in spared]
     if (
         acts(words)
@@ -171,18 +171,18 @@ def _tar_writes(args: list[str]) -> bool:
     return not listing or any(letter in letters for letter in "cxruA")
 
 
-def allowed_by(simple: Simple, rules: tuple[str, ...]) -> bool:
+def allowed_by(simple: SimpleCommand, rules: tuple[str, ...]) -> bool:
     """True where one of the person's rules allows the whole command: it begins with the rule's words, and
     nothing in it runs another program that the rule does not name."""
     texts = simple.texts
     for rule in rules:
-        tokens = split(rule)
+        tokens = rule_words(rule)
         if not tokens or texts[: len(tokens)] != tokens or simple.words[0].text != tokens[0]:
             continue
         if any(w.glob and not re.match(r"[\w./]", w.text) for w in simple.words):
             continue
         wraps = runs_others(simple.words) and not _names_the_program(tokens)
-        if not wraps and not risky(simple.words, tokens):
+        if not wraps and not has_risky_option(simple.words, tokens):
             return True
     return False
 
@@ -193,19 +193,19 @@ def _names_the_program(tokens: tuple[str, ...]) -> bool:
     return bool(plain)
 
 
-def denied_by(simple: Simple, rules: tuple[str, ...]) -> str:
+def denied_by(simple: SimpleCommand, rules: tuple[str, ...]) -> str:
     """The rule that denies the command, options abbreviated or in between all the same; else empty."""
     for rule in rules:
-        tokens = split(rule)
+        tokens = rule_words(rule)
         if tokens and simple.words and _denies(tokens, simple):
             return rule
     return ""
 
 
-def _denies(tokens: tuple[str, ...], simple: Simple) -> bool:
+def _denies(tokens: tuple[str, ...], simple: SimpleCommand) -> bool:
     texts = simple.texts
-    first = program((Word(tokens[0]),))
-    if program(simple.words) != first and texts[0] != tokens[0]:
+    first = program_name((Word(tokens[0]),))
+    if program_name(simple.words) != first and texts[0] != tokens[0]:
         return False
     args = simple.words[1:]
     options = [t for t in tokens[1:] if t.startswith("-")]

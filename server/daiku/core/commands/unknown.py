@@ -5,11 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 
-from daiku.core.commands.bash import Script, Simple, read_script
+from daiku.core.commands.bash import ParsedCommands, SimpleCommand, read_script
 from daiku.core.commands.inlinecode import awaits_code, fed_starts_unknown, starts_unknown
-from daiku.core.commands.rules import denied_by, split
+from daiku.core.commands.rules import denied_by, rule_words
 from daiku.core.commands.words import Word
-from daiku.core.commands.wrappers import SHELLS, inner, program, runs_others
+from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name, runs_others
 from daiku.texts.text import NO_TEXT, Sentence, text
 
 COMPUTED = text("commands.deny_computed")
@@ -23,7 +23,7 @@ _VALUE = re.compile(r"^\w+\+?=(?P<value>.+)$", re.DOTALL)
 _REPLACE = re.compile(r"^(?:-I|-i|--replace=?)(?P<mark>.*)$")
 
 
-def why_denied(script: Script, every: list[Simple], rules: tuple[str, ...]) -> Sentence:
+def why_denied(script: ParsedCommands, every: list[SimpleCommand], rules: tuple[str, ...]) -> Sentence:
     """Why the person's deny `rules` refuse what `every` command of the line would run; empty where they
     do not. What cannot be known beforehand is refused as well."""
     if not rules:
@@ -38,7 +38,7 @@ def why_denied(script: Script, every: list[Simple], rules: tuple[str, ...]) -> S
     return next((why for simple in every if (why := _unknown(simple, script))), NO_TEXT)
 
 
-def _in_disguise(simple: Simple, rules: tuple[str, ...]) -> str:
+def _in_disguise(simple: SimpleCommand, rules: tuple[str, ...]) -> str:
     """The rule whose program a variable names (EDITOR='rm x') or another name is made for (ln -s /bin/rm x)."""
     values = [value.text for _, value in simple.assigned]
     values += [found["value"] for word in simple.words[1:] if (found := _VALUE.match(word.text))]
@@ -46,13 +46,13 @@ def _in_disguise(simple: Simple, rules: tuple[str, ...]) -> str:
         for inside in read_script(value).commands:
             if rule := denied_by(inside, rules):
                 return rule
-    if program(simple.words) not in _RENAMES:
+    if program_name(simple.words) not in _RENAMES:
         return ""
     named = {posixpath.basename(word.text.rpartition("=")[2]) for word in simple.words[1:]}
-    return next((rule for rule in rules if len(split(rule)) == 1 and split(rule)[0] in named), "")
+    return next((rule for rule in rules if len(rule_words(rule)) == 1 and rule_words(rule)[0] in named), "")
 
 
-def _unknown(simple: Simple, script: Script) -> Sentence:
+def _unknown(simple: SimpleCommand, script: ParsedCommands) -> Sentence:
     words = simple.words
     if not words:
         return NO_TEXT
@@ -60,18 +60,20 @@ def _unknown(simple: Simple, script: Script) -> Sentence:
         return COMPUTED
     if starts_unknown(words):
         return CODE
-    said = tuple(" ".join(s.texts[1:]) for s in script.commands if program(s.words) in ("echo", "printf"))
+    said = tuple(
+        " ".join(s.texts[1:]) for s in script.commands if program_name(s.words) in ("echo", "printf")
+    )
     if fed_starts_unknown(words, (*script.fed, *said)):
         return CODE
     if awaits_code(words) and not script.fed and not said and len(script.commands) > 1:
         return FED
-    name = program(words)
+    name = program_name(words)
     if name in _READS_TEXT and _reads_unknown(words, script):
         return FED
     return FED if name in ("xargs", "parallel") and _takes_program(simple) else NO_TEXT
 
 
-def _reads_unknown(words: tuple[Word, ...], script: Script) -> bool:
+def _reads_unknown(words: tuple[Word, ...], script: ParsedCommands) -> bool:
     """True where a shell reads commands from a pipe or from a file that is made when it runs."""
     operands = [word for word in words[1:] if not word.text.startswith("-")]
     commanded = any(
@@ -87,13 +89,13 @@ def _reads_unknown(words: tuple[Word, ...], script: Script) -> bool:
     )
 
 
-def _takes_program(simple: Simple) -> bool:
+def _takes_program(simple: SimpleCommand) -> bool:
     """True where the program that xargs starts comes from what it reads."""
     marks = {found["mark"] or "{}" for w in simple.words[1:] if (found := _REPLACE.match(w.text))}
     marks |= {b.text for a, b in zip(simple.words, simple.words[1:], strict=False) if a.text in ("-I", "-J")}
-    for command in inner(simple)[0]:
+    for command in inner_commands(simple)[0]:
         if any(mark and mark in command.words[0].text for mark in marks):
             return True
-        if runs_others(command.words) and inner(command) == ((), ()):
+        if runs_others(command.words) and inner_commands(command) == ((), ()):
             return True
     return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-from daiku.core.commands.bash import Simple
+from daiku.core.commands.bash import SimpleCommand
 from daiku.core.commands.tables.wrappers import PAIRS, SHELLS, TEXT_PROGRAMS, WRAPPERS, Wrapper
 from daiku.core.commands.words import Word
 
@@ -36,7 +36,7 @@ _ASSIGNMENT = re.compile(r"^\w+\+?=")
 _EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 
 
-def program(words: tuple[Word, ...]) -> str:
+def program_name(words: tuple[Word, ...]) -> str:
     """The name of the program without its folder, lower-cased and without `.exe`."""
     if not words:
         return ""
@@ -46,7 +46,7 @@ def program(words: tuple[Word, ...]) -> str:
 
 def runs_others(words: tuple[Word, ...]) -> bool:
     """True where the program itself is a way to run other programs."""
-    name = program(words)
+    name = program_name(words)
     second = words[1].text if len(words) > 1 else ""
     return (
         name in WRAPPERS
@@ -58,10 +58,10 @@ def runs_others(words: tuple[Word, ...]) -> bool:
     )
 
 
-def inner(simple: Simple) -> tuple[tuple[Simple, ...], tuple[str, ...]]:
+def inner_commands(simple: SimpleCommand) -> tuple[tuple[SimpleCommand, ...], tuple[str, ...]]:
     """What `simple` would run: commands that its words may be, and texts that a shell would read."""
     words = simple.words
-    name = program(words)
+    name = program_name(words)
     commands: list[tuple[Word, ...]] = []
     texts: list[str] = list(_option_texts(name, words))
     if words and not words[0].plain:
@@ -80,7 +80,7 @@ def inner(simple: Simple) -> tuple[tuple[Simple, ...], tuple[str, ...]]:
         texts.extend(w.text for w in words[1:] if " " in w.text)
         if name == "ssh":
             commands.extend(_suffixes(words[1:]))
-    return tuple(Simple(c) for c in commands if c), tuple(t for t in texts if t)
+    return tuple(SimpleCommand(c) for c in commands if c), tuple(t for t in texts if t)
 
 
 def _suffixes(words: tuple[Word, ...]) -> list[tuple[Word, ...]]:

@@ -34,7 +34,7 @@ def is_apply_patch(text: str) -> bool:
 
 def parse_apply_patch(text: str) -> tuple[FileOp, ...] | Refusal:
     """The files of the patch in order, or what makes it unreadable. A missing end is a cut reply."""
-    lines = _unpadded([line.removesuffix("\r") for line in text.split("\n")])
+    lines = _strip_padding([line.removesuffix("\r") for line in text.split("\n")])
     begins = [i for i, line in enumerate(lines) if line.strip() == "*** Begin Patch"]
     ends = [i for i, line in enumerate(lines) if line.strip() == "*** End Patch"]
     if begins and not ends:
@@ -53,7 +53,7 @@ def parse_apply_patch(text: str) -> tuple[FileOp, ...] | Refusal:
             index += 1
             continue
         end = next((i for i in range(index + 1, len(body)) if _FILE.fullmatch(body[i])), len(body))
-        op = _op(match[1], match[2], body[index + 1 : end])
+        op = _parse_op(match[1], match[2], body[index + 1 : end])
         if isinstance(op, Refusal):
             return op.within(match[2])
         ops.append(op)
@@ -61,7 +61,7 @@ def parse_apply_patch(text: str) -> tuple[FileOp, ...] | Refusal:
     return tuple(ops) or Refusal("The patch names no file.")
 
 
-def _unpadded(lines: list[str]) -> list[str]:
+def _strip_padding(lines: list[str]) -> list[str]:
     """The lines without blanks before the patch's own: all of them where the whole patch is indented, else those
     before the name of a file that follows on the beginning, a blank line or a file that is deleted."""
     begin = next((line for line in lines if line.strip() == "*** Begin Patch"), "")
@@ -78,17 +78,17 @@ def _unpadded(lines: list[str]) -> list[str]:
     return out
 
 
-def _op(verb: str, path: str, lines: Sequence[str]) -> FileOp | Refusal:
+def _parse_op(verb: str, path: str, lines: Sequence[str]) -> FileOp | Refusal:
     match verb:
         case "Delete":
             return FileOp("delete", path)
         case "Add":
-            return _added(path, lines)
+            return _parse_added(path, lines)
         case _:
-            return _updated(path, lines)
+            return _parse_updated(path, lines)
 
 
-def _added(path: str, lines: Sequence[str]) -> FileOp | Refusal:
+def _parse_added(path: str, lines: Sequence[str]) -> FileOp | Refusal:
     body = list(lines)
     while body and not body[-1].strip() and not body[-1].startswith("+"):
         body.pop()
@@ -98,7 +98,7 @@ def _added(path: str, lines: Sequence[str]) -> FileOp | Refusal:
     return FileOp("add", path, content="".join(line[1:] + "\n" for line in body))
 
 
-def _updated(path: str, lines: Sequence[str]) -> FileOp | Refusal:
+def _parse_updated(path: str, lines: Sequence[str]) -> FileOp | Refusal:
     to: str | None = None
     body = list(lines)
     if body and (match := _MOVE.fullmatch(body[0])):
@@ -117,7 +117,7 @@ def _updated(path: str, lines: Sequence[str]) -> FileOp | Refusal:
     for line in body:
         if line.startswith("@@"):
             close(at_end=False)
-            number, anchor = _head(line)
+            number, anchor = _parse_hunk_head(line)
             if anchor:
                 anchors.append(anchor)
         elif line.strip() == _END_OF_FILE:
@@ -125,7 +125,7 @@ def _updated(path: str, lines: Sequence[str]) -> FileOp | Refusal:
         elif line.startswith("***"):
             return Refusal(f"This line has no place in an update: {line[:200]!r}")
         else:
-            found.append(_line(line))
+            found.append(_parse_line(line))
     close(at_end=False)
     if len(hunks) == 1 and hunks[0].line is None and not hunks[0].anchors and not hunks[0].old():
         hunks = [
@@ -136,14 +136,14 @@ def _updated(path: str, lines: Sequence[str]) -> FileOp | Refusal:
     return FileOp("update", path, to=to, hunks=tuple(hunks))
 
 
-def _head(line: str) -> tuple[int | None, str]:
+def _parse_hunk_head(line: str) -> tuple[int | None, str]:
     """The line number of a hunk's head and its anchor: it may be that of a unified diff."""
     if numbered := _NUMBERS.match(line):
         return int(numbered[1]), ""
     return None, line[2:].removesuffix("@@").strip()
 
 
-def _line(line: str) -> HunkLine:
+def _parse_line(line: str) -> HunkLine:
     match line[:1]:
         case "-":
             return HunkLine("-", line[1:])

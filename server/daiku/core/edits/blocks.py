@@ -20,7 +20,7 @@ _ESCAPED = re.compile(r"\\(?=<{3,}|-{3,}|={3,}|>{3,}|\+{3,})")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class EditBlock:
     """One edit; `path` is empty where none was named."""
 
     path: str
@@ -31,10 +31,10 @@ def has_blocks(text: str) -> bool:
     return any(_SEARCH.fullmatch(line.rstrip("\r")) for line in text.split("\n"))
 
 
-def parse_blocks(text: str) -> tuple[Block, ...] | Refusal:
+def parse_blocks(text: str) -> tuple[EditBlock, ...] | Refusal:
     """All blocks of `text` in order, or what is malformed. A block without a path has the last one's."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
-    blocks: list[Block] = []
+    blocks: list[EditBlock] = []
     index, path = 0, ""
     while index < len(lines):
         line = lines[index]
@@ -44,18 +44,18 @@ def parse_blocks(text: str) -> tuple[Block, ...] | Refusal:
             index += 1
             continue
         path = _path_above(lines, index) or path
-        parts = _parts(lines, index + 1)
+        parts = _read_block(lines, index + 1)
         if isinstance(parts, Refusal):
             return parts
         search, replace, index = parts
-        blocks.append(Block(path, SearchReplace(search=search, replace=replace)))
+        blocks.append(EditBlock(path, SearchReplace(search=search, replace=replace)))
     return tuple(blocks) or Refusal(f"There is no SEARCH/REPLACE block. {_RIGHT}")
 
 
 _RIGHT = "Right: <<<<<<< SEARCH, the old lines, =======, the new lines, >>>>>>> REPLACE; each marker alone on its line."
 
 
-def _parts(lines: Sequence[str], start: int) -> tuple[str, str, int] | Refusal:
+def _read_block(lines: Sequence[str], start: int) -> tuple[str, str, int] | Refusal:
     end = _end(lines, start)
     dividers = [i for i in range(start, len(lines) if end is None else end) if _DIVIDER.fullmatch(lines[i])]
     if not dividers:

@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from daiku.core.edits.elisions import fill
-from daiku.core.edits.lines import edit_lines, split
-from daiku.core.matching.hunk import Place, hunk_of
+from daiku.core.edits.elisions import fill_elisions
+from daiku.core.edits.lines import bare_lines, edit_lines
+from daiku.core.matching.hunk import Replacement, hunk_of
 from daiku.core.matching.indents import indent_of
-from daiku.core.matching.insert import line_end_at, put
-from daiku.core.matching.match import Level, Span, line_start
+from daiku.core.matching.insert import line_end_at, new_lines
+from daiku.core.matching.match import BlockMatch, Level, line_start
 from daiku.core.matching.refusal import AS_WANTED, Refusal, ambiguous
-from daiku.core.text.omissions import may_leave_out
+from daiku.core.text.omissions import may_hold_omission
 from daiku.domain.work.patches import SearchReplace
 
 _OPENERS = (":", "{", "(", "[", ",", "\\")
@@ -78,11 +78,11 @@ def _apply(text: str, edit: SearchReplace, path: str, *, insisted: bool) -> str 
     if search == replace and search in text:
         return text
     at = text.find(search)
-    if at >= 0 and may_leave_out(replace):
-        filled = fill(split(replace), split(search), path=path, insisted=insisted)
+    if at >= 0 and may_hold_omission(replace):
+        filled = fill_elisions(bare_lines(replace), bare_lines(search), path=path, insisted=insisted)
         if isinstance(filled, Refusal):
             return filled
-        if filled != split(replace):
+        if filled != bare_lines(replace):
             replace = "\n".join(filled) + ("\n" if replace.endswith("\n") else "")
             edit = edit.model_copy(update={"replace": replace})
     if at >= 0:
@@ -137,14 +137,14 @@ def _everywhere(text: str, search: str, replace: str, at: int) -> str | Refusal:
     return "".join([*parts, text[done:]])
 
 
-def _for_place(text: str, search: str, replace: str, at: int) -> Place | Refusal:
+def _for_place(text: str, search: str, replace: str, at: int) -> Replacement | Refusal:
     """The replacement as it goes to that place: with the file's line ends, and, for one whole line that was
     searched without its indentation, with that indentation on every line."""
     if "\n" in replace and (line := _bare_line(text, search, at)) is not None:
-        lines = split(replace)
+        lines = bare_lines(replace)
         match _reading(lines, indent_of(line.lines[0])):
             case "lines":
-                return put(text, hunk_of(split(search), lines, line.levels), line)
+                return new_lines(text, hunk_of(bare_lines(search), lines, line.levels), line)
             case "doubt":
                 return Refusal(
                     "The search is a line without its indentation, so the indentation of the replacement's"
@@ -152,10 +152,10 @@ def _for_place(text: str, search: str, replace: str, at: int) -> Place | Refusal
                 )
             case "literal":
                 pass
-    return Place(at, at + len(search), _ends(text, at, replace))
+    return Replacement(at, at + len(search), _ends(text, at, replace))
 
 
-def _bare_line(text: str, search: str, at: int) -> Span | None:
+def _bare_line(text: str, search: str, at: int) -> BlockMatch | None:
     """The line of the file that is `search` but for its indentation, line end apart; None where it is no such line."""
     start, end = line_start(text, at), at + len(search)
     indent = text[start:at]
@@ -168,7 +168,7 @@ def _bare_line(text: str, search: str, at: int) -> Span | None:
             return None
         end = min(newline + 1, len(text))
     line = text[start:end].removesuffix("\n")
-    return Span(start, end, (line,), (Level.indent,))
+    return BlockMatch(start, end, (line,), (Level.indent,))
 
 
 def _reading(lines: Sequence[str], indent: str) -> Literal["lines", "literal", "doubt"]:

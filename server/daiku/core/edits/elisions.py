@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from daiku.core.matching.indents import indent_of
 from daiku.core.matching.refusal import Refusal
-from daiku.core.text.omissions import Kind, leaves_out, leaves_out_behind, may_leave_out
+from daiku.core.text.omissions import Kind, has_omission_comment, may_hold_omission, omission_kind
 
 _CONTEXT = 4
 """Lines next to an elision that are compared where one of them stands in several places."""
@@ -27,21 +27,21 @@ def fill_text(new: str, old: str, *, path: str = "", insisted: bool = False) -> 
 
     `insisted`: dots alone are meant as they stand, and so is what a text with examples of code says (`path`).
     """
-    if not may_leave_out(new) or not old.strip():
+    if not may_hold_omission(new) or not old.strip():
         return new
     ends = "\r\n" if "\r\n" in new else "\n"
     lines, there = (text.replace("\r\n", "\n").removesuffix("\n").split("\n") for text in (new, old))
-    filled = fill(lines, there, path=path, insisted=insisted)
+    filled = fill_elisions(lines, there, path=path, insisted=insisted)
     if isinstance(filled, Refusal):
         return filled
     return new if filled == lines else ends.join(filled) + (ends if new.endswith("\n") else "")
 
 
-def fill(
+def fill_elisions(
     new: Sequence[str], old: Sequence[str], *, path: str = "", insisted: bool = False
 ) -> list[str] | Refusal:
     """The lines of `new`, elisions filled in with lines of `old`, which it takes the place of."""
-    kinds: dict[int, Kind] = {index: kind for index, line in enumerate(new) if (kind := leaves_out(line))}
+    kinds: dict[int, Kind] = {index: kind for index, line in enumerate(new) if (kind := omission_kind(line))}
     marks: dict[int, Kind] = {
         index: kind
         for index, kind in kinds.items()
@@ -49,22 +49,22 @@ def fill(
     }
     known = {line.strip() for line in old}
     for line in new:
-        if leaves_out_behind(line) and not leaves_out(line) and line.strip() not in known:
+        if has_omission_comment(line) and not omission_kind(line) and line.strip() not in known:
             return Refusal(f"This line leaves code out, write all of it: {line.strip()[:200]!r}")
     if not marks:
         return list(new)
     may_insist = all(_weak(kind, path) for kind in marks.values())
-    filled = _filled(new, old, sorted(marks))
+    filled = _fill_marks(new, old, sorted(marks))
     if isinstance(filled, _Doubt) and filled.nothing and marks[filled.index] == "words":
         # A comment: there is nothing that it could leave out.
         rest = [index for index in sorted(marks) if index != filled.index]
-        filled = _filled(new, old, rest) if rest else list(new)
+        filled = _fill_marks(new, old, rest) if rest else list(new)
     if isinstance(filled, _Doubt):
-        return _told(new, old, filled, may_insist)
+        return _missing_lines(new, old, filled, may_insist)
     if filled == list(old) and any(_is_stub(new, index) for index in marks):
         return list(new)
     if filled == list(old) and may_insist:
-        return _told(new, old, _Doubt(min(marks), "without it nothing would change"), may_insist)
+        return _missing_lines(new, old, _Doubt(min(marks), "without it nothing would change"), may_insist)
     return filled
 
 
@@ -81,7 +81,7 @@ class _Doubt:
     nothing: bool = False
 
 
-def _told(new: Sequence[str], old: Sequence[str], doubt: _Doubt, may_insist: bool) -> Refusal:
+def _missing_lines(new: Sequence[str], old: Sequence[str], doubt: _Doubt, may_insist: bool) -> Refusal:
     kept = {line.strip() for line in new}
     missing = [(n, line) for n, line in enumerate(old, 1) if line.strip() and line.strip() not in kept]
     shown = "\n".join(f"{n} | {line.rstrip()[:200]}" for n, line in missing[:_SHOWN])
@@ -154,10 +154,10 @@ def _has_body(new: Sequence[str], index: int, old: Sequence[str]) -> bool:
     return any(body not in (None, "...", "…", "pass") for body in bodies)
 
 
-def _filled(new: Sequence[str], old: Sequence[str], marks: Sequence[int]) -> list[str] | _Doubt:
+def _fill_marks(new: Sequence[str], old: Sequence[str], marks: Sequence[int]) -> list[str] | _Doubt:
     """The new lines with the old ones between the neighbours of each elision."""
     lines = _Lines(old)
-    marks, said = parts(new, marks)
+    marks, said = split_at_elisions(new, marks)
     out: list[str] = said[0]
     since = 0
     for number, mark in enumerate(marks):
@@ -190,7 +190,7 @@ def _filled(new: Sequence[str], old: Sequence[str], marks: Sequence[int]) -> lis
     return out
 
 
-def parts(new: Sequence[str], marks: Sequence[int]) -> tuple[list[int], list[list[str]]]:
+def split_at_elisions(new: Sequence[str], marks: Sequence[int]) -> tuple[list[int], list[list[str]]]:
     """The elisions, and what is said before, between and behind them; two that follow on one another are one."""
     kept: list[int] = []
     parts = [_tail_off(new[: marks[0]])]
@@ -218,7 +218,7 @@ def _head_off(lines: Sequence[str]) -> list[str]:
     return list(lines[start:])
 
 
-def _apart(one: Sequence[str], other: Sequence[str]) -> int:
+def _count_differing(one: Sequence[str], other: Sequence[str]) -> int:
     """How many lines only one of the two has."""
     return (Counter(one) - Counter(other)).total() + (Counter(other) - Counter(one)).total()
 
@@ -309,7 +309,7 @@ class _Lines:
             return None if there is None else back - there
         if len(found) * len(full) > _COMPARED:
             return None
-        apart = {place: _apart(full, self._around(place, 1, len(full))) for place in found}
+        apart = {place: _count_differing(full, self._around(place, 1, len(full))) for place in found}
         likest = [place for place, how in apart.items() if how == min(apart.values())]
         return likest[0] if len(likest) == 1 else None
 

@@ -33,7 +33,7 @@ def parse_file_blocks(reply: str) -> FileBlocks:
     """All `File:` blocks of `reply`. What stands outside a `~~~` wrapper is not taken where there is one, and told;
     a path that comes twice has its last content. A fence that is never closed is not taken, nor one of which it
     is not certain where it ends."""
-    lines = _unfenced([line.removesuffix("\r") for line in reply.split("\n")])
+    lines = _strip_outer_fence([line.removesuffix("\r") for line in reply.split("\n")])
     found: list[tuple[int, str, str]] = []
     marks: list[int] = []
     warnings: list[Sentence] = []
@@ -43,7 +43,7 @@ def parse_file_blocks(reply: str) -> FileBlocks:
         path = _path(lines[index])
         fence = _fence_after(lines, index + 1) if path else None
         if not path or fence is None:
-            following = _passed(lines, index, marks)
+            following = _skip_line(lines, index, marks)
             rest += (line for line in lines[index:following] if not _WRAPPER.fullmatch(line))
             index = following
             continue
@@ -78,7 +78,7 @@ def begins_with_file(text: str) -> bool:
     return bool(lines) and bool(_path(lines[0]))
 
 
-def _unfenced(lines: list[str]) -> list[str]:
+def _strip_outer_fence(lines: list[str]) -> list[str]:
     """The lines of a reply that stands in a fence as a whole, without that fence."""
     full = [index for index, line in enumerate(lines) if line.strip()]
     if len(full) < 3 or not _FENCE.fullmatch(lines[full[0]]) or not _path(lines[full[1]]):
@@ -89,7 +89,7 @@ def _unfenced(lines: list[str]) -> list[str]:
     return lines[full[0] + 1 : full[-1]]
 
 
-def _passed(lines: Sequence[str], index: int, marks: list[int]) -> int:
+def _skip_line(lines: Sequence[str], index: int, marks: list[int]) -> int:
     """The line after this one, which begins no file, or after the fence that it opens; a wrapper's mark is noted."""
     if _WRAPPER.fullmatch(lines[index]):
         marks.append(index)

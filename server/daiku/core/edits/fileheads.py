@@ -33,7 +33,7 @@ _TAGS = {
 }  # fmt: skip
 
 
-def with_file_heads(text: str) -> str:
+def add_file_heads(text: str) -> str:
     """`text` with a `File:` line before each fence that names its file for certain: a heading, bold or inline
     code of nothing but a path on the line above it, the path behind the fence's language, or a comment that
     is nothing but a path on its first line. Unchanged where a Markdown file holds fences of its own: nobody
@@ -50,7 +50,7 @@ def with_file_heads(text: str) -> str:
         end = _closing(lines, at, fence["mark"])
         if end is None or (_tag(fence["info"]) in ("markdown", "md") and _holds_fences(lines[at + 1 : end])):
             return text
-        path, above = _named(found, fence["info"], lines[at + 1 : end])
+        path, above = _head_of_fence(found, fence["info"], lines[at + 1 : end])
         if path:
             if above:
                 del found[_last(found) :]
@@ -60,7 +60,7 @@ def with_file_heads(text: str) -> str:
     return "\n".join(found)
 
 
-def _named(before: list[str], info: str, content: list[str]) -> tuple[str, bool]:
+def _head_of_fence(before: list[str], info: str, content: list[str]) -> tuple[str, bool]:
     """The path that a fence is headed with, and whether the line above it is its head."""
     tag = _tag(info)
     if tag in _OTHER_TAGS:

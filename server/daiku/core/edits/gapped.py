@@ -5,53 +5,55 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from daiku.core.edits.elisions import parts
+from daiku.core.edits.elisions import split_at_elisions
 from daiku.core.matching.hunk import hunk_of
 from daiku.core.matching.indents import indent_of
-from daiku.core.matching.insert import put, splice
-from daiku.core.matching.match import Level, Span, find_windows
+from daiku.core.matching.insert import new_lines, splice
+from daiku.core.matching.match import BlockMatch, Level, find_windows
 from daiku.core.matching.refusal import Refusal, ambiguous, not_found
-from daiku.core.text.omissions import leaves_out
+from daiku.core.text.omissions import omission_kind
 
 _UNEQUAL = "The search leaves lines out in {} places and the replacement in {}: write both out, or leave the same out in both."
 
 
-def edit_gapped(text: str, search: Sequence[str], replace: Sequence[str]) -> str | Refusal | None:
+def edit_with_gaps(text: str, search: Sequence[str], replace: Sequence[str]) -> str | Refusal | None:
     """`text` with the replacement, what search and replacement leave out kept as it stands; None where the search
     leaves nothing out."""
     marks = _marks(search)
     if not marks:
         return None
-    kept, said = parts(search, marks)
+    kept, said = split_at_elisions(search, marks)
     depths = [len(indent_of(search[mark])) for mark in kept]
     found = _one_below_the_other(text, [part for part in said if part], depths[1:] if not said[0] else depths)
     if isinstance(found, Refusal):
         return found
     between = [_lines(text, one.end, other.start) for one, other in pairwise(found)]
     new = (
-        [part for part in parts(replace, _marks(replace))[1] if part] if _marks(replace) else [list(replace)]
+        [part for part in split_at_elisions(replace, _marks(replace))[1] if part]
+        if _marks(replace)
+        else [list(replace)]
     )
     if len(new) != len(between) + 1:
         return Refusal(_UNEQUAL.format(len(between), len(new) - 1))
-    whole = Span(found[0].start, found[-1].end, *_as_it_stands(text, found[0].start, found[-1].end))
+    whole = BlockMatch(found[0].start, found[-1].end, *_gap_lines(text, found[0].start, found[-1].end))
     filled = [
         *new[0],
         *(line for kept, part in zip(between, new[1:], strict=True) for line in (*kept, *part)),
     ]
     old = [line.removesuffix("\r") for line in whole.lines]
-    place = put(text, hunk_of(old, filled, whole.levels), whole)
+    place = new_lines(text, hunk_of(old, filled, whole.levels), whole)
     return place if isinstance(place, Refusal) else splice(text, place.start, place.end, place.new)
 
 
 def _marks(lines: Sequence[str]) -> list[int]:
-    return [number for number, line in enumerate(lines) if leaves_out(line)]
+    return [number for number, line in enumerate(lines) if omission_kind(line)]
 
 
 def _one_below_the_other(
     text: str, said: Sequence[Sequence[str]], depths: Sequence[int]
-) -> list[Span] | Refusal:
+) -> list[BlockMatch] | Refusal:
     """The only place of each part, below the one before it and within the block that the elision stands in."""
-    found: list[Span] = []
+    found: list[BlockMatch] = []
     for number, part in enumerate(said):
         spans = [span for span in find_windows(text, part) if span.level <= Level.trailing]
         if found:
@@ -72,6 +74,6 @@ def _lines(text: str, start: int, end: int) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _as_it_stands(text: str, start: int, end: int) -> tuple[tuple[str, ...], tuple[Level, ...]]:
+def _gap_lines(text: str, start: int, end: int) -> tuple[tuple[str, ...], tuple[Level, ...]]:
     lines = text[start:end].removesuffix("\n").split("\n")
     return tuple(lines), (Level.exact,) * len(lines)

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from daiku.core.edits.elisions import fill
+from daiku.core.edits.elisions import fill_elisions
 from daiku.core.matching.hunk import Hunk, HunkLine, hunk_of
 from daiku.core.matching.match import Level
 from daiku.core.matching.refusal import Refusal
-from daiku.core.text.omissions import leaves_out, may_leave_out
+from daiku.core.text.omissions import may_hold_omission, omission_kind
 
 _TAKES_OUT = "This line stands for lines that are left out ({!r}) and is to be removed: write out the lines that are to go."
 
 
-def without_elisions(
+def resolve_elisions(
     text: str, hunk: Hunk, *, path: str = "", insisted: bool = False
 ) -> list[Hunk] | Refusal:
     """The hunk as hunks that hold no elision: context that is left out parts it in two, of which the second stands
     below the first; added lines are filled in from those that they replace."""
-    if not text.strip() or not any(may_leave_out(line.text) for line in hunk.lines):
+    if not text.strip() or not any(may_hold_omission(line.text) for line in hunk.lines):
         return [hunk]
     known = {line.strip() for line in text.split("\n")}
     parts: list[list[HunkLine]] = [[]]
-    for line in _paired(hunk.lines, known):
+    for line in _pair_elisions(hunk.lines, known):
         if line is None:
             parts.append([])
         elif line.tag != "+" and _is_elision(line, known):
@@ -41,7 +41,7 @@ def without_elisions(
             above = [line.text for line in lines if line.text.strip()]
             anchors = (*anchors, above[-1]) if above and not found else anchors
             continue
-        filled = _filled(part, path, insisted=insisted)
+        filled = _fill_hunk(part, path, insisted=insisted)
         if isinstance(filled, Refusal):
             return filled
         found.append(filled)
@@ -50,13 +50,13 @@ def without_elisions(
 
 
 def _is_elision(line: HunkLine, known: set[str]) -> bool:
-    return bool(leaves_out(line.text)) and line.text.strip() not in known
+    return bool(omission_kind(line.text)) and line.text.strip() not in known
 
 
-def _paired(lines: Sequence[HunkLine], known: set[str]) -> Iterator[HunkLine | None]:
+def _pair_elisions(lines: Sequence[HunkLine], known: set[str]) -> Iterator[HunkLine | None]:
     """The lines, with None for an elision that is removed and added again, which is left-out context."""
     removed = [line.text.strip() for line in lines if line.tag == "-" and _is_elision(line, known)]
-    added = [line.text.strip() for line in lines if line.tag == "+" and leaves_out(line.text)]
+    added = [line.text.strip() for line in lines if line.tag == "+" and omission_kind(line.text)]
     both = {text for text in removed if text in added}
     for line in lines:
         if line.text.strip() not in both:
@@ -65,13 +65,13 @@ def _paired(lines: Sequence[HunkLine], known: set[str]) -> Iterator[HunkLine | N
             yield None
 
 
-def _filled(hunk: Hunk, path: str, *, insisted: bool) -> Hunk | Refusal:
+def _fill_hunk(hunk: Hunk, path: str, *, insisted: bool) -> Hunk | Refusal:
     """The hunk with the elisions of its added lines filled in."""
-    if not any(line.tag == "+" and may_leave_out(line.text) for line in hunk.lines):
+    if not any(line.tag == "+" and may_hold_omission(line.text) for line in hunk.lines):
         return hunk
     old = [line.text for line in hunk.lines if line.tag != "+"]
     new = [line.text for line in hunk.lines if line.tag != "-"]
-    filled = fill(new, old, path=path, insisted=insisted)
+    filled = fill_elisions(new, old, path=path, insisted=insisted)
     if isinstance(filled, Refusal) or filled == new:
         return filled if isinstance(filled, Refusal) else hunk
     return replace(hunk, lines=hunk_of(old, filled, [Level.exact] * len(old)).lines)

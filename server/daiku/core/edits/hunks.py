@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from daiku.core.edits.hunkelisions import without_elisions
-from daiku.core.matching.hunk import Hunk, Place
-from daiku.core.matching.insert import join, line_end_at, put, splice_all
-from daiku.core.matching.locate import Found, locate, locate_insertion
+from daiku.core.edits.hunkelisions import resolve_elisions
+from daiku.core.matching.hunk import Hunk, Replacement
+from daiku.core.matching.insert import join_lines, line_end_at, new_lines, splice_all
+from daiku.core.matching.locate import LocatedHunk, locate, locate_insertion
 from daiku.core.matching.refusal import Refusal, ambiguous, line_number
 
 
@@ -16,12 +16,12 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], *, path: str = "", insisted: b
     `insisted` see `elisions.fill`."""
     changing: list[Hunk] = []
     for number, hunk in enumerate(hunks, 1):
-        whole = without_elisions(text, hunk, path=path, insisted=insisted)
+        whole = resolve_elisions(text, hunk, path=path, insisted=insisted)
         if isinstance(whole, Refusal):
             return _at(whole, number, hunks)
         changing += (part for part in whole if part.changes)
-    options: list[tuple[Place, ...]] = []
-    located: list[list[Found]] = []
+    options: list[tuple[Replacement, ...]] = []
+    located: list[list[LocatedHunk]] = []
     for number, hunk in enumerate(changing, 1):
         found = locate(text, hunk) if hunk.old() else []
         if isinstance(found, Refusal):
@@ -33,7 +33,7 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], *, path: str = "", insisted: b
         if isinstance(places, Refusal):
             return _at(places, index + 1, changing)
         options.append(places)
-    chosen: list[Place] = []
+    chosen: list[Replacement] = []
     for index, place in enumerate(_in_order(options)):
         if place is None:
             return _at(ambiguous(text, [p.start for p in options[index]]), index + 1, changing)
@@ -47,7 +47,7 @@ def _at(refusal: Refusal, number: int, hunks: Sequence[Hunk]) -> Refusal:
     return refusal if len(hunks) == 1 else refusal.within(f"Hunk {number} of {len(hunks)}")
 
 
-def _shift(text: str, found: Sequence[Found]) -> int | None:
+def _shift(text: str, found: Sequence[LocatedHunk]) -> int | None:
     """How many lines below its number a hunk stands; None where its lines alone do not tell."""
     if len(found) != 1 or found[0].hunk.line is None:
         return None
@@ -67,7 +67,9 @@ def _expected(hunk: Hunk, shifts: Sequence[int | None], index: int) -> int | Non
     return hunk.line if one_sided and 0 in (above, below) else None
 
 
-def _places(text: str, hunk: Hunk, found: list[Found], line: int | None) -> tuple[Place, ...] | Refusal:
+def _places(
+    text: str, hunk: Hunk, found: list[LocatedHunk], line: int | None
+) -> tuple[Replacement, ...] | Refusal:
     """What the hunk could become, in the order of the file."""
     if not hunk.old():
         place = _insertion(text, hunk, line)
@@ -76,24 +78,24 @@ def _places(text: str, hunk: Hunk, found: list[Found], line: int | None) -> tupl
         blank = not any(wanted.strip() for wanted in hunk.old_text())
         at_line = [one for one in found if line_number(text, one.span.start) == line]
         found = at_line if at_line or blank else found
-    places: list[Place] = []
+    places: list[Replacement] = []
     for one in found:
-        place = put(text, one.hunk, one.span)
+        place = new_lines(text, one.hunk, one.span)
         if isinstance(place, Refusal):
             return place
         places.append(place)
     return tuple(places)
 
 
-def _in_order(options: Sequence[Sequence[Place]]) -> list[Place | None]:
+def _in_order(options: Sequence[Sequence[Replacement]]) -> list[Replacement | None]:
     """One place each: the only one, or the only one that is left when hunks follow one another in the file."""
-    earliest: list[Place | None] = []
+    earliest: list[Replacement | None] = []
     end = 0
     for places in options:
         first = next((place for place in places if place.start >= end), None)
         end = first.end if first else end
         earliest.append(first)
-    latest: list[Place | None] = []
+    latest: list[Replacement | None] = []
     for places in reversed(options):
         start = next((place.start for place in reversed(latest) if place), None)
         last = next((place for place in reversed(places) if start is None or place.end <= start), None)
@@ -104,7 +106,7 @@ def _in_order(options: Sequence[Sequence[Place]]) -> list[Place | None]:
     ]
 
 
-def _insertion(text: str, hunk: Hunk, line: int | None) -> Place | Refusal:
+def _insertion(text: str, hunk: Hunk, line: int | None) -> Replacement | Refusal:
     """A hunk of added lines only: at a line number that can be trusted, after its anchor, or at the end."""
     if hunk.exact_insert and not hunk.anchors and not hunk.at_end and text:
         at = _below_line(text, line)
@@ -114,10 +116,10 @@ def _insertion(text: str, hunk: Hunk, line: int | None) -> Place | Refusal:
         return at
     eol = line_end_at(text, at)
     lines = [(line.text.removesuffix("\r") if eol == "\r\n" else line.text, eol) for line in hunk.lines]
-    new = join(text, at, lines, hunk.final_newline)
+    new = join_lines(text, at, lines, hunk.final_newline)
     if at and at == len(text) and not text.endswith("\n"):
         new = eol + new
-    return Place(at, at, new)
+    return Replacement(at, at, new)
 
 
 def _below_line(text: str, line: int | None) -> int | Refusal:

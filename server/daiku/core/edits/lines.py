@@ -5,15 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from daiku.core.edits.elisions import fill
-from daiku.core.edits.gapped import edit_gapped
-from daiku.core.matching.hunk import Place, hunk_of
-from daiku.core.matching.indents import indent_of, indents, reindent
-from daiku.core.matching.insert import line_end_at, put, splice
-from daiku.core.matching.match import Level, Span, find_lines, find_tokens, find_windows, in_shape, line_start
-from daiku.core.matching.preserve import merged
+from daiku.core.edits.elisions import fill_elisions
+from daiku.core.edits.gapped import edit_with_gaps
+from daiku.core.matching.hunk import Replacement, hunk_of
+from daiku.core.matching.indents import indent_of, learn_indents, reindent
+from daiku.core.matching.insert import line_end_at, new_lines, splice
+from daiku.core.matching.match import (
+    BlockMatch,
+    Level,
+    find_lines,
+    find_tokens,
+    find_windows,
+    is_evenly_indented,
+    line_start,
+)
+from daiku.core.matching.preserve import merge_blanks
 from daiku.core.matching.refusal import Refusal, ambiguous, not_found
-from daiku.core.text.omissions import leaves_out
+from daiku.core.text.omissions import omission_kind
 
 _NUMBERED = re.compile(r"\s*(\d+) ?[|│→\t] ?(.*)", re.DOTALL)
 
@@ -34,24 +42,24 @@ def edit_lines(
     listing. The same words in another layout count too; with `within_lines` also in a part of a line, to whose end they
     go where the search has a line end. What is left out of them (`// ...`) is filled in, or it is refused.
     """
-    wanted, new = split(search), split(replace)
+    wanted, new = bare_lines(search), bare_lines(replace)
     if not search.endswith("\n") and not replace:
         new = [""]  # the line is emptied, not taken out: its line end was not part of the search
-    if (gapped := _gapped(text, wanted, new)) is not None:
+    if (gapped := _edit_with_gaps(text, wanted, new)) is not None:
         return gapped
-    filled = fill(new, wanted, path=path, insisted=insisted)
+    filled = fill_elisions(new, wanted, path=path, insisted=insisted)
     if isinstance(filled, Refusal):
         return filled
     new = filled
-    for old_lines, new_lines in _readings(wanted, new):
+    for old_lines, lines in _readings(wanted, new):
         spans = find_lines(text, old_lines)
         if len(spans) == 1 and spans[0].level <= Level.trailing:
-            spans += _indented_alike(text, old_lines)
+            spans += _indented_matches(text, old_lines)
         if len(spans) > 1:
             return ambiguous(text, [span.start for span in spans])
         if spans:
-            return _put(text, old_lines, new_lines, spans[0])
-    if (stripped := _first_indent_lost(text, wanted, new)) is not None:
+            return _replace_span(text, old_lines, lines, spans[0])
+    if (stripped := _restore_first_indent(text, wanted, new)) is not None:
         return stripped
     tokens = find_tokens(text, search)
     if not within_lines:
@@ -65,31 +73,35 @@ def edit_lines(
     return not_found(text, wanted)
 
 
-def _gapped(text: str, wanted: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
-    if not any(leaves_out(line) for line in wanted) or find_lines(text, wanted):
+def _edit_with_gaps(text: str, wanted: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
+    if not any(omission_kind(line) for line in wanted) or find_lines(text, wanted):
         return None
-    return edit_gapped(text, wanted, new)
+    return edit_with_gaps(text, wanted, new)
 
 
-def _indented_alike(text: str, wanted: Sequence[str]) -> list[Span]:
+def _indented_matches(text: str, wanted: Sequence[str]) -> list[BlockMatch]:
     """Other places of lines without indentation, where they are indented: it may be these that have lost it."""
     if all(line != line.lstrip() for line in wanted if line.strip()):
         return []
-    return [s for s in find_windows(text, wanted) if s.level >= Level.indent and in_shape(wanted, s)]
+    return [
+        s for s in find_windows(text, wanted) if s.level >= Level.indent and is_evenly_indented(wanted, s)
+    ]
 
 
-def split(text: str) -> list[str]:
+def bare_lines(text: str) -> list[str]:
     """The lines without line ends; a final newline begins no further line."""
     lines = text.replace("\r\n", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _put(text: str, search: Sequence[str], replace: Sequence[str], span: Span) -> str | Refusal:
-    place = put(text, hunk_of(search, replace, span.levels), span)
-    return place if isinstance(place, Refusal) else _spliced(text, place)
+def _replace_span(
+    text: str, search: Sequence[str], replace: Sequence[str], span: BlockMatch
+) -> str | Refusal:
+    place = new_lines(text, hunk_of(search, replace, span.levels), span)
+    return place if isinstance(place, Refusal) else _splice_replacement(text, place)
 
 
-def _spliced(text: str, place: Place) -> str:
+def _splice_replacement(text: str, place: Replacement) -> str:
     return splice(text, place.start, place.end, place.new)
 
 
@@ -118,7 +130,7 @@ def _without_numbers(lines: Sequence[str]) -> list[str] | None:
     return [match[2] for match in found if match]
 
 
-def _first_indent_lost(text: str, wanted: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
+def _restore_first_indent(text: str, wanted: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
     """The edit where the first line alone has lost its indentation, as when the whole text was stripped."""
     if len(wanted) < 2 or wanted[0] != wanted[0].lstrip():
         return None
@@ -130,7 +142,7 @@ def _first_indent_lost(text: str, wanted: Sequence[str], new: Sequence[str]) -> 
     if lines and lines[0].strip() and lines[0] == lines[0].lstrip():
         lines[0] = indent + lines[0]
     spans = [span for span in find_lines(text, old) if span.start == windows[0].start]
-    return _put(text, old, lines, spans[0]) if spans else None
+    return _replace_span(text, old, lines, spans[0]) if spans else None
 
 
 def _begins_line(text: str, start: int) -> bool:
@@ -150,15 +162,15 @@ def _other_layout(text: str, search: str, replace: str, start: int, end: int) ->
     if "\n" in search.strip() and "\n" in there:
         return None
     first = text[line_start(text, start) : start]
-    lines = split(replace.strip())
+    lines = bare_lines(replace.strip())
     if first.strip() and len(lines) > 1:
         return None
     if not first.strip() and indent_of(first) != first:
         return None
     if len(lines) == 1 and "\n" not in search.strip() and "\n" not in there:
-        kept = merged(search.strip(), lines[0], there)
+        kept = merge_blanks(search.strip(), lines[0], there)
         return splice(text, start, end, lines[0] if kept is None else kept)
-    drift = indents([search.strip("\r\n").split("\n")[0]], [first + "x"])
+    drift = learn_indents([search.strip("\r\n").split("\n")[0]], [first + "x"])
     head = lines[0].lstrip() if lines else ""
     further = lines[1:] if drift is None else [reindent(line, drift.pairs) for line in lines[1:]]
     body = "\n".join([head, *further])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from daiku.core.edits.applypatch import FileOp, is_apply_patch, parse_apply_patch
-from daiku.core.edits.blocks import Block, has_blocks, parse_blocks
+from daiku.core.edits.blocks import EditBlock, has_blocks, parse_blocks
 from daiku.core.edits.edits import apply_block
 from daiku.core.edits.elisions import fill_text
 from daiku.core.edits.fileblocks import begins_with_file, parse_file_blocks
@@ -25,7 +25,7 @@ class WholeFile:
     content: str
 
 
-Intent = FileDiff | FileOp | Block | WholeFile
+Intent = FileDiff | FileOp | EditBlock | WholeFile
 """What one part of a patch text asks for."""
 
 _UNREADABLE = "This is no patch that can be read: {}."
@@ -41,13 +41,13 @@ def parse_patch(text: str) -> tuple[Intent, ...] | Refusal:
     found = parse_file_blocks(text)
     changes = any(is_change(path, content) for path, content in found.files.items())
     if not begins_with_file(text) or not found.files or changes:
-        return _parsed(text)
+        return _parse_any(text)
     if found.unclosed or found.doubtful or found.outside:
         return Refusal(_UNREADABLE.format("; ".join(found.warnings)))
     whole = tuple(WholeFile(path, content) for path, content in found.files.items())
     if not any(holds(found.rest) for holds in (has_blocks, is_apply_patch, is_udiff)):
         return whole
-    further = _parsed(found.rest)
+    further = _parse_any(found.rest)
     return further if isinstance(further, Refusal) else (*whole, *further)
 
 
@@ -59,7 +59,7 @@ def is_change(path: str, content: str) -> bool:
     return has_blocks(first) or is_apply_patch(first) or first.startswith(("diff --git ", "--- "))
 
 
-def _parsed(text: str) -> tuple[Intent, ...] | Refusal:
+def _parse_any(text: str) -> tuple[Intent, ...] | Refusal:
     if is_apply_patch(text):
         return parse_apply_patch(text)
     if has_blocks(text):
@@ -89,7 +89,7 @@ def paths_of(intents: Sequence[Intent]) -> tuple[str, ...]:
                 named = (intent.old, intent.new)
             case FileOp():
                 named = (intent.path, intent.to)
-            case Block() | WholeFile():
+            case EditBlock() | WholeFile():
                 named = (intent.path,)
         names.update((name, None) for name in named if name)
     return tuple(names)
@@ -135,16 +135,16 @@ def _carry_out(
 ) -> Refusal | None:
     match intent:
         case WholeFile(path, content):
-            return _store(path, rewritten(now.get(path), content, path=path, insisted=insisted), now)
-        case Block(path, edit):
-            return _store(path, _edited(now.get(path), edit, path, insisted=insisted), now)
+            return _store(path, rewrite_text(now.get(path), content, path=path, insisted=insisted), now)
+        case EditBlock(path, edit):
+            return _store(path, _edit_file(now.get(path), edit, path, insisted=insisted), now)
         case FileOp():
             return _carry_out_op(intent, now, moved, insisted=insisted)
         case FileDiff():
             return _carry_out_diff(intent, now, moved, insisted=insisted)
 
 
-def rewritten(old: str | None, new: str, *, path: str = "", insisted: bool = False) -> str | Refusal:
+def rewrite_text(old: str | None, new: str, *, path: str = "", insisted: bool = False) -> str | Refusal:
     """The whole new text of a file: with the line ends that all of its old lines have, and elisions filled in."""
     if old is None:
         return new
@@ -159,7 +159,7 @@ def rewritten(old: str | None, new: str, *, path: str = "", insisted: bool = Fal
     return filled
 
 
-def _edited(text: str | None, edit: SearchReplace, path: str, *, insisted: bool) -> str | Refusal:
+def _edit_file(text: str | None, edit: SearchReplace, path: str, *, insisted: bool) -> str | Refusal:
     if text is None:
         return Refusal("there is no such file.") if edit.search else edit.replace
     return apply_block(text, edit.search, edit.replace, path=path, insisted=insisted)
@@ -190,7 +190,7 @@ def _carry_out_op(
         case "update":
             if text is None:
                 return Refusal(f"{op.path}: it cannot be updated, there is no such file.")
-            refusal = _store(op.path, _patched(text, op.hunks, op.path, insisted=insisted), now)
+            refusal = _store(op.path, _patch_file(text, op.hunks, op.path, insisted=insisted), now)
             return refusal if refusal or op.to is None else _move(op.path, op.to, now, moved)
 
 
@@ -201,7 +201,7 @@ def _carry_out_diff(
         path = diff.new or ""
         if now.get(path):
             return Refusal(f"{path}: the diff creates it, but there is such a file.")
-        return _store(path, _patched("", diff.hunks, path, insisted=insisted), now)
+        return _store(path, _patch_file("", diff.hunks, path, insisted=insisted), now)
     if diff.new is None:
         return _delete(diff, now)
     path = diff.old
@@ -210,7 +210,7 @@ def _carry_out_diff(
     text = now.get(path)
     if text is None:
         return Refusal(f"{path}: there is no such file.")
-    refusal = _store(path, _patched(text, diff.hunks, path, insisted=insisted), now)
+    refusal = _store(path, _patch_file(text, diff.hunks, path, insisted=insisted), now)
     return refusal or (_move(path, diff.new, now, moved) if diff.renamed else None)
 
 
@@ -228,7 +228,7 @@ def _delete(diff: FileDiff, now: dict[str, str | None]) -> Refusal | None:
     return None
 
 
-def _patched(text: str, hunks: Sequence[Hunk], path: str, *, insisted: bool) -> str | Refusal:
+def _patch_file(text: str, hunks: Sequence[Hunk], path: str, *, insisted: bool) -> str | Refusal:
     new = apply_hunks(text, hunks, path=path, insisted=insisted)
     if isinstance(new, str) and not new.strip() and text.strip():
         return Refusal("the patch would leave the file empty. Delete it if that is meant.")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from daiku.core.commands.judge import CommandRules, Judgement, judge, strip_cd
-from daiku.core.guard.touched import lexically, strings, touched
+from daiku.core.guard.touched import lexical_path, string_arguments, touched_paths
 from daiku.core.protected.addresses import read_place
 from daiku.core.protected.paths import holds_secrets, why_content_matters, why_protected
 from daiku.domain.config import Answer, ApprovalSettings
@@ -80,13 +80,13 @@ class Policy:
     home: str = ""
 
     @property
-    def nobody(self) -> bool:
+    def is_unattended(self) -> bool:
         """True where no person can be asked."""
         return self.headless or self.approval_mode == "none"
 
     def real(self, path: str) -> str | None:
         """The real name of `path` relative to its root, None where it lies outside."""
-        return self.resolve(path) if self.resolve else lexically(path, self.roots)
+        return self.resolve(path) if self.resolve else lexical_path(path, self.roots)
 
 
 def verdict(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
@@ -171,7 +171,7 @@ def _settle(
     if answered == "allow":
         return Verdict("allow", text("guard.allowed_always"), kind, key)
     # Where nobody is there, the settings are the only word that a person has left.
-    if setting == "allow" and not ask and (not outside or policy.nobody):
+    if setting == "allow" and not ask and (not outside or policy.is_unattended):
         return Verdict("allow", text("guard.settings_allow"), kind, key)
     told = setting == "allow" or covered
     reasons = [why, ask if ask != why else NO_TEXT, outside if told else NO_TEXT]
@@ -179,7 +179,7 @@ def _settle(
 
 
 def _ask_a_person(why: Sentence, kind: ApprovalKind, policy: Policy) -> Verdict:
-    if policy.nobody:
+    if policy.is_unattended:
         reason = joined("clauses", [why, text("guard.needs_person")])
         return Verdict("deny", reason, kind, unattended=True)
     return Verdict("ask", why, kind)
@@ -192,7 +192,9 @@ def _plan(spec: ToolSpec, policy: Policy) -> Verdict:
 
 
 def _read(call: ToolCall, policy: Policy) -> Verdict:
-    secret = next((p for p in touched(call) if holds_secrets(p) or holds_secrets(policy.real(p) or p)), None)
+    secret = next(
+        (p for p in touched_paths(call) if holds_secrets(p) or holds_secrets(policy.real(p) or p)), None
+    )
     if secret is None:
         return _settle(
             "read", policy.approvals.read, f"read:{call.tool}", text("guard.reads_workspace"), policy
@@ -212,12 +214,12 @@ def _edit(call: ToolCall, policy: Policy) -> Verdict:
 
 
 def _touches_protected(call: ToolCall, policy: Policy) -> Sentence:
-    paths = touched(call)
+    paths = touched_paths(call)
     for path in paths:
         for name in {path, policy.real(path) or path}:
             if why := why_protected(name):
                 return text("guard.of_path", path=name, why=why)
-    written = "\n".join(text for _, text in strings(call.args))
+    written = "\n".join(text for _, text in string_arguments(call.args))
     for path in paths:
         if why := why_content_matters(path, written):
             return text("guard.of_path", path=path, why=why)

@@ -25,7 +25,7 @@ _GIT_HEADER = lazy(r"^diff --git (?P<both>.+)$", re.MULTILINE)
 _ESCAPE = lazy(r"\\([0-7]{3}|.)")
 
 
-def strings(value: JsonValue, key: str = "") -> Iterator[tuple[str, str]]:
+def string_arguments(value: JsonValue, key: str = "") -> Iterator[tuple[str, str]]:
     """Every string in `value` with the key that it stands under."""
     pending: list[tuple[str, JsonValue]] = [(key, value)]
     while pending:
@@ -38,18 +38,18 @@ def strings(value: JsonValue, key: str = "") -> Iterator[tuple[str, str]]:
             pending.extend((inner, each) for inner, each in reversed(item.items()))
 
 
-def touched(call: ToolCall) -> tuple[str, ...]:
+def touched_paths(call: ToolCall) -> tuple[str, ...]:
     """The paths that `call` names, those inside a patch text included."""
     found: dict[str, None] = {}
-    for key, text in strings(call.args):
+    for key, text in string_arguments(call.args):
         if _PATH_KEY.search(key):
             found[text] = None
         elif key.lower() in ("patch", "diff") or (_PATCH_KEY.search(key) and call.tool.endswith("patch")):
-            found.update(dict.fromkeys(_patched(text)))
+            found.update(dict.fromkeys(_patch_paths(text)))
     return tuple(found)
 
 
-def _patched(patch: str) -> Iterator[str]:
+def _patch_paths(patch: str) -> Iterator[str]:
     named = [m["path"] for m in _HEADERS.finditer(patch)]
     for m in _GIT_HEADER.finditer(patch):
         named.extend(re.split(r"(?:^|\s)\"?[ab]/", m["both"]))
@@ -68,7 +68,7 @@ def _unescape(found: re.Match[str]) -> str:
     return chr(int(code, 8)) if code.isdigit() and len(code) == 3 else code
 
 
-def lexically(path: str, roots: tuple[str, ...]) -> str | None:
+def lexical_path(path: str, roots: tuple[str, ...]) -> str | None:
     """The name of `path` within its root by its letters alone; None outside. Links are not followed."""
     if posixpath.isabs(path):
         whole = posixpath.normpath(path)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from daiku.core.matching.match import Level, Span, find_lines, line_start
+from daiku.core.matching.match import BlockMatch, Level, find_lines, line_start
 
 _DEFINES = re.compile(
     r"^[ \t]*(?:(?:export|default|async|public|private|protected|static|pub|abstract|final|override)\s+)*"
@@ -26,11 +26,11 @@ class Scope:
     below: int
     end: int
 
-    def holds(self, span: Span) -> bool:
+    def holds(self, span: BlockMatch) -> bool:
         """Whether the span stands in the block, or holds the anchor's own line."""
         return self.start <= span.start < self.end or span.start <= self.start < span.end
 
-    def reaches(self, text: str, span: Span) -> bool:
+    def reaches(self, text: str, span: BlockMatch) -> bool:
         """Whether the span stands in the block, or below it where nothing else is defined in between: the anchor
         is the nearest line to name for it too."""
         return self.holds(span) or (
@@ -38,7 +38,7 @@ class Scope:
         )
 
 
-def scopes(text: str, anchors: Sequence[str]) -> list[Scope] | None:
+def find_scopes(text: str, anchors: Sequence[str]) -> list[Scope] | None:
     """All places where the anchors stand, each within the block of the one before; None where one is nowhere.
     Without anchors an empty list."""
     found: list[Scope] = []
@@ -52,21 +52,21 @@ def scopes(text: str, anchors: Sequence[str]) -> list[Scope] | None:
     return found
 
 
-def _lines_holding(text: str, anchor: str) -> list[Span]:
+def _lines_holding(text: str, anchor: str) -> list[BlockMatch]:
     """An anchor may be the beginning of a line (`def f(` without its arguments)."""
-    found: list[Span] = []
+    found: list[BlockMatch] = []
     part = anchor.strip()
     at = text.find(part) if part else -1
     while at >= 0 and len(found) < _MOST:
         first, newline = line_start(text, at), text.find("\n", at)
         stop = len(text) if newline < 0 else newline + 1
         if not text[first:at].strip():
-            found.append(Span(first, stop, (text[first:stop].rstrip("\r\n"),), (Level.indent,)))
+            found.append(BlockMatch(first, stop, (text[first:stop].rstrip("\r\n"),), (Level.indent,)))
         at = text.find(part, stop) if stop < len(text) else -1
     return found
 
 
-def _block_end(text: str, head: Span) -> int:
+def _block_end(text: str, head: BlockMatch) -> int:
     """Where the block that `head` opens ends: the next line that is indented no deeper, brackets apart."""
     depth = len(head.lines[-1]) - len(head.lines[-1].lstrip())
     at = head.end

@@ -54,7 +54,7 @@ class Hunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Replacement:
     """What stands from `start` to `end` of a text becomes `new`."""
 
     start: int

@@ -30,7 +30,9 @@ def indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def indents(wanted: Sequence[str | None], found: Sequence[str], *, shift: bool = False) -> Indents | None:
+def learn_indents(
+    wanted: Sequence[str | None], found: Sequence[str], *, shift: bool = False
+) -> Indents | None:
     """What leads from the indentation of `wanted` (None: any line) to that of `found`; None when the shapes differ.
 
     With `shift` also where one indentation was taken off every line that has it and the others stayed.

@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from daiku.core.matching.hunk import Hunk, Place
-from daiku.core.matching.indents import indent_of, indents
-from daiku.core.matching.match import Level, Span
-from daiku.core.matching.preserve import ALIKE, Old, alike, as_kept
+from daiku.core.matching.hunk import Hunk, Replacement
+from daiku.core.matching.indents import indent_of, learn_indents
+from daiku.core.matching.match import BlockMatch, Level
+from daiku.core.matching.preserve import ALIKE, OldLine, keep_blanks, similarity
 from daiku.core.matching.refusal import Refusal, line_number
 
 Lines = list[tuple[str, str]]
 """Lines, each with its line end."""
 
 
-def put(text: str, hunk: Hunk, span: Span) -> Place | Refusal:
+def new_lines(text: str, hunk: Hunk, span: BlockMatch) -> Replacement | Refusal:
     """The new lines of the hunk's place, or that the indentation of an added line could be one of two."""
-    drift = indents(hunk.old(), span.lines, shift=not hunk.block) if span.level >= Level.indent else None
+    drift = (
+        learn_indents(hunk.old(), span.lines, shift=not hunk.block) if span.level >= Level.indent else None
+    )
     eol = _line_end(text, span, faithful=any(line is not None and line.endswith("\r") for line in hunk.old()))
     out: Lines = []
     everything = [line for line in _old_lines(hunk, span) if line.tag == "-"]
@@ -26,7 +28,7 @@ def put(text: str, hunk: Hunk, span: Span) -> Place | Refusal:
         out += (_kept(text, hunk, line.there) for line in change.kept)
         for number, added in enumerate(change.added):
             instead_of = change.removed[number : number + 1]
-            body: str | None = as_kept(added, instead_of, everything)
+            body: str | None = keep_blanks(added, instead_of, everything)
             if drift is not None:
                 body = drift.put(body) if hunk.block or not drift.doubtful(body) else change.beside(body)
             if body is None:
@@ -35,7 +37,9 @@ def put(text: str, hunk: Hunk, span: Span) -> Place | Refusal:
                     f" {line_number(text, span.start)} have lost theirs: {added[:200]!r}"
                 )
             out.append((body.removesuffix("\r") if eol == "\r\n" else body, eol))
-    return Place(_start(text, hunk, span, out), span.end, join(text, span.end, out, hunk.final_newline))
+    return Replacement(
+        _start(text, hunk, span, out), span.end, join_lines(text, span.end, out, hunk.final_newline)
+    )
 
 
 def _kept(text: str, hunk: Hunk, line: str) -> tuple[str, str]:
@@ -44,7 +48,7 @@ def _kept(text: str, hunk: Hunk, line: str) -> tuple[str, str]:
     return (line[:-1], "\r\n") if ends else (line, "\n")
 
 
-def _start(text: str, hunk: Hunk, span: Span, out: Lines) -> int:
+def _start(text: str, hunk: Hunk, span: BlockMatch, out: Lines) -> int:
     """Where the place starts: with the line end above it where the last lines go of a file without a final one."""
     if out or hunk.final_newline is not None or span.end < len(text) or text.endswith("\n") or not span.start:
         return span.start
@@ -52,13 +56,13 @@ def _start(text: str, hunk: Hunk, span: Span, out: Lines) -> int:
 
 
 @dataclass(slots=True)
-class _Change:
+class _LineChange:
     """Kept lines, then lines that go and lines that come; `below` is the line after them."""
 
-    kept: list[Old] = field(default_factory=list[Old])
-    removed: list[Old] = field(default_factory=list[Old])
+    kept: list[OldLine] = field(default_factory=list[OldLine])
+    removed: list[OldLine] = field(default_factory=list[OldLine])
     added: list[str] = field(default_factory=list[str])
-    below: Old | None = None
+    below: OldLine | None = None
 
     def beside(self, added: str) -> str | None:
         """An added line with the indentation of the removed line that it is a version of, else of the lines
@@ -81,18 +85,18 @@ class _Change:
 
 
 def _version(removed: str, added: str) -> float:
-    return 1.0 if removed and added.startswith(removed) else alike(removed, added)
+    return 1.0 if removed and added.startswith(removed) else similarity(removed, added)
 
 
-def _old_lines(hunk: Hunk, span: Span) -> list[Old]:
+def _old_lines(hunk: Hunk, span: BlockMatch) -> list[OldLine]:
     old = (line for line in hunk.lines if line.tag != "+")
     both = zip(old, span.lines, span.levels, strict=True)
-    return [Old(line.tag, line.text, there, level) for line, there, level in both]
+    return [OldLine(line.tag, line.text, there, level) for line, there, level in both]
 
 
-def _changes(hunk: Hunk, span: Span) -> list[_Change]:
+def _changes(hunk: Hunk, span: BlockMatch) -> list[_LineChange]:
     """The hunk as kept lines and changes, one after the other."""
-    changes = [_Change()]
+    changes = [_LineChange()]
     old = iter(_old_lines(hunk, span))
     for line in hunk.lines:
         if line.tag == "+":
@@ -101,18 +105,18 @@ def _changes(hunk: Hunk, span: Span) -> list[_Change]:
         there = next(old)
         if line.tag == "-":
             if changes[-1].added:
-                changes.append(_Change())
+                changes.append(_LineChange())
             changes[-1].removed.append(there)
         else:
             if changes[-1].added or changes[-1].removed:
-                changes.append(_Change())
+                changes.append(_LineChange())
             changes[-1].kept.append(there)
     for change, following in pairwise(changes):
         change.below = next(iter([*following.kept, *following.removed]), None)
     return changes
 
 
-def join(text: str, end: int, out: Sequence[tuple[str, str]], final_newline: bool | None) -> str:
+def join_lines(text: str, end: int, out: Sequence[tuple[str, str]], final_newline: bool | None) -> str:
     """The lines as text; at the end of the file the final newline is as before, or as the hunk says."""
     if not out:
         return ""
@@ -123,7 +127,7 @@ def join(text: str, end: int, out: Sequence[tuple[str, str]], final_newline: boo
     return new
 
 
-def _line_end(text: str, span: Span, *, faithful: bool) -> str:
+def _line_end(text: str, span: BlockMatch, *, faithful: bool) -> str:
     """What ends an added line: that of its neighbours, unless the hunk itself spells out line ends."""
     if faithful:
         return "\n"
@@ -141,7 +145,7 @@ def line_end_at(text: str, offset: int) -> str:
     return "\r\n" if newline > 0 and text[newline - 1] == "\r" else "\n"
 
 
-def splice_all(text: str, places: Sequence[Place]) -> str | Refusal:
+def splice_all(text: str, places: Sequence[Replacement]) -> str | Refusal:
     """`text` with every place changed, or that two of them meet."""
     ordered = sorted(places, key=lambda place: (place.start, place.end))
     for one, other in pairwise(ordered):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from daiku.core.matching.anchors import Scope, scopes
-from daiku.core.matching.hunk import Hunk, HunkLine, Place
-from daiku.core.matching.indents import indents
-from daiku.core.matching.insert import put
-from daiku.core.matching.match import Level, Span, compare_in_file, find_windows
+from daiku.core.matching.anchors import Scope, find_scopes
+from daiku.core.matching.hunk import Hunk, HunkLine, Replacement
+from daiku.core.matching.indents import learn_indents
+from daiku.core.matching.insert import new_lines
+from daiku.core.matching.match import BlockMatch, Level, compare_in_file, find_windows
 from daiku.core.matching.refusal import Refusal, ambiguous, line_number, not_found
 
 _LONGEST_GAPPED = 40
@@ -20,18 +20,18 @@ _TOP = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedHunk:
     """A hunk as it reads best, and a place where it stands."""
 
     hunk: Hunk
-    span: Span
+    span: BlockMatch
 
     @property
     def rank(self) -> tuple[Level, int]:
         return self.span.level, sum(level > Level.trailing for level in self.span.levels)
 
 
-def locate(text: str, hunk: Hunk) -> list[Found] | Refusal:
+def locate(text: str, hunk: Hunk) -> list[LocatedHunk] | Refusal:
     """Every place that the hunk may mean, in the order of the file: of the nearest reading, where its anchor says."""
     if hunk.line is None and not hunk.at_end and not any(line.strip() for line in hunk.old_text()):
         return Refusal(
@@ -40,7 +40,7 @@ def locate(text: str, hunk: Hunk) -> list[Found] | Refusal:
     found = (
         _nearest(_standing(text, hunk)) or _nearest(_standing(text, _trimmed(hunk))) or _gapped(text, hunk)
     )
-    named = scopes(text, hunk.anchors)
+    named = find_scopes(text, hunk.anchors)
     if not found:
         return not_found(text, hunk.old_text())
     if named is None:
@@ -65,12 +65,12 @@ def locate(text: str, hunk: Hunk) -> list[Found] | Refusal:
     return sorted(meant, key=lambda one: one.span.start)
 
 
-def _below_top(text: str, one: Found) -> bool:
+def _below_top(text: str, one: LocatedHunk) -> bool:
     """Whether added lines come first, and go to where only a few lines stand above: the top may be meant."""
     return one.hunk.lines[0].tag == "+" and 1 < line_number(text, one.span.start) <= _TOP
 
 
-def _at_blanks(text: str, one: Found) -> bool:
+def _at_blanks(text: str, one: LocatedHunk) -> bool:
     """Whether added lines stand beside a blank line at the hunk's edge that is one of several in the file."""
     lines, span = one.hunk.lines, one.span
     above = text[: span.start].rsplit("\n", 2)[-2:-1]
@@ -87,7 +87,7 @@ def _blank_edge(lines: Sequence[HunkLine], beyond: Sequence[str]) -> bool:
     return blank and added and inner == "-" and bool(beyond) and not beyond[0].strip()
 
 
-def _within(text: str, hunk: Hunk, found: list[Found], named: Sequence[Scope]) -> list[Found]:
+def _within(text: str, hunk: Hunk, found: list[LocatedHunk], named: Sequence[Scope]) -> list[LocatedHunk]:
     """Those that stand where the hunk says: at the end of the file, in its anchor's block, else below the anchor."""
     if hunk.at_end and (last := [one for one in found if not text[one.span.end :].strip()]):
         found = last
@@ -97,7 +97,7 @@ def _within(text: str, hunk: Hunk, found: list[Found], named: Sequence[Scope]) -
     return within or [one for one in found if any(one.span.start >= scope.start for scope in named)]
 
 
-def _standing(text: str, hunk: Hunk) -> Iterator[Found]:
+def _standing(text: str, hunk: Hunk) -> Iterator[LocatedHunk]:
     """The windows of the file that have the hunk's old lines, each with the reading that is nearest to it."""
     old = hunk.old()
     if not old:
@@ -109,13 +109,13 @@ def _standing(text: str, hunk: Hunk) -> Iterator[Found]:
             yield best
 
 
-def _nearest(found: Iterator[Found]) -> list[Found]:
+def _nearest(found: Iterator[LocatedHunk]) -> list[LocatedHunk]:
     every = list(found)
     level = min((one.span.level for one in every), default=Level.exact)
     return [one for one in every if one.span.level == level]
 
 
-def _readings(hunk: Hunk, window: Span) -> Iterator[Hunk]:
+def _readings(hunk: Hunk, window: BlockMatch) -> Iterator[Hunk]:
     """The hunk as it reads, as it reads where every leading blank was forgotten, and where some were."""
     yield hunk
     if all(line.bare is None for line in hunk.lines):
@@ -135,7 +135,7 @@ def _nearer(line: HunkLine, there: str) -> HunkLine:
     return HunkLine(line.tag, line.bare) if nearer else line
 
 
-def _found(hunk: Hunk, window: Span) -> Found | None:
+def _found(hunk: Hunk, window: BlockMatch) -> LocatedHunk | None:
     """The reading at the window; None where it is not the same lines, or their indentation drifted unlike."""
     old = hunk.old()
     levels: list[Level] = []
@@ -145,9 +145,9 @@ def _found(hunk: Hunk, window: Span) -> Found | None:
             return None
         levels.append(level)
     span = replace(window, levels=tuple(levels))
-    if span.level >= Level.indent and indents(old, span.lines, shift=not hunk.block) is None:
+    if span.level >= Level.indent and learn_indents(old, span.lines, shift=not hunk.block) is None:
         return None
-    return Found(hunk, span)
+    return LocatedHunk(hunk, span)
 
 
 def _trimmed(hunk: Hunk) -> Hunk:
@@ -168,22 +168,22 @@ def _idle(line: HunkLine, inner: Sequence[HunkLine]) -> bool:
     return blank and (line.bare is None or not inner or inner[0].tag != "+")
 
 
-def _gapped(text: str, hunk: Hunk) -> list[Found]:
+def _gapped(text: str, hunk: Hunk) -> list[LocatedHunk]:
     """The only place where one line of the file, which the hunk leaves out, stands between its old lines; none
     where an added line could come before or after that line."""
     if len(hunk.old()) > _LONGEST_GAPPED:
         return []
-    found: dict[tuple[int, int, str], Found] = {}
+    found: dict[tuple[int, int, str], LocatedHunk] = {}
     for number in _gaps(hunk.lines):
         lines = (*hunk.lines[:number], HunkLine(" ", "", any_line=True), *hunk.lines[number:])
         for one in _standing(text, replace(hunk, lines=lines)):
-            place = put(text, one.hunk, one.span)
-            if one.span.level <= Level.look_alike and isinstance(place, Place) and _stands_out(one):
+            place = new_lines(text, one.hunk, one.span)
+            if one.span.level <= Level.look_alike and isinstance(place, Replacement) and _stands_out(one):
                 found[place.start, place.end, place.new] = one
     return list(found.values()) if len(found) == 1 else []
 
 
-def _stands_out(found: Found) -> bool:
+def _stands_out(found: LocatedHunk) -> bool:
     """Whether the line of the file that the hunk leaves out is another than those beside it."""
     old = [line for line in found.hunk.lines if line.tag != "+"]
     at = next(number for number, line in enumerate(old) if line.any_line)
@@ -202,7 +202,7 @@ def _gaps(lines: Sequence[HunkLine]) -> Iterator[int]:
 
 def locate_insertion(text: str, hunk: Hunk) -> int | Refusal:
     """Where a hunk of added lines only goes: below its anchor, or at the end."""
-    named = scopes(text, hunk.anchors)
+    named = find_scopes(text, hunk.anchors)
     if named is None:
         return not_found(text, hunk.anchors[-1:])
     if not text:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
 
-from daiku.core.matching.indents import indents
+from daiku.core.matching.indents import learn_indents
 from daiku.core.text.patterns import lazy
 
 _LOOK_ALIKES = str.maketrans(
@@ -41,7 +41,7 @@ class Level(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class BlockMatch:
     """A place of whole lines: code points `start` to `end` (the last line's end included), the lines
     without their line ends, and for each how near it is."""
 
@@ -55,7 +55,7 @@ class Span:
         return max(self.levels, default=Level.exact)
 
 
-def fold(line: str) -> str:
+def fold_punctuation(line: str) -> str:
     """`line` with look-alike punctuation and spaces as ASCII, without blanks around it."""
     return (line if line.isascii() else line.translate(_LOOK_ALIKES)).strip()
 
@@ -68,7 +68,7 @@ def compare(wanted: str, found: str) -> Level | None:
         return Level.trailing
     if wanted.strip() == found.strip():
         return Level.indent
-    a, b = fold(wanted), fold(found)
+    a, b = fold_punctuation(wanted), fold_punctuation(found)
     if a == b:
         return Level.look_alike
     return Level.blanks if a.split() == b.split() else None
@@ -78,26 +78,26 @@ Wanted = Sequence[str | None]
 """Lines without line ends that are looked for; None stands for any one line."""
 
 
-def find_lines(text: str, wanted: Sequence[str]) -> list[Span]:
+def find_lines(text: str, wanted: Sequence[str]) -> list[BlockMatch]:
     """All places where `wanted` stands, of the nearest level that has any.
 
     A drift in indentation counts only where it is the same drift in all lines.
     """
-    return nearest([span for span in find_windows(text, wanted) if in_shape(wanted, span)])
+    return nearest_matches([span for span in find_windows(text, wanted) if is_evenly_indented(wanted, span)])
 
 
-def nearest(spans: Sequence[Span]) -> list[Span]:
+def nearest_matches(spans: Sequence[BlockMatch]) -> list[BlockMatch]:
     """Those of the nearest level."""
     level = min((span.level for span in spans), default=Level.exact)
     return [span for span in spans if span.level == level]
 
 
-def in_shape(wanted: Wanted, span: Span) -> bool:
+def is_evenly_indented(wanted: Wanted, span: BlockMatch) -> bool:
     """Whether the indentation drifted alike in all lines."""
-    return span.level < Level.indent or indents(wanted, span.lines) is not None
+    return span.level < Level.indent or learn_indents(wanted, span.lines) is not None
 
 
-def find_windows(text: str, wanted: Wanted) -> list[Span]:
+def find_windows(text: str, wanted: Wanted) -> list[BlockMatch]:
     """All places where `wanted` stands, at any level and whatever the indentation of each line."""
     full = [(k, line.strip()) for k, line in enumerate(wanted) if line and line.strip()]
     anchors = sorted(full, key=lambda anchor: len(anchor[1]), reverse=True)[:4]
@@ -115,7 +115,7 @@ def line_start(text: str, offset: int) -> int:
     return text.rfind("\n", 0, offset) + 1
 
 
-def _blank_lines(text: str, wanted: Wanted) -> list[Span]:
+def _blank_lines(text: str, wanted: Wanted) -> list[BlockMatch]:
     """Nothing but blanks has no anchor: only the exact lines are looked for."""
     if not wanted:
         return []
@@ -123,7 +123,7 @@ def _blank_lines(text: str, wanted: Wanted) -> list[Span]:
     return [span for span in windows if span and span.level == Level.exact]
 
 
-def _with_anchors(text: str, wanted: Wanted, anchors: Sequence[tuple[int, str]]) -> list[Span]:
+def _with_anchors(text: str, wanted: Wanted, anchors: Sequence[tuple[int, str]]) -> list[BlockMatch]:
     """Windows around the occurrences of the first anchor that is not too common, else of the rarest."""
     best: tuple[int, list[int]] | None = None
     for k, anchor in anchors:
@@ -164,7 +164,7 @@ def _lines_back(text: str, offset: int, lines: int) -> int | None:
     return start
 
 
-def _window(text: str, wanted: Wanted, start: int) -> Span | None:
+def _window(text: str, wanted: Wanted, start: int) -> BlockMatch | None:
     """The lines from `start` when each is `wanted`'s."""
     lines: list[str] = []
     levels: list[Level] = []
@@ -181,7 +181,7 @@ def _window(text: str, wanted: Wanted, start: int) -> Span | None:
         lines.append(line)
         levels.append(level)
         at = len(text) + 1 if newline < 0 else newline + 1
-    return Span(start, min(at, len(text)), tuple(lines), tuple(levels))
+    return BlockMatch(start, min(at, len(text)), tuple(lines), tuple(levels))
 
 
 def compare_in_file(wanted: str, line: str) -> Level | None:

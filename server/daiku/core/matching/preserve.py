@@ -16,7 +16,7 @@ ALIKE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Old:
+class OldLine:
     """A kept or removed line: as the model wrote it, as the file has it, and how near the two are."""
 
     tag: Tag
@@ -25,7 +25,7 @@ class Old:
     level: Level
 
 
-def as_kept(added: str, instead_of: Sequence[Old], removed: Sequence[Old]) -> str:
+def keep_blanks(added: str, instead_of: Sequence[OldLine], removed: Sequence[OldLine]) -> str:
     """An added line without the blanks that only the model's version of a removed line had: of one that comes
     back elsewhere, and of the one that it stands `instead_of`. Its indentation is untouched."""
     indent = added[: len(added) - len(added.lstrip())]
@@ -35,12 +35,12 @@ def as_kept(added: str, instead_of: Sequence[Old], removed: Sequence[Old]) -> st
             return indent + line.there.strip()
     for line in instead_of:
         if line.level == Level.blanks:
-            new = merged(line.wanted.strip(), body, line.there.strip())
+            new = merge_blanks(line.wanted.strip(), body, line.there.strip())
             return added if new is None else indent + new
     return added
 
 
-def merged(search: str, replace: str, there: str) -> str | None:
+def merge_blanks(search: str, replace: str, there: str) -> str | None:
     """`replace` with the blanks of `there` wherever it has those of `search`; None where `search` and `there`
     are not the same words and signs, or `replace` is another line."""
     a, b, c = (_TOKEN.findall(line) for line in (search, replace, there))
@@ -58,7 +58,7 @@ def merged(search: str, replace: str, there: str) -> str | None:
     return "".join(parts)
 
 
-def alike(one: str, other: str) -> float:
+def similarity(one: str, other: str) -> float:
     """How much two lines have of one another, from 0 to 1."""
     return _matcher(_TOKEN.findall(one), _TOKEN.findall(other)).ratio()
 

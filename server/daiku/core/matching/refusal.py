@@ -37,7 +37,7 @@ def line_number(text: str, offset: int) -> int:
     return text.count("\n", 0, offset) + 1
 
 
-def numbered(text: str, first: int, last: int) -> str:
+def number_lines(text: str, first: int, last: int) -> str:
     """Lines `first` to `last` (from 1, both included) of `text` with their numbers."""
     return _numbered(text.split("\n"), first, last)
 

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from daiku.core.changes.align import line_ops
 from daiku.core.matching.refusal import Refusal
-from daiku.core.notebooks.spans import Layout, elements, layout_of, members, written_cell, written_source
+from daiku.core.notebooks.spans import Layout, elements, format_cell, format_source, layout_of, members
 from daiku.domain.base import JsonObject
 from daiku.domain.work.patches import FileChange
 
@@ -38,7 +38,7 @@ class Cell:
     notes: str = ""
 
 
-class Placed(NamedTuple):
+class CellSpan(NamedTuple):
     """A cell with the span of its JSON object, and of its source's value in there."""
 
     cell: Cell
@@ -53,7 +53,7 @@ class Notebook:
     """A notebook's JSON, with where its cells are; `start`, `end`: the span of the cells' array."""
 
     raw: str
-    cells: tuple[Placed, ...]
+    cells: tuple[CellSpan, ...]
     start: int
     end: int
     has_ids: bool
@@ -64,7 +64,7 @@ def is_notebook(path: str) -> bool:
     return path.lower().endswith(SUFFIX)
 
 
-def parse(raw: str) -> Notebook | None:
+def parse_notebook(raw: str) -> Notebook | None:
     """The notebook of a JSON text; None where it is none (nbformat 4)."""
     try:
         whole: JsonValue = json.loads(raw)
@@ -74,14 +74,14 @@ def parse(raw: str) -> Notebook | None:
         return None
     start, end = next((a, b) for key, _, a, b in members(raw, raw.index("{")) if key == "cells")
     language = _language(whole.get("metadata"))
-    placed: list[Placed] = []
+    placed: list[CellSpan] = []
     for value, a, b in elements(raw, start):
         if not isinstance(value, dict):
             return None
         spans = {key: (c, d) for key, _, c, d in members(raw, a)}
         if "source" not in spans:
             return None
-        placed.append(Placed(_cell(len(placed) + 1, value, language), a, b, *spans["source"]))
+        placed.append(CellSpan(_cell(len(placed) + 1, value, language), a, b, *spans["source"]))
     minor = whole.get("nbformat_minor")
     has_ids = any(p.cell.id for p in placed) or (not placed and isinstance(minor, int) and minor >= 5)
     return Notebook(raw, tuple(placed), start, end, has_ids)
@@ -147,7 +147,7 @@ def text_of(cells: Sequence[Cell]) -> str:
 
 def as_text(raw: str) -> str | None:
     """A notebook's JSON as the text of its cells; None where it is no notebook."""
-    found = parse(raw)
+    found = parse_notebook(raw)
     return None if found is None else text_of([placed.cell for placed in found.cells])
 
 
@@ -191,10 +191,10 @@ def read_text(text: str) -> tuple[Cell, ...] | Refusal:
 # ---- back into the JSON
 
 
-def merged(raw: str, text: str) -> str | Refusal:
+def merge_text(raw: str, text: str) -> str | Refusal:
     """The JSON with the cells as `text` has them. What is not named there is taken out, `new` cells come
     in; all else (metadata, ids, outputs, the JSON's layout) stays as it is."""
-    notebook = parse(raw)
+    notebook = parse_notebook(raw)
     if notebook is None:
         return Refusal("It is no notebook of format 4: it can only be changed as JSON.")
     wanted = read_text(text)
@@ -206,7 +206,7 @@ def merged(raw: str, text: str) -> str | Refusal:
         return Refusal(f"There is no cell {wrong}: there are {len(notebook.cells)}. A new one is `cell new`.")
     if len(set(numbers)) < len(numbers):
         return Refusal(f"Cell {max(numbers, key=numbers.count)} stands twice. Write {_FORM}.")
-    return put(notebook, [_trimmed(cell, notebook) for cell in wanted])
+    return write_cells(notebook, [_trimmed(cell, notebook) for cell in wanted])
 
 
 def _trimmed(cell: Cell, notebook: Notebook) -> Cell:
@@ -217,7 +217,7 @@ def _trimmed(cell: Cell, notebook: Notebook) -> Cell:
     return Cell(cell.number, cell.kind, cell.source.rstrip("\n"), cell.language)
 
 
-def put(notebook: Notebook, wanted: Sequence[Cell]) -> str:
+def write_cells(notebook: Notebook, wanted: Sequence[Cell]) -> str:
     """The JSON with these cells; `number` says which cell of `notebook` one was."""
     layout = layout_of(notebook.raw)
     parts = list(_element_texts(notebook, wanted, layout))
@@ -252,7 +252,7 @@ def _element_texts(notebook: Notebook, wanted: Sequence[Cell], layout: Layout) -
             if old.cell.source == cell.source:
                 yield raw[old.start : old.end]
                 continue
-            value = written_source(cell.source, raw, old.source_start, old.source_end, layout)
+            value = format_source(cell.source, raw, old.source_start, old.source_end, layout)
             yield raw[old.start : old.source_start] + value + raw[old.source_end : old.end]
             continue
         kept: JsonValue = json.loads(raw[old.start : old.end]) if old is not None else {}
@@ -260,7 +260,7 @@ def _element_texts(notebook: Notebook, wanted: Sequence[Cell], layout: Layout) -
         known = (old.cell.id if old is not None else "") or (
             _fresh_id(index, cell.source, ids) if notebook.has_ids else None
         )
-        yield written_cell(
+        yield format_cell(
             cell.kind, cell.source, known, metadata if isinstance(metadata, dict) else {}, layout
         )
 
@@ -275,7 +275,7 @@ def _fresh_id(index: int, source: str, taken: set[str]) -> str:
     return made
 
 
-def matched(former: Sequence[Cell], cells: Sequence[Cell]) -> list[Cell]:
+def match_cells(former: Sequence[Cell], cells: Sequence[Cell]) -> list[Cell]:
     """`cells` with the number (from 1) of the former cell that each was: by id, else by its text and place."""
     by_id = {cell.id: number for number, cell in enumerate(former, 1) if cell.id}
     numbers: dict[int, int] = {}
@@ -301,7 +301,7 @@ def _likeness(cell: Cell) -> str:
 # ---- as people and models see a change
 
 
-def shown(change: FileChange) -> FileChange:
+def with_cell_texts(change: FileChange) -> FileChange:
     """A notebook's change by its cells' texts; any other, and one of the JSON only, as it is."""
     if not is_notebook(change.path):
         return change

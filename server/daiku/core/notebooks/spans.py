@@ -73,7 +73,7 @@ def _lines(source: str) -> list[str]:
     return [*lines, parts[-1]] if parts[-1] else lines
 
 
-def written_source(source: str, text: str, start: int, end: int, layout: Layout) -> str:
+def format_source(source: str, text: str, start: int, end: int, layout: Layout) -> str:
     """A cell's source as its former value (`text[start:end]`) was written: string or lines, and their layout."""
     former = text[start:end]
     if former.startswith('"'):
@@ -93,7 +93,7 @@ def written_source(source: str, text: str, start: int, end: int, layout: Layout)
     return f"[{indent}{layout.unit}{f',{indent}{layout.unit}'.join(lines)}{indent}]"
 
 
-def written_cell(kind: str, source: str, cell_id: str | None, metadata: JsonObject, layout: Layout) -> str:
+def format_cell(kind: str, source: str, cell_id: str | None, metadata: JsonObject, layout: Layout) -> str:
     """A whole cell as Jupyter writes one, two levels deep."""
     value: JsonObject = {"cell_type": kind}
     if kind == "code":

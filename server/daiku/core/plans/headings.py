@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from daiku.core.text.patterns import lazy
-from daiku.core.text.visible import without_hidden
+from daiku.core.text.visible import strip_invisible
 
 _NAMES = {
     "project": r"project(?: name)?|プロジェクト(?:名)?|計画名",
@@ -45,7 +45,7 @@ _MACHINE = lazy(
 )
 
 
-def like_a_machine(text: str) -> bool:
+def sounds_like_machine(text: str) -> bool:
     """Whether a reply begins as no person would (R0.31, C0.15), in English or Japanese."""
     return _MACHINE.match(text) is not None
 
@@ -55,4 +55,4 @@ _ESCAPE = lazy(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|.)")
 
 def printable(text: str) -> str:
     """The text without terminal escapes and characters that nobody sees."""
-    return without_hidden(_ESCAPE.sub("", text))
+    return strip_invisible(_ESCAPE.sub("", text))

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
-from daiku.core.plans.proposed import Given, as_given, order
+from daiku.core.plans.proposed import ProposedStep, as_proposed, order
 from daiku.core.plans.reply import PlanReply, read_plan
 from daiku.core.plans.steptext import PlannedStep, planned_step
-from daiku.core.plans.transitions import below, with_status
+from daiku.core.plans.transitions import step_details, update_status
 from daiku.core.replies.parse import Unreadable, read_json
 from daiku.core.text.patterns import lazy
 from daiku.domain.errors import Failure, UsageError
@@ -55,7 +55,7 @@ def to_markdown(plan: Plan) -> str:
     return "\n".join([*lines, "", f"*Progress: {done}/{total}{share}*", ""])
 
 
-def to_read(plan: Plan) -> str:
+def approval_text(plan: Plan) -> str:
     """The plan for whoever is asked to approve it: all that will be done and run, and no ids."""
     numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
     about = [part for part in (plan.goal.strip(), plan.summary.strip()) if part]
@@ -78,7 +78,7 @@ def _item(number: int, step: Step, numbers: dict[str, int]) -> Iterator[str]:
     yield f"- {box}{mark} Step {number}: {_flat(step.name)}{now}{known}"
     for line in _trimmed(step.description):
         yield f"  {_SPECIAL.sub(lambda _: _BACKSLASH, line)}".rstrip()
-    yield from (f"  - {line}" for line in below(step, numbers))
+    yield from (f"  - {line}" for line in step_details(step, numbers))
 
 
 def _quoted(text: str) -> Iterator[str]:
@@ -146,7 +146,7 @@ def from_markdown(text: str) -> Plan:
     )
     goal = goal or name
     plan = Plan(name=name or goal.split("\n", 1)[0][:NAME_LIMIT], goal=goal, summary=summary, steps=steps)
-    done = with_status(plan).status == "completed"
+    done = update_status(plan).status == "completed"
     return plan.model_copy(update={"status": "completed"}) if done else plan
 
 
@@ -162,7 +162,7 @@ def _goal(lines: list[str]) -> tuple[str, str]:
     return goal, summary
 
 
-def _steps(items: list[tuple[re.Match[str], list[str]]]) -> tuple[tuple[Given, ...], list[WorkStatus]]:
+def _steps(items: list[tuple[re.Match[str], list[str]]]) -> tuple[tuple[ProposedStep, ...], list[WorkStatus]]:
     ours = any(_ID.search(found["text"]) for found, _ in items)
     numbers = [found.groupdict().get("number") or "" for found, _ in items]
     named = all(numbers) and len(set(numbers)) == len(numbers)
@@ -180,7 +180,7 @@ def _steps(items: list[tuple[re.Match[str], list[str]]]) -> tuple[tuple[Given, .
         box = (parts.get("box") or " ").lower()
         failed, open_ = bool(parts.get("failed")), "in_progress" if now else "pending"
         statuses.append("completed" if box == "x" else "failed" if failed else open_)
-    return as_given(planned), statuses
+    return as_proposed(planned), statuses
 
 
 def _ours(name: str, lines: list[str]) -> PlannedStep:
@@ -205,7 +205,7 @@ def _joined(lines: Iterable[str]) -> str:
 
 def _of_reply(reply: PlanReply) -> Plan:
     """The planner's five parts (X.6): one step after the other."""
-    steps = order(as_given(planned_step(text) for text in reply.plans))
+    steps = order(as_proposed(planned_step(text) for text in reply.plans))
     return Plan(name=reply.project, goal=reply.focus, focus=reply.focus, summary=reply.summary, steps=steps)
 
 
@@ -249,7 +249,7 @@ def _of_rows(value: dict[str, JsonValue], rows: list[dict[str, JsonValue]]) -> P
     return Plan(name=name, goal=objective, summary=summary, steps=order(given))
 
 
-def _given(row: dict[str, JsonValue], actions: list[dict[str, JsonValue]]) -> Given:
+def _given(row: dict[str, JsonValue], actions: list[dict[str, JsonValue]]) -> ProposedStep:
     about = _text(row.get("description"))
     name = _text(row.get("name")) or about.split("\n", 1)[0][:NAME_LIMIT]
     lines = [about] if about != name else []
@@ -271,7 +271,7 @@ def _given(row: dict[str, JsonValue], actions: list[dict[str, JsonValue]]) -> Gi
     after = _list(row.get("depends_on") or row.get("dependencies"))
     checks = _list(row.get("acceptance"))
     own = _text(row.get("id"))
-    return Given(own, name, "\n".join(lines), tuple(map(_text, after)), tuple(map(_text, checks)))
+    return ProposedStep(own, name, "\n".join(lines), tuple(map(_text, after)), tuple(map(_text, checks)))
 
 
 def _text(value: JsonValue) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from daiku.core.plans.steptext import PlannedStep
-from daiku.core.proof.checks import objection, timed
+from daiku.core.proof.checks import objection, split_time_limit
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.work.plans import Plan, Step
 from daiku.texts.text import Sentence, joined, text
@@ -16,7 +16,7 @@ MAX_STEPS = 30
 """Steps of a plan that are not completed yet."""
 
 
-class Given(NamedTuple):
+class ProposedStep(NamedTuple):
     """A step as it was proposed. `own` is what it is called there: an id, or the number that was written
     before it. `after` names other steps by that, by their name, or by their place where no step has a
     number of its own. A check may begin with its time limit: `(10 min) pytest`."""
@@ -28,7 +28,7 @@ class Given(NamedTuple):
     acceptance: tuple[str, ...] = ()
 
 
-def as_given(steps: Iterable[PlannedStep]) -> tuple[Given, ...]:
+def as_proposed(steps: Iterable[PlannedStep]) -> tuple[ProposedStep, ...]:
     """The steps of a planner's reply: each waits for the one before it where it does not say more. Where
     some have a number of their own, the others are called by what no number is."""
     planned = tuple(steps)
@@ -38,7 +38,7 @@ def as_given(steps: Iterable[PlannedStep]) -> tuple[Given, ...]:
         for place, step in enumerate(planned, 1)
     ]
     return tuple(
-        Given(
+        ProposedStep(
             names[place] if numbered else "",
             step.name,
             step.description,
@@ -49,7 +49,7 @@ def as_given(steps: Iterable[PlannedStep]) -> tuple[Given, ...]:
     )
 
 
-def objections(steps: Sequence[Given]) -> tuple[str, ...]:
+def objections(steps: Sequence[ProposedStep]) -> tuple[str, ...]:
     """What a proposal is asked back for before it is looked at with the plan that it may change: checks
     that prove nothing, a number given twice, steps that wait for one another."""
     found = [wrong for step in steps for check in step.acceptance if (wrong := objection(check))]
@@ -102,7 +102,7 @@ def problems_of(plan: Plan) -> tuple[Sentence, ...]:
     return tuple(problems)
 
 
-def validated(plan: Plan) -> Plan:
+def validate_plan(plan: Plan) -> Plan:
     """The plan, where it can be worked. Raises ToolValidationError with everything that is wrong."""
     if problems := problems_of(plan):
         raise _wrong(joined("sentences", problems))
@@ -126,7 +126,7 @@ def _circle(steps: Iterable[Step]) -> tuple[str, ...]:
 
 
 def order(
-    steps: Iterable[Given], kept: Sequence[Step] = (), numbers: Mapping[str, int] | None = None
+    steps: Iterable[ProposedStep], kept: Sequence[Step] = (), numbers: Mapping[str, int] | None = None
 ) -> tuple[Step, ...]:
     """Steps as they were proposed: what `after` names becomes step ids, those of `kept` steps too
     (`numbers`: the numbers under which the kept ones were shown). Raises ToolValidationError: a name that
@@ -141,12 +141,12 @@ def order(
         for step, row in zip(made, given, strict=True)
     )
     whole = Plan(name="", goal="", steps=(*kept, *linked))
-    validated(whole)
+    validate_plan(whole)
     return linked
 
 
-def _step(given: Given) -> Step:
-    checks = [timed(check) for check in given.acceptance]
+def _step(given: ProposedStep) -> Step:
+    checks = [split_time_limit(check) for check in given.acceptance]
     return Step(
         name=given.name,
         description=given.description,
@@ -156,7 +156,7 @@ def _step(given: Given) -> Step:
 
 
 def _names(
-    given: Sequence[Given], made: Sequence[Step], kept: Sequence[Step], numbers: Mapping[str, int]
+    given: Sequence[ProposedStep], made: Sequence[Step], kept: Sequence[Step], numbers: Mapping[str, int]
 ) -> Mapping[str, tuple[str, ...]]:
     """Step ids by what a step may be called; what was written comes before places, and both before what
     only the kept steps are called."""
@@ -203,8 +203,8 @@ def _known(name: str, names: Mapping[str, tuple[str, ...]]) -> str:
 # ---- a plan made anew
 
 
-def revised(
-    old: Plan, steps: Iterable[Given], *, name: str, goal: str, summary: str, focus: str = ""
+def revise_plan(
+    old: Plan, steps: Iterable[ProposedStep], *, name: str, goal: str, summary: str, focus: str = ""
 ) -> Plan:
     """The plan made anew: what is completed stays, with its id, and is not planned again; the rest is
     replaced, but for the checks that a person wrote. A draft, for it has to be approved again. Raises
@@ -236,7 +236,7 @@ def revised(
         "summary": summary or old.summary,
         "dropped_checks": tuple(dict.fromkeys(c for c in (*old.dropped_checks, *before) if c not in still)),
     }
-    return validated(old.model_copy(update={**changed, "status": "draft", "steps": (*kept, *left)}))
+    return validate_plan(old.model_copy(update={**changed, "status": "draft", "steps": (*kept, *left)}))
 
 
 def _with_own_checks(old: Plan, left: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -260,7 +260,7 @@ def _with_own_checks(old: Plan, left: tuple[Step, ...]) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def with_own_checks_marked(old: Plan, new: Plan) -> Plan:
+def mark_own_checks(old: Plan, new: Plan) -> Plan:
     """The plan as a person changed it: the checks that were not there before are theirs."""
     before = {step.step_id: step for step in old.steps}
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from daiku.core.plans.headings import like_a_machine, plan_head, printable
+from daiku.core.plans.headings import plan_head, printable, sounds_like_machine
 from daiku.core.plans.steptext import FENCE, NUMBER, check_line, open_check
 from daiku.core.replies.parse import Unreadable, read_json
 from daiku.domain.base import Frozen
@@ -27,7 +27,7 @@ class PlanReply(Frozen):
     @field_validator("reply")
     @classmethod
     def _human(cls, value: str) -> str:
-        if like_a_machine(value):
+        if sounds_like_machine(value):
             raise ValueError('must sound like a person and not begin with "As an AI"')
         return value
 

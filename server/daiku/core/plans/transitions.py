@@ -42,15 +42,15 @@ def move_step(plan: Plan, step_id: str, status: WorkStatus, *, reopen: bool = Fa
     if status != step.status and status not in MOVES[step.status] and not reopen:
         raise _wrong(text("plan.cannot_become", status=step.status, to=status))
     steps = tuple(s.model_copy(update={"status": status}) if s is step else s for s in plan.steps)
-    return with_status(plan.model_copy(update={"steps": steps}))
+    return update_status(plan.model_copy(update={"steps": steps}))
 
 
-def approved(plan: Plan) -> Plan:
+def approve_plan(plan: Plan) -> Plan:
     """The plan as it stands when it may be worked: steps that are completed already count."""
-    return with_status(plan.model_copy(update={"status": "approved"}))
+    return update_status(plan.model_copy(update={"status": "approved"}))
 
 
-def with_status(plan: Plan) -> Plan:
+def update_status(plan: Plan) -> Plan:
     """The plan with the status that follows from its steps; a draft stays one until approved."""
     return plan.model_copy(update={"status": _status(plan)})
 
@@ -84,12 +84,12 @@ def checklist(plan: Plan) -> str:
         lines.append(f"- {marks[step.status]} Step {number}: {step.name}{now} `{step.step_id}`")
         if step.description:
             lines.append(f"  {step.description}")
-        lines += (f"  - {line}" for line in below(step, numbers))
+        lines += (f"  - {line}" for line in step_details(step, numbers))
     done, total = plan.progress()
     return "\n".join([*lines, "", f"Progress: {done} of {total} steps, plan is {plan.status}."])
 
 
-def below(step: Step, numbers: Mapping[str, int]) -> Iterator[str]:
+def step_details(step: Step, numbers: Mapping[str, int]) -> Iterator[str]:
     """The lines of a step's checks and of what it waits for, as `core.plantext` reads them back."""
     for check in step.acceptance:
         plain = " ".join(check.split())

@@ -24,7 +24,7 @@ _TIME = lazy(
 _UNITS = {"s": 1, "秒": 1, "m": 60, "分": 60, "h": 3600, "時": 3600}
 
 
-def timed(check: str) -> tuple[str, int]:
+def split_time_limit(check: str) -> tuple[str, int]:
     """A check without the time limit written before it, and that limit in seconds; 0 where there is none."""
     found = _TIME.match(check.strip())
     if found is None:
@@ -268,7 +268,7 @@ def like_a_sentence(check: str) -> bool:
 
 def objection(check: str) -> str:
     """Why a check cannot be taken as it is written, in words for whoever proposed it; empty where it can."""
-    command, seconds = timed(check)
+    command, seconds = split_time_limit(check)
     if not command:
         return "`Check:` names nothing. Give one command, or leave the line out."
     if seconds > LONGEST:

@@ -107,7 +107,7 @@ def sentences(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in _SENTENCE.split(text) if part.strip())
 
 
-def kinds(sentence: str) -> frozenset[Kind]:
+def claim_kinds(sentence: str) -> frozenset[Kind]:
     """What a sentence claims to be so; empty for one that claims nothing, or says that it is not so."""
     plain = re.sub(r"`[^`]*`|“[^”]*”|「[^」]*」", " x ", sentence)
     return frozenset(
@@ -124,14 +124,14 @@ def _denied(sentence: str, found: re.Match[str]) -> bool:
     return bool(_NOT.search(clause + found[0]) or _NOT_JA.match(sentence[found.end() : found.end() + 12]))
 
 
-def fitting(
+def fitting_proofs(
     sentence: str, proofs: Iterable[Proof], done: Done, *, finished: bool = True
 ) -> tuple[Proof, ...]:
     """Those of `proofs` that show what a sentence claims, by what they are and not by what is said of
     them: none where one of its claims is shown by nothing. With `finished` false no sentence can
     claim that all is well."""
     good = tuple(proof for proof in proofs if proof.ok)
-    claimed = kinds(sentence)
+    claimed = claim_kinds(sentence)
     if not claimed:
         return tuple(proof for proof in proofs if _about(sentence, proof))
     shown = {kind: _shows(kind, sentence, good, done, finished=finished) for kind in claimed}
@@ -195,22 +195,24 @@ def _names_a_file(sentence: str) -> bool:
 # ---- a report, judged
 
 
-def judged(claim: Claim, done: Done, *, finished: bool) -> Claim:
+def judge_claim(claim: Claim, done: Done, *, finished: bool) -> Claim:
     """A claim with the proofs that fit it; `unfit` where what it named does not show it."""
-    proofs = fitting(claim.text, claim.proofs, done, finished=finished)
+    proofs = fitting_proofs(claim.text, claim.proofs, done, finished=finished)
     against = tuple(proof for proof in claim.proofs if not proof.ok)
     told = bool(against) and _BROKEN.search(claim.text) is not None
     unfit = bool(claim.proofs) and not proofs and not told
     return claim.model_copy(update={"proofs": proofs or against, "unfit": claim.unfit or unfit})
 
 
-def split(text: str, done: Done, *, finished: bool) -> tuple[str, tuple[Claim, ...]]:
+def split_claims(text: str, done: Done, *, finished: bool) -> tuple[str, tuple[Claim, ...]]:
     """A report's free text without the sentences that claim what nothing on record shows, and those."""
     kept: list[str] = []
     unshown: list[str] = []
     for line in text.split("\n"):
         parts = sentences(line)
-        wrong = [p for p in parts if kinds(p) and not fitting(p, done.proofs, done, finished=finished)]
+        wrong = [
+            p for p in parts if claim_kinds(p) and not fitting_proofs(p, done.proofs, done, finished=finished)
+        ]
         rest = line if not wrong else " ".join(part for part in parts if part not in wrong)
         if rest.strip() or not wrong:
             kept.append(rest)
@@ -219,13 +221,13 @@ def split(text: str, done: Done, *, finished: bool) -> tuple[str, tuple[Claim, .
     return shown, tuple(Claim(text=part, unfit=True) for part in dict.fromkeys(unshown))
 
 
-def checked(report: Report, done: Done, *, finished: bool) -> Report:
+def check_report(report: Report, done: Done, *, finished: bool) -> Report:
     """A model's report held against the records: its text without what it claims, and every claim with
     the proofs that fit it. One that was made from the records stays as it is."""
     if report.from_records:
         return report
-    text, said = split(report.text, done, finished=finished)
-    claims = tuple(judged(claim, done, finished=finished) for claim in report.claims)
+    text, said = split_claims(report.text, done, finished=finished)
+    claims = tuple(judge_claim(claim, done, finished=finished) for claim in report.claims)
     known = {claim.text for claim in claims}
     return report.model_copy(
         update={"text": text, "claims": (*claims, *(claim for claim in said if claim.text not in known))}

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from daiku.core.commands.judge import CommandRules, read_only
 from daiku.core.proof.check_strength import remarks
-from daiku.core.proof.placeholders import Leftover, merged_leftovers, of_diff
-from daiku.core.text.truncate import cut_middle
+from daiku.core.proof.placeholders import Leftover, leftovers_of_diff, merge_leftovers
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.events import CheckpointEvent, Edit, HandoffEnd, ToolCallEvent, ToolResponse
 from daiku.domain.work.handovers import CommandOutcome, Deeds, Proof, Remark
@@ -53,10 +53,10 @@ def did_edit(done: Done, event: Edit) -> Done:
     )
     return done._replace(
         green=_passed(done),
-        files=merged(done.files, event.files),
+        files=merge_stats(done.files, event.files),
         checkpoints=_with(done.checkpoints, event.checkpoint_id),
         proofs=(*(p for p in done.proofs if p.kind == "diff"), *diffs),
-        leftovers=merged_leftovers(done.leftovers, of_diff(event.diff)),
+        leftovers=merge_leftovers(done.leftovers, leftovers_of_diff(event.diff)),
     )
 
 
@@ -105,10 +105,10 @@ def did_hand_over(done: Done, event: HandoffEnd) -> Done:
     now = done._replace(
         red=done.red.union(failed),
         green=_passed(done) if deeds.checkpoints else done.green,
-        files=merged(done.files, deeds.files),
+        files=merge_stats(done.files, deeds.files),
         checkpoints=tuple(dict.fromkeys((*done.checkpoints, *deeds.checkpoints))),
         commands=(*done.commands, *deeds.commands),
-        leftovers=merged_leftovers(
+        leftovers=merge_leftovers(
             done.leftovers, (Leftover(each.path, each.text, each.count) for each in deeds.leftovers)
         ),
     )
@@ -122,13 +122,13 @@ def did_hand_over(done: Done, event: HandoffEnd) -> Done:
     return now._replace(proofs=_latest((*kept, *theirs)))
 
 
-def deeds_of(done: Done) -> Deeds:
+def report_to_parent(done: Done) -> Deeds:
     """What `done` is told as to a parent run."""
     return Deeds(
         files=done.files,
         checkpoints=done.checkpoints,
         commands=tuple(
-            c.model_copy(update={"output": cut_middle(c.output, TOLD_OUTPUT)}) for c in done.commands
+            c.model_copy(update={"output": truncate_middle(c.output, TOLD_OUTPUT)}) for c in done.commands
         ),
         proofs=done.proofs,
         leftovers=tuple(each.wire() for each in done.leftovers),
@@ -166,7 +166,7 @@ def proof_of(check: str, done: Done) -> Proof | None:
     )
 
 
-def unproven(checks: Iterable[str], done: Done) -> tuple[tuple[str, Proof | None], ...]:
+def unproven_checks(checks: Iterable[str], done: Done) -> tuple[tuple[str, Proof | None], ...]:
     """The checks without a passing proof, each with the failed proof where there is one. A command that
     may have changed files since, and is none of `checks`, undoes what a command had shown before it."""
     wanted = tuple(checks)
@@ -186,7 +186,9 @@ def _standing(proof: Proof | None, checks: frozenset[str], done: Done) -> Proof 
 
 def _diagnostics_proof(place: str, done: Done) -> Proof | None:
     shown = [p for p in done.proofs if p.kind == "diagnostics"]
-    bad = next((p for p in shown if not p.ok and p.subject != EVERYWHERE and within(p.subject, place)), None)
+    bad = next(
+        (p for p in shown if not p.ok and p.subject != EVERYWHERE and is_within(p.subject, place)), None
+    )
     asked = next((p for p in shown if p.subject in (place, EVERYWHERE)), None)
     if bad is not None or asked is None:
         return bad
@@ -195,7 +197,7 @@ def _diagnostics_proof(place: str, done: Done) -> Proof | None:
     return asked.model_copy(update={"ok": True, "subject": place, "value": "0"})  # errors, but elsewhere
 
 
-def within(path: str, place: str) -> bool:
+def is_within(path: str, place: str) -> bool:
     """Whether `path` is what `place` names: that file, a file below that folder, or one of the glob."""
     if place in (EVERYWHERE, ".", path):
         return True
@@ -206,7 +208,7 @@ def within(path: str, place: str) -> bool:
 # ---- the parts
 
 
-def merged(before: Iterable[FileStat], now: Iterable[FileStat]) -> tuple[FileStat, ...]:
+def merge_stats(before: Iterable[FileStat], now: Iterable[FileStat]) -> tuple[FileStat, ...]:
     """One entry a path: lines summed up, and the kind that the changes come to together."""
     found = {stat.path: stat for stat in before}
     for stat in now:
@@ -288,7 +290,7 @@ def _diagnosed(done: Done, call: ToolCallEvent, event: ToolResponse) -> Done:
         for name, count in counts.items()
         if name != place
     )
-    gone = [p for p in done.proofs if p.kind == "diagnostics" and within(p.subject, place)]
+    gone = [p for p in done.proofs if p.kind == "diagnostics" and is_within(p.subject, place)]
     return done._replace(proofs=(*(p for p in done.proofs if p not in gone), head, *found))
 
 

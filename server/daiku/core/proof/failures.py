@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from daiku.core.commands.bash import read_script
 from daiku.core.commands.judge import CommandRules, read_only
-from daiku.core.commands.wrappers import SHELLS, inner, program
+from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name
 from daiku.core.proof.evidence import plain_command
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandOutcome:
     """A command of the run and what came of it. `exit_code` is None where it was not run to its end. `listed`:
     the role's form asked for it. `stead`: the failed command in whose place it was run."""
 
@@ -37,16 +37,16 @@ INFORMS = frozenset({"--version", "-V", "--help", "-h", "--collect-only", "--co"
 """Options with which a program tells of itself and does none of its work."""
 
 
-def open_failures(ran: Iterable[Ran]) -> tuple[Ran, ...]:
+def open_failures(ran: Iterable[CommandOutcome]) -> tuple[CommandOutcome, ...]:
     """The failures that nothing has shown to be mended, the oldest first. One is closed when the same work
     ends with 0, or what the role chose to run in its place does; not by a command that only looks, always
     succeeds, or hides its exit code. A look around of the model's own that finds nothing is no failure."""
-    still: dict[str, Ran] = {}
+    still: dict[str, CommandOutcome] = {}
     for each in ran:
         key = plain_command(each.command)
         replaced = still.get(plain_command(each.stead)) if each.stead else None
         if not each.ok:
-            if each.listed or not looks(each.command):
+            if each.listed or not is_lookup(each.command):
                 still.pop(key, None)
                 if replaced is not None and not _idle(each.command):
                     still.pop(plain_command(replaced.command), None)
@@ -60,7 +60,7 @@ def open_failures(ran: Iterable[Ran]) -> tuple[Ran, ...]:
     return tuple(still.values())
 
 
-def looks(command: str) -> bool:
+def is_lookup(command: str) -> bool:
     """Whether a command only looks at something."""
     return read_only(command, LOOKING_AROUND) and not _idle(command)
 
@@ -68,13 +68,13 @@ def looks(command: str) -> bool:
 def _idle(command: str) -> bool:
     """Whether a command does nothing but end with the same exit code always."""
     commands = read_script(command).commands
-    return bool(commands) and all(program(each.words) in CONSTANT for each in commands)
+    return bool(commands) and all(program_name(each.words) in CONSTANT for each in commands)
 
 
-def _replaces(later: Ran, failed: Ran) -> bool:
+def _replaces(later: CommandOutcome, failed: CommandOutcome) -> bool:
     if _idle(later.command) or _informs(later.command):
         return False
-    return not looks(later.command) or looks(failed.command)
+    return not is_lookup(later.command) or is_lookup(failed.command)
 
 
 def _informs(command: str) -> bool:
@@ -127,18 +127,18 @@ def hides_exit_code(command: str, depth: int = 2) -> bool:
         return depth > 0 and any(
             hides_exit_code(text, depth - 1)
             for each in read_script(command).commands
-            if program(each.words) in SHELLS
-            for text in inner(each)[1]
+            if program_name(each.words) in SHELLS
+            for text in inner_commands(each)[1]
         )
     operator, last = parts[-1]
-    if all(_idle(line) or looks(line) for line in (shlex.join(words) for _, words in parts[:-1])):
+    if all(_idle(line) or is_lookup(line) for line in (shlex.join(words) for _, words in parts[:-1])):
         return False
     if operator in ("||", ";", "\n", "&") and last[0] in CONSTANT:
         return last[0] not in ("exit", "false") or last[1:2] == ["0"]
     if operator not in ("|", "|&") or last[0].rpartition("/")[2] not in FILTERS:
         return False
     piped = [words for _, words in parts[:-1]]
-    return not any("pipefail" in words for words in piped) and not looks(shlex.join(_fed(parts)))
+    return not any("pipefail" in words for words in piped) and not is_lookup(shlex.join(_fed(parts)))
 
 
 def _fed(parts: Sequence[tuple[str, list[str]]]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from daiku.core.proof.checks import LONGEST
-from daiku.core.proof.evidence import EVERYWHERE, Done, diagnosed_place, unproven
+from daiku.core.proof.evidence import EVERYWHERE, Done, diagnosed_place, unproven_checks
 from daiku.domain.work.handovers import Proof
 from daiku.domain.work.plans import Plan, Step
 from daiku.texts.text import NO_TEXT, Sentence, text
@@ -15,7 +15,7 @@ VOUCH = text("plan.vouch")
 LEAVE = text("plan.leave_open")
 
 
-class Missing(NamedTuple):
+class MissingProofs(NamedTuple):
     """The checks of a step that nothing proves since the last edit: `to_run` can be shown here,
     `unseen` cannot (diagnostics, and no editor is there)."""
 
@@ -23,14 +23,14 @@ class Missing(NamedTuple):
     unseen: tuple[str, ...]
 
 
-def missing(step: Step, done: Done, *, editor: bool) -> Missing:
+def missing_proofs(step: Step, done: Done, *, editor: bool) -> MissingProofs:
     """What a step needs before it may be completed."""
-    rest = unproven(step.acceptance, done)
+    rest = unproven_checks(step.acceptance, done)
     unseen = tuple(c for c, proof in rest if not editor and diagnosed_place(c) is not None and proof is None)
-    return Missing(tuple((c, proof) for c, proof in rest if c not in unseen), unseen)
+    return MissingProofs(tuple((c, proof) for c, proof in rest if c not in unseen), unseen)
 
 
-def refusal(step: Step, lacking: Missing, check_seconds: int) -> str:
+def refusal(step: Step, lacking: MissingProofs, check_seconds: int) -> str:
     """Why the step stays open, and what to run; `check_seconds`: how long, where the step says nothing."""
     lines = [
         f"- {_what(check, proof, step.check_seconds.get(check, check_seconds) or LONGEST)}"
@@ -68,11 +68,11 @@ def next_open(plans: tuple[Plan, ...]) -> Plan | None:
 def open_notice(plans: tuple[Plan, ...]) -> Sentence:
     """What the person is told where a run ends before its plan does; empty where nothing is open."""
     for plan, steps in reversed(open_steps(plans)):
-        return not_finished(plan, steps)
+        return progress_text(plan, steps)
     return NO_TEXT
 
 
-def not_finished(plan: Plan, left: Sequence[Step]) -> Sentence:
+def progress_text(plan: Plan, left: Sequence[Step]) -> Sentence:
     """How far a plan is, with the names of the steps that are not completed."""
     done, total = plan.progress()
     names = ", ".join(step.name for step in left)

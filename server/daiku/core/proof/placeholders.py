@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from daiku.core.text.omissions import leaves_out
+from daiku.core.text.omissions import omission_kind
 from daiku.domain.work.handovers import LeftoverPlace
 
 _WORDS = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
@@ -31,10 +31,10 @@ class Leftover(NamedTuple):
         return LeftoverPlace(path=self.path, text=self.text, count=self.times)
 
 
-def unfinished(line: str) -> bool:
+def is_unfinished(line: str) -> bool:
     """Whether a line says of itself that something is missing, in whichever way a model leaves code out. The
     words count in capitals only."""
-    return _WORDS.search(line) is not None or _MARKS.search(line) is not None or bool(leaves_out(line))
+    return _WORDS.search(line) is not None or _MARKS.search(line) is not None or bool(omission_kind(line))
 
 
 def _is_stub(path: str, line: str) -> bool:
@@ -42,7 +42,7 @@ def _is_stub(path: str, line: str) -> bool:
     return path.endswith(".pyi") and line[1:].strip() == "..."
 
 
-def of_diff(diff: str) -> Iterator[Leftover]:
+def leftovers_of_diff(diff: str) -> Iterator[Leftover]:
     """The unfinished lines that a unified diff adds and takes away."""
     path = ""
     for line in diff.split("\n"):
@@ -50,11 +50,11 @@ def of_diff(diff: str) -> Iterator[Leftover]:
             named = line[4:].split("\t")[0].strip()
             if named != "/dev/null":
                 path = named[2:] if named.startswith(("a/", "b/")) else named
-        elif line.startswith(("+", "-")) and unfinished(line[1:]) and not _is_stub(path, line):
+        elif line.startswith(("+", "-")) and is_unfinished(line[1:]) and not _is_stub(path, line):
             yield Leftover(path, line[1:].strip()[:SHOWN], 1 if line[0] == "+" else -1)
 
 
-def merged_leftovers(before: Iterable[Leftover], now: Iterable[Leftover]) -> tuple[Leftover, ...]:
+def merge_leftovers(before: Iterable[Leftover], now: Iterable[Leftover]) -> tuple[Leftover, ...]:
     """Both together, one entry a line and file; what was put in and taken out again is gone."""
     counts: dict[tuple[str, str], int] = {}
     for path, text, times in (*before, *now):
@@ -62,6 +62,6 @@ def merged_leftovers(before: Iterable[Leftover], now: Iterable[Leftover]) -> tup
     return tuple(Leftover(path, text, times) for (path, text), times in counts.items() if times)
 
 
-def left_behind(leftovers: Iterable[Leftover]) -> tuple[Leftover, ...]:
+def new_leftovers(leftovers: Iterable[Leftover]) -> tuple[Leftover, ...]:
     """Those that are there now and were not before."""
     return tuple(each for each in leftovers if each.times > 0)

@@ -10,7 +10,7 @@ SAME = 3
 """Replies that are wrong in the same way: then another one would be too."""
 
 
-def enough(problems: Sequence[str]) -> bool:
+def should_give_up(problems: Sequence[str]) -> bool:
     """Whether a model whose replies had these problems, one after the other, is not asked again. Nothing
     is waited for in between: a reply that came is no overload (the transport sees to those)."""
     same = len(problems) >= SAME and len(set(problems[-SAME:])) == 1

@@ -51,10 +51,10 @@ def read_json(reply: str, check: Check[T], *, cut: bool = False) -> T | Unreadab
             try:
                 fitting.append((value, check(value)))
             except ValueError as wrong:
-                rejected = rejected or explain(wrong)
+                rejected = rejected or describe_error(wrong)
         if fitting:
             return _only(fitting)
-    values, broken = _scanned(reply)
+    values, broken = _scan_values(reply)
     more = (_lines(reply, broken), () if cut else _repaired_parts(reply))
     for some in (values, *more):
         fitting = []
@@ -62,7 +62,7 @@ def read_json(reply: str, check: Check[T], *, cut: bool = False) -> T | Unreadab
             try:
                 fitting.append((value, check(value)))
             except ValueError as wrong:
-                rejected = rejected or explain(wrong)
+                rejected = rejected or describe_error(wrong)
             if fitting and some is not values:
                 break
         if fitting:
@@ -84,10 +84,10 @@ def _only(fitting: list[tuple[JsonValue, T]]) -> T | Unreadable:
 
 def json_values(reply: str) -> tuple[JsonValue, ...]:
     """Every outermost JSON value that stands whole in `reply`, in order."""
-    return tuple(_scanned(reply)[0])
+    return tuple(_scan_values(reply)[0])
 
 
-def repaired(text: str) -> JsonValue:
+def repair_json(text: str) -> JsonValue:
     """Almost-JSON read as what was probably meant: quotes, commas, comments, brackets. "" for nothing."""
     import json_repair  # 30 ms that only a reply nobody can read has to pay
 
@@ -95,13 +95,13 @@ def repaired(text: str) -> JsonValue:
     return _without_lone_surrogates(value)
 
 
-def repaired_whole(text: str) -> JsonValue | None:
+def repair_whole_json(text: str) -> JsonValue | None:
     """The value that all of `text` is almost; None where that is not sure: where a bracket or a quote is
     left open, the text may have been cut off, and half an instruction is no instruction."""
     if not _balanced(text):
         return None
     try:
-        value = repaired(text)
+        value = repair_json(text)
     except (RecursionError, ValueError):
         return None
     return value if isinstance(value, dict | list) else None
@@ -119,7 +119,7 @@ def partial_json(text: str) -> JsonValue | None:
     return value
 
 
-def explain(wrong: ValueError) -> Text:
+def describe_error(wrong: ValueError) -> Text:
     """The precise problem in one line: which field, what is wrong with it."""
     if not isinstance(wrong, ValidationError):
         return said_of(wrong)
@@ -141,7 +141,7 @@ def said_of(wrong: ValueError) -> Text:
     return said if isinstance(said, Text) else Text(str(wrong))
 
 
-def fenced(text: str) -> Iterator[str]:
+def fenced_blocks(text: str) -> Iterator[str]:
     """The contents of fenced blocks in order; a fence closes with at least as many marks as it opened.
 
     An unclosed block runs to the end. Blocks inside a longer fence belong to it.
@@ -190,13 +190,13 @@ def _candidates(reply: str) -> Iterator[list[str]]:
     """Strategies 1 and 2, and the greedy form of 3: the texts of each."""
     whole = reply.strip().removeprefix("\ufeff")
     yield [whole] if whole else []
-    yield [block for block in fenced(reply) if block.strip()]
+    yield [block for block in fenced_blocks(reply) if block.strip()]
     first, last = reply.find("{"), reply.rfind("}")
     yield [reply[first : last + 1]] if 0 <= first < last else []
     yield [found[1] for found in _INLINE_FENCE.finditer(reply)]
 
 
-def _scanned(reply: str) -> tuple[list[JsonValue], list[tuple[int, int]]]:
+def _scan_values(reply: str) -> tuple[list[JsonValue], list[tuple[int, int]]]:
     """Strategy 3: every outermost value in the text; and where broken ones stand.
 
     What is inside a broken value is part of it and never taken for an instruction of its own: a list
@@ -240,7 +240,7 @@ def _lines(reply: str, broken: list[tuple[int, int]]) -> Iterator[JsonValue]:
 
 def _repaired_parts(reply: str) -> Iterator[JsonValue]:
     """The last resort, on what looks like JSON and is not cut off."""
-    for block in (*fenced(reply), reply):
+    for block in (*fenced_blocks(reply), reply):
         first = _OPENERS.search(block)
         last = max(block.rfind("}"), block.rfind("]"))
         if first is None or last <= first.start():
@@ -249,7 +249,7 @@ def _repaired_parts(reply: str) -> Iterator[JsonValue]:
         if not _balanced(part) or rest[:1] in (",", ":", '"'):
             continue
         try:
-            yield repaired(part)
+            yield repair_json(part)
         except (RecursionError, ValueError):
             continue
 

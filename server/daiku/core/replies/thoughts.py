@@ -28,7 +28,7 @@ from daiku.core.text.patterns import lazy
 _SPECIAL = lazy(r"[<\[`~◁]")
 
 
-class Piece(NamedTuple):
+class ThoughtPiece(NamedTuple):
     """A part of a reply. `void`: all of the answer that came before, `text`, was a thought after all."""
 
     kind: Literal["answer", "thought", "void"]
@@ -95,19 +95,19 @@ class ThoughtSplitter:
             self._at.within_line(text)
         return True
 
-    def feed(self, text: str) -> Sequence[Piece]:
+    def feed(self, text: str) -> Sequence[ThoughtPiece]:
         """What can be told now."""
         if self._plain(text):
-            return (Piece("answer", text),)
+            return (ThoughtPiece("answer", text),)
         self._held += text
         return self._pieces(last=False)
 
-    def close(self) -> Sequence[Piece]:
+    def close(self) -> Sequence[ThoughtPiece]:
         """What was still undecided when the reply ended."""
         return self._pieces(last=True)
 
-    def _pieces(self, *, last: bool) -> list[Piece]:
-        out: list[Piece] = []
+    def _pieces(self, *, last: bool) -> list[ThoughtPiece]:
+        out: list[ThoughtPiece] = []
         while self._held and (self._thought(out, last) if self._closing else self._answer(out, last)):
             pass
         return out
@@ -119,7 +119,7 @@ class ThoughtSplitter:
         self._gap = "\n\n" if self._thoughts else ""
         self._thoughts += 1
 
-    def _thought(self, out: list[Piece], last: bool) -> bool:
+    def _thought(self, out: list[ThoughtPiece], last: bool) -> bool:
         assert self._closing is not None
         if self._head:
             at = self._held.find(MESSAGE)
@@ -154,16 +154,16 @@ class ThoughtSplitter:
         found = found or LAST_MARK.search(self._held)
         return found.start() if found else len(self._held)
 
-    def _think(self, out: list[Piece], text: str) -> None:
+    def _think(self, out: list[ThoughtPiece], text: str) -> None:
         if not self._before:
             text = text.lstrip()
         if text:
-            out.append(Piece("thought", text if self._before else self._gap + text))
+            out.append(ThoughtPiece("thought", text if self._before else self._gap + text))
             self._before = text[-1]
 
     # -- the answer -----------------------------------------------------------------------------
 
-    def _answer(self, out: list[Piece], last: bool) -> bool:
+    def _answer(self, out: list[ThoughtPiece], last: bool) -> bool:
         if not self._at.blank:
             return self._in_line(out, last)
         rest = self._held.lstrip(None if self._fresh else " \t")
@@ -188,7 +188,7 @@ class ThoughtSplitter:
             self._at.fence, self._at.info = fence[0], True
         return True
 
-    def _mark(self, out: list[Piece], rest: str, last: bool) -> bool | None:
+    def _mark(self, out: list[ThoughtPiece], rest: str, last: bool) -> bool | None:
         """Act on the mark that begins the line: False to wait for more of it, None where there is none."""
         low = rest[:40].lower()
         if not self._drop and low[0] not in FIRST_OF_MARKS:
@@ -229,7 +229,7 @@ class ThoughtSplitter:
         self._held, self._drop = rest[at + len(MESSAGE) :], HARMONY_ENDS
         return True
 
-    def _unopened(self, out: list[Piece], rest: str, closer: str, last: bool) -> bool | None:
+    def _unopened(self, out: list[ThoughtPiece], rest: str, closer: str, last: bool) -> bool | None:
         """A closing mark at the start of a line that nothing opened."""
         behind = rest[len(closer) :].lstrip(" \t")
         if self._thoughts and not self._fresh:  # then it counts alone in its line only
@@ -241,14 +241,14 @@ class ThoughtSplitter:
         self._void(out)
         return True
 
-    def _void(self, out: list[Piece]) -> None:
+    def _void(self, out: list[ThoughtPiece]) -> None:
         if said := "".join(self._said).strip():
-            out.append(Piece("void", ("\n\n" if self._thoughts else "") + said))
+            out.append(ThoughtPiece("void", ("\n\n" if self._thoughts else "") + said))
         self._said.clear()
         self._thoughts += 1
         self._fresh = self._at.blank = True
 
-    def _in_block(self, out: list[Piece], last: bool) -> bool:
+    def _in_block(self, out: list[ThoughtPiece], last: bool) -> bool:
         """The start of a line of code: the only mark that counts there closes the block."""
         run = FENCE_SO_FAR.match(self._held)
         if run and run[0][0] == self._at.fence[0]:
@@ -263,7 +263,7 @@ class ThoughtSplitter:
         self._emit(out, 1)
         return True
 
-    def _in_line(self, out: list[Piece], last: bool) -> bool:
+    def _in_line(self, out: list[ThoughtPiece], last: bool) -> bool:
         """The rest of a line: what ends an answer is dropped, what ends an unopened thought counts."""
         line, newline, _ = self._held.partition("\n")
         length = len(line) + len(newline)
@@ -291,7 +291,7 @@ class ThoughtSplitter:
         self._emit(out, length)
         return bool(self._held)
 
-    def _emit(self, out: list[Piece], count: int) -> None:
+    def _emit(self, out: list[ThoughtPiece], count: int) -> None:
         text, self._held = self._held[:count], self._held[count:]
         if not text:
             return
@@ -306,9 +306,9 @@ class ThoughtSplitter:
             else:
                 self._at.within_line(text)
             if out and out[-1].kind == "answer":
-                out[-1] = Piece("answer", out[-1].text + text)
+                out[-1] = ThoughtPiece("answer", out[-1].text + text)
             else:
-                out.append(Piece("answer", text))
+                out.append(ThoughtPiece("answer", text))
 
 
 def may_hold_thoughts(reply: str) -> bool:

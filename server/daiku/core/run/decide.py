@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from daiku.core.calls.refs import NOT_RUN_HEAD, refs, why_not_run
+from daiku.core.calls.refs import NOT_RUN_HEAD, find_refs, why_not_run
 from daiku.core.guard.guard import Verdict
 from daiku.core.run.reminders import NO_MORE_CALLS, Remind, due, exhausted, reached, rounds_of, unanswered
 from daiku.core.state.context import rough_tokens
@@ -279,7 +279,7 @@ def _together(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tu
         other = rules.spec(call.tool)
         if other is None or not other.parallel or call.malformed is not None:
             break
-        if any(refs(call.args)) or _too_many(state, call):  # it may wait for one of these
+        if any(find_refs(call.args)) or _too_many(state, call):  # it may wait for one of these
             break
         meant = rules.read(call)
         if rules.verdict(meant, state.tainted).answer != "allow":

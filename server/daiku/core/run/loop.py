@@ -32,7 +32,7 @@ from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.repetition import describe_repetition
 from daiku.core.state.state import CHECKER, State
-from daiku.core.text.visible import seen
+from daiku.core.text.visible import show_hidden
 from daiku.domain.base import long_id
 from daiku.domain.errors import ContextOverflowError, DaikuError, Failure
 from daiku.domain.events import (
@@ -233,7 +233,7 @@ async def _ask_approval(
             tool=call.tool,
             args=call.args,
             preview=preview.text,
-            why=seen(why),
+            why=show_hidden(why),
             call_id=call.id,
             remember=preview.remember,
             hunks=preview.hunks,
@@ -250,7 +250,7 @@ async def _ask_person(call: ToolCall, asked: InputAsked | None, record: Recorder
         said = [str(call.args.get("question", "")), *map(str, choices if isinstance(choices, list) else ())]
         messages = record.state.conversation.messages
         reply = next(m for m in reversed(messages) if isinstance(m, AssistantMessage))
-        question, *offered = map(seen, asked_in(reply.opaque) or said)
+        question, *offered = map(show_hidden, asked_in(reply.opaque) or said)
         asked = InputAsked(
             input_id=long_id("input"), question=question, choices=tuple(offered), call_id=call.id
         )

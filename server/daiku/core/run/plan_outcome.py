@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.proof.gate import not_finished
+from daiku.core.proof.gate import progress_text
 from daiku.core.state.state import State
 from daiku.core.team.moves import plan_of
 from daiku.domain.errors import Failure
@@ -23,7 +23,7 @@ def unfinished(state: State) -> Failure | None:
         return None
     return Failure(
         kind="plan",
-        message=not_finished(plan, left),
+        message=progress_text(plan, left),
         hint=text("run.resume_plan"),
     )
 

@@ -12,7 +12,7 @@ from daiku.core.run.decide import (
 )
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
-from daiku.core.text.visible import seen
+from daiku.core.text.visible import show_hidden
 from daiku.domain.events import (
     ApprovalAsked,
     ApprovalGiven,
@@ -40,8 +40,8 @@ class Card:
 def card(call: ToolCall, text: str, remember: str) -> Card:
     """`text` as a person can trust it. Hunks are found again by their text: where something of it had to
     be spelled out, it can only be taken as a whole."""
-    shown = seen(text)
-    return Card(shown, seen(remember), choices(call.tool, text) if shown == text else 0)
+    shown = show_hidden(text)
+    return Card(shown, show_hidden(remember), choices(call.tool, text) if shown == text else 0)
 
 
 class Ports(Protocol):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from daiku.core.state.state import State
 from daiku.core.text.patterns import lazy
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.errors import Failure
 from daiku.domain.events import Reminder
 from daiku.domain.messages import AssistantMessage, ToolMessage, is_own
@@ -68,7 +68,7 @@ def _cause(state: State) -> str:
     last = next(answers, None)
     if last is None or last.ok or not last.text.strip():
         return ""
-    return cut_middle(last.text.strip().partition("\n")[0], SHOWN_CAUSE)
+    return truncate_middle(last.text.strip().partition("\n")[0], SHOWN_CAUSE)
 
 
 def reached(limit: Sentence, what: str, setting: str) -> Failure:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from daiku.core.plans.transitions import checklist
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.events import Restored, Review, RulesText
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from daiku.domain.runs import ContextItem
@@ -46,7 +46,7 @@ def summary_message(summary: str, prompt: str = "", plans: Sequence[Plan] = ()) 
     are, so that neither depends on what the summary says."""
     parts = [SUMMARY_HEAD, summary]
     if prompt:
-        parts.append(f"The request under way:\n{cut_middle(prompt, PROMPT_SHARE)}")
+        parts.append(f"The request under way:\n{truncate_middle(prompt, PROMPT_SHARE)}")
     opened = [checklist(plan) for plan in plans if plan.status not in ("completed", "failed")]
     return UserMessage(
         text="\n\n".join([*parts, *(f"Open plan:\n{text}" for text in opened)]), kind="summary"
@@ -114,7 +114,7 @@ def fitting(summary: str, old: Sequence[Message]) -> str:
     if summary.strip() and len(summary) < size:
         return summary
     plain = fallback_summary(old)
-    return plain if len(plain) < size else cut_middle(plain, max(size // 2, LEAST_SUMMARY))
+    return plain if len(plain) < size else truncate_middle(plain, max(size // 2, LEAST_SUMMARY))
 
 
 def _line(message: Message, share: int) -> str:
@@ -126,7 +126,7 @@ def _line(message: Message, share: int) -> str:
             return f"ASSISTANT: {message.text}{calls}"
         case ToolMessage():
             mark = "ok" if message.ok else "failed"
-            return f"RESULT {message.tool} {mark}: {cut_middle(message.text, share)}"
+            return f"RESULT {message.tool} {mark}: {truncate_middle(message.text, share)}"
         case _:
             assert_never(message)
 
@@ -135,7 +135,7 @@ def fallback_summary(messages: Sequence[Message]) -> str:
     """A summary without a model: what was asked, and what was done, cut to a few thousand characters."""
     asked = [m.text for m in messages if isinstance(m, UserMessage)]
     return (
-        cut_middle("Asked:\n" + "\n".join(asked), 4000)
+        truncate_middle("Asked:\n" + "\n".join(asked), 4000)
         + "\n\nDone:\n"
-        + cut_middle(transcript(messages), 8000)
+        + truncate_middle(transcript(messages), 8000)
     )

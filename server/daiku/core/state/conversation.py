@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from daiku.core.state.state import PERSON, State
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import InputAsked, InputGiven, MessageEvent, RunStarted
 from daiku.domain.messages import UserMessage
@@ -55,7 +55,7 @@ def bounded(words: Iterable[str]) -> tuple[str, ...]:
     kept: list[str] = []
     room = ALL
     for text in dict.fromkeys(each.strip() for each in words):
-        share = cut_middle(text, SHARE)
+        share = truncate_middle(text, SHARE)
         if len(text) < SHORT or len(kept) == MOST_WORDS or len(share) > room:
             continue
         kept.append(share)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.calls.refs import filled, is_referred_to, plain_text
+from daiku.core.calls.refs import fill_refs, is_referred_to, plain_text
 from daiku.core.changes.diagnostics import new_problems
 from daiku.core.matching.refusal import SHOWS_LINES
 from daiku.core.plans.transitions import progress_note
@@ -82,7 +82,7 @@ def _without(reminder: Reminder, reminders: tuple[Reminder, ...]) -> tuple[Remin
 def add_response(state: State, event: ToolResponse) -> State:
     """The state after the result of one more call."""
     pending = tuple(
-        filled(call, event.id, event.result, event.data) if event.ok else call
+        fill_refs(call, event.id, event.result, event.data) if event.ok else call
         for call in state.calls.pending
         if call.id != event.id
     )
@@ -129,7 +129,7 @@ def _with_preset_result(calls: Calls, event: ToolResponse) -> Calls:
     results = calls.preset_results
     if is_referred_to(event.id, calls.preset):
         results = {**results, event.id: plain_text(event.result, event.data)}
-    preset = tuple(filled(call, event.id, event.result, event.data) for call in calls.preset)
+    preset = tuple(fill_refs(call, event.id, event.result, event.data) for call in calls.preset)
     return calls._replace(preset=preset, preset_results=results)
 
 

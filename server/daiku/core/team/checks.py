@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from daiku.core.commands.judge import read_only
 from daiku.core.proof.checks import exit_status, only_looks, seconds_of
-from daiku.core.proof.evidence import EVERYWHERE, LOOKING, diagnosed_place, plain_command, unproven
+from daiku.core.proof.evidence import EVERYWHERE, LOOKING, diagnosed_place, plain_command, unproven_checks
 from daiku.core.state.state import State
 from daiku.core.team.record import Taken, log_of
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.work.handovers import CommandOutcome, Proof
@@ -70,14 +70,14 @@ def is_met(state: State, step: Step) -> bool:
     """Whether there is nothing left to do for a step: it has checks, each of them looks at what is there,
     and passes. A check that runs a program may pass before the work and after it: that shows nothing."""
     checks = step.acceptance
-    return bool(checks) and all(map(only_looks, checks)) and not unproven(checks, state.done)
+    return bool(checks) and all(map(only_looks, checks)) and not unproven_checks(checks, state.done)
 
 
 def unrun(state: State, plan: Plan, checks: tuple[str, ...], since: tuple[Taken, ...]) -> Iterator[Do]:
     """The checks that are not shown and were not tried since the last edit of this attempt. One that a
     restart cut short was not tried: to look again does no harm."""
     tried = {_key(t.call.tool, t.call.args) for t in since if t.outcome != "interrupted"}
-    for check, _ in unproven(checks, state.done):
+    for check, _ in unproven_checks(checks, state.done):
         do = check_call(check, seconds_of(plan, check, state.request.limits.check_seconds))
         if _key(do.tool, do.args) not in tried:
             yield do
@@ -110,7 +110,7 @@ class Failing(NamedTuple):
 def failed_checks(state: State, checks: tuple[str, ...]) -> list[Failing]:
     """What fails, with exit code and output. Diagnostics that nobody can show here are the person's."""
     problems: list[Failing] = []
-    for check, proof in unproven(checks, state.done):
+    for check, proof in unproven_checks(checks, state.done):
         if proof is not None:
             problems.append(_shown(state, check, proof))
         elif diagnosed_place(check) is None:
@@ -130,7 +130,7 @@ def _shown(state: State, check: str, proof: Proof) -> Failing:
 
 def failing(outcome: CommandOutcome) -> Failing:
     """A command that ended badly, as a check that fails."""
-    output = cut_middle(outcome.output.rstrip(), OUTPUT_SHARE) or "(no output)"
+    output = truncate_middle(outcome.output.rstrip(), OUTPUT_SHARE) or "(no output)"
     if outcome.exit_code == TIMED_OUT:
         return Failing(text("team.check_timed_out", command=outcome.command), output)
     return Failing(text("team.check_failed", command=outcome.command, code=outcome.exit_code), output)

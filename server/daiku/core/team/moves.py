@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from daiku.core.proof.placeholders import left_behind
+from daiku.core.proof.placeholders import new_leftovers
 from daiku.core.state.conversation import person_words
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.state import State
@@ -34,7 +34,7 @@ from daiku.core.team.person import (
 from daiku.core.team.record import Taken, begins, log_of, number, rejected, since, since_begun, since_work
 from daiku.core.team.report import closing_words, final_report
 from daiku.core.team.steps import attempts_used, work
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.errors import Failure
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolCall
@@ -118,7 +118,7 @@ def _commands(state: State, step: Step | None, log: tuple[Taken, ...]) -> tuple[
         inner = {c.call_id for t in here if t.back and t.back.deeds for c in t.back.deeds.commands}
         mine = inner | {t.call.id for t in here}
         commands = tuple(c for c in commands if c.call_id in mine)
-    return tuple(c.model_copy(update={"output": cut_middle(c.output, OUTPUT_SHARE)}) for c in commands)
+    return tuple(c.model_copy(update={"output": truncate_middle(c.output, OUTPUT_SHARE)}) for c in commands)
 
 
 # ---- what comes next
@@ -290,7 +290,7 @@ def _verify(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do | Stop:
 
 def _placeholders(state: State) -> list[str]:
     return [
-        f"{left.path} has an unfinished line: `{left.text}`" for left in left_behind(state.done.leftovers)
+        f"{left.path} has an unfinished line: `{left.text}`" for left in new_leftovers(state.done.leftovers)
     ]
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from daiku.core.proof.claims import checked
+from daiku.core.proof.claims import check_report
 from daiku.core.proof.evidence import Done, proof_of
-from daiku.core.proof.placeholders import left_behind
+from daiku.core.proof.placeholders import new_leftovers
 from daiku.core.state.state import State
 from daiku.core.team.checks import failed_checks
 from daiku.core.team.parallel import TOOL
 from daiku.core.team.person import unanswered
 from daiku.core.team.record import Taken, begins, log_of, since_begun
 from daiku.core.team.summary import listed, plain_report
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.work.handovers import Brief, Claim, CommandsRun, EditsMade, Proof, Report, ReportMade
 from daiku.domain.work.plans import Plan, Step, WorkStatus
 from daiku.texts.text import Sentence, Text, joined, text
@@ -44,7 +44,7 @@ def final_report(state: State, plan: Plan | None) -> Report:
         claim.model_copy(update={"proofs": on_record(claim.proofs, state.done)}) for claim in report.claims
     )
     finished = plan is not None and not _lacking(state, plan)
-    report = checked(report.model_copy(update={"claims": claims}), state.done, finished=finished)
+    report = check_report(report.model_copy(update={"claims": claims}), state.done, finished=finished)
     steps = step_claims(plan, state.done, _met_already(state))
     return report.model_copy(update={"claims": (*steps, *report.claims)})
 
@@ -131,7 +131,7 @@ def closing_words(state: State, plan: Plan | None, why: Sentence) -> Sentence:
 
 
 def _lacking(state: State, plan: Plan) -> list[Sentence]:
-    left = [Text(f"{each.path}: `{each.text}`") for each in left_behind(state.done.leftovers)]
+    left = [Text(f"{each.path}: `{each.text}`") for each in new_leftovers(state.done.leftovers)]
     return [*(_open_step(state, step) for step in plan.steps if step.status != "completed"), *left]
 
 
@@ -151,7 +151,9 @@ def _because(state: State, step: Step) -> Sentence:
         return problems[0].why
     here = since_begun(log_of(state), step)
     coders = [t for t in here if t.agent == "coder" and not t.ok] if begins(log_of(state), step) else []
-    return Text(cut_middle(coders[-1].text.strip().partition("\n")[0].rstrip(":"), CAUSE) if coders else "")
+    return Text(
+        truncate_middle(coders[-1].text.strip().partition("\n")[0].rstrip(":"), CAUSE) if coders else ""
+    )
 
 
 def _brief(state: State, plan: Plan | None) -> Brief:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.work.handovers import Brief, Claim, Proof, Remark, Report
 from daiku.texts.text import Sentence, Text, joined, text
 
@@ -64,7 +64,7 @@ def sentence(proof: Proof) -> Sentence:
     """What a proof shows, as a sentence."""
     match proof.kind:
         case "exit_code":
-            command = cut_middle(proof.subject, SHOWN_COMMAND)
+            command = truncate_middle(proof.subject, SHOWN_COMMAND)
             if proof.ok:
                 return text("team.proof_passed", command=command)
             return text("team.proof_failed", command=command, code=proof.value)
@@ -94,7 +94,7 @@ def _shown(claim: Claim) -> Sentence:
 
 def _named(proof: Proof, beside: str) -> Sentence:
     """A proof in a few words; without its subject where that stands beside it already."""
-    subject = cut_middle(proof.subject, SHOWN_COMMAND)
+    subject = truncate_middle(proof.subject, SHOWN_COMMAND)
     match proof.kind:
         case "exit_code":
             what, name = text("team.exit_code", code=proof.value), f"`{subject}`"

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from daiku.core.replies.parse import Unreadable, read_json
 from daiku.core.team.tasks import ENDED, RESULT_SHARE, Place
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.work.handovers import TaskReport
 from daiku.domain.work.plans import Step
 
@@ -19,13 +19,13 @@ def execution_log(step: Step, checks: Sequence[tuple[str, bool, str]] = ()) -> s
     passed, its output)."""
     lines: list[str] = []
     for number, task in enumerate(step.task_list, 1):
-        args = cut_middle(json.dumps(task.args, ensure_ascii=False), RESULT_SHARE)
+        args = truncate_middle(json.dumps(task.args, ensure_ascii=False), RESULT_SHARE)
         lines.append(f"Task {number} ({task.status}): {task.operation} {args}")
         if task.result:
-            lines.append(_indented(cut_middle(task.result, RESULT_SHARE)))
+            lines.append(_indented(truncate_middle(task.result, RESULT_SHARE)))
     for what, passed, output in checks:
         lines.append(f"Check ({'passed' if passed else 'failed'}): {what}")
-        lines.append(_indented(cut_middle(output, RESULT_SHARE)))
+        lines.append(_indented(truncate_middle(output, RESULT_SHARE)))
     return "\n".join(lines)
 
 
@@ -50,7 +50,7 @@ def plain_report(place: Place, failed_check: str = "", problem: str = "") -> Tas
         cause, action = "The plan was not approved.", "Ask the person what should be different."
     elif bad is not None:
         why = (bad.result or "it did not say why").strip()
-        cause = cut_middle(f"{bad.operation} failed: {why}", RESULT_SHARE)
+        cause = truncate_middle(f"{bad.operation} failed: {why}", RESULT_SHARE)
         action = "Mend the cause, then run the step again: what is done is not done again."
     elif left:
         cause = problem or f"{left} tasks were not run."

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from pydantic import JsonValue, TypeAdapter
 
-from daiku.core.calls.refs import looked_up, refs, replaced
-from daiku.core.plans.transitions import find_step, with_status
+from daiku.core.calls.refs import find_refs, look_up, replace_refs
+from daiku.core.plans.transitions import find_step, update_status
 from daiku.core.proof.checks import seconds_of
 from daiku.core.proof.evidence import diagnosed_place
 from daiku.core.replies.actions import MAX_ACTIONS, ActionReply
 from daiku.core.replies.parse import Unreadable, read_json
 from daiku.core.state.state import State
-from daiku.core.text.truncate import OUTPUT_LIMIT, cut_middle
+from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.domain.base import new_id
 from daiku.domain.messages import ToolMessage
 from daiku.domain.tools import ToolCall
@@ -89,9 +89,9 @@ def made_of(
     problems: list[str] = []
     for number, action in enumerate(actions, 1):
         name = resolve(action.operation) or action.operation.strip()
-        args = replaced(action.args, _renamer(dict(ids)))
+        args = replace_refs(action.args, _renamer(dict(ids)))
         assert isinstance(args, dict)
-        unknown = [t for t in refs(args) if t.partition(".")[0] not in ids.values()]
+        unknown = [t for t in find_refs(args) if t.partition(".")[0] not in ids.values()]
         problems += [f'task {number}: "$ref": "{t}" names no earlier task' for t in unknown]
         if not unknown and (wrong := check(ToolCall(tool=name, args=args))):
             problems.append(f"task {number}: {wrong}")
@@ -202,7 +202,7 @@ def progressed(place: Place, run: State) -> Place:
 
 def _moved(task: Task, answer: ToolMessage | None, used: str | None, *, under_way: bool) -> Task:
     if answer is not None:
-        told = cut_middle(answer.text, RESULT_SHARE) if used is None else used
+        told = truncate_middle(answer.text, RESULT_SHARE) if used is None else used
         told = told if len(told) <= USED_SHARE else None
         return task.model_copy(update={"status": "completed" if answer.ok else "failed", "result": told})
     if under_way:
@@ -226,7 +226,7 @@ def with_step_status(place: Place, status: WorkStatus) -> Place:
 
 def _with_step(place: Place, step: Step) -> Place:
     steps = tuple(step if s.step_id == step.step_id else s for s in place.plan.steps)
-    return Place(with_status(place.plan.model_copy(update={"steps": steps})), step)
+    return Place(update_status(place.plan.model_copy(update={"steps": steps})), step)
 
 
 def open_tasks(step: Step) -> tuple[Task, ...]:
@@ -248,14 +248,14 @@ def calls_of(place: Place, *, editor: bool, check_seconds: int) -> tuple[ToolCal
         name, dot, path = target.partition(".")
         if name in results:
             with suppress(LookupError):
-                return looked_up(path, results[name], {"output": results[name]})
+                return look_up(path, results[name], {"output": results[name]})
         return {"$ref": names.get(name, name) + dot + path}
 
     calls: list[ToolCall] = []
     if plan.status == "draft":
         calls.append(ToolCall(id=new_id("approve"), tool="plan/approve", args={"plan_id": plan.plan_id}))
     for task in left:
-        args = replaced(task.args, known)
+        args = replace_refs(task.args, known)
         assert isinstance(args, dict)
         calls.append(ToolCall(id=names[task.task_id], tool=task.operation, args=args))
     checks = (check for check in step.acceptance if editor or diagnosed_place(check) is None)

@@ -83,12 +83,12 @@ _JAPANESE_SIGNS = lazy(r"略|変更|既存|残り|そのまま|同じ|同様|同
 _INLINE = lazy(rf"\S\s*(?://|#|/\*|<!--)\s*{_DOTS}\s*(?P<said>[^\n]*)$")
 
 
-def may_leave_out(text: str) -> bool:
+def may_hold_omission(text: str) -> bool:
     """Whether a text may hold such a line at all: quickly."""
     return _HINT.search(text) is not None
 
 
-def leaves_out(line: str) -> Kind:
+def omission_kind(line: str) -> Kind:
     """How a line says that code is left out; empty where it does not."""
     stripped = line.strip()
     if not stripped or len(stripped) > 160 or _HINT.search(stripped) is None:
@@ -112,7 +112,7 @@ def leaves_out(line: str) -> Kind:
     return "words" if whole and (framed or _is_japanese(said) or len(said.split()) > 2) else ""
 
 
-def leaves_out_behind(line: str) -> bool:
+def has_omission_comment(line: str) -> bool:
     """Whether code on the line is followed by a comment that says that more is left out."""
     found = _INLINE.search(line) if "..." in line or "…" in line else None
     said = (

@@ -6,7 +6,7 @@ OUTPUT_LIMIT = 30_000
 """Characters of one tool result that a model is shown."""
 
 
-def cut_middle(text: str, limit: int = OUTPUT_LIMIT, how: str = "") -> str:
+def truncate_middle(text: str, limit: int = OUTPUT_LIMIT, how: str = "") -> str:
     """`text` whole when it has at most `limit` characters, else its head and tail with a note between.
 
     The cut falls on line ends where they are near. `how` says how to see the missing part.

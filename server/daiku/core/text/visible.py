@@ -22,37 +22,41 @@ _INVISIBLE = lazy(
 _HIDES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
-def seen(text: str) -> Sentence:
+def show_hidden(text: str) -> Sentence:
     """`text` with control, direction, tag and other invisible characters spelled out, line ends kept. What
     joins letters or pictures of a script that needs it stays."""
-    plain = text if text.isascii() and text.isprintable() else "".join(_spelled(text))
+    plain = text if text.isascii() and text.isprintable() else "".join(_escapes(text))
     if not isinstance(text, Text):
         return Text(plain)
-    args = {name: seen(value) if isinstance(value, str) else value for name, value in text.args.items()}
+    args = {
+        name: show_hidden(value) if isinstance(value, str) else value for name, value in text.args.items()
+    }
     return text if plain is text else Text(plain, text.id, args)
 
 
-def without_hidden(text: str) -> str:
+def strip_invisible(text: str) -> str:
     """The text without what nobody sees: zero-width, direction and tag characters, controls."""
     return _INVISIBLE.sub("", text)
 
 
-def _spelled(text: str) -> Iterator[str]:
+def _escapes(text: str) -> Iterator[str]:
     for at, char in enumerate(text):
         before, after = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
         if char in "\n\t" or (char == "\r" and after == "\n"):
             yield char
-        elif _hides(char, before, after):
+        elif _is_invisible(char, before, after):
             yield f"\\u{ord(char):04x}"
         else:
             yield char
 
 
-def _hides(char: str, before: str, after: str) -> bool:
+def _is_invisible(char: str, before: str, after: str) -> bool:
     if char in _JOINERS:
-        return not (_joins(before) and _joins(after))
-    if _selects(char):
-        return not before or _selects(before) or (before.isascii() and before not in "0123456789#*")
+        return not (_is_joiner(before) and _is_joiner(after))
+    if _is_variant_selector(char):
+        return (
+            not before or _is_variant_selector(before) or (before.isascii() and before not in "0123456789#*")
+        )
     if (
         "\u2060" <= char <= "\u206f" or "\U000e0000" <= char <= "\U000e0fff"
     ):  # tags, and what is set aside for the like
@@ -60,10 +64,10 @@ def _hides(char: str, before: str, after: str) -> bool:
     return char in _BLANK or (unicodedata.category(char) in _HIDES and char not in _SHOWS_ITSELF)
 
 
-def _selects(char: str) -> bool:
+def _is_variant_selector(char: str) -> bool:
     """True for characters that choose a variant of the one before."""
     return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
 
 
-def _joins(char: str) -> bool:
+def _is_joiner(char: str) -> bool:
     return bool(char) and not char.isascii() and unicodedata.category(char)[0] in "LMS" and char not in _BLANK

@@ -10,9 +10,9 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from daiku.core.replies.actions import read_actions, read_command
-from daiku.core.replies.parse import Unreadable, repaired_whole
+from daiku.core.replies.parse import Unreadable, repair_whole_json
 from daiku.core.textcalls.problems import SOME_ITEMS, bad_arguments, bad_json
-from daiku.core.textcalls.written import Written, Wrong, whole_object
+from daiku.core.textcalls.written import UnreadableCall, WrittenCall, whole_object
 from daiku.domain.base import JsonObject
 
 _NAMES = ("operation", "tool", "name", "tool_name", "action", "function", "recipient_name")
@@ -26,16 +26,16 @@ _OWN = {*_LISTS, "command", "done", "comment"}
 _SPOKEN = ("comment", "reply", "message", "response")
 
 
-class Said(NamedTuple):
+class JsonReply(NamedTuple):
     """What a JSON value of a protocol comes to: its calls, what is said beside them, and whether it is
     in the protocol's own form (then a name that is no tool's is still meant as one)."""
 
-    calls: tuple[Written, ...]
+    calls: tuple[WrittenCall, ...]
     comment: str = ""
     own: bool = False
 
 
-def said_in(value: JsonValue, *, own: bool) -> Said | Wrong | None:
+def read_value(value: JsonValue, *, own: bool) -> JsonReply | UnreadableCall | None:
     """What `value` calls; None where it is just data. `own` says that the model was told the forms of
     the text protocols."""
     if isinstance(value, list):
@@ -47,47 +47,50 @@ def said_in(value: JsonValue, *, own: bool) -> Said | Wrong | None:
     calls = value.get("tool_calls")
     if isinstance(calls, list) and calls:
         listed = _listed(calls, own=False)
-        return listed._replace(comment=_comment(value)) if isinstance(listed, Said) else listed
+        return listed._replace(comment=_comment(value)) if isinstance(listed, JsonReply) else listed
     call = _call(value)
-    return Said((call,)) if isinstance(call, Written) else call
+    return JsonReply((call,)) if isinstance(call, WrittenCall) else call
 
 
-def _listed(values: list[JsonValue], *, own: bool) -> Said | Wrong | None:
+def _listed(values: list[JsonValue], *, own: bool) -> JsonReply | UnreadableCall | None:
     if not values:
-        return Said((), own=True) if own else None
-    found = [said_in(value, own=own) if isinstance(value, dict) else None for value in values]
-    said = [each for each in found if isinstance(each, Said)]
+        return JsonReply((), own=True) if own else None
+    found = [read_value(value, own=own) if isinstance(value, dict) else None for value in values]
+    said = [each for each in found if isinstance(each, JsonReply)]
     if not said:
-        return next((each for each in found if isinstance(each, Wrong)), None)
+        return next((each for each in found if isinstance(each, UnreadableCall)), None)
     if len(said) < len(found):
-        return Wrong(SOME_ITEMS)
-    return Said(
+        return UnreadableCall(SOME_ITEMS)
+    return JsonReply(
         tuple(call for each in said for call in each.calls),
         "\n".join(each.comment for each in said if each.comment),
         any(each.own for each in said),
     )
 
 
-def _in_own_form(value: JsonObject) -> Said | Wrong | None:
+def _in_own_form(value: JsonObject) -> JsonReply | UnreadableCall | None:
     if any(isinstance(value.get(name), list) or (name in value and value[name] is None) for name in _LISTS):
         actions = read_actions(json.dumps(value))
         if isinstance(actions, Unreadable):
-            return Wrong(actions.problem)
-        calls = tuple(Written(a.operation.strip(), a.args, a.id, a.reasoning) for a in actions.actions)
-        return Said(calls, actions.comment, own=True)
+            return UnreadableCall(actions.problem)
+        calls = tuple(WrittenCall(a.operation.strip(), a.args, a.id, a.reasoning) for a in actions.actions)
+        return JsonReply(calls, actions.comment, own=True)
     if isinstance(value.get("command"), dict) or "done" in value or (value and set(value) <= _OWN):
         command = read_command(json.dumps(value))
         if isinstance(command, Unreadable):
-            return Wrong(command.problem)
-        return Said(
-            () if command.done else (Written(command.tool.strip(), command.args),), command.comment, own=True
+            return UnreadableCall(command.problem)
+        return JsonReply(
+            () if command.done else (WrittenCall(command.tool.strip(), command.args),),
+            command.comment,
+            own=True,
         )
     if "operation" in value and isinstance(value["operation"], str):
         actions = read_actions(json.dumps(value))
         if isinstance(actions, Unreadable):
-            return Wrong(actions.problem)
-        return Said(
-            tuple(Written(a.operation.strip(), a.args, a.id, a.reasoning) for a in actions.actions), own=True
+            return UnreadableCall(actions.problem)
+        return JsonReply(
+            tuple(WrittenCall(a.operation.strip(), a.args, a.id, a.reasoning) for a in actions.actions),
+            own=True,
         )
     return None
 
@@ -96,13 +99,13 @@ def _comment(value: JsonObject) -> str:
     return next((text for key in _SPOKEN if isinstance(text := value.get(key), str) and text), "")
 
 
-def _call(value: JsonObject) -> Written | Wrong | None:
+def _call(value: JsonObject) -> WrittenCall | UnreadableCall | None:
     """`{"name": …, "arguments": …}` in one of its many spellings; a tool's definition is none."""
     inner = value.get("function")
     if isinstance(inner, dict) and set(value) <= {"function", *_BESIDE}:
         call = _call(inner)
         outer = value.get("id")
-        return call._replace(id=outer) if isinstance(call, Written) and isinstance(outer, str) else call
+        return call._replace(id=outer) if isinstance(call, WrittenCall) and isinstance(outer, str) else call
     name = next((key for key in _NAMES if isinstance(value.get(key), str)), "")
     args = next((key for key in _ARGS if key in value), "")
     if not name or not args or not set(value) <= {name, args, *_BESIDE}:
@@ -117,10 +120,10 @@ def _call(value: JsonObject) -> Written | Wrong | None:
     text = str(value[name]).strip()
     found = whole_object(given)
     if found is None:
-        return Wrong(bad_arguments(text))
+        return UnreadableCall(bad_arguments(text))
     own = value.get("id", value.get("action_id"))
     reasoning = value.get("reasoning")
-    return Written(
+    return WrittenCall(
         text,
         found,
         str(own) if isinstance(own, str | int) else "",
@@ -141,7 +144,7 @@ class Values(NamedTuple):
     end: int
 
 
-def values_from(text: str, at: int = 0) -> Values | Wrong:
+def values_from(text: str, at: int = 0) -> Values | UnreadableCall:
     """The JSON values from `at` on, with nothing but blanks, `;` and `,` between them."""
     found: list[JsonValue] = []
     end = at
@@ -151,14 +154,14 @@ def values_from(text: str, at: int = 0) -> Values | Wrong:
         except (ValueError, RecursionError) as wrong:
             doubled = _doubled(text, match.start())
             if doubled is None:
-                return Wrong(bad_json(wrong))
+                return UnreadableCall(bad_json(wrong))
             value, at = doubled
         found.append(value)
         end = at
     return Values(tuple(found), end)
 
 
-def whole_values(text: str) -> Values | Wrong | None:
+def whole_values(text: str) -> Values | UnreadableCall | None:
     """The values that all of `text` consists of: None where it is something else, Wrong where it begins
     like them and cannot be read."""
     text = text.strip()
@@ -168,7 +171,7 @@ def whole_values(text: str) -> Values | Wrong | None:
     if isinstance(found, Values):
         rest = _BETWEEN.sub("", text[found.end :], count=1)
         return found if not rest else None
-    value = repaired_whole(text)
+    value = repair_whole_json(text)
     return found if value is None else Values((value,), len(text))
 
 
@@ -197,12 +200,12 @@ _PYTHON = re.compile(r"\s*\[?\s*(?:print\()?\s*[A-Za-z_][\w.]*\(")
 _LITERALS = {"true": True, "false": False, "null": None}
 
 
-def begins_as_python(text: str, at: int) -> bool:
+def may_be_python_calls(text: str, at: int) -> bool:
     """True where `python_calls` may find something in what stands at `at`."""
     return _PYTHON.match(text, at) is not None
 
 
-def python_calls(text: str) -> tuple[Written, ...] | None:
+def python_calls(text: str) -> tuple[WrittenCall, ...] | None:
     """`[a_tool(x="1"), …]` or one such call a line, in `print` or not; None for any other text."""
     if not _PYTHON.match(text):
         return None
@@ -210,7 +213,7 @@ def python_calls(text: str) -> tuple[Written, ...] | None:
         lines = ast.parse(text.strip(), mode="exec").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    found: list[Written] = []
+    found: list[WrittenCall] = []
     for line in lines:
         if not isinstance(line, ast.Expr):
             return None
@@ -222,7 +225,7 @@ def python_calls(text: str) -> tuple[Written, ...] | None:
     return tuple(found) or None
 
 
-def _python_call(node: ast.expr) -> Written | None:
+def _python_call(node: ast.expr) -> WrittenCall | None:
     match node:
         case ast.Call(func=ast.Name(id="print"), args=[inner], keywords=[]):
             return _python_call(inner)
@@ -231,7 +234,7 @@ def _python_call(node: ast.expr) -> Written | None:
                 args = {word.arg: _literal(word.value) for word in keywords if word.arg is not None}
             except ValueError:
                 return None
-            return Written(ast.unparse(node.func), args) if len(args) == len(keywords) else None
+            return WrittenCall(ast.unparse(node.func), args) if len(args) == len(keywords) else None
         case _:
             return None
 

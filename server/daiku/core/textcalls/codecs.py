@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias, assert_never
 
 from pydantic import JsonValue
 
-from daiku.core.calls.refs import renamed
-from daiku.core.textcalls.reading import Calls, Doubtful, Reading
-from daiku.core.textcalls.written import Offered, Written, Wrong
+from daiku.core.calls.refs import rename_refs
+from daiku.core.textcalls.reading import DoubtfulCalls, ReplyCalls, ReplyReader
+from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import (
@@ -73,9 +73,9 @@ def encode(request: ModelRequest, protocol: TextProtocol) -> ModelRequest:
         system = f"{system}\n\n{RULES[protocol]}\n\nTools, each with the JSON Schema of its args:\n{tools}"
     match protocol:
         case "action_list":
-            messages = tuple(_as_action_lists(told_of_dropped(request.messages)))
+            messages = tuple(_as_action_lists(add_dropped_notes(request.messages)))
         case "command":
-            messages = tuple(_as_commands(told_of_dropped(request.messages)))
+            messages = tuple(_as_commands(add_dropped_notes(request.messages)))
         case _:
             assert_never(protocol)
     return replace(request, system=system.lstrip(), messages=messages, tools=())
@@ -95,17 +95,17 @@ def decode(
     is then an answer. A reply that hit its length limit is read, never repaired.
     """
     own = protocol != "native"
-    offered = Offered(tools)
-    read = Reading(offered, own=own, cut=finish == "length", again=again)(message.text)
+    offered = OfferedTools(tools)
+    read = ReplyReader(offered, own=own, cut=finish == "length", again=again)(message.text)
     match read:
-        case Wrong(problem):
+        case UnreadableCall(problem):
             return _problem(problem, protocol)
-        case Doubtful(problem):
+        case DoubtfulCalls(problem):
             return _problem(problem, protocol)
-        case Calls(text, written, dropped):
-            named = [offered.named(call) for call in written]
+        case ReplyCalls(text, written, dropped):
+            named = [offered.with_tool_name(call) for call in written]
             found = message.model_copy(update={"text": text, "calls": _calls(named)})
-            return marked_dropped(found) if dropped else found
+            return mark_dropped(found) if dropped else found
         case _:
             assert_never(read)
 
@@ -113,17 +113,17 @@ def decode(
 # -- calls ----------------------------------------------------------------------------------
 
 
-def _call(written: Written) -> ToolCall:
+def _call(written: WrittenCall) -> ToolCall:
     return ToolCall(id=long_id("call"), tool=written.name, args=written.args, reasoning=written.reasoning)
 
 
-def _calls(written: Sequence[Written]) -> tuple[ToolCall, ...]:
+def _calls(written: Sequence[WrittenCall]) -> tuple[ToolCall, ...]:
     """The calls; a reference to an earlier one, by its own id or its number, becomes one to its id. Any
     other stays: it names nothing, and its call is refused when it is its turn."""
     ids: dict[str, str] = {}
     calls: list[ToolCall] = []
     for number, each in enumerate(written, 1):
-        call = renamed(_call(each), ids)
+        call = rename_refs(_call(each), ids)
         calls.append(call)
         ids.update({key: call.id for key in (str(number), each.id) if key})
     return tuple(calls)
@@ -146,14 +146,14 @@ DROPPED_NOTE = (
 )
 
 
-def marked_dropped(message: AssistantMessage) -> AssistantMessage:
+def mark_dropped(message: AssistantMessage) -> AssistantMessage:
     """The reply marked as one that went on with results that no tool had given."""
     told = message.opaque.get(OWN_KEY)
     own: JsonObject = {**(told if isinstance(told, dict) else {}), _DROPPED: True}
     return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
 
 
-def told_of_dropped(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def add_dropped_notes(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """The conversation with a note behind the results of every reply that had invented some."""
     if not any(isinstance(message, AssistantMessage) and has_dropped(message) for message in messages):
         return messages

@@ -6,7 +6,7 @@ import re
 
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.spokenjson import SPOKEN, SpokenJSON
-from daiku.core.textcalls.written import Offered
+from daiku.core.textcalls.written import OfferedTools
 
 _KEYS = (*SPOKEN, "command", "done", "actions", "action_list", "ActionList", "tool_calls", "operation")
 _CALL_KEYS = (
@@ -52,8 +52,8 @@ class HumanText:
     another form on nothing is shown: how the reply was read tells what of it was text (`rest`).
     """
 
-    def __init__(self, offered: Offered | None = None, *, own: bool = True) -> None:
-        self._offered = offered or Offered()
+    def __init__(self, offered: OfferedTools | None = None, *, own: bool = True) -> None:
+        self._offered = offered or OfferedTools()
         self._own = own
         self._mute = False
         self._spoke = False  # something but blanks was shown
@@ -71,7 +71,7 @@ class HumanText:
     def feed(self, piece: str) -> str:
         """What of the text can be shown now."""
         if not self._plain or _SPECIAL.search(piece):
-            return self._looked_at(piece)
+            return self._look_at(piece)
         if piece:  # nearly every one: words within a line of prose
             self._shown.append(piece)
             self._said, self._spoke = piece[-1], True
@@ -84,14 +84,14 @@ class HumanText:
         """True while text without any mark or line end is shown as it is, however it is cut."""
         return self._plain
 
-    def _looked_at(self, piece: str) -> str:
+    def _look_at(self, piece: str) -> str:
         if self._mute:
             return ""
         self._held += piece
         out: list[str] = []
         while self._held and self._step(out, last=False):
             pass
-        return self._noted(out)
+        return self._note_shown(out)
 
     def close(self) -> str:
         """What was still undecided when the reply ended."""
@@ -100,7 +100,7 @@ class HumanText:
             pass
         if self._json is not None:
             out.append(self._json.unspoken())
-        return self._noted(out)
+        return self._note_shown(out)
 
     def rest(self, text: str) -> str:
         """What is still to be shown of a reply that says `text`; empty where something else was shown."""
@@ -108,7 +108,7 @@ class HumanText:
         shown = shown if text.startswith(shown) else shown.strip()
         return text[len(shown) :] if text.startswith(shown) else ""
 
-    def _noted(self, out: list[str]) -> str:
+    def _note_shown(self, out: list[str]) -> str:
         text = "".join(out)
         self._shown.append(text)
         within = self._mark or not self._line_start  # of a block of code, or of a line of prose
@@ -137,7 +137,7 @@ class HumanText:
             self._emit(out, upto - shift)
             return False
         self._emit(out, place.start() - shift)
-        match self._decide(last=last) if place["json"] else self._marked(place, last=last):
+        match self._decide(last=last) if place["json"] else self._at_mark(place, last=last):
             case "wait":
                 return False
             case "hold":
@@ -159,7 +159,7 @@ class HumanText:
             self._line_start = out[-1].endswith("\n")
             self._spoke = self._spoke or not out[-1].isspace()
 
-    def _marked(self, place: re.Match[str], *, last: bool) -> str:
+    def _at_mark(self, place: re.Match[str], *, last: bool) -> str:
         """A mark of calls or results holds the rest; a tag only where a tool has its name."""
         if place["action"]:
             if _ACTION_SO_FAR.match(self._held) and not last:

@@ -8,25 +8,25 @@ from typing import NamedTuple, TypeAlias
 
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.calljson import (
-    Said,
-    said_in,
+    JsonReply,
+    read_value,
     values_from,
 )
 from daiku.core.textcalls.problems import NO_TOOL
-from daiku.core.textcalls.written import Offered, Written, Wrong
+from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall
 
 
-class Marked(NamedTuple):
+class MarkedCalls(NamedTuple):
     """Calls between marks, where they stand, and whether their closing mark was there."""
 
     start: int
     end: int
-    calls: tuple[Written, ...]
+    calls: tuple[WrittenCall, ...]
     wrong: str = ""
     closed: bool = True
 
 
-ReadCall: TypeAlias = Callable[[str, "re.Match[str]", Offered], "Marked | None"]
+ReadCall: TypeAlias = Callable[[str, "re.Match[str]", OfferedTools], "MarkedCalls | None"]
 
 _ENDS = lazy(
     r"(?:\s*(?:<\|(?:eom_id|eot_id|im_end|end|call|return|endoftext|/?tool_calls?|tool_call_end|END_ACTION"
@@ -41,34 +41,34 @@ def after_ends(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def json_calls(text: str, at: int, start: int) -> Marked | None:
+def json_calls(text: str, at: int, start: int) -> MarkedCalls | None:
     """JSON that follows an opening mark, as far as it goes."""
     found = values_from(text, at)
-    if isinstance(found, Wrong):
-        return Marked(start, len(text), (), found.problem, closed=False)
+    if isinstance(found, UnreadableCall):
+        return MarkedCalls(start, len(text), (), found.problem, closed=False)
     if not found.values:
         return None
-    calls: list[Written] = []
+    calls: list[WrittenCall] = []
     for value in found.values:
-        said = said_in(value, own=False)
-        if not isinstance(said, Said):
-            why = said.problem if isinstance(said, Wrong) else NO_TOOL
-            return Marked(start, found.end, (), why)
+        said = read_value(value, own=False)
+        if not isinstance(said, JsonReply):
+            why = said.problem if isinstance(said, UnreadableCall) else NO_TOOL
+            return MarkedCalls(start, found.end, (), why)
         calls += said.calls
-    return Marked(start, found.end, tuple(calls))
+    return MarkedCalls(start, found.end, tuple(calls))
 
 
-def call_with_arguments(text: str, start: int, at: int, name: str) -> Marked:
+def call_with_arguments(text: str, start: int, at: int, name: str) -> MarkedCalls:
     """A call whose name is known and whose arguments stand at `at`, in a block of code or not."""
     fence = re.compile(r"\s*```(?:json)?\s*").match(text, at)
     at = fence.end() if fence else at
     found = values_from(text, at)
-    if isinstance(found, Wrong):
-        return Marked(start, len(text), (), found.problem, closed=False)
+    if isinstance(found, UnreadableCall):
+        return MarkedCalls(start, len(text), (), found.problem, closed=False)
     args = found.values[0] if len(found.values) == 1 else None
     if not isinstance(args, dict):
-        return Marked(start, max(found.end, at), (), f"the arguments of {name} are no JSON object")
+        return MarkedCalls(start, max(found.end, at), (), f"the arguments of {name} are no JSON object")
     end = found.end
     if fence and (ended := re.compile(r"\s*```").match(text, end)):
         end = ended.end()
-    return Marked(start, after_ends(text, end), (Written(name, args),))
+    return MarkedCalls(start, after_ends(text, end), (WrittenCall(name, args),))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from daiku.core.textcalls.marked import Marked, ReadCall, call_with_arguments, json_calls
+from daiku.core.textcalls.marked import MarkedCalls, ReadCall, call_with_arguments, json_calls
 from daiku.core.textcalls.tagcalls import tagged, tool_tag, untagged
 from daiku.core.textcalls.tokencalls import deepseek, harmony, kimi, mistral, token
-from daiku.core.textcalls.written import Offered
+from daiku.core.textcalls.written import OfferedTools
 
 
-def _react(text: str, match: re.Match[str], _: Offered) -> Marked | None:
+def _react(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
     """`Action: a tool`, `Action Input: {…}`; or `Action:` and a block with a list of calls."""
     fence = re.compile(r"[ \t]*```(?:json)?\s*").match(text, match.end())
     if fence:

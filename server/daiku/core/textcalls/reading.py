@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from daiku.core.text.patterns import lazy
-from daiku.core.textcalls.calljson import Said, python_calls, said_in, values_from, whole_values
+from daiku.core.textcalls.calljson import JsonReply, python_calls, read_value, values_from, whole_values
 from daiku.core.textcalls.marked import after_ends
 from daiku.core.textcalls.problems import CUT, NO_JSON, SOME_VALUES, WITHIN
-from daiku.core.textcalls.scan import Block, Scanned, scanned
-from daiku.core.textcalls.written import Offered, Written, Wrong
+from daiku.core.textcalls.scan import CodeBlock, ScannedReply, scan_reply
+from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall
 from daiku.texts.text import Sentence
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class ReplyCalls:
     """What a reply says and calls. `dropped`: it went on with results that no tool had given."""
 
     text: str
-    calls: tuple[Written, ...] = ()
+    calls: tuple[WrittenCall, ...] = ()
     dropped: bool = False
 
 
-class Doubtful(NamedTuple):
+class DoubtfulCalls(NamedTuple):
     """What may be meant as calls and may be an example of them: nothing of it is carried out."""
 
     problem: Sentence
@@ -35,7 +35,7 @@ class _Act(NamedTuple):
 
     start: int
     end: int
-    said: Said
+    said: JsonReply
     wrong: str = ""
     marked: bool = False
     alone: bool = True
@@ -44,82 +44,82 @@ class _Act(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReplyReader:
     """How replies are read: the tools on offer, whether the model was told the forms of the text
     protocols (`own`), whether the reply was cut off, whether it was asked for again."""
 
-    offered: Offered
+    offered: OfferedTools
     own: bool
     cut: bool = False
     again: bool = False
 
-    def __call__(self, reply: str) -> Calls | Doubtful | Wrong:
+    def __call__(self, reply: str) -> ReplyCalls | DoubtfulCalls | UnreadableCall:
         """What `reply`, without its thoughts, says and calls."""
         if (whole := self._whole(reply)) is not None:
             return whole
-        found = scanned(reply, self.offered)
+        found = scan_reply(reply, self.offered)
         for at in found.results:
             head = reply[:at]
-            before = self._whole(head) or self._placed(head, scanned(head, self.offered))
-            if isinstance(before, Calls) and before.calls:
-                return Calls(before.text, before.calls, dropped=True)
+            before = self._whole(head) or self._calls_at_end(head, scan_reply(head, self.offered))
+            if isinstance(before, ReplyCalls) and before.calls:
+                return ReplyCalls(before.text, before.calls, dropped=True)
             break
-        return self._placed(reply, found)
+        return self._calls_at_end(reply, found)
 
     # -- the whole reply ------------------------------------------------------------------------
 
-    def _whole(self, reply: str) -> Calls | Wrong | None:
+    def _whole(self, reply: str) -> ReplyCalls | UnreadableCall | None:
         """Calls where nothing else stands in the reply; None where it is something else."""
         text = reply.strip().removeprefix("\ufeff")
-        said = self._said(text)
+        said = self._read_values(text)
         if said is None:
             return None
-        if isinstance(said, Wrong):
-            return Wrong(CUT) if self.cut else said
+        if isinstance(said, UnreadableCall):
+            return UnreadableCall(CUT) if self.cut else said
         if not self.own and not self.offered.knows(said.calls):
             return None
-        return Calls(said.comment.strip() if self.own else "", said.calls)
+        return ReplyCalls(said.comment.strip() if self.own else "", said.calls)
 
-    def _said(self, text: str) -> Said | Wrong | None:
+    def _read_values(self, text: str) -> JsonReply | UnreadableCall | None:
         """What a text of values says; Wrong where it is meant as calls and cannot be read."""
         values = None if self.cut and _unclosed(text) else whole_values(text)
         if values is None:
             python = python_calls(text)
             if python is not None and self.offered.specs and self.offered.knows(python):
-                return Said(python)
-            if self.cut and self._meant(text):
-                return Wrong(CUT)
+                return JsonReply(python)
+            if self.cut and self._begins_like_calls(text):
+                return UnreadableCall(CUT)
             return None
-        if isinstance(values, Wrong):
-            return values if self._meant(text) else None
-        found = [said_in(value, own=self.own) for value in values.values]
-        told = [each for each in found if isinstance(each, Said)]
-        wrong = next((each for each in found if isinstance(each, Wrong)), None)
+        if isinstance(values, UnreadableCall):
+            return values if self._begins_like_calls(text) else None
+        found = [read_value(value, own=self.own) for value in values.values]
+        told = [each for each in found if isinstance(each, JsonReply)]
+        wrong = next((each for each in found if isinstance(each, UnreadableCall)), None)
         if wrong is not None:
             return wrong if self.own or told else None
         if not told:
             return None
         if len(told) < len(found):
-            return Wrong(SOME_VALUES)
+            return UnreadableCall(SOME_VALUES)
         calls = tuple(call for each in told for call in each.calls)
         closing = [each for each in told if each.calls] if calls else told  # the end comes later
-        return Said(
+        return JsonReply(
             calls, "\n".join(each.comment for each in closing if each.comment), any(each.own for each in told)
         )
 
-    def _meant(self, text: str) -> bool:
+    def _begins_like_calls(self, text: str) -> bool:
         """True where JSON that cannot be read begins like calls."""
         return (_OWN_KEYS if self.own else _CALL_KEYS).match(text.strip()) is not None
 
     # -- places in the reply --------------------------------------------------------------------
 
-    def _placed(self, reply: str, found: Scanned) -> Calls | Doubtful | Wrong:
+    def _calls_at_end(self, reply: str, found: ScannedReply) -> ReplyCalls | DoubtfulCalls | UnreadableCall:
         acts = self._acts(reply, found)
         if not acts:
             if self.own and not reply.strip():
-                return Wrong(NO_JSON)
+                return UnreadableCall(NO_JSON)
             doubtful = not self.again and self._looks_like_calls(reply, found)
-            return Doubtful(WITHIN) if doubtful else Calls(reply)
+            return DoubtfulCalls(WITHIN) if doubtful else ReplyCalls(reply)
         ends = self._nothing(reply[acts[-1].end :])
         first = len(acts) - 1 if ends else len(acts)
         while ends and first and self._nothing(reply[acts[first - 1].end : acts[first].start]):
@@ -129,17 +129,17 @@ class Reading:
             insists = self.again and run and all(act.marked and act.alone for act in (*earlier, *run))
             if not insists:
                 doubtful = not self.again and (earlier or run)
-                return Doubtful(WITHIN) if doubtful else Calls(reply)
+                return DoubtfulCalls(WITHIN) if doubtful else ReplyCalls(reply)
         if wrong := next((act.wrong for act in (*earlier, *run) if act.wrong), ""):
-            return Wrong(CUT if self.cut else wrong)
+            return UnreadableCall(CUT if self.cut else wrong)
         if self.cut:
-            return Wrong(CUT)
-        return _together(reply, [*earlier, *run])
+            return UnreadableCall(CUT)
+        return _join_calls(reply, [*earlier, *run])
 
-    def _acts(self, reply: str, found: Scanned) -> list[_Act]:
+    def _acts(self, reply: str, found: ScannedReply) -> list[_Act]:
         acts: list[_Act] = []
         for mark in found.marked:
-            said = Said(mark.calls)
+            said = JsonReply(mark.calls)
             known = self.offered.knows(mark.calls) and bool(mark.calls)
             if known or self.own or (mark.wrong and not mark.calls):
                 follows = bool(acts) and self._nothing(reply[acts[-1].end : mark.start])
@@ -147,20 +147,24 @@ class Reading:
                 acts.append(_Act(mark.start, mark.end, said, mark.wrong, True, alone, mark.token))
         for block in found.blocks:
             said = self._in_block(block)
-            if isinstance(said, Said) and (said.own or self.offered.knows(said.calls)):
+            if isinstance(said, JsonReply) and (said.own or self.offered.knows(said.calls)):
                 acts.append(_Act(block.start, block.end, said))
-            elif isinstance(said, Wrong) and self._nothing(reply[block.end :]):
-                acts.append(_Act(block.start, block.end, Said(()), said.problem))
+            elif isinstance(said, UnreadableCall) and self._nothing(reply[block.end :]):
+                acts.append(_Act(block.start, block.end, JsonReply(()), said.problem))
         return sorted(acts)
 
-    def _in_block(self, block: Block) -> Said | Wrong | None:
+    def _in_block(self, block: CodeBlock) -> JsonReply | UnreadableCall | None:
         if block.info == "tool_code":
             calls = python_calls(block.text)
-            return Said(calls) if calls else None
+            return JsonReply(calls) if calls else None
         if block.info not in _JSON_BLOCKS:
             return None
-        said = self._said(block.text)
-        return said if block.closed or not isinstance(said, Said) else (Wrong(CUT) if self.cut else said)
+        said = self._read_values(block.text)
+        return (
+            said
+            if block.closed or not isinstance(said, JsonReply)
+            else (UnreadableCall(CUT) if self.cut else said)
+        )
 
     def _nothing(self, text: str) -> bool:
         """True where `text` says nothing more: blanks, closing tokens, and that all is done."""
@@ -168,12 +172,12 @@ class Reading:
         if not rest or not self.own:
             return not rest
         values = whole_values(rest)
-        if values is None or isinstance(values, Wrong):
+        if values is None or isinstance(values, UnreadableCall):
             return False
-        said = [said_in(value, own=True) for value in values.values]
-        return all(isinstance(each, Said) and each.own and not each.calls for each in said)
+        said = [read_value(value, own=True) for value in values.values]
+        return all(isinstance(each, JsonReply) and each.own and not each.calls for each in said)
 
-    def _looks_like_calls(self, reply: str, found: Scanned) -> bool:
+    def _looks_like_calls(self, reply: str, found: ScannedReply) -> bool:
         """True where JSON that stands in lines of its own, not quoted, is made like calls of tools."""
         at = 0
         while match := _LINE_OF_JSON.search(reply, at):
@@ -181,16 +185,16 @@ class Reading:
             if found.quotes(match.start()):
                 continue
             values = values_from(reply, match.start())
-            if isinstance(values, Wrong) or not values.values:
+            if isinstance(values, UnreadableCall) or not values.values:
                 continue
-            said = said_in(values.values[0], own=self.own)
-            if isinstance(said, Said) and said.calls and (said.own or self.offered.knows(said.calls)):
+            said = read_value(values.values[0], own=self.own)
+            if isinstance(said, JsonReply) and said.calls and (said.own or self.offered.knows(said.calls)):
                 return True
             at = max(at, values.end)
         return False
 
 
-def _together(reply: str, acts: list[_Act]) -> Calls:
+def _join_calls(reply: str, acts: list[_Act]) -> ReplyCalls:
     """The calls in their order, and what is said around them."""
     parts: list[str] = []
     at = 0
@@ -198,7 +202,7 @@ def _together(reply: str, acts: list[_Act]) -> Calls:
         parts += [reply[at : act.start].strip(), act.said.comment.strip()]
         at = act.end
     calls = tuple(call for act in acts for call in act.said.calls)
-    return Calls("\n".join(part for part in parts if part.strip(" ;,")), calls)
+    return ReplyCalls("\n".join(part for part in parts if part.strip(" ;,")), calls)
 
 
 def _is_alone(reply: str, at: int) -> bool:
@@ -210,7 +214,7 @@ def _is_alone(reply: str, at: int) -> bool:
 def _unclosed(text: str) -> bool:
     """True where a reply that was cut off may have gone on: it is not one value."""
     values = values_from(text)
-    return isinstance(values, Wrong) or len(values.values) != 1
+    return isinstance(values, UnreadableCall) or len(values.values) != 1
 
 
 _JSON_BLOCKS = {

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.marks import FORMATS
-from daiku.core.textcalls.written import Offered, Written
+from daiku.core.textcalls.written import OfferedTools, WrittenCall
 
 
-class Block(NamedTuple):
+class CodeBlock(NamedTuple):
     """A block of code with its fences."""
 
     start: int
@@ -22,22 +22,22 @@ class Block(NamedTuple):
     closed: bool
 
 
-class Mark(NamedTuple):
+class ScannedCalls(NamedTuple):
     """Calls between marks. `token`: their marks are special tokens, which nobody writes by chance."""
 
     start: int
     end: int
-    calls: tuple[Written, ...]
+    calls: tuple[WrittenCall, ...]
     wrong: str
     token: bool
 
 
 @dataclass(slots=True)
-class Scanned:
+class ScannedReply:
     """What stands where in a reply."""
 
-    blocks: list[Block] = field(default_factory=list[Block])
-    marked: list[Mark] = field(default_factory=list[Mark])
+    blocks: list[CodeBlock] = field(default_factory=list[CodeBlock])
+    marked: list[ScannedCalls] = field(default_factory=list[ScannedCalls])
     results: list[int] = field(default_factory=list[int])
     """Where results of tools begin that only a tool can give."""
     quoted: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
@@ -77,16 +77,16 @@ _NEXT = lazy(
 )
 
 
-def scanned(reply: str, offered: Offered) -> Scanned:
+def scan_reply(reply: str, offered: OfferedTools) -> ScannedReply:
     """Everything in `reply` that is no plain prose, in one walk: what is inside of one is not looked at."""
-    found = Scanned()
+    found = ScannedReply()
     at = 0
     while match := _NEXT.search(reply, at):
-        at = max(_took(reply, match, found, offered), match.start() + 1)
+        at = max(_note_match(reply, match, found, offered), match.start() + 1)
     return found
 
 
-def _took(reply: str, match: re.Match[str], found: Scanned, offered: Offered) -> int:
+def _note_match(reply: str, match: re.Match[str], found: ScannedReply, offered: OfferedTools) -> int:
     """Note what begins at `match`; the place to go on from."""
     start = match.start()
     if match["result"]:
@@ -114,16 +114,16 @@ def _took(reply: str, match: re.Match[str], found: Scanned, offered: Offered) ->
         if read is None:
             return match.end()
         begin = start + len(match[0]) - len(match[0].lstrip())
-        found.marked.append(Mark(begin, read.end, read.calls, read.wrong, FORMATS[number].token))
+        found.marked.append(ScannedCalls(begin, read.end, read.calls, read.wrong, FORMATS[number].token))
         end = read.end
     found.quoted.append((start, end))
     return end
 
 
-def _block(reply: str, match: re.Match[str]) -> Block:
+def _block(reply: str, match: re.Match[str]) -> CodeBlock:
     run = match["run"]
     closing = re.compile(rf"^[ \t]*{re.escape(run[0])}{{{len(run)},}}[ \t]*$", re.MULTILINE)
     end = closing.search(reply, match.end())
     text = reply[match.end() : end.start() if end else len(reply)]
     info = (match["info"].split() or [""])[0].lower()
-    return Block(match.start(), end.end() if end else len(reply), info, text, end is not None)
+    return CodeBlock(match.start(), end.end() if end else len(reply), info, text, end is not None)

@@ -39,9 +39,9 @@ class SpokenJSON:
     def unspoken(self) -> str:
         """The command's own comment, where no outer one was said (C2.2)."""
         text, self._nested = self._nested, ""
-        return "" if self._spoken or not text else self._broken(text)
+        return "" if self._spoken or not text else self._with_break(text)
 
-    def _broken(self, text: str) -> str:
+    def _with_break(self, text: str) -> str:
         mended = "\n" + text if self._needs_break else text
         self._needs_break = False
         return mended
@@ -84,7 +84,7 @@ class SpokenJSON:
 
     def _in_string(self, char: str, out: list[str]) -> None:
         if self._escape:
-            self._escaped(char, out)
+            self._unescape(char, out)
         elif char == "\\":
             self._escape = char
         elif char == self._quote:
@@ -94,7 +94,7 @@ class SpokenJSON:
         else:
             self._put(char, out)
 
-    def _escaped(self, char: str, out: list[str]) -> None:
+    def _unescape(self, char: str, out: list[str]) -> None:
         self._escape += char
         if self._escape[1] != "u":
             self._put(_ESCAPES.get(char, char), out)
@@ -117,6 +117,6 @@ class SpokenJSON:
         if self._is_key:
             self._key += char
         elif self._target == "aloud":
-            out.append(self._broken(char))
+            out.append(self._with_break(char))
         elif self._target == "nested":
             self._nested += char

@@ -6,15 +6,15 @@ import re
 
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.calljson import (
-    Said,
+    JsonReply,
     python_calls,
-    said_in,
+    read_value,
     values_from,
     whole_values,
 )
-from daiku.core.textcalls.marked import Marked, json_calls
+from daiku.core.textcalls.marked import MarkedCalls, json_calls
 from daiku.core.textcalls.problems import NONE_IN_TAGS, without_end
-from daiku.core.textcalls.written import Offered, Written, Wrong, whole_object
+from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall, whole_object
 
 _FUNCTION = lazy(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>")
 _INVOKE = lazy(r"<(?P<mark>[｜|]DSML[｜|])?invoke\s+name=[\"']([^\"'>]+)[\"']\s*>")
@@ -28,7 +28,7 @@ _UNTIL_NEXT = lazy(r"\n?(?=<(?:[｜|]DSML[｜|])?parameter(?:=|\s+name=))|\n?\Z"
 _ARG = lazy(r"<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
 
 
-def tagged(text: str, match: re.Match[str], offered: Offered) -> Marked | None:
+def tagged(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     """`<tool_call>…</tool_call>` and its kin, whatever stands between."""
     start, at = match.span()
     closing = re.compile(rf"\s*</{re.escape(match['tag'])}\s*>", re.IGNORECASE)
@@ -40,47 +40,47 @@ def tagged(text: str, match: re.Match[str], offered: Offered) -> Marked | None:
             return found._replace(end=end.end() if end else found.end, closed=end is not None)
         end = closing.search(text, at)
         body = text[at : end.start()] if end else text[at:]
-        calls = python_calls(body) or _repaired(body)
+        calls = python_calls(body) or _repair_calls(body)
         if calls:
-            return Marked(start, end.end() if end else len(text), calls, closed=end is not None)
+            return MarkedCalls(start, end.end() if end else len(text), calls, closed=end is not None)
         return found and found._replace(end=end.end() if end else len(text), closed=end is not None)
-    calls, upto, wrong = _invoked(text, at, offered)
+    calls, upto, wrong = _read_invocations(text, at, offered)
     if calls or wrong:
         end = closing.match(text, upto)
-        return Marked(start, end.end() if end else upto, calls, wrong, end is not None)
+        return MarkedCalls(start, end.end() if end else upto, calls, wrong, end is not None)
     end = closing.search(text, at)
     body = text[at : end.start()] if end else text[at:]
     if end is None:
-        return Marked(start, len(text), (), f"</{match['tag']}> is missing", closed=False)
-    found_here = _named(body, offered)
+        return MarkedCalls(start, len(text), (), f"</{match['tag']}> is missing", closed=False)
+    found_here = _read_named(body, offered)
     if found_here is None:
-        return Marked(start, end.end(), (), NONE_IN_TAGS)
-    return Marked(start, end.end(), found_here)
+        return MarkedCalls(start, end.end(), (), NONE_IN_TAGS)
+    return MarkedCalls(start, end.end(), found_here)
 
 
-def _repaired(body: str) -> tuple[Written, ...]:
+def _repair_calls(body: str) -> tuple[WrittenCall, ...]:
     values = whole_values(body)
-    if values is None or isinstance(values, Wrong):
+    if values is None or isinstance(values, UnreadableCall):
         return ()
-    said = [said_in(value, own=False) for value in values.values]
-    return tuple(call for each in said if isinstance(each, Said) for call in each.calls)
+    said = [read_value(value, own=False) for value in values.values]
+    return tuple(call for each in said if isinstance(each, JsonReply) for call in each.calls)
 
 
-def _named(body: str, offered: Offered) -> tuple[Written, ...] | None:
+def _read_named(body: str, offered: OfferedTools) -> tuple[WrittenCall, ...] | None:
     """`name` and then its arguments: as pairs of tags, or as JSON."""
     pairs = _ARG.findall(body)
     name, _, rest = body.strip().partition("\n")
     if pairs or (body.strip() and not rest and re.fullmatch(r"[\w./:-]+", name)):
         name = re.split(r"<arg_key>", body.strip(), maxsplit=1)[0].strip()
-        return (Written(name, offered.typed(name, dict(pairs), loose=True)),)
+        return (WrittenCall(name, offered.parse_texts(name, dict(pairs), loose=True)),)
     found = re.match(r"\s*([\w./:-]+)\s*(\{.*\})\s*$", body, re.DOTALL)
     args = whole_object(found[2]) if found else None
-    return (Written(found[1], args),) if found and args is not None else None
+    return (WrittenCall(found[1], args),) if found and args is not None else None
 
 
-def _invoked(text: str, at: int, offered: Offered) -> tuple[tuple[Written, ...], int, str]:
+def _read_invocations(text: str, at: int, offered: OfferedTools) -> tuple[tuple[WrittenCall, ...], int, str]:
     """Every `<function=…>` or `<invoke name=…>` from `at` on: the calls, their end, what is wrong."""
-    calls: list[Written] = []
+    calls: list[WrittenCall] = []
     end = at
     while True:
         at = _blanks(text, end)
@@ -94,7 +94,7 @@ def _invoked(text: str, at: int, offered: Offered) -> tuple[tuple[Written, ...],
         calls.append(call)
 
 
-def _one(text: str, opened: re.Match[str], offered: Offered) -> tuple[Written, int] | str:
+def _one(text: str, opened: re.Match[str], offered: OfferedTools) -> tuple[WrittenCall, int] | str:
     """The call of one opening tag and where it ends, or what is wrong with it."""
     name = opened[opened.lastindex or 1]
     kind = "function" if opened[0].startswith("<function") else "invoke"
@@ -102,13 +102,13 @@ def _one(text: str, opened: re.Match[str], offered: Offered) -> tuple[Written, i
     at = opened.end()
     if text.startswith("{", _blanks(text, at)):
         values = values_from(text, at)
-        if isinstance(values, Wrong):
+        if isinstance(values, UnreadableCall):
             return values.problem
         args = values.values[0] if len(values.values) == 1 else None
         ended = closing.match(text, values.end)
         if not isinstance(args, dict):
             return "the arguments are no JSON object"
-        return Written(name, args), ended.end() if ended else values.end
+        return WrittenCall(name, args), ended.end() if ended else values.end
     texts: dict[str, str] = {}
     raw: set[str] = set()
     ends, opens, closes = (_Ahead(each, text) for each in (_PARAMETER_END, _PARAMETER, closing))
@@ -123,9 +123,9 @@ def _one(text: str, opened: re.Match[str], offered: Offered) -> tuple[Written, i
     ended = closing.match(text, at)
     if ended is None:
         return f"</{kind}> is missing"
-    typed = offered.typed(name, texts)
-    typed.update(offered.typed(name, {key: texts[key] for key in raw}, loose=True))
-    return Written(name, typed), ended.end()
+    typed = offered.parse_texts(name, texts)
+    typed.update(offered.parse_texts(name, {key: texts[key] for key in raw}, loose=True))
+    return WrittenCall(name, typed), ended.end()
 
 
 def _blanks(text: str, at: int) -> int:
@@ -161,13 +161,13 @@ def _value_end(text: str, at: int, ends: _Ahead, opens: _Ahead, closes: _Ahead) 
     return (last.start(), last.start()) if last else None
 
 
-def untagged(text: str, match: re.Match[str], offered: Offered) -> Marked | None:
+def untagged(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     """`<function=…>` or `<invoke …>` with no tag around."""
-    calls, end, wrong = _invoked(text, match.start(), offered)
-    return Marked(match.start(), end, calls, wrong) if calls or wrong else None
+    calls, end, wrong = _read_invocations(text, match.start(), offered)
+    return MarkedCalls(match.start(), end, calls, wrong) if calls or wrong else None
 
 
-def tool_tag(text: str, match: re.Match[str], offered: Offered) -> Marked | None:
+def tool_tag(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     """`<a_tool><path>…</path></a_tool>`: only for tools on offer and their parameters."""
     name = match["name"]
     if not offered.specs or offered.resolve(name) is None:
@@ -177,10 +177,10 @@ def tool_tag(text: str, match: re.Match[str], offered: Offered) -> Marked | None
     while opened := re.compile(r"\s*<([A-Za-z_]\w*)>").match(text, at):
         ended = re.compile(rf"\n?</{opened[1]}>(?=\s*<)").search(text, opened.end())
         if ended is None:
-            return Marked(match.start(), len(text), (), f"<{opened[1]}> has no end", closed=False)
+            return MarkedCalls(match.start(), len(text), (), f"<{opened[1]}> has no end", closed=False)
         texts[opened[1]] = text[opened.end() : ended.start()].removeprefix("\n")
         at = ended.end()
     end = closing.match(text, at)
     if end is None:
         return None
-    return Marked(match.start(), end.end(), (Written(name, offered.typed(name, texts)),))
+    return MarkedCalls(match.start(), end.end(), (WrittenCall(name, offered.parse_texts(name, texts)),))

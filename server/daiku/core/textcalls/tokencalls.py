@@ -6,23 +6,23 @@ import re
 
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.calljson import (
-    begins_as_python,
+    may_be_python_calls,
     python_calls,
 )
-from daiku.core.textcalls.marked import Marked, after_ends, call_with_arguments, json_calls
+from daiku.core.textcalls.marked import MarkedCalls, after_ends, call_with_arguments, json_calls
 from daiku.core.textcalls.problems import NONE_BEHIND_MARK
-from daiku.core.textcalls.written import Offered, Written, bare_name
+from daiku.core.textcalls.written import OfferedTools, WrittenCall, bare_name
 
 _TOKEN_END = lazy(r"<\|(?:tool_call_end|END_ACTION|/tool_call)\|>")
 
 
-def token(text: str, match: re.Match[str], _: Offered) -> Marked | None:
+def token(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
     """A token with JSON behind it: values of any number."""
     found = json_calls(text, match.end(), match.start())
-    if (found is None or found.wrong) and begins_as_python(text, match.end()):
+    if (found is None or found.wrong) and may_be_python_calls(text, match.end()):
         end = _TOKEN_END.search(text, match.end())
         if calls := python_calls(text[match.end() : end.start() if end else len(text)]):
-            return Marked(match.start(), end.end() if end else len(text), calls)
+            return MarkedCalls(match.start(), end.end() if end else len(text), calls)
     if found is None or found.wrong:
         return found
     return found._replace(end=after_ends(text, found.end))
@@ -31,7 +31,7 @@ def token(text: str, match: re.Match[str], _: Offered) -> Marked | None:
 _MISTRAL = lazy(r"\s*([\w./-]+)\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\])?\s*(?=\{)")
 
 
-def mistral(text: str, match: re.Match[str], offered: Offered) -> Marked | None:
+def mistral(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     """`[TOOL_CALLS]` with a list of calls, or with a name and its arguments, again and again."""
     named = _MISTRAL.match(text, match.end())
     if named is None:
@@ -45,7 +45,7 @@ _DEEPSEEK_BEGIN = lazy(
 _DEEPSEEK_END = lazy(r"\s*<[｜|]tool[▁_]calls?[▁_]end[｜|]>")
 
 
-def deepseek(text: str, match: re.Match[str], _: Offered) -> Marked | None:
+def deepseek(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
     at = match.end() if "calls" in match[0] else match.start()
     return _section(text, match.start(), at, _DEEPSEEK_BEGIN, _DEEPSEEK_END)
 
@@ -54,16 +54,18 @@ _KIMI_BEGIN = lazy(r"\s*<\|tool_call_begin\|>\s*([^<\s]+)\s*<\|tool_call_argumen
 _KIMI_END = lazy(r"\s*<\|(?:tool_call_end|tool_calls_section_end)\|>")
 
 
-def kimi(text: str, match: re.Match[str], _: Offered) -> Marked | None:
+def kimi(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
     at = match.end() if "section" in match[0] else match.start()
     found = _section(text, match.start(), at, _KIMI_BEGIN, _KIMI_END)
     calls = tuple(call._replace(name=bare_name(call.name)) for call in found.calls) if found else ()
     return found and found._replace(calls=calls)
 
 
-def _section(text: str, start: int, at: int, begin: re.Pattern[str], end: re.Pattern[str]) -> Marked | None:
+def _section(
+    text: str, start: int, at: int, begin: re.Pattern[str], end: re.Pattern[str]
+) -> MarkedCalls | None:
     """Calls one after the other, each with a mark before its name and one before its arguments."""
-    calls: list[Written] = []
+    calls: list[WrittenCall] = []
     while opened := begin.match(text, at):
         found = call_with_arguments(text, start, opened.end(), opened[1].strip())
         if found.wrong:
@@ -73,14 +75,14 @@ def _section(text: str, start: int, at: int, begin: re.Pattern[str], end: re.Pat
         while ended := end.match(text, at):
             at = ended.end()
     if not calls:
-        return Marked(start, len(text), (), NONE_BEHIND_MARK, closed=False)
-    return Marked(start, at, tuple(calls))
+        return MarkedCalls(start, len(text), (), NONE_BEHIND_MARK, closed=False)
+    return MarkedCalls(start, at, tuple(calls))
 
 
 _HARMONY_TO = lazy(r"to=(?:functions\.)?([^\s<]+)")
 
 
-def harmony(text: str, match: re.Match[str], _: Offered) -> Marked | None:
+def harmony(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
     """A message of harmony to a function."""
     at = text.find("<|message|>", match.start(), match.start() + 300)
     to = _HARMONY_TO.search(text, match.start(), at) if at >= 0 else None

@@ -10,13 +10,13 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from daiku.core.calls.toolnames import spelled
+from daiku.core.calls.toolnames import match_spelling
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolSpec
 from daiku.texts.text import Sentence
 
 
-class Written(NamedTuple):
+class WrittenCall(NamedTuple):
     """One call in a text; `id` is what later ones may refer to it by."""
 
     name: str
@@ -25,7 +25,7 @@ class Written(NamedTuple):
     reasoning: str | None = None
 
 
-class Wrong(NamedTuple):
+class UnreadableCall(NamedTuple):
     """What is meant as a call and cannot be read; `problem` says why in a few words."""
 
     problem: Sentence
@@ -41,7 +41,7 @@ def bare_name(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class OfferedTools:
     """The tools that a reply may call; where none are given every name is taken for one."""
 
     specs: Sequence[ToolSpec] = ()
@@ -54,18 +54,18 @@ class Offered:
             return name or None
         if name not in self._known:
             names = [spec.name for spec in self.specs]
-            self._known[name] = spelled(name, names) or spelled(bare_name(name), names)
+            self._known[name] = match_spelling(name, names) or match_spelling(bare_name(name), names)
         return self._known[name]
 
-    def named(self, call: Written) -> Written:
+    def with_tool_name(self, call: WrittenCall) -> WrittenCall:
         """The call with the tool's own name, where it has one."""
         return call._replace(name=self.resolve(call.name) or call.name.strip())
 
-    def knows(self, calls: Iterable[Written]) -> bool:
+    def knows(self, calls: Iterable[WrittenCall]) -> bool:
         """True where each of the calls is one of a tool."""
         return all(self.resolve(call.name) is not None for call in calls)
 
-    def typed(self, name: str, texts: dict[str, str], *, loose: bool = False) -> JsonObject:
+    def parse_texts(self, name: str, texts: dict[str, str], *, loose: bool = False) -> JsonObject:
         """Arguments that came as bare text: JSON where the schema does not say that they are texts.
         `loose`: without a schema too, where the text is JSON."""
         found = self.resolve(name)

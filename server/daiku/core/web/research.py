@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from daiku.core.replies.roleforms import MAX_QUERIES
 from daiku.core.text.patterns import lazy
-from daiku.core.text.visible import without_hidden
+from daiku.core.text.visible import strip_invisible
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event, MessageEvent, ToolResponse
 from daiku.domain.messages import AssistantMessage
@@ -28,13 +28,13 @@ _TRACKING = lazy(r"^(?:utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|ref_src|igshid)$",
 
 def one_line(text: str, limit: int = SNIPPET) -> str:
     """Visible text in one line, cut behind a word."""
-    line = " ".join(without_hidden(text).split())
+    line = " ".join(strip_invisible(text).split())
     if len(line) <= limit:
         return line
     return line[:limit].rsplit(" ", 1)[0].rstrip() + " …"
 
 
-def distinct(queries: Iterable[str]) -> tuple[str, ...]:
+def distinct_queries(queries: Iterable[str]) -> tuple[str, ...]:
     """The first three queries that say something different (R0.41, R0.46)."""
     found: dict[str, str] = {}
     for query in queries:
@@ -44,7 +44,7 @@ def distinct(queries: Iterable[str]) -> tuple[str, ...]:
     return tuple(found.values())[:MAX_QUERIES]
 
 
-def same_page(url: str) -> str:
+def page_identity(url: str) -> str:
     """What two addresses of one page have in common: no fragment, no tracking, no trailing slash."""
     try:
         parts = urlsplit(url)
@@ -55,7 +55,7 @@ def same_page(url: str) -> str:
     return urlunsplit(("", host, parts.path.rstrip("/"), query, ""))
 
 
-def ranked(
+def rank_results(
     source: str, hits: Iterable[tuple[str, str, str, float | None]], limit: int
 ) -> tuple[SearchResult, ...]:
     """Results from (url, title, text, the engine's score), each page once, best first.
@@ -65,7 +65,7 @@ def ranked(
     kept: dict[str, tuple[str, str, str, float | None]] = {}
     for hit in hits:
         if hit[0].startswith(("http://", "https://")):
-            kept.setdefault(same_page(hit[0]), hit)
+            kept.setdefault(page_identity(hit[0]), hit)
     given = [hit[3] for hit in kept.values() if hit[3] is not None]
     top = max((1.0, *given))
     made = [
@@ -81,7 +81,7 @@ def ranked(
     return tuple(sorted(made, key=lambda result: -result.score)[:limit])
 
 
-def listed(results: Iterable[SearchResult]) -> str:
+def results_text(results: Iterable[SearchResult]) -> str:
     """Search results as a model reads them: numbered, each with its address."""
     return "\n".join(
         f"{number}. {r.title}\n   {r.url}" + (f"\n   {r.text}" if r.text else "")
@@ -89,7 +89,9 @@ def listed(results: Iterable[SearchResult]) -> str:
     )
 
 
-def told(queries: tuple[str, ...], findings: tuple[Finding, ...], problems: tuple[str, ...] = ()) -> str:
+def findings_text(
+    queries: tuple[str, ...], findings: tuple[Finding, ...], problems: tuple[str, ...] = ()
+) -> str:
     """Findings as a model reads them: sources by query first, then the text of each page."""
     lines: list[str] = []
     numbers = {finding.url: number for number, finding in enumerate(findings, 1)}
@@ -124,7 +126,7 @@ def queries_of(message: AssistantMessage | MessageEvent) -> tuple[str, ...]:
             found.append(str(call.args.get("query", "")))
         elif call.tool == "web/research" and isinstance(queries := call.args.get("queries"), list):
             found += [str(query) for query in queries]
-    return distinct(found)
+    return distinct_queries(found)
 
 
 def gather(so_far: Research, event: Event) -> Research:
@@ -134,7 +136,7 @@ def gather(so_far: Research, event: Event) -> Research:
         case MessageEvent(role="assistant") if event.calls or event.opaque:
             said = event.opaque.get("daiku")
             named = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
-            queries = distinct((*so_far.queries, *queries_of(event), *named.get("queries", ())))
+            queries = distinct_queries((*so_far.queries, *queries_of(event), *named.get("queries", ())))
             return so_far.model_copy(
                 update={"queries": queries, "ask_user": str(named.get("askUser") or so_far.ask_user)}
             )
@@ -164,13 +166,13 @@ def _found(event: ToolResponse, data: JsonObject) -> tuple[Finding, ...]:
 
 def _with(findings: tuple[Finding, ...], news: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Each page once, under the question that found it first, with the longest text of it."""
-    kept = {same_page(finding.url): finding for finding in findings}
+    kept = {page_identity(finding.url): finding for finding in findings}
     for new in news:
-        old = kept.get(same_page(new.url))
+        old = kept.get(page_identity(new.url))
         if old is None:
-            kept[same_page(new.url)] = new
+            kept[page_identity(new.url)] = new
         elif len(new.text) > len(old.text):
-            kept[same_page(new.url)] = old.model_copy(update={"text": new.text})
+            kept[page_identity(new.url)] = old.model_copy(update={"text": new.text})
     return tuple(kept.values())
 
 
@@ -186,7 +188,7 @@ _COMMON = lazy(
 def keywords(focus: str, limit: int = 8) -> str:
     """The words that a focus is about, joined by ", " (C0.19): no common words, each once, in order."""
     found: dict[str, str] = {}
-    for match in _WORD.finditer(without_hidden(focus)):
+    for match in _WORD.finditer(strip_invisible(focus)):
         word = match[0]
         if not _COMMON.fullmatch(word):
             found.setdefault(word.lower(), word)

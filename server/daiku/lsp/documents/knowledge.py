@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from daiku.api import EditorDiagnostic, EditorDiagnosticsResult, EditorLocationsResult
-from daiku.core.notebooks.celltext import first_lines, is_notebook, parse, text_of
+from daiku.core.notebooks.celltext import first_lines, is_notebook, parse_notebook, text_of
 from daiku.core.ports import Diagnostic, Location, Workspace
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.runs import Position, Range
@@ -22,7 +22,7 @@ from daiku.lsp.wire.refused import Refused
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
-class Seen(NamedTuple):
+class ModelText(NamedTuple):
     """A text as a model reads it; `cells`: where each cell of a notebook begins."""
 
     text: str
@@ -52,18 +52,18 @@ class ClientEditor:
         texts = {place: await self._seen(place) for place in {place for place, _ in here}}
         return tuple(_diagnostic(place, item, texts[place], self._documents.encoding) for place, item in here)
 
-    async def _seen(self, path: str) -> Seen | None:
+    async def _seen(self, path: str) -> ModelText | None:
         """A file's text with its line starts; of a notebook its cells'. None where it cannot be read."""
         try:
             text = (await self._workspace.read(path)).text
         except DaikuError:
             return None
-        notebook = parse(text) if is_notebook(path) else None
+        notebook = parse_notebook(text) if is_notebook(path) else None
         if notebook is None:
-            return Seen(text, line_starts(text))
+            return ModelText(text, line_starts(text))
         cells = tuple(placed.cell for placed in notebook.cells)
         text = text_of(cells)
-        return Seen(text, line_starts(text), first_lines(cells))
+        return ModelText(text, line_starts(text), first_lines(cells))
 
     async def definition(self, path: str, position: Position) -> tuple[Location, ...]:
         return await self._places("daiku/editor/definition", path, position)
@@ -112,7 +112,7 @@ class ClientEditor:
             raise UsageError(Failure(kind="tool", message=f"The editor could not tell: {why}.")) from None
 
 
-def _diagnostic(path: str, item: EditorDiagnostic, seen: Seen | None, encoding: Encoding) -> Diagnostic:
+def _diagnostic(path: str, item: EditorDiagnostic, seen: ModelText | None, encoding: Encoding) -> Diagnostic:
     span = item.range
     if item.cell is not None and seen is not None and 0 < item.cell <= len(seen.cells):
         span = _moved(span, seen.cells[item.cell - 1])
@@ -125,7 +125,7 @@ def _moved(span: Range, lines: int) -> Range:
     return Range(start=start, end=end)
 
 
-def _characters(span: Range, seen: Seen | None, encoding: Encoding) -> Range:
+def _characters(span: Range, seen: ModelText | None, encoding: Encoding) -> Range:
     """A range in the editor's units as one in characters."""
     if encoding == "utf-32" or seen is None:
         return span

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from daiku.api import EditNotebookParams, EditNotebookResult, EditorFileParams, EditorNotebook, NewCell
-from daiku.core.notebooks.celltext import EMPTY, Cell, matched, parse, put
+from daiku.core.notebooks.celltext import EMPTY, Cell, match_cells, parse_notebook, write_cells
 from daiku.lsp.documents.open_documents import to_uri
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
@@ -47,8 +47,8 @@ async def open_notebook(protocol: Protocol, place: Path, on_disk: str | None) ->
 
 
 def _unsaved(on_disk: str | None, cells: Sequence[Cell]) -> str | None:
-    former = parse(on_disk or EMPTY)
-    return None if former is None else put(former, matched([p.cell for p in former.cells], cells))
+    former = parse_notebook(on_disk or EMPTY)
+    return None if former is None else write_cells(former, match_cells([p.cell for p in former.cells], cells))
 
 
 async def place_of(protocol: Protocol, uri: str) -> str:
@@ -68,12 +68,14 @@ async def place_of(protocol: Protocol, uri: str) -> str:
 
 async def edit_notebook(protocol: Protocol, notebook: OpenNotebook, new: str) -> str:
     """Bring the cells of an open notebook to those of the JSON `new`; why not, where it could not be done."""
-    target = parse(new)
+    target = parse_notebook(new)
     if target is None:
         return "it would be no notebook any more"
-    now = parse(notebook.raw)  # cell by cell what the editor has, with the ids that the edit was made with
+    now = parse_notebook(
+        notebook.raw
+    )  # cell by cell what the editor has, with the ids that the edit was made with
     former = [placed.cell for placed in now.cells] if now is not None else []
-    wanted = matched(former, [placed.cell for placed in target.cells])
+    wanted = match_cells(former, [placed.cell for placed in target.cells])
     params = EditNotebookParams(
         uri=notebook.uri,
         expected=tuple(cell.source for cell in notebook.cells),

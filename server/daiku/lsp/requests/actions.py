@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from daiku.domain.base import JsonObject
 from daiku.domain.runs import Range
-from daiku.lsp.connection import Connection
+from daiku.lsp.connection import ClientConnection
 from daiku.lsp.opening import FIX, REWRITE, SOURCE, Json
 from daiku.lsp.wire.jsontext import write_json
 from daiku.texts.code_actions import ActionTexts, action_texts
@@ -30,7 +30,7 @@ class _Document(_Params):
     uri: str
 
 
-class Seen(_Params):
+class ListedDiagnostic(_Params):
     """A diagnostic: its message, and the whole of it to hand back."""
 
     model_config = ConfigDict(extra="allow")
@@ -44,7 +44,7 @@ class Seen(_Params):
 
 
 class _Context(_Params):
-    diagnostics: tuple[Seen, ...] = ()
+    diagnostics: tuple[ListedDiagnostic, ...] = ()
     only: tuple[str, ...] | None = None
     trigger: int | None = Field(default=None, alias="triggerKind")
 
@@ -65,7 +65,7 @@ class ResolveParams(BaseModel):
     data: Any = None
 
 
-async def code_actions(c: Connection, params: Json) -> str:
+async def code_actions(c: ClientConnection, params: Json) -> str:
     """Answer `textDocument/codeAction`. Raises pydantic.ValidationError."""
     asked = ListParams.model_validate(params if params is not None else {})
     words = action_texts(c.offer.locale)
@@ -77,7 +77,7 @@ async def code_actions(c: Connection, params: Json) -> str:
     return write_json(actions)
 
 
-async def resolve_action(_: Connection, params: Json) -> str:
+async def resolve_action(_: ClientConnection, params: Json) -> str:
     """Answer `codeAction/resolve`: the same action with its command. Raises pydantic.ValidationError."""
     action = ResolveParams.model_validate(params if params is not None else {})
     return write_json(_resolved(action.model_dump(exclude_none=True)))
@@ -109,7 +109,7 @@ def _fixes(asked: ListParams, words: ActionTexts) -> Iterator[JsonObject]:
         yield _fix(words.fix_all.format(len(found)), asked.document.uri, found)
 
 
-def _fix(title: str, uri: str, problems: list[Seen]) -> JsonObject:
+def _fix(title: str, uri: str, problems: list[ListedDiagnostic]) -> JsonObject:
     start = min((p.range.start for p in problems), key=lambda p: (p.line, p.character))
     end = max((p.range.end for p in problems), key=lambda p: (p.line, p.character))
     place: JsonValue = Range(start=start, end=end).model_dump()

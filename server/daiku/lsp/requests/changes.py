@@ -5,30 +5,30 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from daiku import api
-from daiku.lsp.connection import Connection
+from daiku.lsp.connection import ClientConnection
 from daiku.runs.review.views import changed_everywhere, changed_files, restored
 
 
-async def changes_list(c: Connection, p: api.ChangesParams) -> BaseModel:
+async def changes_list(c: ClientConnection, p: api.ChangesParams) -> BaseModel:
     if p.session_id is not None:
         return await _listed(c, p.session_id)
     return api.ChangesResult(files=changed_everywhere(await (await c.app()).reviews.everywhere()))
 
 
-async def changes_decide(c: Connection, p: api.DecideParams) -> BaseModel:
+async def changes_decide(c: ClientConnection, p: api.DecideParams) -> BaseModel:
     reviews = (await c.app()).reviews
     checkpoint = await reviews.decide(p.session_id, p.decision, p.path, p.hunk_ids)
     return await _listed(c, p.session_id, checkpoint if p.decision == "reject" else None)
 
 
-async def changes_original(c: Connection, p: api.OriginalParams) -> BaseModel:
+async def changes_original(c: ClientConnection, p: api.OriginalParams) -> BaseModel:
     return api.OriginalResult(text=await (await c.app()).reviews.original(p.session_id, p.path))
 
 
-async def checkpoint_restore(c: Connection, p: api.CheckpointRef) -> BaseModel:
+async def checkpoint_restore(c: ClientConnection, p: api.CheckpointRef) -> BaseModel:
     return restored(await (await c.app()).reviews.restore(p.checkpoint_id))
 
 
-async def _listed(c: Connection, session: str, checkpoint: str | None = None) -> api.ChangesResult:
+async def _listed(c: ClientConnection, session: str, checkpoint: str | None = None) -> api.ChangesResult:
     found = await (await c.app()).reviews.changes(session)
     return api.ChangesResult(files=changed_files(found, session), checkpoint_id=checkpoint)

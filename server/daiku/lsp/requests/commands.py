@@ -14,11 +14,11 @@ from daiku.domain.base import Telling, Wire
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import RunStarted
 from daiku.domain.runs import ApprovalMode, ContextItem, Mode, Range, RunResult
-from daiku.lsp.connection import INFO, Connection
+from daiku.lsp.connection import INFO, ClientConnection
 from daiku.lsp.opening import Json
 from daiku.lsp.requests.commitmessage import message_of, message_request
-from daiku.lsp.requests.health import examined
-from daiku.lsp.requests.pointing import Problem, pointed_at
+from daiku.lsp.requests.health import examine
+from daiku.lsp.requests.pointing import Problem, context_items
 from daiku.lsp.requests.starts import resume as resume_run
 from daiku.lsp.requests.starts import start
 from daiku.lsp.wire.jsontext import MessageId, model_json
@@ -74,11 +74,11 @@ class Tokens:
     chunks: int | str | None = None
 
 
-Command: TypeAlias = Callable[[Connection, CommandArgs, Tokens], Awaitable[BaseModel | None]]
+Command: TypeAlias = Callable[[ClientConnection, CommandArgs, Tokens], Awaitable[BaseModel | None]]
 Words: TypeAlias = Callable[[ActionTexts], str]
 
 
-async def execute(c: Connection, params: Json) -> str:
+async def execute(c: ClientConnection, params: Json) -> str:
     """Answer `workspace/executeCommand`. Raises Refused, DaikuError, pydantic.ValidationError."""
     given = ExecuteParams.model_validate(params if params is not None else {})
     command = COMMANDS.get(given.command)
@@ -101,14 +101,14 @@ def prompt(
     """A command that asks `agent`: `words`, then what the person said, about the given place. `look`: with
     the problems that the editor knows there."""
 
-    async def run(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
+    async def run(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel:
         if needs and not args.said:
             raise invalid([f"arguments[0]: {needs}"])
         text = words(action_texts(c.offer.locale)) if words else ""
         asked = "\n\n".join(part for part in (text, args.said) if part)
         context = args.context
         if args.uri is not None:
-            context += await pointed_at(c, args.uri, args.range, args.diagnostics, look=look)
+            context += await context_items(c, args.uri, args.range, args.diagnostics, look=look)
         # Where nothing may be changed or run, no mode that would try is of use.
         trusted = c.offer.trusted is not False
         chosen: Mode = mode if trusted else "ask"
@@ -118,20 +118,20 @@ def prompt(
     return run
 
 
-async def fix(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel | None:
+async def fix(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel | None:
     """Problems of a place; or, where the terminal's words are given, what failed there."""
     in_terminal = any(item.kind == "terminal" for item in args.context)
     command = prompt((lambda t: t.fix_terminal) if in_terminal else (lambda t: t.fix), look=True)
     return await command(c, args, tokens)
 
 
-async def research(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
+async def research(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel:
     if not args.said:
         raise invalid(["arguments[0]: say what to find out"])
     return await _run(c, args, tokens, RunRequest(args.said, agent="researcher", mode="ask"))
 
 
-async def commit_message(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
+async def commit_message(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel:
     words = "\n\n".join(part for part in (action_texts(c.offer.locale).commit, args.said) if part)
     result = await _result(c, args, tokens, await message_request(await c.app(), args.uri, words))
     if result.status == "cancelled":  # whoever fills a box with the text must not empty it
@@ -141,11 +141,11 @@ async def commit_message(c: Connection, args: CommandArgs, tokens: Tokens) -> Ba
     return message
 
 
-async def new_chat(c: Connection, args: CommandArgs, _: Tokens) -> BaseModel:
+async def new_chat(c: ClientConnection, args: CommandArgs, _: Tokens) -> BaseModel:
     return (await c.app()).journal.new_session(args.said, c.workspace_key)
 
 
-async def undo(c: Connection, args: CommandArgs, _: Tokens) -> BaseModel:
+async def undo(c: ClientConnection, args: CommandArgs, _: Tokens) -> BaseModel:
     app = await c.app()
     session = args.session_id or _newest(
         c, [s.session_id for s in app.journal.list_sessions("", 1, c.workspace_key)]
@@ -157,13 +157,13 @@ async def undo(c: Connection, args: CommandArgs, _: Tokens) -> BaseModel:
     return restored(brought)
 
 
-async def stop(c: Connection, args: CommandArgs, _: Tokens) -> None:
+async def stop(c: ClientConnection, args: CommandArgs, _: Tokens) -> None:
     runs = (await c.app()).runs
     for run in (args.run_id,) if args.run_id else runs.running():
         await runs.cancel(run)
 
 
-async def resume(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
+async def resume(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel:
     run = args.run_id
     if run is None:
         journal = (await c.app()).journal
@@ -176,11 +176,11 @@ async def resume(c: Connection, args: CommandArgs, tokens: Tokens) -> BaseModel:
     return await resume_run(c, params)
 
 
-async def doctor(c: Connection, _: CommandArgs, __: Tokens) -> BaseModel:
+async def doctor(c: ClientConnection, _: CommandArgs, __: Tokens) -> BaseModel:
     """What there is, and what is wrong, as lines of text."""
     roots = ", ".join(map(str, (await c.app()).workspace.roots)) or "none"
     lines = [c.protocol.words(f"Workspace: {roots}")]
-    found = (await examined(c)).findings
+    found = (await examine(c)).findings
     lines += [" ".join(filter(None, (MARKS[one.state], one.what, one.mend))) for one in found]
     text = "\n".join(lines)
     c.protocol.tell("window/showMessage", {"type": INFO, "message": text})
@@ -208,14 +208,14 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-async def _run(c: Connection, args: CommandArgs, tokens: Tokens, request: RunRequest) -> BaseModel:
+async def _run(c: ClientConnection, args: CommandArgs, tokens: Tokens, request: RunRequest) -> BaseModel:
     result = await _result(c, args, tokens, request)
     error = result.error
     _tell(c, result.text or (f"{error.message} {error.hint}".strip() if error else result.status))
     return result
 
 
-async def _result(c: Connection, args: CommandArgs, tokens: Tokens, request: RunRequest) -> RunResult:
+async def _result(c: ClientConnection, args: CommandArgs, tokens: Tokens, request: RunRequest) -> RunResult:
     params = api.RunStart(
         session_id=args.session_id,
         model=args.model,
@@ -226,13 +226,13 @@ async def _result(c: Connection, args: CommandArgs, tokens: Tokens, request: Run
     return await start(c, params, request)
 
 
-def _tell(c: Connection, text: str) -> None:
+def _tell(c: ClientConnection, text: str) -> None:
     """Show an answer where the client has no place of its own for it."""
     if not c.offer.approvals:
         c.protocol.tell("window/showMessage", {"type": INFO, "message": shortened(text, SHOWN, c.words)})
 
 
-async def _token(c: Connection, given: int | str | None) -> int | str | None:
+async def _token(c: ClientConnection, given: int | str | None) -> int | str | None:
     """The client's progress token, or one that we make where it shows progress."""
     if given is not None or not c.offer.progress:
         return given
@@ -244,7 +244,7 @@ async def _token(c: Connection, given: int | str | None) -> int | str | None:
     return str(token)
 
 
-def _newest(c: Connection, sessions: list[str]) -> str:
+def _newest(c: ClientConnection, sessions: list[str]) -> str:
     if not sessions:
         where = Path(c.workspace_key).name or "this window"
         raise UsageError(Failure(kind="not_found", message=f"There is no such conversation in {where}."))

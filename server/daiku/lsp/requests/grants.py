@@ -5,25 +5,25 @@ from __future__ import annotations
 from daiku import api
 from daiku.app import App
 from daiku.domain.errors import Failure, UsageError
-from daiku.lsp.connection import Connection
-from daiku.trace.remembered import SERVER, everything, take_back
+from daiku.lsp.connection import ClientConnection
+from daiku.trace.remembered import SERVER, all_answers, revoke_answer
 
 
-async def grants_list(c: Connection, _: api.Nothing) -> api.GrantsResult:
+async def grants_list(c: ClientConnection, _: api.Nothing) -> api.GrantsResult:
     return _all(c, await c.app())
 
 
-async def grants_revoke(c: Connection, p: api.GrantRef) -> api.GrantsResult:
+async def grants_revoke(c: ClientConnection, p: api.GrantRef) -> api.GrantsResult:
     app = await c.app()
-    if not take_back(app.grants, app.consents, c.workspace_key, p.key):
+    if not revoke_answer(app.grants, app.consents, c.workspace_key, p.key):
         raise UsageError(Failure(kind="not_found", message="Nothing of this kind is remembered here."))
     if p.key.startswith(SERVER):
         app.servers.forget(p.key.removeprefix(SERVER))
     return _all(c, app)
 
 
-def _all(c: Connection, app: App) -> api.GrantsResult:
-    found = everything(app.grants, app.consents, c.workspace_key)
+def _all(c: ClientConnection, app: App) -> api.GrantsResult:
+    found = all_answers(app.grants, app.consents, c.workspace_key)
     return api.GrantsResult(
         grants=tuple(
             api.Grant(key=one.key, answer=one.answer, what=c.protocol.words(one.what)) for one in found

@@ -6,10 +6,10 @@ import os
 
 from daiku import api
 from daiku.doctor import files, inside, machine
-from daiku.lsp.connection import Connection
+from daiku.lsp.connection import ClientConnection
 
 
-async def examined(c: Connection) -> api.DoctorResult:
+async def examine(c: ClientConnection) -> api.DoctorResult:
     """Everything that was looked at. Raises DaikuError where the settings are wrong."""
     app, say = await c.app(), c.protocol.words
     place = app.workspace.roots[0] if app.workspace.roots else None

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.agents.table import AGENTS
-from daiku.core.plans.proposed import problems_of, with_own_checks_marked
-from daiku.core.plans.transitions import approved, with_status
+from daiku.core.plans.proposed import mark_own_checks, problems_of
+from daiku.core.plans.transitions import approve_plan, update_status
 from daiku.domain.base import Telling, Wire
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
@@ -20,11 +20,11 @@ from daiku.domain.events import CheckpointEvent
 from daiku.domain.runs import RunResult
 from daiku.domain.sessions import Session
 from daiku.domain.work.plans import Plan
-from daiku.lsp.connection import Connection
+from daiku.lsp.connection import ClientConnection
 from daiku.lsp.opening import Json
 from daiku.lsp.requests.changes import changes_decide, changes_list, changes_original, checkpoint_restore
 from daiku.lsp.requests.grants import grants_list, grants_revoke
-from daiku.lsp.requests.health import examined
+from daiku.lsp.requests.health import examine
 from daiku.lsp.requests.plans import plan_export, plan_import, plan_run
 from daiku.lsp.requests.starts import chat, code, commands, plan, research, resume
 from daiku.lsp.wire.jsontext import model_json
@@ -40,43 +40,43 @@ class Method:
 
     params: type[Wire]
     result: type[Wire] | None
-    answer: Callable[[Connection, Any], Awaitable[BaseModel | str | None]]
+    answer: Callable[[ClientConnection, Any], Awaitable[BaseModel | str | None]]
 
 
 """Takes the method's own params; a `str` is JSON text that is made already."""
 
 
-async def pause(c: Connection, p: api.RunRef) -> BaseModel:
+async def pause(c: ClientConnection, p: api.RunRef) -> BaseModel:
     return await (await c.app()).runs.pause(p.run_id)
 
 
-async def cancel(c: Connection, p: api.RunRef) -> BaseModel:
+async def cancel(c: ClientConnection, p: api.RunRef) -> BaseModel:
     return await (await c.app()).runs.cancel(p.run_id)
 
 
-async def steer(c: Connection, p: api.SteerParams) -> None:
+async def steer(c: ClientConnection, p: api.SteerParams) -> None:
     await (await c.app()).runs.steer(p.run_id, p.text)
 
 
-async def approve(c: Connection, p: api.ApproveParams) -> None:
+async def approve(c: ClientConnection, p: api.ApproveParams) -> None:
     await (await c.app()).runs.approve(p.run_id, p.approval_id, p.decision, p.feedback, p.hunks)
 
 
-async def answer(c: Connection, p: api.AnswerParams) -> None:
+async def answer(c: ClientConnection, p: api.AnswerParams) -> None:
     await (await c.app()).runs.answer(p.run_id, p.input_id, p.text)
 
 
-async def session_new(c: Connection, p: api.SessionNewParams) -> BaseModel:
+async def session_new(c: ClientConnection, p: api.SessionNewParams) -> BaseModel:
     app = await c.app()
     return app.journal.new_session(p.title or "", c.workspace_key)
 
 
-async def session_list(c: Connection, p: api.SessionListParams) -> BaseModel:
+async def session_list(c: ClientConnection, p: api.SessionListParams) -> BaseModel:
     found = (await c.app()).journal.list_sessions(p.query or "", p.limit, c.workspace_key)
     return api.SessionListResult(sessions=tuple(found))
 
 
-async def session_get(c: Connection, p: api.SessionGetParams) -> str:
+async def session_get(c: ClientConnection, p: api.SessionGetParams) -> str:
     journal = (await c.app()).journal
     session = journal.get_session(p.session_id)
 
@@ -93,7 +93,7 @@ async def session_get(c: Connection, p: api.SessionGetParams) -> str:
     return f'{{"session":{model_json(session)},"chunks":[{chunks}]{left_out}}}'
 
 
-async def session_delete(c: Connection, p: api.SessionRef) -> None:
+async def session_delete(c: ClientConnection, p: api.SessionRef) -> None:
     app = await c.app()
     app.journal.delete_session(p.session_id)
     await asyncio.to_thread(app.checkpoints.forget, p.session_id)
@@ -101,41 +101,41 @@ async def session_delete(c: Connection, p: api.SessionRef) -> None:
         forget_trace(app.runs.services.traces, p.session_id)
 
 
-async def session_fork(c: Connection, p: api.SessionForkParams) -> BaseModel:
+async def session_fork(c: ClientConnection, p: api.SessionForkParams) -> BaseModel:
     reviews = (await c.app()).reviews
     return await reviews.fork(p.session_id, p.at_seq, restore_files=p.restore_files)
 
 
-async def session_export(c: Connection, p: api.SessionExportParams) -> BaseModel:
+async def session_export(c: ClientConnection, p: api.SessionExportParams) -> BaseModel:
     journal = (await c.app()).journal
     session = journal.get_session(p.session_id)
     return api.TextResult(text=export(session, journal.chunks(p.session_id), p.format))
 
 
-async def plan_get(c: Connection, p: api.PlanRef) -> BaseModel:
+async def plan_get(c: ClientConnection, p: api.PlanRef) -> BaseModel:
     return (await c.app()).journal.get_plan(p.plan_id)
 
 
-async def plan_update(c: Connection, p: api.PlanUpdateParams) -> BaseModel:
+async def plan_update(c: ClientConnection, p: api.PlanUpdateParams) -> BaseModel:
     """The plan as a person changed it. Raises what makes it a plan that cannot be worked."""
     app = await c.app()
     before = app.journal.get_plan(p.plan_id)
     given = {name: getattr(p, name) for name in p.model_fields_set - {"plan_id"}}
     given = {name: value for name, value in given.items() if value is not None}
-    changed = with_own_checks_marked(before, before.model_copy(update=given))
+    changed = mark_own_checks(before, before.model_copy(update=given))
     if problems := problems_of(changed):
         raise invalid(problems)
-    return await app.runs.change_plan(changed if changed.status == "draft" else with_status(changed))
+    return await app.runs.change_plan(changed if changed.status == "draft" else update_status(changed))
 
 
-async def plan_approve(c: Connection, p: api.PlanRef) -> BaseModel:
+async def plan_approve(c: ClientConnection, p: api.PlanRef) -> BaseModel:
     """The plan, approved where it was a draft; what was approved before stays as it is."""
     app = await c.app()
     plan = app.journal.get_plan(p.plan_id)
-    return plan if plan.status != "draft" else await app.runs.change_plan(approved(plan))
+    return plan if plan.status != "draft" else await app.runs.change_plan(approve_plan(plan))
 
 
-async def checkpoint_list(c: Connection, p: api.SessionRef) -> BaseModel:
+async def checkpoint_list(c: ClientConnection, p: api.SessionRef) -> BaseModel:
     app = await c.app()
     chunks = app.journal.chunks(p.session_id)
     return api.CheckpointListResult(
@@ -154,7 +154,7 @@ async def checkpoint_list(c: Connection, p: api.SessionRef) -> BaseModel:
     )
 
 
-async def models(c: Connection, _: api.Nothing) -> BaseModel:
+async def models(c: ClientConnection, _: api.Nothing) -> BaseModel:
     app = await c.app()
     offered = await app.models()
     try:
@@ -177,7 +177,7 @@ async def models(c: Connection, _: api.Nothing) -> BaseModel:
     )
 
 
-async def tools(c: Connection, _: api.Nothing) -> BaseModel:
+async def tools(c: ClientConnection, _: api.Nothing) -> BaseModel:
     app, say = await c.app(), c.protocol.words
     fields = ("name", "description", "parameters", "effect")
     servers = (r.model_copy(update={"why": say(r.why), "hint": say(r.hint)}) for r in app.servers.reports())
@@ -187,11 +187,11 @@ async def tools(c: Connection, _: api.Nothing) -> BaseModel:
     )
 
 
-async def doctor(c: Connection, _: api.Nothing) -> BaseModel:
-    return await examined(c)
+async def doctor(c: ClientConnection, _: api.Nothing) -> BaseModel:
+    return await examine(c)
 
 
-async def agents(c: Connection, _: api.Nothing) -> BaseModel:
+async def agents(c: ClientConnection, _: api.Nothing) -> BaseModel:
     await c.app()
     return api.AgentsResult(
         agents=tuple(
@@ -239,12 +239,12 @@ METHODS: dict[str, Method] = {
 """Every method that a client may call: what it takes, what it gives (None is `null`), and what answers it."""
 
 
-def told(c: Connection, result: BaseModel | None) -> BaseModel | None:
+def told(c: ClientConnection, result: BaseModel | None) -> BaseModel | None:
     """A result in the client's language."""
     return result.in_language(c.protocol.language) if isinstance(result, Telling) else result
 
 
-def handler(connection: Connection, name: str) -> Handler:
+def handler(connection: ClientConnection, name: str) -> Handler:
     """`name` with its params checked and its result as JSON text."""
     method = METHODS[name]
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from daiku import api
 from daiku.agents.coding.planner import PLANNER
 from daiku.core.plans.markdown import read_plan_text, to_markdown
-from daiku.core.plans.transitions import approved
+from daiku.core.plans.transitions import approve_plan
 from daiku.core.state.fold import apply
 from daiku.core.state.state import State
 from daiku.core.team.moves import plan_of
@@ -21,14 +21,14 @@ from daiku.domain.events import PlanEvent, RunStarted
 from daiku.domain.runs import RunResult
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan, in_full
-from daiku.lsp.connection import Connection
+from daiku.lsp.connection import ClientConnection
 from daiku.lsp.requests.starts import start
 from daiku.lsp.wire.refused import invalid
 from daiku.runs import RunRequest
 
 
 @dataclass(slots=True)
-class Followed:
+class TeamRunListener:
     """The team's own run, folded from its chunks."""
 
     run: str = ""
@@ -41,7 +41,7 @@ class Followed:
             self.state = apply(self.state, chunk.event)
 
 
-def asked_for(plan: Plan, chunks: Iterable[Chunk]) -> str:
+def planner_request(plan: Plan, chunks: Iterable[Chunk]) -> str:
     """What the planner was asked when it made the plan: those who work it are told that too, for a goal
     may be no more than its headline. The goal, where no planner made it."""
     prompts: dict[str, str] = {}
@@ -56,18 +56,18 @@ def asked_for(plan: Plan, chunks: Iterable[Chunk]) -> str:
     return plan.goal
 
 
-async def plan_run(c: Connection, p: api.PlanRunParams) -> RunResult:
+async def plan_run(c: ClientConnection, p: api.PlanRunParams) -> RunResult:
     """Let the team work a plan. Whoever asks for it approves of it."""
     app = await c.app()
     plan = app.journal.get_plan(p.plan_id)
     if plan.status == "draft":
-        plan = await app.runs.change_plan(approved(plan))
+        plan = await app.runs.change_plan(approve_plan(plan))
     if p.session_id is None:
         p = p.model_copy(update={"session_id": app.journal.session_of_plan(plan.plan_id)[0]})
     if p.step_id and all(step.step_id != p.step_id for step in plan.steps):
         raise invalid([f"stepId: the plan has no step {p.step_id!r}"])
-    followed = Followed()
-    asked = asked_for(plan, app.journal.chunks(app.journal.session_of_plan(plan.plan_id)[0]))
+    followed = TeamRunListener()
+    asked = planner_request(plan, app.journal.chunks(app.journal.session_of_plan(plan.plan_id)[0]))
     brief = Brief(request=asked, plan=plan, step_id=p.step_id or "")
     request = RunRequest(asked, agent="team", brief=brief)
     result = await start(c, p, request, followed.hear)
@@ -77,11 +77,11 @@ async def plan_run(c: Connection, p: api.PlanRunParams) -> RunResult:
     return api.PlanRunResult(**fields, report=final_report(followed.state, now))
 
 
-async def plan_import(c: Connection, p: api.PlanImportParams) -> BaseModel:
+async def plan_import(c: ClientConnection, p: api.PlanImportParams) -> BaseModel:
     """A plan from a checklist or another form of a plan."""
     return await (await c.app()).runs.keep_plan(read_plan_text(p.markdown), p.session_id)
 
 
-async def plan_export(c: Connection, p: api.PlanRef) -> BaseModel:
+async def plan_export(c: ClientConnection, p: api.PlanRef) -> BaseModel:
     """The plan as a checklist that can be read in again."""
     return api.TextResult(text=to_markdown((await c.app()).journal.get_plan(p.plan_id)))

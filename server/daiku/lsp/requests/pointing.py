@@ -8,12 +8,12 @@ from pathlib import Path, PurePath
 
 from pydantic import BaseModel, ConfigDict
 
-from daiku.core.code.enclosing import enclosing
+from daiku.core.code.enclosing import enclosing_definition
 from daiku.core.ports import Diagnostic
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ContextItem, Position, Range
-from daiku.lsp.connection import Connection
+from daiku.lsp.connection import ClientConnection
 from daiku.lsp.documents.knowledge import ClientEditor
 from daiku.lsp.documents.notebooks import place_of
 from daiku.lsp.documents.positions import line_starts, offset_of
@@ -46,8 +46,8 @@ class Problem(BaseModel):
         return f"{self.range.start.line + 1}: {level}: {self.message}{f' ({mark})' if mark else ''}"
 
 
-async def pointed_at(
-    c: Connection, uri: str, where: Range | None, problems: tuple[Problem, ...], *, look: bool = False
+async def context_items(
+    c: ClientConnection, uri: str, where: Range | None, problems: tuple[Problem, ...], *, look: bool = False
 ) -> tuple[ContextItem, ...]:
     """The items for a place in a document; `look`: the editor is asked for its problems where none are given."""
     text = await _text(c, uri)
@@ -62,7 +62,7 @@ async def pointed_at(
     return tuple(items)
 
 
-async def _text(c: Connection, uri: str) -> str | None:
+async def _text(c: ClientConnection, uri: str) -> str | None:
     """The document as the person sees it; None where it cannot be read."""
     shown = next((d.shown for d in c.documents.all() if d.uri == uri), None)
     if shown is not None:
@@ -76,14 +76,16 @@ async def _text(c: Connection, uri: str) -> str | None:
         return None
 
 
-async def _code(c: Connection, uri: str, text: str, where: Range) -> list[ContextItem]:
+async def _code(c: ClientConnection, uri: str, text: str, where: Range) -> list[ContextItem]:
     """The selection itself, and the definition around it (else the lines around it)."""
     lines = text.splitlines()
     starts = line_starts(text)
     start, end = (offset_of(text, starts, p, c.documents.encoding) for p in (where.start, where.end))
     selected = text[start:end]
     items = (
-        [ContextItem(kind="selection", uri=uri, range=where, text=cut_middle(selected))] if selected else []
+        [ContextItem(kind="selection", uri=uri, range=where, text=truncate_middle(selected))]
+        if selected
+        else []
     )
     first = where.start.line
     last = max(first, where.end.line - (1 if where.end.character == 0 else 0))
@@ -95,7 +97,7 @@ async def _code(c: Connection, uri: str, text: str, where: Range) -> list[Contex
         span = Range(
             start=Position(line=around[0], character=0), end=Position(line=around[1] + 1, character=0)
         )
-        block = cut_middle("\n".join(lines[around[0] : around[1] + 1]))
+        block = truncate_middle("\n".join(lines[around[0] : around[1] + 1]))
         items.append(ContextItem(kind=kind, uri=uri, range=span, text=block))
     return items
 
@@ -103,10 +105,10 @@ async def _code(c: Connection, uri: str, text: str, where: Range) -> list[Contex
 def _definition(suffix: str, text: str, lines: list[str], first: int, last: int) -> tuple[int, int] | None:
     if len(text) > LARGEST:
         return None
-    return enclosing(lines, first, last, read_tags(text.encode("utf-8", "replace"), suffix))
+    return enclosing_definition(lines, first, last, read_tags(text.encode("utf-8", "replace"), suffix))
 
 
-async def _known(c: Connection, uri: str, where: Range | None) -> list[str]:
+async def _known(c: ClientConnection, uri: str, where: Range | None) -> list[str]:
     """The editor's problems of a file: those of the place, else all."""
     path = to_path(uri) if uri.startswith("file:") else None
     if path is None or not c.offer.editor:

@@ -19,7 +19,7 @@ from daiku.domain.work.handovers import Brief
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan
 from daiku.domain.work.research import Research
-from daiku.lsp.connection import Connection
+from daiku.lsp.connection import ClientConnection
 from daiku.lsp.requests.asking import MessageBoxes
 from daiku.lsp.requests.stream import ChunkStream, ProgressBar, fan_out
 from daiku.lsp.wire.refused import invalid
@@ -31,7 +31,7 @@ RUN_EXACTLY = (
 
 
 @dataclass(slots=True)
-class Gathered:
+class RunCollector:
     """What a run did, as the results of `daiku/plan`, `daiku/research`, `daiku/code`, `daiku/run` tell it."""
 
     plan: Plan | None = None
@@ -57,47 +57,47 @@ class Gathered:
                 pass
 
 
-async def chat(c: Connection, p: api.ChatParams) -> RunResult:
+async def chat(c: ClientConnection, p: api.ChatParams) -> RunResult:
     request = RunRequest(p.text, context=p.context, images=p.images, mode=p.mode or "act", grant=p.grant)
     return await start(c, p, request)
 
 
-async def plan(c: Connection, p: api.PlanParams) -> RunResult:
-    gathered = Gathered()
+async def plan(c: ClientConnection, p: api.PlanParams) -> RunResult:
+    gathered = RunCollector()
     request = RunRequest(p.goal, context=p.context, agent="planner", mode="plan")
     result = await start(c, p, request, gathered.hear)
     fields: dict[str, Any] = {**_fields(result), "plan": gathered.plan}
     return api.PlanResult(**fields)
 
 
-async def research(c: Connection, p: api.ResearchParams) -> RunResult:
+async def research(c: ClientConnection, p: api.ResearchParams) -> RunResult:
     if not (p.plan_id or p.question):
         raise invalid(["question: give a question or a planId"])
     brief, session = await _brief(c, p, p.question or "", p.plan_id)
     p = p.model_copy(update={"session_id": session})
-    gathered = Gathered()
+    gathered = RunCollector()
     text = p.question or f"Research for {brief.plan.name if brief.plan is not None else 'the plan'}"
     request = RunRequest(text, agent="researcher", mode="ask", brief=brief)
     result = await start(c, p, request, gathered.hear)
     return api.ResearchResult(**_fields(result), **dict(gathered.research))
 
 
-async def code(c: Connection, p: api.CodeParams) -> RunResult:
+async def code(c: ClientConnection, p: api.CodeParams) -> RunResult:
     if not (p.instruction or p.plan_id or p.step_id):
         raise invalid(["instruction: give an instruction, a planId or a stepId"])
     brief, session = await _brief(c, p, p.instruction or "", p.plan_id, p.step_id)
     p = p.model_copy(update={"session_id": session})
-    gathered = Gathered()
+    gathered = RunCollector()
     request = RunRequest(brief.request, agent="coder", context=p.context, brief=brief)
     result = await start(c, p, request, gathered.hear)
     return api.CodeResult(**_fields(result), files=tuple(gathered.files.values()))
 
 
-async def commands(c: Connection, p: api.CommandsParams) -> RunResult:
+async def commands(c: ClientConnection, p: api.CommandsParams) -> RunResult:
     if not (p.instruction or p.commands or p.plan_id or p.step_id):
         raise invalid(["instruction: give an instruction, commands, a planId or a stepId"])
     lines = "\n".join(f"```sh\n{command}\n```" for command in p.commands)
-    gathered = Gathered()
+    gathered = RunCollector()
     if p.instruction or not p.commands:
         text = f"{p.instruction or ''}\n\n{RUN_EXACTLY}\n{lines}".strip() if lines else p.instruction or ""
         brief, session = await _brief(c, p, text, p.plan_id, p.step_id)
@@ -112,7 +112,7 @@ async def commands(c: Connection, p: api.CommandsParams) -> RunResult:
 
 
 async def _brief(
-    c: Connection, p: api.RunStart, request: str, plan_id: str | None, step_id: str | None = None
+    c: ClientConnection, p: api.RunStart, request: str, plan_id: str | None, step_id: str | None = None
 ) -> tuple[Brief, str | None]:
     """What a single stage is given, and the session that it belongs in: that of its plan, where none is
     named. Raises UsageError: no such plan or step."""
@@ -133,13 +133,13 @@ async def _brief(
     return brief, session
 
 
-async def resume(c: Connection, p: api.ResumeParams) -> RunResult:
+async def resume(c: ClientConnection, p: api.ResumeParams) -> RunResult:
     approvals: ApprovalMode = p.approvals or "ask"
     return await show(c, p, lambda runs, listen: runs.resume(p.run_id, listen, approvals))
 
 
 async def start(
-    c: Connection, p: api.RunStart, request: RunRequest, hear: Listener | None = None
+    c: ClientConnection, p: api.RunStart, request: RunRequest, hear: Listener | None = None
 ) -> RunResult:
     """Run `request` with what every start may carry, shown as the client wants it."""
     whole = replace(
@@ -153,7 +153,7 @@ async def start(
 
 
 async def show(
-    c: Connection,
+    c: ClientConnection,
     p: api.RunStart | api.ResumeParams,
     work: Callable[[Runs, Listener], Awaitable[RunResult]],
     hear: Listener | None = None,
@@ -196,7 +196,7 @@ async def show(
 class _Cancels:
     """Lets the progress bar's stop button cancel the run, as soon as the run is known."""
 
-    def __init__(self, c: Connection, app: App, token: int | str) -> None:
+    def __init__(self, c: ClientConnection, app: App, token: int | str) -> None:
         self._c = c
         self._app = app
         self._token = token

@@ -317,7 +317,7 @@ class Protocol(LanguageServerProtocol):
 _converter = cache(default_converter)
 
 
-class Server(LanguageServer):
+class PyglsServer(LanguageServer):
     """pygls's server with our protocol."""
 
     protocol: Protocol  # pyright: ignore[reportIncompatibleVariableOverride]  # made by protocol_cls below

@@ -9,7 +9,7 @@ from functools import partial
 
 from daiku.agents.agent import Agent
 from daiku.agents.table import find_agent
-from daiku.core.proof.evidence import deeds_of
+from daiku.core.proof.evidence import report_to_parent
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run import loop
 from daiku.core.state.fold import fold
@@ -187,7 +187,9 @@ def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> Hand
             "handover": handover,
             "problem": problem,
             "error": outcome.error,
-            "deeds": deeds_of(state.done) if work.services is None else Deeds(commands=state.done.commands),
+            "deeds": report_to_parent(state.done)
+            if work.services is None
+            else Deeds(commands=state.done.commands),
             # Who follows a run has its plans already, and newer ones.
             "plans": state.plans.all if state.plans.last and work.after is None else (),
             "usage": state.spending.usage,

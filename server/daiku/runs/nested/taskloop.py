@@ -11,9 +11,9 @@ from hashlib import sha256
 from daiku.agents.agent import OFFERED
 from daiku.agents.coding.tasks import TASK_LOOP, report_request, task_maker, task_reporter, tasks_request
 from daiku.agents.table import find_agent
-from daiku.core.calls.refs import refs
+from daiku.core.calls.refs import find_refs
 from daiku.core.plans.transitions import checklist
-from daiku.core.proof.gate import Missing, missing
+from daiku.core.proof.gate import MissingProofs, missing_proofs
 from daiku.core.replies.actions import ActionReply
 from daiku.core.replies.parse import said_of
 from daiku.core.state.state import State
@@ -195,8 +195,8 @@ class TaskWork:
         left = tasks.open_tasks(step) or any(self._missing(place))
         return place if left or place.plan.status == "draft" else tasks.with_step_status(place, "completed")
 
-    def _missing(self, place: Place) -> Missing:
-        return missing(place.step, self.parent.record.state.done, editor=self._editor)
+    def _missing(self, place: Place) -> MissingProofs:
+        return missing_proofs(place.step, self.parent.record.state.done, editor=self._editor)
 
     def _calls(self, place: Place) -> tuple[ToolCall, ...]:
         seconds = self.parent.record.state.request.limits.check_seconds
@@ -249,7 +249,7 @@ class TaskWork:
         spec = self.parent.log.services.registry.spec(call.tool)
         if spec is not None and not _may_be_task(spec):
             return f"{call.tool} cannot be a task"
-        if spec is not None and any(refs(call.args)):
+        if spec is not None and any(find_refs(call.args)):
             return ""  # its arguments are known only when it is its turn
         parsed = self.parent.log.services.registry.parse(call)
         return parsed.text if isinstance(parsed, ToolResult) else ""

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
 
-from daiku.core.changes.choose import wanted_of
-from daiku.core.changes.scope import inside
+from daiku.core.changes.choose import chosen_hunks_of
+from daiku.core.changes.scope import is_inside
 from daiku.core.guard.grant_words import grant_in_words
 from daiku.core.guard.guard import Verdict, verdict
 from daiku.core.replies.parse import Unreadable
@@ -17,7 +17,7 @@ from daiku.core.run.preset_calls import next_preset_call
 from daiku.core.state.machine import Move
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
-from daiku.core.text.visible import seen
+from daiku.core.text.visible import show_hidden
 from daiku.domain.base import long_id
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven, Notice
 from daiku.domain.messages import Message, ModelEvent, Usage
@@ -123,7 +123,7 @@ class RunPorts:
             asked=state.request.prompt,
             replans=lambda: None if state.request.brief is None else state.request.brief.plan,
             place=live.place if call.id in self._at_place else None,
-            wanted=wanted_of(state.questions.approvals.get(call.id), state.questions.decisions),
+            wanted=chosen_hunks_of(state.questions.approvals.get(call.id), state.questions.decisions),
             ask=partial(self._ask, call) if live.tree.attended else None,
             hand_over=partial(live.tree.nested.hand_over, live, call.id),
             tasks=live.tree.nested.tasks(live, call.id),
@@ -154,7 +154,7 @@ class RunPorts:
     def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
         """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""
         place = self._live.place
-        if place is None or preview.patch is None or not inside(preview.patch, place):
+        if place is None or preview.patch is None or not is_inside(preview.patch, place):
             return False
         self._at_place.add(call.id)
         if self._verdict(call, self._live.record.state.tainted).answer == "allow":
@@ -175,8 +175,8 @@ class RunPorts:
         input_id = long_id("input")
         asked = InputAsked(
             input_id=input_id,
-            question=seen(question),
-            choices=tuple(map(seen, choices)),
+            question=show_hidden(question),
+            choices=tuple(map(show_hidden, choices)),
             call_id=f"{call.id}:{input_id}",
             from_server=True,
         )

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from daiku.core.changes.review import Blob, Content, FileReview, Hunk, decided, hunks_of, typed
+from daiku.core.changes.review import (
+    Blob,
+    Content,
+    FileReview,
+    ReviewHunk,
+    after_decision,
+    after_typing,
+    hunks_of,
+)
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, StaleVersionError, UsageError
 from daiku.domain.events import Event, Restored, Review
@@ -23,7 +31,7 @@ from daiku.runs.review.review_state import Standing, adopt_interrupted_edit, beg
 from daiku.runs.runs import Runs
 from daiku.texts.text import Sentence, text
 from daiku.workspace.checkpoints import CheckpointStore
-from daiku.workspace.keeping import unusable
+from daiku.workspace.keeping import unusable_checkpoint
 
 REMEMBERED = 32
 """Sessions whose fold is kept, so that a list reads only what is new."""
@@ -69,9 +77,9 @@ class Reviews:
         found: dict[str, FileReview] = {}
         standing = await self._standing(session)
         for path in begun(standing, self._store):
-            adopt_interrupted_edit(standing, path, await self._store.present(path), self._store)
+            adopt_interrupted_edit(standing, path, await self._store.current_content(path), self._store)
         for path, review in sorted(standing.files.items()):
-            present = typed(review, await self._store.present(path)) if review.open else review
+            present = after_typing(review, await self._store.current_content(path)) if review.open else review
             if present.open:
                 found[path] = present
         return found
@@ -93,7 +101,7 @@ class Reviews:
     async def original(self, session: str, path: str) -> str | None:
         """The text of a file without what is open; None where there was none, or no text."""
         review = (await self.changes(session)).get(path)
-        content = await self._store.present(path) if review is None else review.base
+        content = await self._store.current_content(path) if review is None else review.base
         return content if isinstance(content, str) else None
 
     async def decide(
@@ -101,7 +109,7 @@ class Reviews:
     ) -> str | None:
         """Accept or reject; what is rejected is undone at once. The checkpoint that brings it back.
         Raises StaleVersionError where a hunk is not (or no longer) as it was shown."""
-        async with self._store.changing:
+        async with self._store.change_lock:
             reviews = await self.changes(session)
             if hunk_ids is not None and not hunk_ids:
                 return None
@@ -160,15 +168,17 @@ class Reviews:
     async def restore(self, checkpoint_id: str, of: str | None = None) -> Brought:
         """Bring back the files of a checkpoint and of its session's later ones, on record. Raises
         UsageError: there is none, or it is not of the session `of`."""
-        session = self._store.need(checkpoint_id).session
+        session = self._store.require(checkpoint_id).session
         if of not in (None, session):
-            raise unusable("not_found", text("runs.no_checkpoint", id=checkpoint_id), text("runs.list_again"))
-        async with self._store.changing:
+            raise unusable_checkpoint(
+                "not_found", text("runs.no_checkpoint", id=checkpoint_id), text("runs.list_again")
+            )
+        async with self._store.change_lock:
             stances = (await self._standing(session)).since(checkpoint_id)
             stays = irrevocable(self._journal.chunks(session), checkpoint_id, self._effect)
             returned = await self._store.bring_back(checkpoint_id)
             if stances:
-                await self._store.stand(returned.redo, stances)
+                await self._store.record_review_states(returned.redo, stances)
             await self._runs.note(
                 session,
                 Restored(
@@ -188,17 +198,17 @@ class Reviews:
         chunks = self._journal.chunks(session)
         point = first_after(self._store, chunks, at_seq)
         if restore_files and point is not None:
-            async with self._store.changing:
+            async with self._store.change_lock:
                 await self._go_back(forked.session_id, chunks, point)
         return self._journal.get_session(forked.session_id)
 
     async def _go_back(self, forked: str, chunks: Sequence[Chunk], point: str) -> None:
         files = (await self._standing(forked)).files
         returned = await self._store.bring_back(point, into=forked)
-        redo = self._store.need(returned.redo)
+        redo = self._store.require(returned.redo)
         now = {kept.path: self._store.content(kept.after) for kept in redo.files}
-        stances = {path: typed(files[path], content) for path, content in now.items() if path in files}
-        await self._store.stand(redo.id, stances)
+        stances = {path: after_typing(files[path], content) for path, content in now.items() if path in files}
+        await self._store.record_review_states(redo.id, stances)
         if self._journal.get_session(forked).last_seq:
             stays = irrevocable(chunks, point, self._effect)
             told = Restored(checkpoint_id=point, files=returned.files, cannot_undo=stays, redo=returned.redo)
@@ -244,12 +254,12 @@ def _decided(path: str, review: FileReview, decision: ReviewDecision, ids: Seque
         ids = [
             hunk.id for hunk in hunks if not hunk.span.touched
         ]  # the person's own lines are not undone unasked
-    after = decided(review, decision == "accept", ids)
+    after = after_decision(review, decision == "accept", ids)
     count = len(hunks) if ids is None else sum(hunk.id in ids for hunk in hunks)
     return _Decision(path, review, after, count)
 
 
-def place_of(hunk: Hunk) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
+def place_of(hunk: ReviewHunk) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
     """What makes two hunks of one file the same change, in whichever conversation."""
     return hunk.span.new, hunk.span.new_end, hunk.old, hunk.new
 
@@ -287,7 +297,7 @@ def _present(reviews: Mapping[str, FileReview]) -> str:
     return "".join([*lines[:_SHOWN], *(["…\n"] if len(lines) > _SHOWN else [])])
 
 
-def changed_lines(hunk: Hunk) -> tuple[str, ...]:
+def changed_lines(hunk: ReviewHunk) -> tuple[str, ...]:
     """The lines of a hunk with `-` and `+` before them, as git shows them."""
     marked = [(mark, line) for mark, lines in (("-", hunk.old), ("+", hunk.new)) for line in lines]
     return tuple(

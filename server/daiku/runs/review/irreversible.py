@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ToolCallEvent, ToolResponse
@@ -43,11 +43,11 @@ def irrevocable(
 def _command(tool: str, args: JsonObject) -> str:
     """What ran, as a person knows it."""
     if tool == "shell/run":
-        return cut_middle(str(args.get("command", "")), _SHOWN)
+        return truncate_middle(str(args.get("command", "")), _SHOWN)
     if tool == "git/commit":
-        return cut_middle(f"git commit -m {args.get('message', '')!r}", _SHOWN)
+        return truncate_middle(f"git commit -m {args.get('message', '')!r}", _SHOWN)
     given = ", ".join(f"{name}={value}" for name, value in args.items())
-    return cut_middle(f"{tool} {given}".strip(), _SHOWN)
+    return truncate_middle(f"{tool} {given}".strip(), _SHOWN)
 
 
 def _ran(end: ToolResponse) -> bool:

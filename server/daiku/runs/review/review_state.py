@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from daiku.core.changes.review import Content, FileReview, edited, typed
+from daiku.core.changes.review import Content, FileReview, after_edit, after_typing
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent, Edit, Restored, Review
 from daiku.workspace.checkpoints import CheckpointStore
-from daiku.workspace.keeping import Checkpoint, Kept
+from daiku.workspace.keeping import Checkpoint, KeptFile
 
 
 @dataclass(slots=True)
@@ -54,9 +54,9 @@ def follow(standing: Standing, chunk: Chunk, store: CheckpointStore) -> None:
 
 def _take(standing: Standing, name: str, store: CheckpointStore) -> None:
     try:
-        checkpoint = store.need(name)
+        checkpoint = store.require(name)
         before = standing.before.get(name) or {  # there where it was seen before it was on record
-            store.placed(checkpoint, kept.path): _at(standing, checkpoint, kept, store)
+            store.current_path(checkpoint, kept.path): _at(standing, checkpoint, kept, store)
             for kept in checkpoint.files
         }
         after = _after(checkpoint, before, store)
@@ -66,12 +66,12 @@ def _take(standing: Standing, name: str, store: CheckpointStore) -> None:
     standing.files |= after
 
 
-def _at(standing: Standing, checkpoint: Checkpoint, kept: Kept, store: CheckpointStore) -> FileReview:
+def _at(standing: Standing, checkpoint: Checkpoint, kept: KeptFile, store: CheckpointStore) -> FileReview:
     """The review of a file when the checkpoint was taken: what changed until then was the person's."""
-    content, path = store.content(kept.content), store.placed(checkpoint, kept.path)
+    content, path = store.content(kept.content), store.current_path(checkpoint, kept.path)
     adopt_interrupted_edit(standing, path, content, store)
     known = standing.files.get(path)
-    return FileReview(content, content) if known is None else typed(known, content)
+    return FileReview(content, content) if known is None else after_typing(known, content)
 
 
 def adopt_interrupted_edit(standing: Standing, path: str, content: Content, store: CheckpointStore) -> None:
@@ -82,7 +82,9 @@ def adopt_interrupted_edit(standing: Standing, path: str, content: Content, stor
     for name in standing.begun:
         found = store.get(name)
         if found is not None and any(
-            kept.known and store.placed(found, kept.path) == path and store.content(kept.after) == content
+            kept.known
+            and store.current_path(found, kept.path) == path
+            and store.content(kept.after) == content
             for kept in found.files
         ):
             standing.begun.remove(name)
@@ -100,26 +102,26 @@ def _after(
     checkpoint: Checkpoint, before: Mapping[str, FileReview], store: CheckpointStore
 ) -> dict[str, FileReview]:
     if checkpoint.kind != "edit":
-        stood = {store.placed(checkpoint, s.path): store.review_of(s) for s in checkpoint.stances}
+        stood = {store.current_path(checkpoint, s.path): store.review_of(s) for s in checkpoint.stances}
         rest = {
-            name: typed(before[name], store.content(kept.after))
+            name: after_typing(before[name], store.content(kept.after))
             for kept in checkpoint.files
-            if kept.known and (name := store.placed(checkpoint, kept.path)) not in stood
+            if kept.known and (name := store.current_path(checkpoint, kept.path)) not in stood
         }
         return rest | stood
     found: dict[str, FileReview] = {}
     for kept in checkpoint.files:
-        name = store.placed(checkpoint, kept.path)
+        name = store.current_path(checkpoint, kept.path)
         after = store.content(kept.after)
         if not kept.known:
             found[name] = before[name]
         elif kept.origin is None:
             # Where it was moved away, its review goes along with it.
-            found.setdefault(name, edited(before[name], after, checkpoint.id))
+            found.setdefault(name, after_edit(before[name], after, checkpoint.id))
         else:
-            origin = store.placed(checkpoint, kept.origin)
+            origin = store.current_path(checkpoint, kept.origin)
             found |= moved(before, origin, name)
-            found[name] = edited(found[name], after, checkpoint.id)
+            found[name] = after_edit(found[name], after, checkpoint.id)
     return found
 
 
@@ -128,7 +130,7 @@ def moved(before: Mapping[str, FileReview], origin: str, name: str) -> dict[str,
     are decided on for themselves."""
     old, there = before[origin], before[name]
     if there.base is not None or there.open:
-        return {origin: edited(old, None, name), name: there}
+        return {origin: after_edit(old, None, name), name: there}
     first = old.origin or origin
     return {
         origin: FileReview(None, None),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from daiku import api
 from daiku.core.changes.diff import unified_diff
-from daiku.core.changes.review import Blob, FileReview, Hunk, hunks_of
+from daiku.core.changes.review import Blob, FileReview, ReviewHunk, hunks_of
 from daiku.domain.work.patches import FileChange, FileKind
 from daiku.runs.review.decisions import Brought, changed_lines
 
@@ -75,7 +75,7 @@ def _kind(review: FileReview) -> FileKind:
     return "edit" if review.origin is None else "rename"
 
 
-def _hunk(hunk: Hunk) -> api.ChangeHunk:
+def _hunk(hunk: ReviewHunk) -> api.ChangeHunk:
     span = hunk.span
     return api.ChangeHunk(
         hunk_id=hunk.id,

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from daiku.core.changes.choose import left_out_text, part_of
-from daiku.core.changes.diagnostics import Delta
+from daiku.core.changes.diagnostics import ProblemDelta
 from daiku.core.changes.diff import patch_diff, stat
-from daiku.core.changes.scope import inside
+from daiku.core.changes.scope import is_inside
 from daiku.core.edits.edits import apply_edits
-from daiku.core.edits.patch import WholeFile, build_patch, parse_patch, paths_of, rewritten
+from daiku.core.edits.patch import WholeFile, build_patch, parse_patch, paths_of, rewrite_text
 from daiku.core.matching.refusal import AS_WANTED, SHOWS_LINES, Refusal
-from daiku.core.notebooks.celltext import shown
-from daiku.core.text.truncate import cut_middle
+from daiku.core.notebooks.celltext import with_cell_texts
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.errors import DaikuError, StaleVersionError
 from daiku.domain.events import CheckpointEvent, Edit, Notice
 from daiku.domain.labels import Label
@@ -28,10 +28,10 @@ from daiku.domain.work.patches import FileChange, FileStat, Patch, SearchReplace
 from daiku.texts.text import text
 from daiku.tools.face import Face
 from daiku.tools.files.notebooks import as_written, editable
-from daiku.tools.files.post_edit import difference, problems, standing, told
-from daiku.tools.files.reading import reading_tools, visible
-from daiku.tools.files.seen import Seen
-from daiku.tools.files.syntax import Insisted, Offered
+from daiku.tools.files.post_edit import difference, edit_note, problems, read_saved
+from daiku.tools.files.reading import reading_tools, visible_path
+from daiku.tools.files.seen import SeenTexts
+from daiku.tools.files.syntax import OfferedEdits, RefusedCalls
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.workspace.paths import refuse
 
@@ -68,12 +68,12 @@ class DeleteArgs(Args):
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class FileToolsState:
     """What these tools remember of each session."""
 
-    offered: Offered
-    seen: Seen
-    insisted: Insisted
+    offered: OfferedEdits
+    seen: SeenTexts
+    insisted: RefusedCalls
 
 
 Build = Callable[[Any, ToolContext, bool], Awaitable[Patch | Refusal]]
@@ -82,7 +82,7 @@ Build = Callable[[Any, ToolContext, bool], Awaitable[Patch | Refusal]]
 
 async def _text(path: str, context: ToolContext) -> str | None:
     """The text of `path`, None where there is no file. Raises ToolValidationError."""
-    visible(context, path)
+    visible_path(context, path)
     if not await context.workspace.exists(path):
         return None
     return editable(path, (await context.workspace.read(path)).text)
@@ -94,11 +94,11 @@ def _name(path: str, context: ToolContext) -> str:
     return context.workspace.relative(context.workspace.locate(path))
 
 
-async def _write(seen: Seen, args: WriteArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
+async def _write(seen: SeenTexts, args: WriteArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
     name, old = _name(args.path, context), await _text(args.path, context)
     if old is None:
         return Patch(files=(FileChange(path=name, kind="create", new=args.content),))
-    new = rewritten(old, args.content, path=name, insisted=insisted)
+    new = rewrite_text(old, args.content, path=name, insisted=insisted)
     if isinstance(new, Refusal):
         return new.within(name)
     if new == old:
@@ -120,7 +120,7 @@ async def _edit(args: EditArgs, context: ToolContext, insisted: bool) -> Patch |
     return Patch(files=(FileChange(path=name, kind="edit", old=old, new=new),))
 
 
-async def _patch(seen: Seen, args: PatchArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
+async def _patch(seen: SeenTexts, args: PatchArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
     intents = parse_patch(args.patch)
     if isinstance(intents, Refusal):
         return intents
@@ -147,7 +147,7 @@ async def _patch(seen: Seen, args: PatchArgs, context: ToolContext, insisted: bo
 
 async def _whole(path: str, context: ToolContext) -> str | None:
     """The text of a file that is to be moved or deleted; None for one that is no text."""
-    real = visible(context, path)
+    real = visible_path(context, path)
     if real.is_dir():
         raise refuse(text("files.folder_one_by_one", path=_name(path, context)))
     if not await context.workspace.exists(path):
@@ -177,7 +177,7 @@ async def carry_out(
     label: str,
     build: Callable[[], Awaitable[Patch | Refusal]],
     context: ToolContext,
-    desk: Desk,
+    desk: FileToolsState,
 ) -> ToolResult:
     """Build the patch, keep the files as they are, change them, tell of it. A file that moved on under
     the edit is read again, and the edit made anew for what it is now."""
@@ -187,7 +187,7 @@ async def carry_out(
             patch = await _offer(build, context, desk.offered)
             if isinstance(patch, Refusal):
                 return _nothing_done(patch)
-            if context.place is not None and not inside(patch, context.place):
+            if context.place is not None and not is_inside(patch, context.place):
                 return failed(ELSEWHERE)
             if context.wanted is None:
                 return await _apply(label, patch, context, desk.seen)
@@ -210,7 +210,7 @@ def _nothing_done(refusal: Refusal) -> ToolResult:
 
 
 async def _offer(
-    build: Callable[[], Awaitable[Patch | Refusal]], context: ToolContext, offered: Offered
+    build: Callable[[], Awaitable[Patch | Refusal]], context: ToolContext, offered: OfferedEdits
 ) -> Patch | Refusal:
     """The patch, unless it breaks a file that parsed. Raises StaleVersionError."""
     built = await build()
@@ -221,9 +221,9 @@ async def _offer(
     return Refusal(objection) if objection else patch
 
 
-async def _apply(label: str, patch: Patch, context: ToolContext, seen: Seen) -> ToolResult:
+async def _apply(label: str, patch: Patch, context: ToolContext, seen: SeenTexts) -> ToolResult:
     before = await problems(patch, context, before=True)
-    async with context.checkpoints.changing:
+    async with context.checkpoints.change_lock:
         made = await _change(label, patch, context)
     for one in made.seen.files:
         seen.note(context.session, context.workspace.locate(one.path), None)
@@ -232,7 +232,9 @@ async def _apply(label: str, patch: Patch, context: ToolContext, seen: Seen) -> 
         seen.note(context.session, context.workspace.locate(name), text)
     after = None if before is None else await problems(patch, context, before=False)
     change = await asyncio.to_thread(difference, before, after, made.seen)
-    text = "\n".join(part for part in (_summary(made.stats, made.diff), told(made.further, change)) if part)
+    text = "\n".join(
+        part for part in (_summary(made.stats, made.diff), edit_note(made.further, change)) if part
+    )
     return ToolResult(ok=True, text=text, data=_data(made.stats, made.checkpoint, change))
 
 
@@ -253,10 +255,10 @@ async def _change(label: str, patch: Patch, context: ToolContext) -> _Made:
     await context.workspace.apply(patch, label)
     if gone := context.checkpoints.swept():
         context.emit(Notice(level="info", text=text("checkpoints.old_went", count=gone)))
-    stands = await standing(patch, context)
+    stands = await read_saved(patch, context)
     if stands.patch != patch:
         await context.checkpoints.settle(checkpoint, stands.patch)
-    seen = Patch(files=tuple(shown(change) for change in stands.patch.files))
+    seen = Patch(files=tuple(with_cell_texts(change) for change in stands.patch.files))
     diff = await asyncio.to_thread(patch_diff, seen)
     stats = tuple(stat(change) for change in seen.files)
     context.emit(
@@ -264,7 +266,7 @@ async def _change(label: str, patch: Patch, context: ToolContext) -> _Made:
             files=stats,
             checkpoint_id=checkpoint,
             call_id=context.call_id,
-            diff=cut_middle(diff, _STORED_DIFF),
+            diff=truncate_middle(diff, _STORED_DIFF),
         )
     )
     return _Made(seen, diff, stats, stands.further, checkpoint)
@@ -274,11 +276,13 @@ def _summary(stats: tuple[FileStat, ...], diff: str) -> str:
     verbs = {"create": "Made", "edit": "Changed", "delete": "Deleted", "rename": "Moved to"}
     lines = [f"{verbs[s.kind]} {s.path} (+{s.added} -{s.removed})" for s in stats]
     whole = any(s.kind in ("create", "delete") for s in stats)
-    shown = "" if whole and len(stats) == 1 else cut_middle(diff, _SHOWN_DIFF, "files/read shows the file")
+    shown = (
+        "" if whole and len(stats) == 1 else truncate_middle(diff, _SHOWN_DIFF, "files/read shows the file")
+    )
     return "\n".join([*lines, shown]).rstrip()
 
 
-def _data(stats: tuple[FileStat, ...], checkpoint: str, change: Delta | None) -> dict[str, Any]:
+def _data(stats: tuple[FileStat, ...], checkpoint: str, change: ProblemDelta | None) -> dict[str, Any]:
     data: dict[str, Any] = {
         "files": [s.model_dump(by_alias=True) for s in stats],
         "checkpointId": checkpoint,
@@ -290,7 +294,14 @@ def _data(stats: tuple[FileStat, ...], checkpoint: str, change: Delta | None) ->
 
 
 def _changing(
-    name: str, args: type[Args], label: str, build: Build, desk: Desk, *, face: Face, description: str
+    name: str,
+    args: type[Args],
+    label: str,
+    build: Build,
+    desk: FileToolsState,
+    *,
+    face: Face,
+    description: str,
 ) -> Tool:
     async def made(values: Any, context: ToolContext) -> Patch | Refusal:
         key = f"{context.session} {name} {values.model_dump_json()}"
@@ -306,15 +317,17 @@ def _changing(
         patch = await _offer(lambda: made(values, context), context, desk.offered)
         if isinstance(patch, Refusal):
             return _nothing_done(patch)
-        diff = await asyncio.to_thread(lambda: patch_diff(Patch(files=tuple(map(shown, patch.files)))))
+        diff = await asyncio.to_thread(
+            lambda: patch_diff(Patch(files=tuple(map(with_cell_texts, patch.files))))
+        )
         return Preview(text=diff, remember=text("guard.remember_edits"), patch=patch)
 
     return Tool(name, "edit", args, run, preview=preview, timeout=120, face=face, description=description)
 
 
-def file_tools(seen: Seen | None = None) -> tuple[Tool, ...]:
+def file_tools(seen: SeenTexts | None = None) -> tuple[Tool, ...]:
     """The tools of files, with a memory of their own for what was refused once; and what was `seen`."""
-    desk = Desk(Offered(), seen or Seen(), Insisted())
+    desk = FileToolsState(OfferedEdits(), seen or SeenTexts(), RefusedCalls())
     return (
         *reading_tools(desk.seen),
         _changing(

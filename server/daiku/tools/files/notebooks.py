@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daiku.core.matching.refusal import Refusal
-from daiku.core.notebooks.celltext import EMPTY, as_text, is_notebook, merged, parse
+from daiku.core.notebooks.celltext import EMPTY, as_text, is_notebook, merge_text, parse_notebook
 from daiku.domain.errors import Failure, StaleVersionError
 from daiku.domain.work.patches import FileChange, Patch
 from daiku.texts.text import text
@@ -31,9 +31,9 @@ async def as_written(patch: Patch, context: ToolContext) -> Patch | Refusal:
 async def _written(change: FileChange, context: ToolContext) -> FileChange | Refusal:
     new = change.new
     if change.old is None:
-        if new is None or not new.strip() or parse(new) is not None:
+        if new is None or not new.strip() or parse_notebook(new) is not None:
             return change
-        made = merged(EMPTY, new)
+        made = merge_text(EMPTY, new)
         return made if isinstance(made, Refusal) else change.model_copy(update={"new": made})
     raw = (await context.workspace.read(change.path)).text
     if change.old == raw:  # moved or deleted as a file, or no notebook inside
@@ -43,8 +43,8 @@ async def _written(change: FileChange, context: ToolContext) -> FileChange | Ref
             kind="stale", message=text("files.notebook_changed", path=change.path), retryable=True
         )
         raise StaleVersionError(failure)
-    if new is not None and parse(new) is None:
-        put = merged(raw, new)
+    if new is not None and parse_notebook(new) is None:
+        put = merge_text(raw, new)
         if isinstance(put, Refusal):
             return put
         new = put

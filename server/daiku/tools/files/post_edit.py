@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from daiku.core.changes.diagnostics import Delta, delta, delta_text
+from daiku.core.changes.diagnostics import ProblemDelta, problem_delta, problem_delta_text
 from daiku.core.changes.diff import patch_diff
-from daiku.core.notebooks.celltext import as_text, is_notebook, shown
+from daiku.core.notebooks.celltext import as_text, is_notebook, with_cell_texts
 from daiku.core.ports import Diagnostic
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.patches import FileChange, Patch
 from daiku.tools.tool import ToolContext
@@ -23,17 +23,17 @@ _MOST_FILES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SavedEdit:
     """`patch`: from the old texts to what stands there now. `further`: from what we wrote to that."""
 
     patch: Patch
     further: Patch
 
 
-async def standing(patch: Patch, context: ToolContext) -> Standing:
+async def read_saved(patch: Patch, context: ToolContext) -> SavedEdit:
     """Read the changed files again: an editor that saves may format them."""
     if context.editor is None:
-        return Standing(patch, Patch(files=()))
+        return SavedEdit(patch, Patch(files=()))
     now: list[FileChange] = []
     further: list[FileChange] = []
     for change in patch.files:
@@ -45,7 +45,9 @@ async def standing(patch: Patch, context: ToolContext) -> Standing:
         if is_notebook(change.path) and as_text(text) == as_text(change.new or ""):
             continue  # the editor writes the JSON in its own way
         further.append(FileChange(path=change.to or change.path, kind="edit", old=change.new, new=text))
-    return Standing(Patch(files=tuple(now)), Patch(files=tuple(shown(change) for change in further)))
+    return SavedEdit(
+        Patch(files=tuple(now)), Patch(files=tuple(with_cell_texts(change) for change in further))
+    )
 
 
 async def _text(path: str, context: ToolContext) -> str | None:
@@ -71,17 +73,17 @@ async def problems(patch: Patch, context: ToolContext, *, before: bool) -> tuple
 
 def difference(
     before: Sequence[Diagnostic] | None, after: Sequence[Diagnostic] | None, patch: Patch
-) -> Delta | None:
+) -> ProblemDelta | None:
     """What the patch did to the problems; None where the editor could not tell."""
-    return None if before is None or after is None else delta(before, after, patch.files)
+    return None if before is None or after is None else problem_delta(before, after, patch.files)
 
 
-def told(further: Patch, change: Delta | None) -> str:
+def edit_note(further: Patch, change: ProblemDelta | None) -> str:
     """What the model reads of formatting and problems; empty where there is neither."""
     parts: list[str] = []
     if further.files:
-        diff = cut_middle(patch_diff(further), _SHOWN_FORMATTING, "files/read shows the file")
+        diff = truncate_middle(patch_diff(further), _SHOWN_FORMATTING, "files/read shows the file")
         parts.append(f"When it was saved, the editor changed it further (its formatter):\n{diff.rstrip()}")
     if change is not None:
-        parts.append(delta_text(change))
+        parts.append(problem_delta_text(change))
     return "\n".join(part for part in parts if part)

@@ -12,14 +12,14 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 from pydantic import Field
 
-from daiku.core.calls.toolnames import nearest
+from daiku.core.calls.toolnames import nearest_names
 from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolImage, ToolResult
 from daiku.texts.text import text
 from daiku.tools.face import Face
 from daiku.tools.files.notebooks import editable
-from daiku.tools.files.seen import Seen
+from daiku.tools.files.seen import SeenTexts
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 from daiku.workspace.diskio import read_bytes
 from daiku.workspace.paths import refuse
@@ -51,7 +51,7 @@ class ListArgs(Args):
     glob: str | None = Field(default=None, description="only files that match, such as *.py or src/**/*.ts")
 
 
-def visible(context: ToolContext, path: str) -> Path:
+def visible_path(context: ToolContext, path: str) -> Path:
     """The real place of `path`. Raises ToolValidationError when it is outside, or there but hidden from
     the agent by an ignore file."""
     real = context.workspace.locate(path)
@@ -63,9 +63,9 @@ def visible(context: ToolContext, path: str) -> Path:
     return real
 
 
-async def read(seen: Seen, args: ReadArgs, context: ToolContext) -> ToolResult:
+async def read(seen: SeenTexts, args: ReadArgs, context: ToolContext) -> ToolResult:
     """A file's lines with their numbers, or a picture."""
-    real = visible(context, args.path)
+    real = visible_path(context, args.path)
     if not await context.workspace.exists(args.path):
         return failed(await asyncio.to_thread(_missing, context, real))
     if real.is_dir():
@@ -117,7 +117,7 @@ def _missing(context: ToolContext, real: Path) -> str:
     name = context.workspace.relative(real)
     known = [context.workspace.relative(p) for p in islice(files(context.workspace.roots), 20_000)]
     same = [path for path in known if path.rpartition("/")[2] == real.name]
-    near = same[:3] or nearest(name, known)
+    near = same[:3] or nearest_names(name, known)
     return f"There is no file {name}." + (f" The nearest are {', '.join(near)}." if near else "")
 
 
@@ -134,7 +134,7 @@ async def list_files(args: ListArgs, context: ToolContext) -> ToolResult:
     """The files under a folder that the agent may see."""
     roots = context.workspace.roots
     whole = args.path.strip() in ("", ".", "./", "/")
-    start = None if whole and len(roots) > 1 else visible(context, "." if whole else args.path)
+    start = None if whole and len(roots) > 1 else visible_path(context, "." if whole else args.path)
     if start is not None and not start.is_dir():
         return failed(
             f"{args.path} is a file: read it with files/read." if start.exists() else _missing(context, start)
@@ -164,7 +164,7 @@ def _tree(args: ListArgs, context: ToolContext, starts: Iterable[Path]) -> ToolR
     return ToolResult(ok=True, text="\n".join(lines))
 
 
-def reading_tools(seen: Seen) -> tuple[Tool, ...]:
+def reading_tools(seen: SeenTexts) -> tuple[Tool, ...]:
     """The tools that look; what was read is noted in `seen`."""
     return (
         Tool(

@@ -20,7 +20,7 @@ from daiku.core.protected.paths import holds_secrets
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
-from daiku.tools.files.reading import visible
+from daiku.tools.files.reading import visible_path
 from daiku.tools.files.ripgrep import Hit, Query, find_ripgrep, ripgrep
 from daiku.tools.files.tags import TagIndex
 from daiku.tools.tool import Args, Tool, ToolContext, failed
@@ -60,7 +60,7 @@ async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
     """Lines that match, in the files that the agent may see. What is found nowhere is looked for as plain text
     and then in any case, and the answer says which of it was found."""
     roots = context.workspace.roots
-    places = roots if args.path in (None, "", ".") else (visible(context, args.path or "."),)
+    places = roots if args.path in (None, "", ".") else (visible_path(context, args.path or "."),)
     if missing := next((place for place in places if not place.exists()), None):
         return failed(f"There is no file or folder {context.workspace.relative(missing)}.")
     literal = args.literal or args.regex is False

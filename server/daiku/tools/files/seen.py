@@ -7,7 +7,7 @@ from pathlib import Path
 
 from daiku.core.changes.diff import unified_diff
 from daiku.core.matching.refusal import Refusal
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.work.patches import FileChange
 from daiku.tools.files.tags import read_tags
 
@@ -19,7 +19,7 @@ _WHOLE = 12_000
 _HEAD = 2000
 
 
-class Seen:
+class SeenTexts:
     """Texts by session and real place (a worktree has files of the same names), bounded. What is forgotten
     (after a restart, too many, too large) is not seen."""
 
@@ -62,7 +62,7 @@ class Seen:
                 " files/edit, or send the whole file again if it is to take the place of this:\n"
                 f"{_shown(name, now)}"
             )
-        diff = cut_middle(
+        diff = truncate_middle(
             unified_diff(FileChange(path=name, kind="edit", old=was, new=now)), _SHOWN, "files/read shows all"
         )
         return Refusal(
@@ -79,6 +79,4 @@ def _shown(name: str, text: str) -> str:
     defined = [f"{tag.line}: {tag.signature}" for tag in tags if tag.is_definition]
     outline = "\n".join(defined) or text[_HEAD:]
     head, lines = text[:_HEAD].rpartition("\n")[0] or text[:_HEAD], text.count("\n") + 1
-    return (
-        f"{head}\n[{lines} lines in all; files/read shows them. Further down:]\n{cut_middle(outline, _WHOLE)}"
-    )
+    return f"{head}\n[{lines} lines in all; files/read shows them. Further down:]\n{truncate_middle(outline, _WHOLE)}"

@@ -14,8 +14,8 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
 
-from daiku.core.matching.refusal import numbered
-from daiku.core.text.truncate import cut_middle
+from daiku.core.matching.refusal import number_lines
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.work.patches import FileChange, Patch
 from daiku.tools.files.tags import parser_for
 
@@ -42,7 +42,7 @@ class Flaw:
     why: str
 
 
-class Offered:
+class OfferedEdits:
     """Which edits may be offered: one that breaks a file is refused once; sent again as it was, it is meant.
 
     What was refused is remembered here, bounded, by session, path and new text; after a restart it is
@@ -57,7 +57,7 @@ class Offered:
         told: list[str] = []
         for change in patch.files:
             key = _key(change, session)
-            if key in self._refused or (flaw := breaks(change)) is None:
+            if key in self._refused or (flaw := new_flaw(change)) is None:
                 continue
             self._refused[key] = None
             told.append(_told(change, flaw))
@@ -70,7 +70,7 @@ class Offered:
         return "\n".join(part for part in ("Nothing was changed.", *told[:_TOLD], more, end) if part)
 
 
-class Insisted:
+class RefusedCalls:
     """Calls that were refused once because a line of theirs may be meant otherwise; bounded, gone after a restart."""
 
     def __init__(self) -> None:
@@ -99,11 +99,13 @@ def _key(change: FileChange, session: str) -> str:
 def _told(change: FileChange, flaw: Flaw) -> str:
     verb = "does not parse" if change.old is None else "would no longer parse"
     lines = (change.new or "").count("\n") + 1
-    shown = numbered(change.new or "", max(1, flaw.line - AROUND), min(lines, flaw.line + AROUND))
-    return f"{change.to or change.path} {verb}: line {flaw.line}: {flaw.why}\n{cut_middle(shown, _SHOWN)}"
+    shown = number_lines(change.new or "", max(1, flaw.line - AROUND), min(lines, flaw.line + AROUND))
+    return (
+        f"{change.to or change.path} {verb}: line {flaw.line}: {flaw.why}\n{truncate_middle(shown, _SHOWN)}"
+    )
 
 
-def breaks(change: FileChange) -> Flaw | None:
+def new_flaw(change: FileChange) -> Flaw | None:
     """The flaw of a text that was none before (or is new); None also where nobody can tell."""
     new, path = change.new, change.to or change.path
     if new is None or new == change.old or not new.strip():

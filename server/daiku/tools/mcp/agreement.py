@@ -9,7 +9,7 @@ from pathlib import Path
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import Consent, ConsentQuestion
 from daiku.texts.text import NO_TEXT, Sentence, joined, text
-from daiku.tools.mcp.definitions import Listing, Offered, changes, digest_of
+from daiku.tools.mcp.definitions import Listing, OfferedTool, changes, digest_of
 from daiku.tools.mcp.launch import Launch, token_file
 
 
@@ -109,7 +109,7 @@ class Agreement:
         return digest_of(repr(sorted(self.listing.digests.items())))
 
     @property
-    def offered(self) -> tuple[Offered, ...]:
+    def offered(self) -> tuple[OfferedTool, ...]:
         """The tools that the person agreed to, as they are now."""
         consent = self.consent
         seen = (consent.tools if consent is not None else None) or {}

@@ -59,7 +59,7 @@ class Call:
         return told
 
 
-class Calls:
+class OpenCalls:
     """The calls under way, oldest first."""
 
     def __init__(self, patience: float) -> None:

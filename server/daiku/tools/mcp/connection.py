@@ -50,7 +50,7 @@ class Hooks:
     why: Callable[[], Sentence] = lambda: NO_TEXT
 
 
-class Connection:
+class McpConnection:
     """Opened once, closed once. Methods raise Broken."""
 
     def __init__(self, name: str, hooks: Hooks) -> None:

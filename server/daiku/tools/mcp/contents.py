@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from mcp import types
 from pydantic import JsonValue
 
-from daiku.core.text.truncate import OUTPUT_LIMIT, cut_middle
+from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolImage, ToolResult
 from daiku.tools.mcp.definitions import visible
@@ -40,7 +40,7 @@ def untrusted(
     text: str, ok: bool = True, images: tuple[ToolImage, ...] = (), data: JsonObject | None = None
 ) -> ToolResult:
     """A result of outside text: bounded, marked."""
-    shown = cut_middle(visible(text[: OUTPUT_LIMIT * 20]), OUTPUT_LIMIT, how="Ask for a smaller part")
+    shown = truncate_middle(visible(text[: OUTPUT_LIMIT * 20]), OUTPUT_LIMIT, how="Ask for a smaller part")
     return ToolResult(ok=ok, text=shown, images=images, data=data, untrusted=True)
 
 

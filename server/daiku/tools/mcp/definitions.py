@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.texts.text import Sentence, joined, text
 
@@ -30,7 +30,7 @@ _HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn"}
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class OfferedTool:
     """One tool as the server describes it, cleaned. `digest` is of what the server said, whole."""
 
     name: str
@@ -43,7 +43,7 @@ class Offered:
 class Listing:
     """All that a server offers. `problems` has a line for each thing that had to be left out."""
 
-    tools: tuple[Offered, ...] = ()
+    tools: tuple[OfferedTool, ...] = ()
     instructions: str = ""
     resources: bool = False
     prompts: bool = False
@@ -66,12 +66,12 @@ def listing(
     title: str,
 ) -> Listing:
     """The listing of (name, description, schema) triples as they came from the server."""
-    tools: dict[str, Offered] = {}
+    tools: dict[str, OfferedTool] = {}
     problems: list[Sentence] = []
     for name, description, schema in raw:
         as_json = json.dumps(schema, ensure_ascii=False, sort_keys=True, default=str)
         if not _TOOL_NAME.fullmatch(name) or visible(name) != name:
-            problems.append(text("mcp.unusable_tool_name", name=repr(cut_middle(visible(name), 80))))
+            problems.append(text("mcp.unusable_tool_name", name=repr(truncate_middle(visible(name), 80))))
         elif name in tools:
             problems.append(text("mcp.second_tool", name=name))
         elif len(as_json) > SCHEMA:
@@ -80,7 +80,7 @@ def listing(
             problems.append(text("mcp.too_many_tools", name=name, most=TOOLS))
         else:
             digest = digest_of(json.dumps([description, as_json], ensure_ascii=False))
-            tools[name] = Offered(name, cleaned(description, DESCRIPTION), cleaned_schema(schema), digest)
+            tools[name] = OfferedTool(name, cleaned(description, DESCRIPTION), cleaned_schema(schema), digest)
     told = cleaned(instructions, INSTRUCTIONS)
     return Listing(tuple(tools.values()), told, resources, prompts, tuple(problems), cleaned(title, 80))
 
@@ -97,7 +97,7 @@ def visible(text: str) -> str:
 
 def cleaned(text: str, limit: int) -> str:
     """`text` visible, stripped, cut to `limit`."""
-    return cut_middle(visible(text[: limit * 20]).strip(), limit)
+    return truncate_middle(visible(text[: limit * 20]).strip(), limit)
 
 
 def cleaned_schema(schema: JsonObject) -> JsonObject:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from daiku.tools.mcp.connection import Connection, Hooks
+from daiku.tools.mcp.connection import Hooks, McpConnection
 from daiku.tools.mcp.launch import Launch
 from daiku.tools.mcp.transport.oauth import sign_in
 from daiku.tools.mcp.transport.opened import Opened
@@ -22,7 +22,7 @@ class Asks:
     show: Callable[[str], Awaitable[None]]
 
 
-def connect(launch: Launch, home: Path, asks: Asks) -> Connection:
+def connect(launch: Launch, home: Path, asks: Asks) -> McpConnection:
     """Begin to connect; `Connection.opened` waits for it."""
     named = {name.lower() for name in launch.settings.headers}
     auth = None
@@ -30,4 +30,4 @@ def connect(launch: Launch, home: Path, asks: Asks) -> Connection:
         auth = sign_in(launch, home, asks.show)
     opened = Opened(launch, auth)
     hooks = Hooks(opened.transport, asks.asker, asks.changed, launch.roots, opened.why)
-    return Connection(launch.name, hooks)
+    return McpConnection(launch.name, hooks)

@@ -15,13 +15,13 @@ from daiku.domain.servers import ServerReport, ServerStatus
 from daiku.domain.tools import ToolResult
 from daiku.texts.text import NO_TEXT, Sentence, Text, joined, text
 from daiku.tools.mcp.agreement import Agreement, McpHost
-from daiku.tools.mcp.calls import Call, Calls
+from daiku.tools.mcp.calls import Call, OpenCalls
 from daiku.tools.mcp.definitions import cleaned
 from daiku.tools.mcp.launch import Broken, Launch
 from daiku.tools.tool import ToolContext, failed
 
 if TYPE_CHECKING:
-    from daiku.tools.mcp.connection import Connection
+    from daiku.tools.mcp.connection import McpConnection
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ WAIT_IN_CALL = 5.0
 class _Life:
     """How the server's connection stands."""
 
-    connection: Connection | None = None
+    connection: McpConnection | None = None
     opening: asyncio.Task[None] | None = None
     failures: int = 0
     retry_at: float = 0.0
@@ -59,7 +59,7 @@ class McpServer:
         self._host = host
         self._patience = patience
         self._life = _Life()
-        self._calls = Calls(patience)
+        self._calls = OpenCalls(patience)
         self._closed = False
 
     def report(self) -> ServerReport:
@@ -146,7 +146,7 @@ class McpServer:
         finally:
             life.opening = None
 
-    async def _watch(self, connection: Connection) -> None:
+    async def _watch(self, connection: McpConnection) -> None:
         await connection.ended.wait()
         await self._lost(connection, connection.reason)
 
@@ -183,7 +183,7 @@ class McpServer:
     async def call(self, tool: str, args: JsonObject, context: ToolContext) -> ToolResult:
         """Call a tool that is `offered`; what goes wrong is a result."""
 
-        async def work(connection: Connection, call: Call) -> ToolResult:
+        async def work(connection: McpConnection, call: Call) -> ToolResult:
             if all(offered.name != tool for offered in self.agreement.offered):
                 return failed(
                     f"{self.name} no longer offers {tool} as the person allowed it. They will be asked."
@@ -193,13 +193,13 @@ class McpServer:
         return await self._during(work, context)
 
     async def use(
-        self, work: Callable[[Connection], Awaitable[ToolResult]], context: ToolContext
+        self, work: Callable[[McpConnection], Awaitable[ToolResult]], context: ToolContext
     ) -> ToolResult:
         """Do something else with the connection, bounded and translated like a call."""
         return await self._during(lambda connection, _: work(connection), context)
 
     async def _during(
-        self, work: Callable[[Connection, Call], Awaitable[ToolResult]], context: ToolContext
+        self, work: Callable[[McpConnection, Call], Awaitable[ToolResult]], context: ToolContext
     ) -> ToolResult:
         """Carry out `work` with a clock that signs of life set back."""
         try:
@@ -220,7 +220,7 @@ class McpServer:
         self._life.failures = 0
         return result
 
-    async def _connected(self) -> Connection:
+    async def _connected(self) -> McpConnection:
         """The connection, made again where it was lost. Raises Broken."""
         life = self._life
         if life.connection is None:
@@ -236,7 +236,7 @@ class McpServer:
             raise Broken(life.why or self.agreement.problem or text("mcp.not_allowed"), gone=True)
         return life.connection
 
-    async def _hung(self, connection: Connection) -> ToolResult:
+    async def _hung(self, connection: McpConnection) -> ToolResult:
         seconds = f"{self._patience:g} s"
         if await connection.alive(ALIVE_SECONDS):
             return failed(f"{self.name} gave no sign of life for {seconds}; the call was cancelled.")
@@ -246,7 +246,7 @@ class McpServer:
             " started again when it is next called. Whether the call had an effect is not known."
         )
 
-    async def _broke(self, broken: Broken, connection: Connection) -> ToolResult:
+    async def _broke(self, broken: Broken, connection: McpConnection) -> ToolResult:
         if not broken.gone:
             return ToolResult(ok=False, text=f"{self.name}: {cleaned(broken.why, 2000)}", untrusted=True)
         await self._lost(connection, broken.why)
@@ -258,7 +258,7 @@ class McpServer:
             untrusted=True,
         )
 
-    async def _lost(self, connection: Connection, why: Sentence) -> None:
+    async def _lost(self, connection: McpConnection, why: Sentence) -> None:
         if self._life.connection is connection:
             self._life.connection = None
             self._failed(why)

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from daiku.core.text.truncate import OUTPUT_LIMIT
-from daiku.core.text.visible import seen
+from daiku.core.text.visible import show_hidden
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Notice, ToolOutput
 from daiku.domain.labels import Label
@@ -22,7 +22,7 @@ from daiku.tools.sandbox.aside import Before, PutAside
 from daiku.tools.shell.background import Jobs
 from daiku.tools.shell.preparing import Prepared, RunArgs, enclosed, not_run, own_programs, prepare
 from daiku.tools.shell.process import Process, start
-from daiku.tools.shell.protecting import answered, taken_aside, told
+from daiku.tools.shell.protecting import aside_note, ask_to_put_back, set_aside
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
 TIMED_OUT = 124
@@ -65,8 +65,8 @@ async def run(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
     try:
         code, note = await _wait(process, show, args.timeout)
     finally:
-        aside = await asyncio.shield(taken_aside(earlier, jobs.aside, context, sandboxed=sandboxed))
-    aside = await answered(aside, context)
+        aside = await asyncio.shield(set_aside(earlier, jobs.aside, context, sandboxed=sandboxed))
+    aside = await ask_to_put_back(aside, context)
     return _result(process, code, note, aside, sandboxed=sandboxed, network=args.network)
 
 
@@ -97,7 +97,7 @@ def _in_background(
         context.session,
         prepared.command,
         process,
-        partial(taken_aside, earlier, jobs.aside, context, sandboxed=prepared.state == "on"),
+        partial(set_aside, earlier, jobs.aside, context, sandboxed=prepared.state == "on"),
     )
     started = (
         f"Started in the background as {job!r}. shell/output shows what it prints, shell/kill ends it. "
@@ -129,7 +129,7 @@ def _result(
     head = f"Exit code {code} after {seconds:.1f} s."
     text = "\n".join(
         part
-        for part in (f"{head} {note}".strip(), output.rstrip("\n") or "(no output)", told(aside), hint)
+        for part in (f"{head} {note}".strip(), output.rstrip("\n") or "(no output)", aside_note(aside), hint)
         if part
     )
     data: JsonObject = {"exitCode": code, "output": output, "durationMs": int(seconds * 1000)}
@@ -163,7 +163,7 @@ async def preview(args: RunArgs, context: ToolContext) -> Preview | ToolResult:
     prepared = prepare(args, context)
     if isinstance(prepared, ToolResult):
         return prepared
-    lines = [seen(prepared.command)]
+    lines = [show_hidden(prepared.command)]
     where = context.workspace.relative(prepared.folder)
     notes = [
         f"in {where}" if where not in ("", ".") else "",
@@ -172,9 +172,9 @@ async def preview(args: RunArgs, context: ToolContext) -> Preview | ToolResult:
     ]
     lines.append("# " + ", ".join(note for note in notes if note))
     if own := own_programs(prepared):
-        lines.append(f"# of the project itself: {', '.join(map(seen, own))}")
+        lines.append(f"# of the project itself: {', '.join(map(show_hidden, own))}")
     if args.stdin:
-        lines += ["# it reads:", seen(args.stdin)]
+        lines += ["# it reads:", show_hidden(args.stdin)]
     return Preview("\n".join(lines))
 
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from daiku.core.text.truncate import OUTPUT_LIMIT, cut_middle
+from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.tools.sandbox.aside import PutAside
 from daiku.tools.shell.process import Process
 
@@ -62,7 +62,7 @@ class Job:
         note = f"[… {self._dropped} earlier characters are gone …]\n" if self._dropped else ""
         self._pieces.clear()
         self._size = self._dropped = 0
-        return note + cut_middle(text, OUTPUT_LIMIT - 1000)
+        return note + truncate_middle(text, OUTPUT_LIMIT - 1000)
 
     async def end(self) -> None:
         """Stop it; what it printed last can still be taken."""

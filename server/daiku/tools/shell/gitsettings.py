@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daiku.core.commands.bash import read_script
-from daiku.core.commands.wrappers import program
+from daiku.core.commands.wrappers import program_name
 from daiku.tools.sandbox import safe_path
 
 Settings = tuple[tuple[str, str], ...]
@@ -150,7 +150,7 @@ def names_a_blob(command: str, root: Path, environ: Mapping[str, str]) -> str:
     words = [
         word.text
         for simple in read_script(command).commands
-        if program(simple.words) == "git"
+        if program_name(simple.words) == "git"
         for word in simple.words[2:]
         if not word.text.startswith("-") and ":" not in word.text and word.text.isprintable()
     ]

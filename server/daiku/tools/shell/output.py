@@ -7,7 +7,7 @@ import re
 from collections import deque
 
 from daiku.core.text.patterns import lazy
-from daiku.core.text.truncate import cut_middle
+from daiku.core.text.truncate import truncate_middle
 
 KEPT_BYTES = 256 * 1024
 """Of each end of an output; what lies between is counted, not kept."""
@@ -68,7 +68,7 @@ class Kept:
 
     def shown(self, limit: int) -> str:
         """The text for a model: cut in its middle to `limit` characters."""
-        return cut_middle(self.text(), limit, "Send the output to a file or through grep, head or tail")
+        return truncate_middle(self.text(), limit, "Send the output to a file or through grep, head or tail")
 
 
 class Live:

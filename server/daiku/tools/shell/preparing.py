@@ -10,9 +10,16 @@ from pathlib import Path
 
 from pydantic import Field
 
-from daiku.core.commands.bash import Simple, read_script
-from daiku.core.commands.judge import CommandRules, Judgement, changes_folder, hidden, judge, strip_cd
-from daiku.core.commands.wrappers import program
+from daiku.core.commands.bash import SimpleCommand, read_script
+from daiku.core.commands.judge import (
+    CommandRules,
+    Judgement,
+    changes_folder,
+    judge,
+    strip_cd,
+    why_not_visible,
+)
+from daiku.core.commands.wrappers import program_name
 from daiku.core.guard.guard import SandboxState
 from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolResult
@@ -73,7 +80,7 @@ def not_run(text: str) -> ToolResult:
 
 def prepare(args: RunArgs, context: ToolContext) -> Prepared | ToolResult:
     """Everything that is decided before the start; a failing result says why it cannot be run."""
-    if why := hidden(args.command):
+    if why := why_not_visible(args.command):
         return not_run(f"Not run: {why}.")
     stripped = strip_cd(args.command)
     if stripped.refusal and not context.may_cd:
@@ -150,7 +157,7 @@ def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement,
     outside = place.outside(real)
     above = not any(within(place.top, root) for root in real)
     simples = read_script(command).commands
-    if not any(program(simple.words) == "git" for simple in simples):
+    if not any(program_name(simple.words) == "git" for simple in simples):
         return replace(bounds, readable=() if judged.read_only else outside)
     if not judged.read_only:
         return replace(bounds, readable=(place.top,) if above else (), writable=(*bounds.writable, *outside))
@@ -164,13 +171,13 @@ _BEHIND_GIT = frozenset(
 )
 
 
-def _stays_with_git(simple: Simple) -> bool:
+def _stays_with_git(simple: SimpleCommand) -> bool:
     """True where a command cannot come upon files beside the workspace by a link, a glob or a search
     through folders: the rest of its repository may then be there."""
-    if program(simple.words) == "git":
+    if program_name(simple.words) == "git":
         return True
     searches = any(w.glob or re.match(r"-(?!-).*[rR]|--(?:rec|deref|dir)", w.text) for w in simple.words[1:])
-    return program(simple.words) in _BEHIND_GIT and not searches
+    return program_name(simple.words) in _BEHIND_GIT and not searches
 
 
 def enclosed(prepared: Prepared) -> tuple[list[str], Before | None]:

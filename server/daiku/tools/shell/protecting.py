@@ -24,7 +24,7 @@ def _for_this_process() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="daiku-aside-")
 
 
-async def taken_aside(
+async def set_aside(
     earlier: Before | None, folder: Path | None, context: ToolContext, *, sandboxed: bool
 ) -> tuple[PutAside, ...]:
     """Put aside what is new or different since `earlier`, and say so. Without a sandbox it is only said: the
@@ -57,7 +57,7 @@ def _only_told(changed: Changed, context: ToolContext) -> tuple[PutAside, ...]:
     return ()
 
 
-async def answered(moved: tuple[PutAside, ...], context: ToolContext) -> tuple[PutAside, ...]:
+async def ask_to_put_back(moved: tuple[PutAside, ...], context: ToolContext) -> tuple[PutAside, ...]:
     """Ask the person, where one is there, and put back what is wanted; what is still aside."""
     if not moved or context.ask is None:
         return moved
@@ -81,7 +81,7 @@ def named(places: Sequence[str]) -> str:
     return first + (f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else "")
 
 
-def told(moved: tuple[PutAside, ...]) -> str:
+def aside_note(moved: tuple[PutAside, ...]) -> str:
     """What the model reads of it; empty where there is nothing to say."""
     if not moved:
         return ""

@@ -12,7 +12,7 @@ from urllib.parse import urljoin
 
 from daiku.core.text.patterns import lazy
 from daiku.core.web.research import one_line
-from daiku.tools.web.markup import End, Start, Text, tokens
+from daiku.tools.web.markup import EndTag, StartTag, TextToken, tokens
 
 MAX_NESTING = 100
 """Depth of elements that is kept as structure; what is deeper stays as text."""
@@ -81,11 +81,11 @@ def clean(html: str, url: str) -> Clean:
     page = _Page(url, _hidden_by_rules(html))
     for token in tokens(html):
         match token:
-            case Start(tag, attributes):
+            case StartTag(tag, attributes):
                 page.start(tag, attributes)
-            case End(tag):
+            case EndTag(tag):
                 page.end(tag)
-            case Text(text):
+            case TextToken(text):
                 page.text(text)
             case _:
                 assert_never(token)

@@ -28,7 +28,7 @@ _STATUS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchOutcome:
     """What a search came to; `problem` says why there is nothing, and what to do."""
 
     engine: str
@@ -44,16 +44,16 @@ class Web:
     cache: Cache = field(default_factory=Cache)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
-    async def search(self, query: str, limit: int, settings: ResearchSettings) -> Found:
+    async def search(self, query: str, limit: int, settings: ResearchSettings) -> SearchOutcome:
         """What the engine of the settings finds. Never raises for what the web does."""
         engine = ENGINES[settings.engine]
         base = (settings.base_url or engine.base).rstrip("/")
         if not base:
-            return Found(engine.name, problem=text("web.say_where_searxng"))
+            return SearchOutcome(engine.name, problem=text("web.say_where_searxng"))
         variable = settings.api_key_env or engine.key
         key = self.environ.get(variable, "").strip() if variable else ""
         if engine.key and not key:
-            return Found(
+            return SearchOutcome(
                 engine.name,
                 problem=text("web.needs_key", engine=engine.name, variable=variable),
             )
@@ -64,7 +64,7 @@ class Web:
         request = replace(engine.encode(base, query, limit, key), private=bool(settings.base_url))
         answer = await self.road.ask(request)
         if isinstance(answer, Trouble):
-            return Found(
+            return SearchOutcome(
                 engine.name,
                 problem=text(
                     "web.not_reached", engine=engine.name, why=answer.why, otherwise=_otherwise(settings)
@@ -72,10 +72,10 @@ class Web:
             )
         found = read(engine, answer, limit)
         if isinstance(found, str):
-            return Found(engine.name, problem=found)
+            return SearchOutcome(engine.name, problem=found)
         if found:
             self.cache.put({"results": [result.model_dump() for result in found]}, *about)
-        return Found(engine.name, found)
+        return SearchOutcome(engine.name, found)
 
     async def page(self, url: str, follow: Callable[[str], bool] | None = None) -> Page | Trouble:
         """The page at `url` as text; redirects to other sites only where `follow` allows their host."""
@@ -111,10 +111,10 @@ class Web:
         return page
 
 
-def _found(engine: str, kept: JsonObject) -> Found:
+def _found(engine: str, kept: JsonObject) -> SearchOutcome:
     rows = kept.get("results")
     results = tuple(SearchResult.model_validate(row) for row in rows) if isinstance(rows, list) else ()
-    return Found(engine, results)
+    return SearchOutcome(engine, results)
 
 
 def _otherwise(settings: ResearchSettings) -> Sentence:

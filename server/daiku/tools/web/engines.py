@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import Any, assert_never
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
-from daiku.core.web.research import ranked
+from daiku.core.web.research import rank_results
 from daiku.domain.work.research import SearchResult
 from daiku.texts.text import NO_TEXT, Sentence, joined, text
-from daiku.tools.web.markup import End, Start, Text, tokens
+from daiku.tools.web.markup import EndTag, StartTag, TextToken, tokens
 from daiku.tools.web.road import Answer, Request
 
 
@@ -49,7 +49,7 @@ def _read_duckduckgo(answer: Answer, limit: int) -> tuple[SearchResult, ...] | S
         return text("web.suspects_robot")
     if not hits and "no-results" not in page and "no results" not in page.lower():
         return text("web.no_list")
-    return ranked("duckduckgo", ((_behind(hit.url), hit.title, hit.text, None) for hit in hits), limit)
+    return rank_results("duckduckgo", ((_behind(hit.url), hit.title, hit.text, None) for hit in hits), limit)
 
 
 def _behind(url: str) -> str:
@@ -78,17 +78,17 @@ def _hits_of(html: str) -> list[_Hit]:
     into = until = ""
     for token in tokens(html):
         match token:
-            case Start(tag, attributes):
+            case StartTag(tag, attributes):
                 names = set(attributes.get("class", "").split())
                 if names & _TITLES and attributes.get("href"):
                     hits.append(_Hit(attributes["href"]))
                     into, until = "title", tag
                 elif names & _TEXTS and hits and not hits[-1].text:
                     into, until = "text", tag
-            case End(tag):
+            case EndTag(tag):
                 if tag == until:
                     into = until = ""
-            case Text(text):
+            case TextToken(text):
                 if into == "title":
                     hits[-1].title += text
                 elif into == "text":
@@ -110,7 +110,7 @@ def _ask_brave(base: str, query: str, limit: int, key: str) -> Request:
 def _read_brave(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Sentence:
     web = _object(answer).get("web")
     hits = _entries(web.get("results") if isinstance(web, dict) else None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  # JSON
-    return ranked(
+    return rank_results(
         "brave", ((h.text("url"), h.text("title"), h.text("description"), None) for h in hits), limit
     )
 
@@ -128,7 +128,7 @@ def _ask_tavily(base: str, query: str, limit: int, key: str) -> Request:
 def _read_tavily(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Sentence:
     hits = _entries(_object(answer).get("results"))
     rows = ((h.text("url"), h.text("title"), h.text("content"), h.number("score")) for h in hits)
-    return ranked("tavily", rows, limit)
+    return rank_results("tavily", rows, limit)
 
 
 def _ask_searxng(base: str, query: str, _limit: int, key: str) -> Request:
@@ -143,7 +143,7 @@ def _read_searxng(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Sent
     if not hits and isinstance(silent, list) and silent:
         return text("web.engines_silent", what=json.dumps(silent)[:200])
     rows = ((h.text("url"), h.text("title"), h.text("content"), h.number("score")) for h in hits)
-    return ranked("searxng", rows, limit)
+    return rank_results("searxng", rows, limit)
 
 
 @dataclass(frozen=True, slots=True)

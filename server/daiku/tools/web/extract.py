@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from daiku.core.text.visible import without_hidden
+from daiku.core.text.visible import strip_invisible
 from daiku.core.web.research import one_line
 from daiku.texts.text import Sentence, text
 from daiku.tools.web.clean import clean
@@ -132,6 +132,6 @@ def tidy(text: str) -> str:
     """Visible text with no blank space at line ends and never two blank lines."""
     lines = [
         line.rstrip()
-        for line in without_hidden(text.replace("\r\n", "\n").replace("\u00a0", " ")).split("\n")
+        for line in strip_invisible(text.replace("\r\n", "\n").replace("\u00a0", " ")).split("\n")
     ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

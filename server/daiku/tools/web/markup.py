@@ -22,22 +22,22 @@ _RAW = frozenset({"script", "style", "textarea", "title", "xmp", "iframe", "noem
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartTag:
     tag: str
     attributes: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class EndTag:
     tag: str
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextToken:
     text: str
 
 
-Token: TypeAlias = Start | End | Text
+Token: TypeAlias = StartTag | EndTag | TextToken
 
 
 def tokens(html: str) -> Iterator[Token]:
@@ -47,10 +47,10 @@ def tokens(html: str) -> Iterator[Token]:
     while at < len(html):
         opens = html.find("<", at)
         if opens < 0:
-            yield Text(unescape(html[at:]))
+            yield TextToken(unescape(html[at:]))
             return
         if opens > at:
-            yield Text(unescape(html[at:opens]))
+            yield TextToken(unescape(html[at:opens]))
         nxt = html[opens + 1 : opens + 2]
         if nxt in ("!", "?"):
             at = _after_declaration(html, opens)
@@ -63,16 +63,16 @@ def tokens(html: str) -> Iterator[Token]:
             if close < 0:
                 return
             tag = name[0].lower()
-            yield Start(tag, _attributes(html[name.end() : close]))
+            yield StartTag(tag, _attributes(html[name.end() : close]))
             at = close + 1
             if tag in _RAW:
                 end = low.find(f"</{tag}", at)
                 if end < 0:
                     return
-                yield Text(unescape(html[at:end]) if tag in ("title", "textarea") else html[at:end])
+                yield TextToken(unescape(html[at:end]) if tag in ("title", "textarea") else html[at:end])
                 at = end
         else:
-            yield Text("<")
+            yield TextToken("<")
             at = opens + 1
 
 
@@ -86,12 +86,12 @@ def _after_declaration(html: str, opens: int) -> int:
     return len(html) if end < 0 else end + length
 
 
-def _end_tag(html: str, opens: int) -> tuple[int, End | None]:
+def _end_tag(html: str, opens: int) -> tuple[int, EndTag | None]:
     close = html.find(">", opens)
     if close < 0:
         return len(html), None
     name = _NAME.match(html, opens + 2, close)
-    return close + 1, End(name[0].lower()) if name else None
+    return close + 1, EndTag(name[0].lower()) if name else None
 
 
 def _close_of(html: str, at: int) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from daiku.core.replies.roleforms import MAX_QUERIES
-from daiku.core.web.research import PAGE_PART, distinct, listed, same_page, told
+from daiku.core.web.research import PAGE_PART, distinct_queries, findings_text, page_identity, results_text
 from daiku.domain.events import Notice
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
@@ -16,7 +16,7 @@ from daiku.domain.work.research import Finding, Research, SearchResult
 from daiku.texts.text import Sentence, text
 from daiku.tools.face import Face
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
-from daiku.tools.web.client import Found, Web
+from daiku.tools.web.client import SearchOutcome, Web
 from daiku.tools.web.extract import Page
 from daiku.tools.web.road import Trouble
 
@@ -42,7 +42,9 @@ class FetchArgs(Args):
 
 def _first_three(value: Any) -> Any:
     """More than three questions are cut, not refused (R0.46)."""
-    return distinct(value) if isinstance(value, list) and all(isinstance(q, str) for q in value) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # checked here
+    if isinstance(value, list) and all(isinstance(q, str) for q in value):  # pyright: ignore[reportUnknownVariableType]  # checked here
+        return distinct_queries(value)  # pyright: ignore[reportUnknownArgumentType]  # likewise
+    return value  # pyright: ignore[reportUnknownVariableType]  # likewise
 
 
 class ResearchArgs(Args):
@@ -128,7 +130,7 @@ async def _research(web: Web, queries: tuple[str, ...], context: ToolContext) ->
     for problem in problems:
         _notice(problem, context)
     done = Research(queries=queries, results=tuple(findings))
-    answer = told(queries, done.results, tuple(problems))
+    answer = findings_text(queries, done.results, tuple(problems))
     if not findings:
         answer = f"{answer}\n\n{GO_ON}"
     return ToolResult(ok=True, text=answer, data=done.model_dump(mode="json"), untrusted=bool(findings))
@@ -139,8 +141,8 @@ def _each_once(hits: dict[str, tuple[SearchResult, ...]]) -> dict[str, list[Sear
     seen: set[str] = set()
     kept: dict[str, list[SearchResult]] = {}
     for query, results in hits.items():
-        new = [result for result in results if same_page(result.url) not in seen]
-        seen.update(same_page(result.url) for result in new)
+        new = [result for result in results if page_identity(result.url) not in seen]
+        seen.update(page_identity(result.url) for result in new)
         kept[query] = new
     return kept
 
@@ -152,12 +154,12 @@ def _finding(query: str, result: SearchResult, page: Page | Trouble | None) -> F
     return Finding(query=query, url=page.url, title=page.title or result.title, text=text)
 
 
-def _hits(query: str, found: Found) -> str:
+def _hits(query: str, found: SearchOutcome) -> str:
     if found.problem:
         return f"Nothing was looked up for “{query}”: {found.problem} {GO_ON}"
     if not found.results:
         return f"{found.engine} found nothing for “{query}”. Try other words."
-    return f"Results of {found.engine} for “{query}”:\n{listed(found.results)}"
+    return f"Results of {found.engine} for “{query}”:\n{results_text(found.results)}"
 
 
 def _part(page: Page, start: int) -> ToolResult:

@@ -10,12 +10,12 @@ from typing import Annotated, TypeAlias
 from pydantic import AfterValidator, Field, JsonValue
 
 from daiku.core.plans.headings import printable
-from daiku.core.plans.markdown import to_read
-from daiku.core.plans.proposed import MAX_STEPS, Given, difference, objections, order, revised
-from daiku.core.plans.transitions import approved, checklist, find_step, move_step, waits_for
-from daiku.core.proof.checks import like_a_sentence, programs, timed
+from daiku.core.plans.markdown import approval_text
+from daiku.core.plans.proposed import MAX_STEPS, ProposedStep, difference, objections, order, revise_plan
+from daiku.core.plans.transitions import approve_plan, checklist, find_step, move_step, waits_for
+from daiku.core.proof.checks import like_a_sentence, programs, split_time_limit
 from daiku.core.proof.evidence import diagnosed_place
-from daiku.core.proof.gate import LEAVE, VOUCH, Missing, missing, question, refusal
+from daiku.core.proof.gate import LEAVE, VOUCH, MissingProofs, missing_proofs, question, refusal
 from daiku.domain.events import Notice, PlanEvent
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
@@ -75,14 +75,14 @@ async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
     old = _find(args.plan_id, context) if args.plan_id else context.replans()
     if args.plan_id and old is None:
         return _none(args.plan_id, context)
-    steps = tuple(Given(s.id, s.name, s.description, s.depends_on, s.acceptance) for s in args.steps)
+    steps = tuple(ProposedStep(s.id, s.name, s.description, s.depends_on, s.acceptance) for s in args.steps)
     absent = _absent(steps, context)
     if wrong := [*objections(steps), *(_no_command(*each) for each in absent if like_a_sentence(each[0]))]:
         return failed("\n".join(wrong))
     warnings = tuple(_brought_later(*each) for each in absent)
     if old is not None:
         named = {"name": args.name, "goal": args.goal, "summary": args.summary, "focus": args.focus}
-        return _revise(old, revised(old, steps, **named), warnings, context)
+        return _revise(old, revise_plan(old, steps, **named), warnings, context)
     place = f"{context.session} {context.run} {context.call_id}"
     own = f"plan_{sha256(place.encode()).hexdigest()[:8]}"
     if made := next((p for p in context.plans() if p.plan_id == own), None):  # before a restart
@@ -102,9 +102,9 @@ def _revise(old: Plan, new: Plan, warnings: tuple[str, ...], context: ToolContex
     return _show(new, context, *warnings, f"What is different now:\n{changed}" if changed else "")
 
 
-def _absent(steps: tuple[Given, ...], context: ToolContext) -> tuple[tuple[str, str], ...]:
+def _absent(steps: tuple[ProposedStep, ...], context: ToolContext) -> tuple[tuple[str, str], ...]:
     """The checks that call a program which is not there, each with the program's name."""
-    checks = dict.fromkeys(timed(check)[0] for step in steps for check in step.acceptance)
+    checks = dict.fromkeys(split_time_limit(check)[0] for step in steps for check in step.acceptance)
     roots = context.workspace.roots
     path = child_environment(os.environ, roots, network=False, venv=own_environment(roots)[0])["PATH"]
     found = (
@@ -142,7 +142,7 @@ async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
     moved = move_step(plan, args.step_id, args.status, reopen=args.reopen)
     vouched: list[JsonValue] = []
     if args.status == "completed" and step is not None and step.status != "completed":
-        lacking = missing(step, context.done(), editor=context.editor is not None)
+        lacking = missing_proofs(step, context.done(), editor=context.editor is not None)
         if lacking.to_run or not await _vouched(step, lacking, context):
             return failed(refusal(step, lacking, context.config.limits.check_seconds))
         vouched += lacking.unseen
@@ -151,7 +151,7 @@ async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
     return shown.model_copy(update={"data": {**(shown.data or {}), "vouched": vouched}}) if vouched else shown
 
 
-async def _vouched(step: Step, lacking: Missing, context: ToolContext) -> bool:
+async def _vouched(step: Step, lacking: MissingProofs, context: ToolContext) -> bool:
     """Whether a person counts each check as met that nothing here can show."""
     offered = (VOUCH, LEAVE)
     for check in lacking.unseen:
@@ -179,13 +179,13 @@ async def approve(args: PlanIdArgs, context: ToolContext) -> ToolResult:
         return _show(plan, context)
     if plan.status != "draft":
         return failed(f"The plan is {plan.status} already.")
-    return _show(approved(plan), context)
+    return _show(approve_plan(plan), context)
 
 
 async def preview_approval(args: PlanIdArgs, context: ToolContext) -> Preview | ToolResult:
     """The plan as it would be approved."""
     plan = _find(args.plan_id, context)
-    return _none(args.plan_id, context) if plan is None else Preview(to_read(plan))
+    return _none(args.plan_id, context) if plan is None else Preview(approval_text(plan))
 
 
 def _find(plan_id: str, context: ToolContext) -> Plan | None:
