@@ -27,7 +27,7 @@ from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.domain.work.review import Irrevocable, ReviewDecision
 from daiku.runs.recorded.forking import copied, first_after
 from daiku.runs.review.irreversible import irrevocable
-from daiku.runs.review.review_state import Standing, adopt_interrupted_edit, begun, follow
+from daiku.runs.review.review_state import Standing, adopt_interrupted_edit, begun, changed_lines, follow
 from daiku.runs.runs import Runs
 from daiku.texts.text import Sentence, text
 from daiku.workspace.checkpoints import CheckpointStore
@@ -295,15 +295,6 @@ def _present(reviews: Mapping[str, FileReview]) -> str:
         for line in (f"{path}:{hunk.span.new + 1}\n", *changed_lines(hunk))
     ]
     return "".join([*lines[:_SHOWN], *(["…\n"] if len(lines) > _SHOWN else [])])
-
-
-def changed_lines(hunk: ReviewHunk) -> tuple[str, ...]:
-    """The lines of a hunk with `-` and `+` before them, as git shows them."""
-    marked = [(mark, line) for mark, lines in (("-", hunk.old), ("+", hunk.new)) for line in lines]
-    return tuple(
-        f"{mark}{line}" if line.endswith("\n") else f"{mark}{line}\n\\ No newline at end of file\n"
-        for mark, line in marked
-    )
 
 
 def _contents(made: Sequence[_Decision]) -> dict[str, tuple[Content, Content]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from daiku.core.changes.review import Content, FileReview, after_edit, after_typing
+from daiku.core.changes.review import Content, FileReview, ReviewHunk, after_edit, after_typing
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent, Edit, Restored, Review
@@ -136,3 +136,12 @@ def moved(before: Mapping[str, FileReview], origin: str, name: str) -> dict[str,
         origin: FileReview(None, None),
         name: FileReview(old.base, old.now, old.spans, None if first == name or old.base is None else first),
     }
+
+
+def changed_lines(hunk: ReviewHunk) -> tuple[str, ...]:
+    """The lines of a hunk with `-` and `+` before them, as git shows them."""
+    marked = [(mark, line) for mark, lines in (("-", hunk.old), ("+", hunk.new)) for line in lines]
+    return tuple(
+        f"{mark}{line}" if line.endswith("\n") else f"{mark}{line}\n\\ No newline at end of file\n"
+        for mark, line in marked
+    )

@@ -8,7 +8,8 @@ from daiku import api
 from daiku.core.changes.diff import unified_diff
 from daiku.core.changes.review import Blob, FileReview, ReviewHunk, hunks_of
 from daiku.domain.work.patches import FileChange, FileKind
-from daiku.runs.review.decisions import Brought, changed_lines
+from daiku.runs.review.decisions import Brought
+from daiku.runs.review.review_state import changed_lines
 
 
 def changed_files(reviews: Mapping[str, FileReview], session: str) -> tuple[api.ChangedFile, ...]:

@@ -1,0 +1,96 @@
+"""Making an edit that was built: its checkpoint, the change itself, what the editor made of it, and the result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any, NamedTuple
+
+from daiku.core.changes.diagnostics import ProblemDelta
+from daiku.core.changes.diff import patch_diff, stat
+from daiku.core.notebooks.celltext import with_cell_texts
+from daiku.core.text.truncate import truncate_middle
+from daiku.domain.events import CheckpointEvent, Edit, Notice
+from daiku.domain.tools import ToolResult
+from daiku.domain.work.patches import FileStat, Patch
+from daiku.texts.text import text
+from daiku.tools.files.notebooks import editable
+from daiku.tools.files.post_edit import difference, edit_note, problems, read_saved
+from daiku.tools.files.seen import SeenTexts
+from daiku.tools.tool import ToolContext
+
+_STORED_DIFF = 60_000
+_SHOWN_DIFF = 4000
+
+
+async def make_edit(label: str, patch: Patch, context: ToolContext, seen: SeenTexts) -> ToolResult:
+    """Take a checkpoint, make the edit, and tell the model what became of the files and their problems."""
+    before = await problems(patch, context, before=True)
+    async with context.checkpoints.change_lock:
+        made = await _change(label, patch, context)
+    for one in made.seen.files:
+        seen.note(context.session, context.workspace.locate(one.path), None)
+        name = one.to or one.path
+        text = editable(name, one.new) if one.new is not None else None
+        seen.note(context.session, context.workspace.locate(name), text)
+    after = None if before is None else await problems(patch, context, before=False)
+    change = await asyncio.to_thread(difference, before, after, made.seen)
+    text = "\n".join(
+        part for part in (_summary(made.stats, made.diff), edit_note(made.further, change)) if part
+    )
+    return ToolResult(ok=True, text=text, data=_data(made.stats, made.checkpoint, change))
+
+
+class _Made(NamedTuple):
+    """An edit that was made: as a person and a model see it, and what the editor changed beyond it."""
+
+    seen: Patch
+    diff: str
+    stats: tuple[FileStat, ...]
+    further: Patch
+    checkpoint: str
+
+
+async def _change(label: str, patch: Patch, context: ToolContext) -> _Made:
+    touched = [path for change in patch.files for path in (change.path, change.to) if path]
+    checkpoint = await context.checkpoints.take(context.session, context.run, touched, patch)
+    context.emit(CheckpointEvent(checkpoint_id=checkpoint, files=tuple(touched)))  # first: it is the way back
+    await context.workspace.apply(patch, label)
+    if gone := context.checkpoints.swept():
+        context.emit(Notice(level="info", text=text("checkpoints.old_went", count=gone)))
+    stands = await read_saved(patch, context)
+    if stands.patch != patch:
+        await context.checkpoints.settle(checkpoint, stands.patch)
+    seen = Patch(files=tuple(with_cell_texts(change) for change in stands.patch.files))
+    diff = await asyncio.to_thread(patch_diff, seen)
+    stats = tuple(stat(change) for change in seen.files)
+    context.emit(
+        Edit(
+            files=stats,
+            checkpoint_id=checkpoint,
+            call_id=context.call_id,
+            diff=truncate_middle(diff, _STORED_DIFF),
+        )
+    )
+    return _Made(seen, diff, stats, stands.further, checkpoint)
+
+
+def _summary(stats: tuple[FileStat, ...], diff: str) -> str:
+    verbs = {"create": "Made", "edit": "Changed", "delete": "Deleted", "rename": "Moved to"}
+    lines = [f"{verbs[s.kind]} {s.path} (+{s.added} -{s.removed})" for s in stats]
+    whole = any(s.kind in ("create", "delete") for s in stats)
+    shown = (
+        "" if whole and len(stats) == 1 else truncate_middle(diff, _SHOWN_DIFF, "files/read shows the file")
+    )
+    return "\n".join([*lines, shown]).rstrip()
+
+
+def _data(stats: tuple[FileStat, ...], checkpoint: str, change: ProblemDelta | None) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "files": [s.model_dump(by_alias=True) for s in stats],
+        "checkpointId": checkpoint,
+    }
+    if change is not None:
+        counts = Counter(found.severity for found in change.new)
+        data["problems"] = {"new": dict(counts), "fixed": change.fixed}
+    return data
