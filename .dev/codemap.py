@@ -1,4 +1,4 @@
-"""The maps of the server: its rooms in server/README.md, and in each room's own docstring the files that lie in it."""
+"""The map of the server in server/README.md: its rooms, each with the first line of its docstring."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 START, END = "<!-- rooms -->", "<!-- /rooms -->"
-FILES = "\n\nFiles:\n"
 
 
 def _docstring(path: Path) -> str:
@@ -37,19 +36,3 @@ def with_rooms(readme: str, package: Path) -> str:
     head, start, rest = readme.partition(START)
     _, end, tail = rest.partition(END)
     return f"{head}{START}\n{_map(package)}\n{END}{tail}" if start and end else readme
-
-
-def faces(package: Path) -> dict[Path, str]:
-    """Every `__init__.py` with a list of its room's files at the end of its docstring."""
-    return {room / "__init__.py": _face(room) for room in _rooms(package)}
-
-
-def _face(room: Path) -> str:
-    source = (room / "__init__.py").read_text(encoding="utf-8")
-    _, opening, rest = source.partition('"""')
-    words, closing, code = rest.partition('"""')
-    told = words.partition(FILES)[0].rstrip()
-    names = [path for path in sorted(room.glob("*.py")) if path.name != "__init__.py"]
-    width = max((len(path.stem) for path in names), default=0)
-    listed = "".join(f"    {path.stem.ljust(width)}  {_first_line(path)}\n" for path in names)
-    return f"{opening}{told}{FILES}{listed}{closing}{code}" if listed else f"{opening}{told}{closing}{code}"

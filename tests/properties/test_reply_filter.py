@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from daiku.core.textcalls.humantext import HumanText
@@ -54,6 +54,8 @@ def heard(pieces: Iterable[str], *, own: bool, closely: bool) -> tuple[str, str]
     return text + (reply_filter.prose.close() if reply_filter.prose else ""), thought
 
 
+@example(parts=[" ", "<tool_call>"], cuts=[7], own=False)
+@example(parts=["a", "\n", " ", "<|", "[TOOL_CALLS]"], cuts=[4], own=True)
 @given(parts=st.lists(PARTS, max_size=25), cuts=st.lists(st.integers(0, 400), max_size=25), own=st.booleans())
 def test_what_is_shown_is_the_same_however_a_reply_is_cut(
     parts: list[str], cuts: list[int], own: bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 from daiku.api import ExportFormat
@@ -20,14 +20,25 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
+from daiku.domain.runs import RunStatus
 from daiku.domain.sessions import Session
+from daiku.domain.work.review import ReviewDecision
+from daiku.texts.text import Text, render, text
 from daiku.trace.export import as_jsonl
 
 OUTPUT_LIMIT = 4000
+_DECIDED: Mapping[ReviewDecision, str] = {"accept": "transcript.accept", "reject": "transcript.reject"}
+_ENDED: Mapping[RunStatus, str] = {
+    "cancelled": "transcript.cancelled",
+    "failed": "transcript.failed",
+    "limit": "transcript.limit",
+    "paused": "transcript.paused",
+}
 
 
-def export(session: Session, chunks: Sequence[Chunk], form: ExportFormat) -> str:
-    """`chunks` (the durable ones of `session`) in the form asked for."""
+def export(session: Session, chunks: Sequence[Chunk], form: ExportFormat, language: str) -> str:
+    """`chunks` (the durable ones of `session`) in the form asked for: what is for people in their `language`, what
+    is for programs as it is on record."""
     match form:
         case "jsonl":
             return "".join(f"{chunk.json()}\n" for chunk in chunks)
@@ -37,38 +48,41 @@ def export(session: Session, chunks: Sequence[Chunk], form: ExportFormat) -> str
             return as_jsonl(chunks)
         case "markdown":
             title = session.title or session.session_id
-            return "\n\n".join([f"# {title}", *_parts(chunks)]) + "\n"
+            return "\n\n".join([f"# {title}", *_parts(chunks, language)]) + "\n"
         case _:
             assert_never(form)
 
 
-def _parts(chunks: Sequence[Chunk]) -> Iterator[str]:
+def _parts(chunks: Sequence[Chunk], language: str) -> Iterator[str]:
+    def our(text: Text) -> str:
+        return render(text, language)
+
     for chunk in chunks:
-        match chunk.event:
+        match chunk.in_language(language).event:
             case RunStarted(prompt=prompt):
                 yield f"## {chunk.time}\n\n{_quoted(prompt)}"
-            case MessageEvent(role="user", text=text):
-                yield _quoted(text)
-            case MessageEvent(text=text, partial=partial) if text:
-                yield f"{text}\n\n*(cut off here)*" if partial else text
+            case MessageEvent(role="user", text=said):
+                yield _quoted(said)
+            case MessageEvent(text=said, partial=partial) if said:
+                yield f"{said}\n\n*({our(text('transcript.cut_off'))})*" if partial else said
             case ToolCallEvent(tool=tool, args=args):
                 yield f"**{tool}** `{json.dumps(args, ensure_ascii=False)[:400]}`"
             case ToolResponse(ok=ok, result=result):
-                yield f"{'' if ok else 'Failed:'}\n{_fenced(result)}".strip()
+                yield f"{'' if ok else our(text('transcript.failed_call'))}\n{_fenced(result)}".strip()
             case Edit(diff=diff) if diff:
                 yield _fenced(diff, "diff")
             case Review(decision=decision, path=path, hunks=hunks):
-                yield f"*{decision}ed: {path}{f' ({hunks})' if hunks else ''}*"
+                yield f"*{our(text(_DECIDED[decision], path=path))}{f' ({hunks})' if hunks else ''}*"
             case Restored(files=files, cannot_undo=stays):
-                yield f"*restored: {', '.join(file.path for file in files)}*"
-                yield from (f"*not undone:* `{each.command}`" for each in stays)
+                yield f"*{our(text('transcript.restored', files=', '.join(file.path for file in files)))}*"
+                yield from (f"*{our(text('transcript.not_undone'))}* `{each.command}`" for each in stays)
             case PlanEvent(plan=plan):
                 steps = (f"- [{'x' if s.status == 'completed' else ' '}] {s.name}" for s in plan.steps)
                 yield "\n".join([f"**{plan.name}**", "", *steps])
             case Failure(message=message, hint=hint):
-                yield f"**Error:** {message} {hint}".strip()
+                yield f"**{our(text('transcript.error'))}** {message} {hint}".strip()
             case RunFinished(status=status) if status != "completed":
-                yield f"*{status}*"
+                yield f"*{our(text(_ENDED[status]))}*"
             case _:
                 pass
 

@@ -100,6 +100,31 @@ async def test_why_is_told_in_the_language_of_the_editor_and_kept_so(workspace: 
         assert kept == [asked["data"]["why"]]
 
 
+async def test_an_export_for_people_is_in_their_language(workspace: Path, script: Script) -> None:
+    model = script({"text": "never", "when": "no such words"})
+    async with connected(workspace, client={"locale": "ja"}) as server:
+        client = server.client
+        session = (await chat(client, model))["sessionId"]
+
+        async def exported(form: str) -> str:
+            return (await client.request("daiku/session/export", {"sessionId": session, "format": form}))[
+                "text"
+            ]
+
+        assert "**エラー:** 台本" in await exported("markdown")
+
+
+async def test_a_command_tells_how_it_ended_in_the_language_of_the_editor(
+    workspace: Path, script: Script
+) -> None:
+    model = script({"text": "never", "when": "no such words"})
+    async with connected(workspace, client={"locale": "ja"}, settings={"llm": {"model": model}}) as server:
+        await server.client.request(
+            "workspace/executeCommand", {"command": "daiku.plan", "arguments": ["do it"]}
+        )
+        assert server.client.said("window/showMessage")[-1]["message"].startswith("台本")
+
+
 async def test_failures_are_told_in_the_language_of_the_editor(workspace: Path, script: Script) -> None:
     async with connected(workspace, client={"approvals": True, "locale": "ja-JP"}) as server:
         error = await server.client.refused("daiku/cancel", {"runId": "run_0"})

@@ -97,7 +97,7 @@ def show(session: str) -> None:
 )
 def export_(session: str, form: ExportFormat) -> None:
     with _journal() as journal:
-        write_out(export(journal.get_session(session), journal.chunks(session), form))
+        write_out(export(journal.get_session(session), journal.chunks(session), form, locale_of(os.environ)))
 
 
 @sessions.command("delete", help=say("help.sessions.delete"))

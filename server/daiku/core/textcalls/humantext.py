@@ -29,9 +29,12 @@ _ACTION = lazy(r"[ \t]*Action:[ \t]*(?:`{3}|`?[\w./-]+`?[ \t]*\n)")
 _ACTION_SO_FAR = lazy(r"[ \t]*Action:[ \t]*(?:`{0,2}|`?[\w./-]+`?[ \t]*)$")
 _MARKS = r"<(?:[|｜][A-Za-z/]|/?(?:tool_|TOOLCALL|function|invoke|minimax:|seed:|mm:))|\[TOOL_CALLS\]"
 _MARK = lazy(_MARKS)
-_PLACE = lazy(rf"(?:(?<=\n)|^)[ \t]*(?:(?P<json>[\[{{]|`{{3,}}|~{{3,}})|{_LINES})|(?<!`)(?:{_MARKS})")
+_PLACE = lazy(
+    rf"(?:(?<=\n)|^)[ \t]*(?:(?P<json>[\[{{]|`{{3,}}|~{{3,}})|{_LINES}|{_MARKS})|(?<!`)(?:{_MARKS})"
+)
+_MARKS_SO_FAR = r"<(?:[|｜]|[/\w:]{0,10})|\[[A-Z_]{0,10}"
 _UNDECIDED_END = lazy(
-    rf"(?:(?<=\n)|^)[ \t]*(?:`{{1,2}}|~{{1,2}}|{_SO_FAR}|<[\w./-]{{0,40}})?$|(?:<(?:[|｜]|[/\w:]{{0,10}})|\[[A-Z_]{{0,10}})$"
+    rf"(?:(?<=\n)|^)[ \t]*(?:`{{1,2}}|~{{1,2}}|{_SO_FAR}|<[\w./-]{{0,40}}|{_MARKS_SO_FAR})?$|(?:{_MARKS_SO_FAR})$"
 )
 _SPECIAL = lazy(r"[<\[\n](?:(?<!\[)|(?=[A-Z_]|$))")
 """What may end a line of prose or begin a call within it; all else that does begins a line."""

@@ -24,7 +24,6 @@ _PARAMETER = lazy(
 _PARAMETER_END = lazy(
     r"\n?</(?:[｜|]DSML[｜|])?parameter\s*>(?=\s*(?:<(?:[｜|]DSML[｜|])?/?(?:parameter|function|invoke|[\w:]*tool_call|[｜|]DSML[｜|])|</|\Z))"
 )
-_UNTIL_NEXT = lazy(r"\n?(?=<(?:[｜|]DSML[｜|])?parameter(?:=|\s+name=))|\n?\Z")
 _ARG = lazy(r"<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
 
 

@@ -209,7 +209,7 @@ COMMANDS: dict[str, Command] = {
 
 
 async def _run(c: ClientConnection, args: CommandArgs, tokens: Tokens, request: RunRequest) -> BaseModel:
-    result = await _result(c, args, tokens, request)
+    result = (await _result(c, args, tokens, request)).in_language(c.protocol.language)
     error = result.error
     _tell(c, result.text or (f"{error.message} {error.hint}".strip() if error else result.status))
     return result

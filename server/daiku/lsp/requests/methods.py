@@ -109,7 +109,7 @@ async def session_fork(c: ClientConnection, p: api.SessionForkParams) -> BaseMod
 async def session_export(c: ClientConnection, p: api.SessionExportParams) -> BaseModel:
     journal = (await c.app()).journal
     session = journal.get_session(p.session_id)
-    return api.TextResult(text=export(session, journal.chunks(p.session_id), p.format))
+    return api.TextResult(text=export(session, journal.chunks(p.session_id), p.format, c.protocol.language))
 
 
 async def plan_get(c: ClientConnection, p: api.PlanRef) -> BaseModel:

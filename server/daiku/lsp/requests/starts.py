@@ -158,9 +158,10 @@ async def show(
     work: Callable[[Runs, Listener], Awaitable[RunResult]],
     hear: Listener | None = None,
 ) -> RunResult:
-    """Do `work`, streaming its chunks and its progress, and asking where the client does not."""
+    """Do `work`, streaming its chunks and its progress, and asking where the client does not. The client gets
+    its own language; `hear` gets the chunks as they are on record."""
     app = await c.app()
-    listeners: list[Listener] = [hear] if hear else []
+    listeners: list[Listener] = []
     stream = boxes = bar = None
     if p.partial_result_token is not None and c.protocol.outlet is not None:
         stream = ChunkStream(c.protocol.outlet, p.partial_result_token)
@@ -176,7 +177,11 @@ async def show(
     status = "failed"
     try:
         tell, language = fan_out(*listeners), c.protocol.language
-        result = await work(app.runs, lambda chunk: tell(chunk.in_language(language)))
+
+        def shown(chunk: Chunk) -> None:
+            tell(chunk.in_language(language))
+
+        result = await work(app.runs, fan_out(hear, shown) if hear else shown)
         status = result.status
         return result
     except asyncio.CancelledError:
