@@ -173,7 +173,7 @@ def test_a_wrong_setting_is_one_line_with_its_file(script: Script, daiku: Daiku,
     (workspace / ".daiku" / "config.toml").write_text("[limits]\nmax_rouns = 3\n")
     done = daiku("run", "--model", model, "hi")
     assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert "limits.max_rouns is not a setting; did you mean limits.max_rounds?" in done.err
+    assert "limits.max_rouns is not a setting (did you mean limits.max_rounds?)" in done.err
 
 
 def test_control_characters_of_a_model_never_reach_the_terminal(script: Script, daiku: Daiku) -> None:
