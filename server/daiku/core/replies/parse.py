@@ -170,17 +170,17 @@ _JSON_BEGINS = re.compile(r"\{\s*(?:\"|\})|\[\s*(?:[\[{\"\d\]-]|true|false|null)
 _AT_LINE_START = re.compile(r"^[{\[]", re.MULTILINE)
 
 
-def _loads(text: str) -> JsonValue:
+def _loads(written: str) -> JsonValue:
     """Strict JSON but for raw line breaks inside strings, which models write. Raises ValueError."""
     try:
-        value: JsonValue = json.loads(text, strict=False, parse_constant=_no_constant)
+        value: JsonValue = json.loads(written, strict=False, parse_constant=_no_constant)
     except RecursionError:
-        raise ValueError("the JSON is nested too deeply") from None
+        raise ValueError(text("forms.too_deep")) from None
     return _without_lone_surrogates(value)
 
 
 def _no_constant(name: str) -> JsonValue:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(text("forms.no_value", name=name))
 
 
 _DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant)

@@ -20,6 +20,7 @@ from daiku.domain.base import new_id
 from daiku.domain.messages import ToolMessage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.plans import Plan, Step, Task, WorkStatus
+from daiku.texts.text import Text, joined, text
 
 OUTSIDE_LISTS = ("plan/*", "task/*", "task_loop/*", "agent/*", "user/*")
 """Tools that are no task: they decide about the work, they are not part of it."""
@@ -65,14 +66,14 @@ def _list_of(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         key = next((name for name in LISTS if isinstance(value.get(name), list)), None)
         if key is None:
-            raise ValueError('there is no "tasks" list in the JSON')
+            raise ValueError(text("forms.no_tasks"))
         value = value[key]
     if not isinstance(value, list):
-        raise ValueError('there is no "tasks" list in the JSON')  # noqa: TRY004  # what is wrong with a reply
+        raise ValueError(text("forms.no_tasks"))  # noqa: TRY004  # what is wrong with a reply
     if not value:
-        raise ValueError('"tasks" is empty: name at least one operation')
+        raise ValueError(text("forms.tasks_empty"))
     if len(value) > MAX_ACTIONS:
-        raise ValueError(f'"tasks" has {len(value)} entries; at most {MAX_ACTIONS} are allowed')
+        raise ValueError(text("forms.too_many_tasks", count=len(value), most=MAX_ACTIONS))
     return value
 
 
@@ -86,20 +87,22 @@ def made_of(
     then. `name_task` gives the id of the task of a number. Raises ValueError with every problem."""
     ids: dict[str, str] = {}
     made: list[Task] = []
-    problems: list[str] = []
+    problems: list[Text] = []
     for number, action in enumerate(actions, 1):
         name = resolve(action.operation) or action.operation.strip()
         args = replace_refs(action.args, _renamer(dict(ids)))
         assert isinstance(args, dict)
         unknown = [t for t in find_refs(args) if t.partition(".")[0] not in ids.values()]
-        problems += [f'task {number}: "$ref": "{t}" names no earlier task' for t in unknown]
+        problems += [
+            text("forms.task", number=number, problem=text("forms.task_ref", target=t)) for t in unknown
+        ]
         if not unknown and (wrong := check(ToolCall(tool=name, args=args))):
-            problems.append(f"task {number}: {wrong}")
+            problems.append(text("forms.task", number=number, problem=wrong))
         task = Task(task_id=name_task(number), operation=name, args=args)
         made.append(task)
         ids |= {key: task.task_id for key in (str(number), action.id) if key}
     if problems:
-        raise ValueError("; ".join(problems))
+        raise ValueError(joined("clauses", problems))
     return tuple(made)
 
 
