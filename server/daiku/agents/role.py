@@ -29,7 +29,7 @@ from daiku.domain.messages import (
     marked_own,
 )
 from daiku.domain.work.handovers import Brief
-from daiku.texts.text import NO_TEXT, Sentence, Text, text
+from daiku.texts.text import NO_TEXT, Sentence, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +186,8 @@ def _unusable(problem: str) -> LLMRequestError:
 def _as_read(read: AssistantMessage, reply: Reply, usage: Usage) -> tuple[ModelEvent, ...]:
     """The events of a reply that was understood."""
     whole = Reply(_in_place(read, reply), usage, "tool_calls" if read.calls else reply.finish)
-    # Words of ours stream in no language: a front puts them into the person's where the reply is recorded.
-    return (
-        (TextDelta(read.text), whole)
-        if read.text and not (isinstance(read.text, Text) and read.text.id)
-        else (whole,)
-    )
+    # Our own sentences are not streamed: a front shows them in the person's language once they are recorded.
+    return (TextDelta(read.text), whole) if read.text and not read.text.id else (whole,)
 
 
 def _again(written: ModelRequest, reply: Reply, problem: str) -> ModelRequest:

@@ -16,7 +16,7 @@ from daiku.domain.work.handovers import Brief, Deeds, Handover
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, PlanStanding
 from daiku.domain.work.review import Irrevocable, ReviewDecision
-from daiku.texts.text import Sentence, Text, renderings
+from daiku.texts.text import Said, Sentence, Text, renderings
 
 
 class LineEvent(Wire):
@@ -159,12 +159,14 @@ class ToolOutput(Wire):
     text: str
 
 
-class ToolResponse(Wire):
+class ToolResponse(Telling):
+    """What came of a call. The model reads the English of `result`."""
+
     type: ClassVar[str] = "tool_response"
     id: str
     tool: str
     ok: bool
-    result: str
+    result: Said
     duration_ms: int = 0
     data: JsonObject | None = None
     images: tuple[ToolImage, ...] = ()

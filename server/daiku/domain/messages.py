@@ -70,7 +70,7 @@ def lines_of_ours(opaque: JsonObject) -> frozenset[str]:
 
 def asking(said: Sequence[Sentence]) -> JsonObject:
     """`opaque` of a reply of Daiku's own that lets the person choose: the question and its choices."""
-    return {OWN_KEY: {"asks": [as_json(each) for each in said if isinstance(each, Text)]}} if said else {}
+    return {OWN_KEY: {"asks": [as_json(each) for each in said]}} if said else {}
 
 
 def asked_in(opaque: JsonObject) -> tuple[Sentence, ...]:
@@ -175,7 +175,7 @@ class Reply:
 class Restarted:
     """The call is made again: text shown so far is void. `reason` is for the person, `wait` in seconds."""
 
-    reason: str
+    reason: Sentence
     attempt: int
     wait: float
 

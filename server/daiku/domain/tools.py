@@ -7,6 +7,7 @@ from typing import Literal, cast
 from pydantic import Field, model_validator
 
 from daiku.domain.base import Frozen, JsonObject, Wire, long_id
+from daiku.texts.text import Said
 
 Effect = Literal["none", "read", "edit", "command", "network", "mcp", "plan", "ask"]
 """What a tool touches. `none` and `read` change nothing; `plan` and `ask` change only the session."""
@@ -60,7 +61,7 @@ class ToolResult(Frozen):
 
     ok: bool = False
     """True where the outcome is `done`; either may be given, the other follows."""
-    text: str
+    text: Said
     data: JsonObject | None = None
     images: tuple[ToolImage, ...] = ()
     outcome: Outcome = "failed"

@@ -37,7 +37,7 @@ from daiku.runs.request import RunRequest, continue_request, locate_grant
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Sentence, Text, text
 from daiku.trace.journal import UNDER_WAY
 
 logger = logging.getLogger(__name__)
@@ -252,7 +252,7 @@ class Runs:
     async def steer(self, run: str, text: str) -> None:
         """Say something to a run under way; it is read at the next turn. Where the run asks no model
         itself, those at work for it are told at once."""
-        live, said = self._need(run), MessageEvent(role="user", text=text, agent="user")
+        live, said = self._need(run), MessageEvent(role="user", text=Text(text), agent="user")
         live.record(said)
         for nested in tuple(self._live.values()):
             if nested.log.parent == run and not live.record.state.request.asks_model:

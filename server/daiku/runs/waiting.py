@@ -11,11 +11,12 @@ from typing import Generic, TypeVar
 from daiku.core.state.state import State
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven
+from daiku.texts.text import text
 
 T = TypeVar("T")
 
-NOBODY = "Nobody is there to approve this."
-NOBODY_ANSWERS = "Nobody is there to answer. Decide yourself and say what you assumed."
+NOBODY = text("run.nobody_approves")
+NOBODY_ANSWERS = text("run.nobody_answers")
 
 
 class Paused(BaseException):  # control flow: no place that catches what goes wrong may catch this

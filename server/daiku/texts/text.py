@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, GetPydanticSchema, JsonValue
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
@@ -134,3 +134,5 @@ def _arg_from_json(value: JsonValue) -> Argument:
 
 
 Sentence = Text
+Said: TypeAlias = Annotated[str, GetPydanticSchema(lambda _, handler: handler(Text))]
+"""A field of any words: those that are a sentence of ours stay the value that they are."""

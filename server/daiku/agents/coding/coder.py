@@ -27,7 +27,7 @@ from daiku.domain.messages import AssistantMessage, Message, ToolMessage, is_own
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, EditsMade
 from daiku.prompts import render
-from daiku.texts.text import Sentence, joined, text
+from daiku.texts.text import Sentence, Text, joined, text
 
 CHANGING = ("files/write", "files/edit", "files/patch", "files/move", "files/delete")
 MAX_NOTES = 4000
@@ -147,7 +147,7 @@ def changes_in(written: str, *, cut: bool = False) -> Changes | Unreadable:
     if patch and not cut:
         intents = parse_patch(patch)
         if isinstance(intents, Refusal):
-            return Unreadable(intents.text)
+            return Unreadable(Text(intents.text))
         names += paths_of(intents)
     calls = _calls(whole, patch if not cut else "")
     if not calls:

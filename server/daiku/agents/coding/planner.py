@@ -85,7 +85,7 @@ def _form(
     if why := _refused_before(args, messages):
         return Unreadable(Text(why))
     return AssistantMessage(
-        text=reply.reply,
+        text=Text(reply.reply),
         thinking=message.thinking,
         calls=(ToolCall(tool="plan/propose", args=args),),
         opaque={"daiku": told},
@@ -126,7 +126,7 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     told = spoke.opaque.get("daiku")
     if not isinstance(told, dict) or "summary" not in told:
         return None
-    return AssistantMessage(text=str(told["summary"]))
+    return AssistantMessage(text=Text(str(told["summary"])))
 
 
 def _since_person(messages: tuple[Message, ...]) -> tuple[Message, ...]:

@@ -22,7 +22,7 @@ from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message
 from daiku.domain.work.handovers import Brief, Claim, Proof, Report, ReportMade
 from daiku.prompts import render
-from daiku.texts.text import NO_TEXT, Sentence, joined, text
+from daiku.texts.text import NO_TEXT, Sentence, Text, joined, text
 
 
 class ReportVariables(Frozen):
@@ -60,11 +60,11 @@ def report_made(state: State) -> ReportMade | Unreadable:
     if reply is not None:
         proofs = _references(brief)
         claims = tuple(
-            Claim(text=c.text, proofs=tuple(proofs[ref] for ref in c.refs if ref in proofs))
+            Claim(text=Text(c.text), proofs=tuple(proofs[ref] for ref in c.refs if ref in proofs))
             for c in reply.claims
         )
         finished = brief is None or brief.plan is None or brief.plan.status == "completed"
-        report = Report(text=reply.text, claims=claims)
+        report = Report(text=Text(reply.text), claims=claims)
         return ReportMade(report=check_report(report, records_of(brief), finished=finished))
     if brief is None:
         return Unreadable(text("roles.nothing_to_report"))

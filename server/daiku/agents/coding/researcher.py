@@ -95,7 +95,7 @@ def _form(
         return AssistantMessage(text=said, thinking=message.thinking, opaque={"daiku": told})
     queries: list[JsonValue] = list(fresh)
     return AssistantMessage(
-        text="\n".join(f"- {query}" for query in fresh),
+        text=Text("\n".join(f"- {query}" for query in fresh)),
         thinking=message.thinking,
         calls=(ToolCall(tool="web/research", args={"queries": queries}),),
         opaque={"daiku": told},

@@ -269,7 +269,7 @@ def _repair(
             )
         return chosen if isinstance(chosen, Unreadable) else Unreadable(text("roles.patch_without_change"))
     if chosen.action == "stop":
-        said = chosen.reason or text("roles.cannot_mend")
+        said = Text(chosen.reason) if chosen.reason else text("roles.cannot_mend")
         return AssistantMessage(text=said, thinking=message.thinking)
     if not chosen.command.strip():
         return Unreadable(text("roles.no_command"))

@@ -25,7 +25,7 @@ from daiku.domain.tools import ToolSpec
 from daiku.domain.work.handovers import TaskReport, TasksMade, TasksReported
 from daiku.domain.work.plans import Task
 from daiku.prompts import render
-from daiku.texts.text import text
+from daiku.texts.text import Text, text
 
 TASKS = Agent(
     name="tasks",
@@ -165,9 +165,9 @@ def _never(_messages: tuple[Message, ...]) -> AssistantMessage | None:
     return None
 
 
-def _telling(message: AssistantMessage, text: str, told: TasksMade | TasksReported) -> AssistantMessage:
+def _telling(message: AssistantMessage, said: str, told: TasksMade | TasksReported) -> AssistantMessage:
     handed = cast("JsonObject", told.model_dump(mode="json"))
-    return AssistantMessage(text=text, thinking=message.thinking, opaque={"daiku": handed})
+    return AssistantMessage(text=Text(said), thinking=message.thinking, opaque={"daiku": handed})
 
 
 def _tasks_of(state: State) -> TasksMade | Unreadable:

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from daiku.domain.base import JsonObject
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.tools import ToolCall
+from daiku.texts.text import NO_TEXT, Text, text
 
 _TARGET = re.compile(r"[\w-]+(?:\.[^/#]*)?")
 NOT_RUN_HEAD = "This action was not run: "
@@ -143,7 +144,7 @@ def fill_refs(call: ToolCall, answered: str, text: str, data: JsonObject | None)
     return call.model_copy(update={"args": args})
 
 
-def why_not_run(call: ToolCall, messages: Sequence[Message]) -> str:
+def why_not_run(call: ToolCall, messages: Sequence[Message]) -> Text:
     """Why `call`, the next of its reply, must not run: a reference of it or of an earlier action of the
     list could not be resolved (C4.8). What still is a reference now names nothing that there is. Empty
     when nothing is against it."""
@@ -153,10 +154,10 @@ def why_not_run(call: ToolCall, messages: Sequence[Message]) -> str:
             inner = set(inner_ids(call.args))
             for target in find_refs(call.args):
                 if target.partition(".")[0] not in inner:
-                    return f'{NOT_RUN_HEAD}"$ref": "{target}" cannot be resolved: there is no such result.'
+                    return text("calls.unresolved", target=target)
             if any(answer.outcome == "not_run" for answer in answers):
-                return f"{NOT_RUN_HEAD}an earlier action of the list could not be."
-            return ""
+                return text("calls.earlier_not_run")
+            return NO_TEXT
         if isinstance(message, ToolMessage):
             answers.append(message)
-    return ""
+    return NO_TEXT

@@ -118,7 +118,7 @@ def _problem(error: ErrorDetails) -> Text:
         case "string_too_short" | "too_short":
             return text("forms.empty", name=name)
         case _:
-            return text("forms.steps" if name == "plans" else "forms.text", name=name)
+            return text("forms.steps", name=name) if name == "plans" else text("forms.text", name=name)
 
 
 def _printable(value: JsonValue) -> JsonValue:

@@ -11,6 +11,7 @@ from daiku.core.proof.check_strength import is_test_command, tests_ran
 from daiku.core.proof.evidence import Done
 from daiku.core.text.patterns import lazy
 from daiku.domain.work.handovers import Claim, Proof, Report
+from daiku.texts.text import Text
 
 Kind = Literal["tests", "checked", "deployed", "fixed", "works", "changed"]
 """Tests pass; a check, a build, a linter passes; it is out in the world; a fault is gone; all is well; files are changed."""
@@ -218,7 +219,7 @@ def split_claims(text: str, done: Done, *, finished: bool) -> tuple[str, tuple[C
             kept.append(rest)
         unshown += wrong
     shown = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
-    return shown, tuple(Claim(text=part, unfit=True) for part in dict.fromkeys(unshown))
+    return shown, tuple(Claim(text=Text(part), unfit=True) for part in dict.fromkeys(unshown))
 
 
 def check_report(report: Report, done: Done, *, finished: bool) -> Report:
@@ -226,9 +227,12 @@ def check_report(report: Report, done: Done, *, finished: bool) -> Report:
     the proofs that fit it. One that was made from the records stays as it is."""
     if report.from_records:
         return report
-    text, said = split_claims(report.text, done, finished=finished)
+    rest, said = split_claims(report.text, done, finished=finished)
     claims = tuple(judge_claim(claim, done, finished=finished) for claim in report.claims)
     known = {claim.text for claim in claims}
     return report.model_copy(
-        update={"text": text, "claims": (*claims, *(claim for claim in said if claim.text not in known))}
+        update={
+            "text": Text(rest),
+            "claims": (*claims, *(claim for claim in said if claim.text not in known)),
+        }
     )

@@ -95,7 +95,7 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
         case Object(why):
             record(MessageEvent(role="user", text=why, agent=CHECKER, reminder="objection"))
         case Tell(remind):
-            record(MessageEvent(role="user", text=remind.text, agent=CHECKER, reminder=remind.reminder))
+            record(MessageEvent(role="user", text=Text(remind.text), agent=CHECKER, reminder=remind.reminder))
         case Finish(status, failure):
             _finish(status, failure, record)
         case _:
@@ -312,7 +312,7 @@ def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolRespo
         tool=call.tool,
         ok=result.ok,
         outcome=result.outcome,
-        result="\n\n".join([result.text, *_read_as(call)]),
+        result="\n\n".join([result.text, *notes]) if (notes := _read_as(call)) else result.text,
         duration_ms=duration_ms,
         data=result.data,
         images=result.images,

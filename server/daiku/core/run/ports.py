@@ -25,6 +25,7 @@ from daiku.domain.messages import (
     Usage,
 )
 from daiku.domain.tools import ToolCall, ToolResult
+from daiku.texts.text import NO_TEXT, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,8 @@ class Card:
     """What a person is shown of a call: exactly what will happen, what "always" would mean (empty: it
     cannot be remembered), how many hunks there are to choose from."""
 
-    text: str
-    remember: str = ""
+    text: Text
+    remember: Text = NO_TEXT
     hunks: int = 0
 
 

@@ -21,7 +21,7 @@ LEAST_ROUNDS = 5
 """A run with fewer rounds than this has none to spare for a last word."""
 SHOWN_CAUSE = 300
 """Characters of what failed last."""
-NO_MORE_CALLS = "This call was not run: the reply before was asked to be the last one, in words."
+NO_MORE_CALLS = text("calls.after_last_word")
 
 
 class Remind(NamedTuple):

@@ -28,7 +28,7 @@ from daiku.domain.messages import (
     marked_own,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.texts.text import NO_TEXT, Sentence
+from daiku.texts.text import NO_TEXT, Sentence, Text
 
 TextProtocol: TypeAlias = Literal["action_list", "command"]
 
@@ -200,7 +200,7 @@ def _as_action_lists(messages: tuple[Message, ...]) -> Iterator[Message]:
                 actions: list[JsonValue] = [
                     {"id": c.id, "operation": c.tool, "args": c.args} for c in message.calls
                 ]
-                text = _json({"comment": message.text, "actions": actions})
+                text = Text(_json({"comment": message.text, "actions": actions}))
                 yield AssistantMessage(text=text, opaque=_mark(message))
             case UserMessage():
                 yield message
@@ -219,14 +219,15 @@ def _as_commands(messages: tuple[Message, ...]) -> Iterator[Message]:
             case ToolMessage():
                 call = calls.get(message.call_id) or ToolCall(id=message.call_id, tool=message.tool)
                 command: JsonObject = {"tool": call.tool, "args": call.args}
-                yield AssistantMessage(text=_json({"comment": comment, "command": command}), opaque=mark)
+                text = Text(_json({"comment": comment, "command": command}))
+                yield AssistantMessage(text=text, opaque=mark)
                 yield _results([message], calls)
                 comment = ""
             case AssistantMessage() if message.calls:
                 calls.update({call.id: call for call in message.calls})
                 comment, mark = message.text, _mark(message)
             case AssistantMessage():
-                text = _json({"done": True, "comment": message.text})
+                text = Text(_json({"done": True, "comment": message.text}))
                 yield AssistantMessage(text=text, opaque=_mark(message))
             case UserMessage():
                 yield message

@@ -14,6 +14,7 @@ from daiku.core.textcalls.calljson import (
 )
 from daiku.core.textcalls.problems import NO_TOOL
 from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall
+from daiku.texts.text import NO_TEXT, Sentence
 
 
 class MarkedCalls(NamedTuple):
@@ -22,7 +23,7 @@ class MarkedCalls(NamedTuple):
     start: int
     end: int
     calls: tuple[WrittenCall, ...]
-    wrong: str = ""
+    wrong: Sentence = NO_TEXT
     closed: bool = True
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.marks import FORMATS
 from daiku.core.textcalls.written import OfferedTools, WrittenCall
+from daiku.texts.text import Sentence
 
 
 class CodeBlock(NamedTuple):
@@ -28,7 +29,7 @@ class ScannedCalls(NamedTuple):
     start: int
     end: int
     calls: tuple[WrittenCall, ...]
-    wrong: str
+    wrong: Sentence
     token: bool
 
 
