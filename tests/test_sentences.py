@@ -99,7 +99,6 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "llm.scripted": ("_PIECE",),
         "llm.tokens": ("_PIECES", "_KANA", "_IDEOGRAPHS"),
         "texts.catalogue": ("_OF_JAPAN",),
-        "texts.matcher": ("_OF_JAPAN",),
         "tools.sandbox.tree": ("PROTECTED_PAIRS",),
     },
 }

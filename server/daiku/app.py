@@ -22,7 +22,6 @@ from daiku.runs.nested.worktrees import sweep
 from daiku.runs.review.decisions import Reviews
 from daiku.settings import secrets_of
 from daiku.settings.config import Config
-from daiku.texts.matcher import translator
 from daiku.texts.text import NO_TEXT, Sentence, text
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpContext, McpServers
@@ -114,7 +113,6 @@ def build(
         traces=home / "traces",
         worktrees=home / "worktrees",
         servers=servers,
-        words=translator(locale),
         trusted=trusted,
         seen=seen,
     )

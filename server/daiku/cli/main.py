@@ -15,6 +15,7 @@ import click
 from daiku import __version__
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.texts.terminal import say, told
+from daiku.texts.text import Text
 
 # Loading a sub-command's module loads what it needs (pygls, the app, …). `daiku --help` and the start
 # of `daiku lsp` must not wait for the others: so each is imported when it is called for by name.
@@ -166,7 +167,7 @@ def complain(message: str, hint: str, code: int) -> int:
 
 def usage(message: str) -> UsageError:
     """A mistake of the person's, to be raised by sub-commands."""
-    return UsageError(Failure(kind="usage", message=message))
+    return UsageError(Failure(kind="usage", message=Text(message)))
 
 
 def _one_line(text: str) -> str:

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from daiku.domain.base import Frozen, JsonObject, Wire
 from daiku.domain.tools import Outcome, ToolCall, ToolSpec, with_outcome
-from daiku.texts.text import Sentence, Text, as_json, from_json
+from daiku.texts.text import NO_TEXT, Sentence, Text, as_json, from_json
 
 
 class Image(Wire):
@@ -56,18 +56,6 @@ def marked_own(message: AssistantMessage) -> AssistantMessage:
     return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
 
 
-def ours(*lines: str) -> JsonObject:
-    """What a role tells of a reply whose text it took from a tool's result: which lines are Daiku's."""
-    return {"ours": list(lines)}
-
-
-def lines_of_ours(opaque: JsonObject) -> frozenset[str]:
-    """The lines of a reply's text that are Daiku's own words."""
-    told = opaque.get(OWN_KEY)
-    lines = told.get("ours") if isinstance(told, dict) else None
-    return frozenset(str(line) for line in lines) if isinstance(lines, list) else frozenset()
-
-
 def asking(said: Sequence[Sentence]) -> JsonObject:
     """`opaque` of a reply of Daiku's own that lets the person choose: the question and its choices."""
     return {OWN_KEY: {"asks": [as_json(each) for each in said]}} if said else {}
@@ -92,6 +80,8 @@ class ToolMessage(Frozen):
     tool: str
     ok: bool = False
     text: str
+    sources: Sentence = NO_TEXT
+    """What a person reads of research, where this is some."""
     images: tuple[Image, ...] = ()
     untrusted: bool = False
     outcome: Outcome | None = "failed"

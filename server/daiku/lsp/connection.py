@@ -29,8 +29,7 @@ from daiku.lsp.wire.refused import Refused, invalid
 from daiku.settings import home, load, secrets_of
 from daiku.settings.trusted import is_trusted
 from daiku.texts.catalogue import language_of
-from daiku.texts.editor import texts
-from daiku.texts.matcher import translator
+from daiku.texts.text import render
 from daiku.workspace.disk import DiskWorkspace
 
 log = logging.getLogger(__name__)
@@ -46,7 +45,6 @@ class ClientConnection:
         self.protocol = server.protocol
         self.documents = Documents()
         self.offer = Offer()
-        self.words = texts("en")
         self._environ = environ
         self._folders: list[str] = []
         self._settings: Mapping[str, Json] | None = None
@@ -71,8 +69,6 @@ class ClientConnection:
     def open(self, offer: Offer) -> None:
         """Work for a client that offers this."""
         self.offer = offer
-        self.words = texts(offer.locale)
-        self.protocol.words = translator(offer.locale)
         self.protocol.language = language_of(offer.locale)
         self.documents.encoding = offer.encoding  # type: ignore[assignment]  # one of ENCODINGS
         self._folders = list(offer.folders)
@@ -194,7 +190,7 @@ class ClientConnection:
 
     def show(self, kind: int, text: str, way: str = "") -> None:
         """One line in a message box; `way` stands behind it as it is."""
-        message = " ".join(self.protocol.words(text).split()) + way
+        message = " ".join(render(text, self.protocol.language).split()) + way
         self.protocol.tell("window/showMessage", {"type": kind, "message": message})
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:

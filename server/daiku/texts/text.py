@@ -84,6 +84,13 @@ def render(said: str, language: str) -> str:
         return str(said)
 
 
+def shortened(said: str, limit: int, language: str) -> str:
+    """`said`, its end cut where it is longer than `limit` characters, and how much that was."""
+    if len(said) <= limit:
+        return said
+    return render(text("box.more", shown=said[:limit], count=len(said) - limit), language)
+
+
 def renderings(said: str) -> frozenset[str]:
     """`said` in every language: what a person may have picked where it was offered to them."""
     return frozenset(render(said, language) for language in languages())

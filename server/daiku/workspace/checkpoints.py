@@ -303,7 +303,7 @@ class CheckpointStore:
                     in_bytes[path] = data
             redo = self._begin_return(first, before, wanted, into or first.session)
             stats = (
-                await self._workspace.apply(Patch(files=tuple(changes)), "restore", exact=True)
+                await self._workspace.apply(Patch(files=tuple(changes)), text("edits.restore"), exact=True)
                 if changes
                 else ()
             )

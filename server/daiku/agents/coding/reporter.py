@@ -16,7 +16,7 @@ from daiku.core.proof.evidence import Done
 from daiku.core.replies.parse import Unreadable, read_json
 from daiku.core.state.state import State
 from daiku.core.team.summary import plain_report, proofs_of, sentence
-from daiku.core.web.research import findings_text, sources_of
+from daiku.core.web.research import sources_text
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message
@@ -44,7 +44,7 @@ def report_request(brief: Brief) -> str:
         ReportVariables(
             request=brief.request,
             plan=checklist(brief.plan) if brief.plan is not None else "",
-            findings=sources_of(findings_text(findings.queries, findings.results)) if findings else "",
+            findings=sources_text(findings.queries, findings.results) if findings else "",
             happened=happened(brief),
             proofs=tuple((ref, sentence(p)) for ref, p in _references(brief).items()),
         ),

@@ -10,15 +10,15 @@ from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
 from daiku.core.replies.roleforms import MAX_QUERIES, read_queries
 from daiku.core.state.state import State
-from daiku.core.web.research import distinct_queries, keywords, queries_of, sources_of
+from daiku.core.web.research import distinct_queries, keywords, queries_of
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage, ours
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, Findings
 from daiku.domain.work.plans import Plan
 from daiku.prompts import render
-from daiku.texts.text import Text, as_json, joined, text
+from daiku.texts.text import NO_TEXT, Text, as_json, joined, text
 
 SEARCHES = ("web/search", "web/research")
 
@@ -66,9 +66,10 @@ def read(
     )
     if message.calls:
         own = _within_three(message, asked)
-        return beside(own, _form(own, distinct_queries((*asked, *queries_of(own))), "", cut))
-    known = "\n\n".join(
-        sources_of(m.text) for m in here if isinstance(m, ToolMessage) and m.tool in SEARCHES and m.ok
+        return beside(own, _form(own, distinct_queries((*asked, *queries_of(own))), NO_TEXT, cut))
+    known = joined(
+        "paragraphs",
+        [m.sources or m.text for m in here if isinstance(m, ToolMessage) and m.tool in SEARCHES and m.ok],
     )
     found = _form(message, asked, known, cut)
     looked = any(isinstance(m, ToolMessage) and m.ok for m in here)
@@ -77,7 +78,7 @@ def read(
 
 
 def _form(
-    message: AssistantMessage, asked: tuple[str, ...], sources: str, cut: bool
+    message: AssistantMessage, asked: tuple[str, ...], sources: Text, cut: bool
 ) -> AssistantMessage | Unreadable:
     """What the form in a reply comes to, where `asked` was looked up already and gave `sources`."""
     reply = read_queries(message.text, cut=cut)
@@ -123,11 +124,7 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
         return AssistantMessage(
             text=joined("paragraphs", (text("roles.not_looked_up", why=answer.text), asked))
         )
-    found = sources_of(answer.text)
-    lines = (line for line in found.split("\n") if not line.startswith(("- [", "**")))
-    return AssistantMessage(
-        text=Text("\n\n".join(part for part in (found, asked) if part)), opaque={"daiku": ours(*lines)}
-    )
+    return AssistantMessage(text=joined("paragraphs", (answer.sources, asked)))
 
 
 def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> AssistantMessage:

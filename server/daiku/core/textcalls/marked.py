@@ -12,7 +12,7 @@ from daiku.core.textcalls.calljson import (
     read_value,
     values_from,
 )
-from daiku.core.textcalls.problems import NO_TOOL
+from daiku.core.textcalls.problems import NO_TOOL, bad_arguments
 from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall
 from daiku.texts.text import NO_TEXT, Sentence
 
@@ -68,7 +68,7 @@ def call_with_arguments(text: str, start: int, at: int, name: str) -> MarkedCall
         return MarkedCalls(start, len(text), (), found.problem, closed=False)
     args = found.values[0] if len(found.values) == 1 else None
     if not isinstance(args, dict):
-        return MarkedCalls(start, max(found.end, at), (), f"the arguments of {name} are no JSON object")
+        return MarkedCalls(start, max(found.end, at), (), bad_arguments(name))
     end = found.end
     if fence and (ended := re.compile(r"\s*```").match(text, end)):
         end = ended.end()

@@ -12,6 +12,7 @@ SOME_ITEMS = text("calls.some_items")
 SOME_VALUES = text("calls.some_values")
 NO_TOOL = text("calls.no_tool")
 NO_JSON = text("roles.no_json")
+NO_OBJECT = text("calls.arguments")
 NONE_IN_TAGS = text("calls.none_in_tags")
 NONE_BEHIND_MARK = text("calls.none_behind_mark")
 
@@ -24,6 +25,16 @@ def bad_arguments(tool: str) -> Sentence:
 def without_end(parameter: str) -> Sentence:
     """A tag of a parameter is never closed."""
     return text("calls.without_end", name=parameter)
+
+
+def no_closing_tag(tag: str) -> Sentence:
+    """A tag around calls is never closed."""
+    return text("calls.no_closing", tag=tag)
+
+
+def tag_without_end(tag: str) -> Sentence:
+    """A tag of an argument is never closed."""
+    return text("calls.tag_without_end", tag=tag)
 
 
 def bad_json(wrong: Exception) -> Sentence:

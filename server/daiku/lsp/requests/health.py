@@ -7,11 +7,12 @@ import os
 from daiku import api
 from daiku.doctor import files, inside, machine
 from daiku.lsp.connection import ClientConnection
+from daiku.texts.text import render
 
 
 async def examine(c: ClientConnection) -> api.DoctorResult:
     """Everything that was looked at. Raises DaikuError where the settings are wrong."""
-    app, say = await c.app(), c.protocol.words
+    app, language = await c.app(), c.protocol.language
     place = app.workspace.roots[0] if app.workspace.roots else None
     found = [
         *machine(),
@@ -19,5 +20,8 @@ async def examine(c: ClientConnection) -> api.DoctorResult:
         *await inside(app),
     ]
     return api.DoctorResult(
-        findings=tuple(f.model_copy(update={"what": say(f.what), "mend": say(f.mend)}) for f in found)
+        findings=tuple(
+            f.model_copy(update={"what": render(f.what, language), "mend": render(f.mend, language)})
+            for f in found
+        )
     )

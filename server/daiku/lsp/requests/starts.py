@@ -167,13 +167,13 @@ async def show(
         stream = ChunkStream(c.protocol.outlet, p.partial_result_token)
         listeners.append(stream.send)
     if not c.offer.approvals:
-        boxes = MessageBoxes(c.protocol, app.runs, c.words)
+        boxes = MessageBoxes(c.protocol, app.runs, c.protocol.language)
         listeners.append(boxes.hear)
     if p.work_done_token is not None:
-        bar = ProgressBar(c.protocol, p.work_done_token, c.words)
+        bar = ProgressBar(c.protocol, p.work_done_token, c.protocol.language)
         listeners.append(lambda chunk: bar.show(chunk.event))
         listeners.append(_Cancels(c, app, p.work_done_token).hear)
-        bar.begin(c.words.working)
+        bar.begin("Daiku")
     status = "failed"
     try:
         tell, language = fan_out(*listeners), c.protocol.language

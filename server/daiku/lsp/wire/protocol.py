@@ -22,7 +22,6 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, default_converter
 
 from daiku import __version__
-from daiku.api.localised import localised_failure
 from daiku.domain.errors import DaikuError
 from daiku.lsp.opening import Json
 from daiku.lsp.wire.frames import BadFrame, Frames
@@ -52,7 +51,7 @@ from daiku.lsp.wire.refused import (
     problems_of,
 )
 from daiku.texts.catalogue import ENGLISH
-from daiku.texts.matcher import Words, translator
+from daiku.texts.text import render
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +69,6 @@ class Protocol(LanguageServerProtocol):
         self.handlers: dict[str, Handler] = {}
         self.listeners: dict[str, Listener] = {}
         self.on_exit: Callable[[int], None] = lambda _: None
-        self.words: Words = translator("en")
         self.language = ENGLISH
         """The client's language for failures."""
         self.stopped = False
@@ -194,7 +192,7 @@ class Protocol(LanguageServerProtocol):
             case ValidationError() as error:
                 self._say(refusal(msg_id, INVALID_PARAMS, "Invalid params", problems_of(error)))
             case DaikuError() as error:
-                told = localised_failure(error.failure, self.words).in_language(self.language)
+                told = error.failure.in_language(self.language)
                 failure = told.model_dump(include={"kind", "message", "hint"})
                 self._say(refusal(msg_id, FAILED, told.message, failure))
             case JsonRpcException() as error:
@@ -207,7 +205,7 @@ class Protocol(LanguageServerProtocol):
         """A list of problems in the client's language."""
         if not isinstance(data, list):
             return data
-        return [self.words(each) if isinstance(each, str) else each for each in data]
+        return [render(each, self.language) if isinstance(each, str) else each for each in data]
 
     # ---- notifications of the client
 

@@ -44,7 +44,7 @@ from daiku.domain.events import (
 from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage, asked_in
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.recorded.compare import Difference, first_difference
-from daiku.texts.text import NO_TEXT
+from daiku.texts.text import NO_TEXT, Text
 
 
 class Replayed(Frozen):
@@ -252,7 +252,7 @@ class _Recorded:
             return Verdict("ask", NO_TEXT)
         answer = self._answers.get(call.id)
         if answer is not None and answer.outcome in ("denied", "unattended"):
-            return Verdict("deny", answer.result, unattended=answer.outcome == "unattended")
+            return Verdict("deny", Text(answer.result), unattended=answer.outcome == "unattended")
         return Verdict("allow", NO_TEXT)
 
     def paused(self) -> bool:

@@ -160,7 +160,7 @@ class Reviews:
     async def _undo(self, made: Sequence[_Decision]) -> None:
         changes = [change for each in made if (change := _change(each)) is not None]
         if changes:
-            await self._workspace.apply(Patch(files=tuple(changes)), "Reject changes", exact=True)
+            await self._workspace.apply(Patch(files=tuple(changes)), text("edits.reject"), exact=True)
         for each in made:
             if isinstance(each.after.now, Blob) and each.before.now is None:
                 await self._store.put_back(each.path, each.after.now)
