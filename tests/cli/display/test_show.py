@@ -27,6 +27,7 @@ from daiku.domain.messages import Usage
 from daiku.domain.tools import Outcome
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
+from daiku.texts.text import Text
 
 DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+two\n"
 
@@ -158,11 +159,11 @@ def test_what_is_said_and_what_is_done_stand_apart() -> None:
     call = called("a", "files/read", path="a.py")
     assert seen(
         Delta(text="First I look."),
-        MessageEvent(role="assistant", text="First I look.", agent="coordinator"),
+        MessageEvent(role="assistant", text=Text("First I look."), agent="coordinator"),
         call,
         responded("a", "files/read", "1 | one\n2 | two"),
         Delta(text="Done."),
-        MessageEvent(role="assistant", text="Done.", agent="coordinator"),
+        MessageEvent(role="assistant", text=Text("Done."), agent="coordinator"),
     ) == ["First I look.", "", "✓ Read a.py 2 lines", "", "Done."]
 
 

@@ -13,7 +13,13 @@ from daiku.core.textcalls.calljson import (
     whole_values,
 )
 from daiku.core.textcalls.marked import MarkedCalls, json_calls
-from daiku.core.textcalls.problems import NO_OBJECT, NONE_IN_TAGS, no_closing_tag, tag_without_end, without_end
+from daiku.core.textcalls.problems import (
+    NO_OBJECT,
+    NONE_IN_TAGS,
+    no_closing_tag,
+    tag_without_end,
+    without_end,
+)
 from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall, whole_object
 from daiku.texts.text import NO_TEXT, Sentence, Text
 
