@@ -47,23 +47,23 @@ class ToolInfo(Wire):
     effect: Effect
 
 
-class ServerState(Wire):
+class ServerState(Telling):
     """How a configured MCP server stands; none is started by asking. Its tools are those that it
     offered when it last ran."""
 
     name: str
     status: ServerStatus
     tools: tuple[str, ...] = ()
-    why: str = ""
-    hint: str = ""
+    why: Sentence = NO_TEXT
+    hint: Sentence = NO_TEXT
 
 
-class ToolsResult(Wire):
+class ToolsResult(Telling):
     tools: tuple[ToolInfo, ...]
     servers: tuple[ServerState, ...] = ()
 
 
-class DoctorFinding(Wire):
+class DoctorFinding(Telling):
     """One thing that was looked at. `mend` says what to do about it; a client may offer it as a button: the
     `action` is its own, the `command` is for a terminal, where the person sees it before it runs."""
 
@@ -75,7 +75,7 @@ class DoctorFinding(Wire):
     command: str = ""
 
 
-class DoctorResult(Wire):
+class DoctorResult(Telling):
     findings: tuple[DoctorFinding, ...]
 
 

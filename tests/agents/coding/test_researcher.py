@@ -128,6 +128,7 @@ def test_the_last_words_are_the_sources_and_the_question() -> None:
         tool="web/research",
         ok=True,
         text="**a**\n- [1] [A](https://a/)\n\n---\n\nlong page",
+        sources=Text("**a**\n- [1] [A](https://a/)"),
     )
     closing = RESEARCH.go_on((*ASKED, spoke, found))
     assert closing is not None

@@ -13,7 +13,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.events import Edit, Restored, Review, ToolCallEvent, ToolResponse
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.review import Irrevocable
-from daiku.texts.terminal import locale_of, say, told
+from daiku.texts.terminal import locale_of, say
 from daiku.tools.face import Face, subject_of
 from daiku.tools.table import faces
 
@@ -124,8 +124,6 @@ class ToolLines:
         mark = paint("✓", "green") if event.ok else paint("✗", "red")
         took = f"{event.duration_ms / 1000:.1f} s" if event.duration_ms >= 100 else ""
         lines = [line for line in safe(event.result).split("\n") if line.strip()]
-        if event.outcome not in ("done", "failed"):  # our own words, not a program's
-            lines = [told(line) for line in lines]
         one = len(call.edits) == 1 and call.edits[0].path in call.text.split()
         if one:
             about = self._change(call.edits[0], path=False)

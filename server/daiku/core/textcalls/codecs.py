@@ -104,7 +104,7 @@ def decode(
             return _problem(problem, protocol)
         case ReplyCalls(text, written, dropped):
             named = [offered.with_tool_name(call) for call in written]
-            found = message.model_copy(update={"text": text, "calls": _calls(named)})
+            found = message.model_copy(update={"text": Text(text), "calls": _calls(named)})
             return mark_dropped(found) if dropped else found
         case _:
             assert_never(read)

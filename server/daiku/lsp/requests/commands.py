@@ -181,7 +181,7 @@ async def doctor(c: ClientConnection, _: CommandArgs, __: Tokens) -> BaseModel:
     roots = ", ".join(map(str, (await c.app()).workspace.roots))
     workspace = text("editor.workspace", paths=roots) if roots else text("editor.no_workspace")
     lines = [render(workspace, c.protocol.language)]
-    found = (await examine(c)).findings
+    found = (await examine(c)).in_language(c.protocol.language).findings
     lines += [" ".join(filter(None, (MARKS[one.state], one.what, one.mend))) for one in found]
     report = "\n".join(lines)
     c.protocol.tell("window/showMessage", {"type": INFO, "message": report})

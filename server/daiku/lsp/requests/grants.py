@@ -6,7 +6,7 @@ from daiku import api
 from daiku.app import App
 from daiku.domain.errors import Failure, UsageError
 from daiku.lsp.connection import ClientConnection
-from daiku.texts.text import render, text
+from daiku.texts.text import text
 from daiku.trace.remembered import SERVER, all_answers, revoke_answer
 
 
@@ -26,9 +26,6 @@ async def grants_revoke(c: ClientConnection, p: api.GrantRef) -> api.GrantsResul
 def _all(c: ClientConnection, app: App) -> api.GrantsResult:
     found = all_answers(app.grants, app.consents, c.workspace_key)
     return api.GrantsResult(
-        grants=tuple(
-            api.Grant(key=one.key, answer=one.answer, what=render(one.what, c.protocol.language))
-            for one in found
-        ),
+        grants=tuple(api.Grant(key=one.key, answer=one.answer, what=one.what) for one in found),
         workspace=c.workspace_key,
     )

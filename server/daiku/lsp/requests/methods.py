@@ -30,7 +30,6 @@ from daiku.lsp.requests.starts import chat, code, commands, plan, research, resu
 from daiku.lsp.wire.jsontext import model_json
 from daiku.lsp.wire.protocol import Handler
 from daiku.lsp.wire.refused import invalid
-from daiku.texts.text import render
 from daiku.trace.export import forget_trace
 from daiku.trace.transcript import export
 
@@ -179,15 +178,11 @@ async def models(c: ClientConnection, _: api.Nothing) -> BaseModel:
 
 
 async def tools(c: ClientConnection, _: api.Nothing) -> BaseModel:
-    app, language = await c.app(), c.protocol.language
+    app = await c.app()
     fields = ("name", "description", "parameters", "effect")
-    servers = (
-        r.model_copy(update={"why": render(r.why, language), "hint": render(r.hint, language)})
-        for r in app.servers.reports()
-    )
     return api.ToolsResult(
         tools=tuple(api.ToolInfo(**{f: getattr(s, f) for f in fields}) for s in app.tools()),
-        servers=tuple(api.ServerState(**dict(report)) for report in servers),
+        servers=tuple(api.ServerState(**dict(report)) for report in app.servers.reports()),
     )
 
 
