@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue
 from pydantic.json_schema import JsonSchemaValue
@@ -133,7 +133,4 @@ def _arg_from_json(value: JsonValue) -> Argument:
             return str(value)
 
 
-if TYPE_CHECKING:
-    Sentence = str  # until every sentence is a value; then this is Text
-else:
-    Sentence = Text
+Sentence = Text
