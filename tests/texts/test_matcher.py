@@ -91,11 +91,6 @@ def tell(emit):
             "常に拒否されます: あなたのホームフォルダーが削除されます",
         ),
         (
-            "Anthropic is overloaded: Overloaded. Please wait. Trying again (1 of 3).",
-            "Anthropic が混み合っています: Overloaded. Please wait. 再試行します（1/3）。",
-        ),
-        ("OpenAI needs a key and none is set.", "OpenAI には API キーが必要ですが、設定されていません。"),
-        (
             "config.toml: llm.modle is not a setting; did you mean llm.model?",
             "config.toml: llm.modle という設定はありません。llm.model のことですか？",
         ),

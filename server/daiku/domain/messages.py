@@ -175,7 +175,7 @@ class Reply:
 class Restarted:
     """The call is made again: text shown so far is void. `reason` is for the person, `wait` in seconds."""
 
-    reason: str
+    reason: Sentence
     attempt: int
     wait: float
 
@@ -193,4 +193,4 @@ class ModelInfo(Frozen):
     tools: bool = True
     images: bool = False
     thinking: bool = False
-    trait: str = ""
+    trait: Sentence = Text("")

@@ -31,6 +31,7 @@ from daiku.settings.trusted import is_trusted
 from daiku.texts.catalogue import language_of
 from daiku.texts.editor import texts
 from daiku.texts.matcher import translator
+from daiku.texts.text import joined
 from daiku.workspace.disk import DiskWorkspace
 
 log = logging.getLogger(__name__)
@@ -84,7 +85,7 @@ class ClientConnection:
             await self._fetch_settings()
             await self.app()
         except DaikuError as error:
-            self.show(ERROR, " ".join(p for p in (error.failure.message, error.failure.hint) if p))
+            self.show(ERROR, joined("sentences", [error.failure.message, error.failure.hint]))
 
     async def close(self) -> None:
         """Let go of everything; runs under way stay resumable."""
