@@ -14,7 +14,7 @@ from daiku.domain.errors import (
     StreamCutError,
 )
 from daiku.llm.retry import RetryPolicy, is_transient, retry_delay
-from daiku.texts.text import NO_TEXT, Text
+from daiku.texts.text import Text
 from tests.cases import for_each
 
 POLICY = RetryPolicy()
@@ -28,15 +28,15 @@ def limited(retry_after: float | None = None, *, retryable: bool = True) -> LLMR
 @for_each(
     ("error", "expected"),
     [
-        (LLMTimeoutError(Failure(kind="timeout", message=NO_TEXT, retryable=True), status=408), True),
-        (LLMTimeoutError(Failure(kind="overloaded", message=NO_TEXT, retryable=True), status=502), True),
+        (LLMTimeoutError(Failure(kind="timeout", message=Text(""), retryable=True), status=408), True),
+        (LLMTimeoutError(Failure(kind="overloaded", message=Text(""), retryable=True), status=502), True),
         (limited(), True),
-        (StreamCutError(Failure(kind="stream_cut", message=NO_TEXT, retryable=True)), True),
+        (StreamCutError(Failure(kind="stream_cut", message=Text(""), retryable=True)), True),
         (limited(retryable=False), False),  # a quota that is used up
-        (LLMRequestError(Failure(kind="bad_request", message=NO_TEXT), status=400), False),
-        (LLMAuthError(Failure(kind="auth", message=NO_TEXT), status=401), False),
-        (LLMRequestError(Failure(kind="not_found", message=NO_TEXT), status=404), False),
-        (ContextOverflowError(Failure(kind="context_overflow", message=NO_TEXT, retryable=True)), False),
+        (LLMRequestError(Failure(kind="bad_request", message=Text("")), status=400), False),
+        (LLMAuthError(Failure(kind="auth", message=Text("")), status=401), False),
+        (LLMRequestError(Failure(kind="not_found", message=Text("")), status=404), False),
+        (ContextOverflowError(Failure(kind="context_overflow", message=Text(""), retryable=True)), False),
     ],
 )
 def test_only_what_may_go_better_next_time_is_tried_again(error: LLMError, expected: bool) -> None:
