@@ -22,7 +22,7 @@ from daiku.runs.nested.worktrees import sweep
 from daiku.runs.review.decisions import Reviews
 from daiku.settings import secrets_of
 from daiku.settings.config import Config
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpContext, McpServers
 from daiku.tools.plugins import Plugin, load_plugins
@@ -131,7 +131,7 @@ def _plug_in(config: Config, registry: ToolRegistry) -> tuple[Plugin, ...]:
     return plugins.found
 
 
-def _why_no_servers(config: Config, trusted: bool) -> Sentence:
+def _why_no_servers(config: Config, trusted: bool) -> Text:
     if not trusted:
         return text("guard.untrusted")
     return text("guard.settings_deny_mcp") if config.approvals.mcp == "deny" else NO_TEXT

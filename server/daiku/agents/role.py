@@ -29,7 +29,7 @@ from daiku.domain.messages import (
     marked_own,
 )
 from daiku.domain.work.handovers import Brief
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ class Role:
     remind: Callable[[tuple[Message, ...]], str] = lambda _: ""
     in_words: Callable[[AssistantMessage], AssistantMessage] | None = None
     failed: Callable[[tuple[Message, ...], AssistantMessage], Failed | None] = lambda _, __: None
-    unfit: Callable[[AssistantMessage, Brief | None], Sentence] = lambda _, __: NO_TEXT
+    unfit: Callable[[AssistantMessage, Brief | None], Text] = lambda _, __: NO_TEXT
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
     """The role ends without success: its last words, and why."""
 
-    text: Sentence
+    text: Text
     failure: Failure
 
 

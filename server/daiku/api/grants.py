@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from daiku.domain.base import Telling, Wire
-from daiku.texts.text import Sentence
+from daiku.texts.text import Text
 
 
 class Grant(Telling):
@@ -13,7 +13,7 @@ class Grant(Telling):
 
     key: str
     answer: Literal["allow", "reject"]
-    what: Sentence
+    what: Text
 
 
 class GrantsResult(Telling):

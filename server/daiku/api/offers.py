@@ -8,7 +8,7 @@ from daiku.domain.base import JsonObject, Telling, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.servers import ServerStatus
 from daiku.domain.tools import Effect
-from daiku.texts.text import NO_TEXT, Sentence
+from daiku.texts.text import NO_TEXT, Text
 
 
 class ModelOffer(Wire):
@@ -54,8 +54,8 @@ class ServerState(Telling):
     name: str
     status: ServerStatus
     tools: tuple[str, ...] = ()
-    why: Sentence = NO_TEXT
-    hint: Sentence = NO_TEXT
+    why: Text = NO_TEXT
+    hint: Text = NO_TEXT
 
 
 class ToolsResult(Telling):
@@ -69,8 +69,8 @@ class DoctorFinding(Telling):
 
     area: Literal["daiku", "programs", "settings", "sandbox", "models", "mcp", "tools"]
     state: Literal["good", "note", "bad"]
-    what: Sentence
-    mend: Sentence = NO_TEXT
+    what: Text
+    mend: Text = NO_TEXT
     action: Literal["key", "model", "settings", "trust", "log"] | None = None
     command: str = ""
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from daiku.domain.base import Frozen, JsonObject, Wire
 from daiku.domain.tools import Outcome, ToolCall, ToolSpec, with_outcome
-from daiku.texts.text import NO_TEXT, Sentence, Text, as_json, from_json
+from daiku.texts.text import NO_TEXT, Text, as_json, from_json
 
 
 class Image(Wire):
@@ -43,7 +43,7 @@ class AssistantMessage(Frozen):
     (thinking signatures, encrypted reasoning items), keyed by the provider's protocol name."""
 
     role: Literal["assistant"] = "assistant"
-    text: Sentence = Text("")
+    text: Text = Text("")
     thinking: str = ""
     calls: tuple[ToolCall, ...] = ()
     opaque: JsonObject = {}
@@ -56,12 +56,12 @@ def marked_own(message: AssistantMessage) -> AssistantMessage:
     return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
 
 
-def asking(said: Sequence[Sentence]) -> JsonObject:
+def asking(said: Sequence[Text]) -> JsonObject:
     """`opaque` of a reply of Daiku's own that lets the person choose: the question and its choices."""
     return {OWN_KEY: {"asks": [as_json(each) for each in said]}} if said else {}
 
 
-def asked_in(opaque: JsonObject) -> tuple[Sentence, ...]:
+def asked_in(opaque: JsonObject) -> tuple[Text, ...]:
     """The question and its choices that `asking` put there; none for every other reply."""
     told = opaque.get(OWN_KEY)
     values = told.get("asks") if isinstance(told, dict) else None
@@ -80,7 +80,7 @@ class ToolMessage(Frozen):
     tool: str
     ok: bool = False
     text: str
-    sources: Sentence = NO_TEXT
+    sources: Text = NO_TEXT
     """What a person reads of research, where this is some."""
     images: tuple[Image, ...] = ()
     untrusted: bool = False
@@ -165,7 +165,7 @@ class Reply:
 class Restarted:
     """The call is made again: text shown so far is void. `reason` is for the person, `wait` in seconds."""
 
-    reason: Sentence
+    reason: Text
     attempt: int
     wait: float
 
@@ -183,4 +183,4 @@ class ModelInfo(Frozen):
     tools: bool = True
     images: bool = False
     thinking: bool = False
-    trait: str = ""
+    trait: Text = Text("")

@@ -18,8 +18,9 @@ from daiku.domain.messages import (
     TextDelta,
     ThinkingDelta,
 )
+from daiku.texts.text import Text, text
 
-THOUGHT_AFTER_ALL = "What was shown so far was the model's thinking, not its answer."
+THOUGHT_AFTER_ALL = text("llm.thought_after_all")
 _LOOKED_AT = re.compile(r"[<\[◁\n](?:(?<!\[)|(?=[/A-Z_]|$))")
 """What `ThoughtSplitter` or `HumanText` has to see at once within a line: all begins with one of a few signs,
 so that a text without them is known at a glance."""
@@ -110,7 +111,7 @@ def separate_thinking(message: AssistantMessage) -> AssistantMessage:
     if answer == message.text:
         return message
     thinking = "\n\n".join(part for part in (message.thinking, thought) if part)
-    return message.model_copy(update={"text": answer, "thinking": thinking})
+    return message.model_copy(update={"text": Text(answer), "thinking": thinking})
 
 
 def _with_result_ids(message: AssistantMessage) -> AssistantMessage:

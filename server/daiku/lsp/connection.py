@@ -29,7 +29,7 @@ from daiku.lsp.wire.refused import Refused, invalid
 from daiku.settings import home, load, secrets_of
 from daiku.settings.trusted import is_trusted
 from daiku.texts.catalogue import language_of
-from daiku.texts.text import render
+from daiku.texts.text import joined, render
 from daiku.workspace.disk import DiskWorkspace
 
 log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class ClientConnection:
             await self._fetch_settings()
             await self.app()
         except DaikuError as error:
-            self.show(ERROR, " ".join(p for p in (error.failure.message, error.failure.hint) if p))
+            self.show(ERROR, joined("sentences", [error.failure.message, error.failure.hint]))
 
     async def close(self) -> None:
         """Let go of everything; runs under way stay resumable."""

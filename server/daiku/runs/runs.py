@@ -37,7 +37,7 @@ from daiku.runs.request import RunRequest, continue_request, locate_grant
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
-from daiku.texts.text import NO_TEXT, Sentence, Text, text
+from daiku.texts.text import NO_TEXT, Text, text
 from daiku.trace.journal import UNDER_WAY
 
 logger = logging.getLogger(__name__)
@@ -344,5 +344,5 @@ class Runs:
         raise _usage(text("runs.not_under_way", run=run), text("runs.resume_or_ask", session=session))
 
 
-def _usage(message: Sentence, hint: Sentence = NO_TEXT, kind: FailureKind = "usage") -> UsageError:
+def _usage(message: Text, hint: Text = NO_TEXT, kind: FailureKind = "usage") -> UsageError:
     return UsageError(Failure(kind=kind, message=message, hint=hint))

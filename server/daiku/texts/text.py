@@ -140,6 +140,5 @@ def _arg_from_json(value: JsonValue) -> Argument:
             return str(value)
 
 
-Sentence = Text
 Said: TypeAlias = Annotated[str, GetPydanticSchema(lambda _, handler: handler(Text))]
 """A field of any words: those that are a sentence of ours stay the value that they are."""

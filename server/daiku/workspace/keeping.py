@@ -18,7 +18,7 @@ from daiku.core.changes.review import Blob, Content, FileReview, ReviewSpan
 from daiku.domain.base import Frozen
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.work.patches import Patch
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 from daiku.workspace.encodings import decode
 
 MAX_AGE = 30 * 24 * 3600.0
@@ -261,7 +261,7 @@ def add_outcome(contents: Contents, found: Sequence[KeptFile], patch: Patch) -> 
     )
 
 
-def unusable_checkpoint(kind: str, message: Sentence, hint: Sentence) -> UsageError:
+def unusable_checkpoint(kind: str, message: Text, hint: Text) -> UsageError:
     """Why a checkpoint cannot be used."""
     return UsageError(Failure.model_validate({"kind": kind, "message": message, "hint": hint}))
 

@@ -27,7 +27,7 @@ from daiku.domain.messages import AssistantMessage, Message, ToolMessage, is_own
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, EditsMade
 from daiku.prompts import render
-from daiku.texts.text import Sentence, Text, joined, text
+from daiku.texts.text import Text, joined, text
 
 CHANGING = ("files/write", "files/edit", "files/patch", "files/move", "files/delete")
 MAX_NOTES = 4000
@@ -124,7 +124,7 @@ class Changes:
     """What a reply asks for: calls of the tools that change files, and what is said beside them."""
 
     calls: tuple[ToolCall, ...]
-    said: Sentence
+    said: Text
     unfinished: bool = False
 
 

@@ -22,7 +22,7 @@ from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message
 from daiku.domain.work.handovers import Brief, Claim, Proof, Report, ReportMade
 from daiku.prompts import render
-from daiku.texts.text import NO_TEXT, Sentence, Text, joined, text
+from daiku.texts.text import NO_TEXT, Text, joined, text
 
 
 class ReportVariables(Frozen):
@@ -140,7 +140,7 @@ def _from_markdown(reply: str) -> ReportReply | Unreadable:
     return ReportReply(text=head, claims=tuple(claims))
 
 
-def invented_references(message: AssistantMessage, brief: Brief | None) -> Sentence:
+def invented_references(message: AssistantMessage, brief: Brief | None) -> Text:
     """What is wrong where a claim names a reference that was not given: it proves nothing."""
     reply, known = _reply_in(message), _references(brief)
     invented = sorted(
@@ -155,7 +155,7 @@ def _reply_in(message: AssistantMessage) -> ReportReply | None:
     return ReportReply.model_validate(told["report"]) if isinstance(told, dict) and "report" in told else None
 
 
-def _shown(reply: ReportReply) -> Sentence:
+def _shown(reply: ReportReply) -> Text:
     """The reply to be read; what its free text claims has no reference, so it is not checked."""
     prose, said = split_claims(reply.text, Done(), finished=False)
     free = (ClaimReply(text=claim.text) for claim in said)

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from daiku.core.proof.failures import CommandOutcome, is_lookup, open_failures
 from daiku.domain.base import JsonObject
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage
-from daiku.texts.text import Sentence, joined, text
+from daiku.texts.text import Text, joined, text
 
 
 def keep_waiting(commands: Sequence[str], note: JsonObject | None = None) -> JsonObject:
@@ -72,12 +72,12 @@ def waiting_commands(here: Sequence[Message]) -> tuple[str, ...] | None:
     return next((then for then in said if then is not None), None)
 
 
-def outcome_lines(ran: Sequence[CommandOutcome]) -> Sentence:
+def outcome_lines(ran: Sequence[CommandOutcome]) -> Text:
     """Each command with what came of it, one line each."""
     return joined("lines", [text("roles.ran", command=each.command, outcome=_outcome(each)) for each in ran])
 
 
-def _outcome(ran: CommandOutcome) -> Sentence:
+def _outcome(ran: CommandOutcome) -> Text:
     if ran.exit_code is not None:
         return text("team.exit_code", code=ran.exit_code)
     return text("roles.started") if ran.ok else text("roles.not_run")

@@ -34,7 +34,7 @@ from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMe
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandsRun
 from daiku.prompts import render
-from daiku.texts.text import NO_TEXT, Sentence, Text, joined, text
+from daiku.texts.text import NO_TEXT, Text, joined, text
 
 DOING = ("shell/run", *CHANGING)
 MAX_REPAIRS = 2
@@ -239,7 +239,7 @@ def remind(messages: tuple[Message, ...]) -> str:
 
 
 def _run(
-    commands: Sequence[str], said: Sentence = NO_TEXT, thinking: str = "", repairs: str | None = None
+    commands: Sequence[str], said: Text = NO_TEXT, thinking: str = "", repairs: str | None = None
 ) -> AssistantMessage:
     """A reply that runs the first of `commands`; the others wait for it. As a repair it `repairs` the failed
     command in whose place it is run, empty where that is run again."""

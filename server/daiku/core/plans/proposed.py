@@ -10,7 +10,7 @@ from daiku.core.plans.steptext import PlannedStep
 from daiku.core.proof.checks import objection, split_time_limit
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.work.plans import Plan, Step
-from daiku.texts.text import Sentence, joined, text
+from daiku.texts.text import Text, joined, text
 
 MAX_STEPS = 30
 """Steps of a plan that are not completed yet."""
@@ -75,11 +75,11 @@ def objections(steps: Sequence[ProposedStep]) -> tuple[str, ...]:
 # ---- what no plan may hold
 
 
-def problems_of(plan: Plan) -> tuple[Sentence, ...]:
+def problems_of(plan: Plan) -> tuple[Text, ...]:
     """Everything that is wrong with a plan, whoever made it; empty where it can be worked."""
     ids = Counter(step.step_id for step in plan.steps)
     names = {step.step_id: step.name for step in reversed(plan.steps)}
-    problems: list[Sentence] = [] if plan.steps else [text("plan.no_steps")]
+    problems: list[Text] = [] if plan.steps else [text("plan.no_steps")]
     left = sum(step.status != "completed" for step in plan.steps)
     if left > MAX_STEPS:
         problems.append(text("plan.too_many_open", count=left, most=MAX_STEPS))
@@ -272,7 +272,7 @@ def mark_own_checks(old: Plan, new: Plan) -> Plan:
     return new.model_copy(update={"steps": tuple(marked(step) for step in new.steps)})
 
 
-def difference(old: Plan, new: Plan) -> Sentence:
+def difference(old: Plan, new: Plan) -> Text:
     """What a plan made anew changes, for whoever decides about it: steps that went and came, and checks
     that are in it no more. Empty where nothing is different."""
     names_before = [s.name for s in old.steps if s.status != "completed"]
@@ -293,5 +293,5 @@ def difference(old: Plan, new: Plan) -> Sentence:
     return joined("lines", [text(key, names=", ".join(each)) for key, each in lines if each])
 
 
-def _wrong(message: Sentence) -> ToolValidationError:
+def _wrong(message: Text) -> ToolValidationError:
     return ToolValidationError(Failure(kind="tool", message=message))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.work.plans import Plan, PlanStatus, Step, WorkStatus
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 
 MOVES: Mapping[WorkStatus, frozenset[WorkStatus]] = {
     "pending": frozenset({"in_progress", "completed", "failed"}),
@@ -122,5 +122,5 @@ def _progress(plan: Plan) -> str:
     return line if step is None else f"{line} Now: “{step.name}” ({step.step_id}, {step.status})."
 
 
-def _wrong(message: Sentence) -> ToolValidationError:
+def _wrong(message: Text) -> ToolValidationError:
     return ToolValidationError(Failure(kind="tool", message=message))

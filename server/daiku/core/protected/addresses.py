@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 
 MAX_URL = 4000
 _LOCAL_NAMES = (
@@ -33,7 +33,7 @@ class WebPlace:
     """The host as an IP address where it is one, whatever way it was written in."""
 
 
-def read_place(address: str) -> WebPlace | Sentence:
+def read_place(address: str) -> WebPlace | Text:
     """The place that `address` names, or why it cannot be gone to. Says nothing of where a name leads."""
     address = address.strip()
     if len(address) > MAX_URL:
@@ -60,7 +60,7 @@ def read_place(address: str) -> WebPlace | Sentence:
     return WebPlace(url, scheme, host, port or (443 if scheme == "https" else 80), literal)
 
 
-def why_local(place: WebPlace) -> Sentence:
+def why_local(place: WebPlace) -> Text:
     """Why the place, by its own letters, is inside: a private address or a local name; "" where it is not."""
     if place.address:
         return why_not_public(place.address)
@@ -72,7 +72,7 @@ def why_local(place: WebPlace) -> Sentence:
     return NO_TEXT
 
 
-def why_not_public(address: str) -> Sentence:
+def why_not_public(address: str) -> Text:
     """Why `address` (IPv4 or IPv6) is not a public one; "" where it is. IPv4 inside IPv6 counts as itself."""
     try:
         ip = ip_address(address.partition("%")[0])

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
-from daiku.texts.text import Sentence, Text, joined, text
+from daiku.texts.text import Text, joined, text
 
 T = TypeVar("T")
 Check = Callable[[JsonValue], T]
@@ -27,7 +27,7 @@ class Unreadable:
     """A reply that could not be understood; `problem` goes back to the model as it is. `words_only`:
     it holds nothing of the form that was asked for, only words."""
 
-    problem: Sentence
+    problem: Text
     words_only: bool = False
 
 

@@ -11,7 +11,7 @@ from daiku.core.text.truncate import truncate_middle
 from daiku.domain.errors import Failure
 from daiku.domain.events import Reminder
 from daiku.domain.messages import AssistantMessage, ToolMessage, is_own
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 
 TOLD_ERRORS = 3
 """Replies in a row of which no call could be carried out, before the model is told what would be right."""
@@ -71,7 +71,7 @@ def _cause(state: State) -> str:
     return truncate_middle(last.text.strip().partition("\n")[0], SHOWN_CAUSE)
 
 
-def reached(limit: Sentence, what: str, setting: str) -> Failure:
+def reached(limit: Text, what: str, setting: str) -> Failure:
     """That a limit of the settings was reached."""
     return Failure(
         kind="limit",

@@ -15,7 +15,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.work.handovers import CommandOutcome, Proof
 from daiku.domain.work.plans import Plan, Step
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 
 TIMED_OUT = 124
 """The exit code of a command that took too long."""
@@ -30,22 +30,22 @@ class Do(NamedTuple):
 
     tool: str
     args: JsonObject
-    text: Sentence = NO_TEXT
-    asks: tuple[Sentence, ...] = ()
+    text: Text = NO_TEXT
+    asks: tuple[Text, ...] = ()
     """Of a question to the person: the question and its choices."""
 
 
-def hand(agent: str, request: str, said: Sentence) -> Do:
+def hand(agent: str, request: str, said: Text) -> Do:
     """Hand over to a stage."""
     return Do("agent/handoff", {"agent": agent, "request": request}, said)
 
 
-def move(step: Step, status: str, said: Sentence) -> Do:
+def move(step: Step, status: str, said: Text) -> Do:
     """Move a step of the plan."""
     return Do("plan/update_step", {"step_id": step.step_id, "status": status}, said)
 
 
-def ask(question: Sentence, *choices: Sentence) -> Do:
+def ask(question: Text, *choices: Text) -> Do:
     """Let the person choose."""
     return Do("user/ask", {"question": question, "choices": [*choices]}, asks=(question, *choices))
 
@@ -99,7 +99,7 @@ def check_call(check: str, seconds: int) -> Do:
 class Failing(NamedTuple):
     """A check that fails: what came of it as a person is told, and what it printed."""
 
-    why: Sentence
+    why: Text
     output: str = ""
 
     def told(self) -> str:

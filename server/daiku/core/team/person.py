@@ -6,12 +6,12 @@ from daiku.core.state.state import State
 from daiku.core.team.record import Taken, log_of
 from daiku.domain.work.handovers import Findings
 from daiku.domain.work.plans import Plan
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 
 GO_ON, STOP = OFFERED = (text("team.go_on"), text("team.stop_here"))
 
 
-def rejection(feedback: str) -> Sentence:
+def rejection(feedback: str) -> Text:
     """What a call comes to that the person rejected."""
     return text("team.call_rejected_because", message=feedback) if feedback else text("team.call_rejected")
 

@@ -28,7 +28,7 @@ from daiku.domain.messages import (
     marked_own,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.texts.text import NO_TEXT, Sentence, Text
+from daiku.texts.text import NO_TEXT, Text
 
 TextProtocol: TypeAlias = Literal["action_list", "command"]
 
@@ -59,7 +59,7 @@ class FormatProblem:
     `problem` is what is wrong in a few words."""
 
     message: str
-    problem: Sentence = NO_TEXT
+    problem: Text = NO_TEXT
 
 
 def encode(request: ModelRequest, protocol: TextProtocol) -> ModelRequest:
@@ -129,7 +129,7 @@ def _calls(written: Sequence[WrittenCall]) -> tuple[ToolCall, ...]:
     return tuple(calls)
 
 
-def _problem(problem: Sentence, protocol: ToolProtocol) -> FormatProblem:
+def _problem(problem: Text, protocol: ToolProtocol) -> FormatProblem:
     if protocol == "native":
         form = "Call tools through the interface that you were given; what is only an example stands in a block of code."
     else:

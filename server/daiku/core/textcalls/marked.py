@@ -14,7 +14,7 @@ from daiku.core.textcalls.calljson import (
 )
 from daiku.core.textcalls.problems import NO_TOOL, bad_arguments
 from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall
-from daiku.texts.text import NO_TEXT, Sentence
+from daiku.texts.text import NO_TEXT, Text
 
 
 class MarkedCalls(NamedTuple):
@@ -23,7 +23,7 @@ class MarkedCalls(NamedTuple):
     start: int
     end: int
     calls: tuple[WrittenCall, ...]
-    wrong: Sentence = NO_TEXT
+    wrong: Text = NO_TEXT
     closed: bool = True
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.marks import FORMATS
 from daiku.core.textcalls.written import OfferedTools, WrittenCall
-from daiku.texts.text import Sentence
+from daiku.texts.text import Text
 
 
 class CodeBlock(NamedTuple):
@@ -29,7 +29,7 @@ class ScannedCalls(NamedTuple):
     start: int
     end: int
     calls: tuple[WrittenCall, ...]
-    wrong: Sentence
+    wrong: Text
     token: bool
 
 

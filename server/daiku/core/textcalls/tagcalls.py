@@ -21,7 +21,7 @@ from daiku.core.textcalls.problems import (
     without_end,
 )
 from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall, whole_object
-from daiku.texts.text import NO_TEXT, Sentence, Text
+from daiku.texts.text import NO_TEXT, Text
 
 _FUNCTION = lazy(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>")
 _INVOKE = lazy(r"<(?P<mark>[｜|]DSML[｜|])?invoke\s+name=[\"']([^\"'>]+)[\"']\s*>")
@@ -84,9 +84,7 @@ def _read_named(body: str, offered: OfferedTools) -> tuple[WrittenCall, ...] | N
     return (WrittenCall(found[1], args),) if found and args is not None else None
 
 
-def _read_invocations(
-    text: str, at: int, offered: OfferedTools
-) -> tuple[tuple[WrittenCall, ...], int, Sentence]:
+def _read_invocations(text: str, at: int, offered: OfferedTools) -> tuple[tuple[WrittenCall, ...], int, Text]:
     """Every `<function=…>` or `<invoke name=…>` from `at` on: the calls, their end, what is wrong."""
     calls: list[WrittenCall] = []
     end = at
@@ -102,7 +100,7 @@ def _read_invocations(
         calls.append(call)
 
 
-def _one(text: str, opened: re.Match[str], offered: OfferedTools) -> tuple[WrittenCall, int] | Sentence:
+def _one(text: str, opened: re.Match[str], offered: OfferedTools) -> tuple[WrittenCall, int] | Text:
     """The call of one opening tag and where it ends, or what is wrong with it."""
     name = opened[opened.lastindex or 1]
     kind = "function" if opened[0].startswith("<function") else "invoke"

@@ -184,9 +184,10 @@ async def stream_reply(
 
 
 def _deltas_of(reply: Reply) -> list[ModelEvent]:
+    """The whole reply as deltas; a sentence of Daiku's own is left to the Reply, which keeps it a `Text`."""
     message = reply.message
     news: list[ModelEvent] = [ThinkingDelta(message.thinking)] if message.thinking else []
-    return [*news, TextDelta(message.text)] if message.text else news
+    return [*news, TextDelta(message.text)] if message.text and not message.text.id else news
 
 
 async def _drain(pieces: AsyncIterator[bytes]) -> None:

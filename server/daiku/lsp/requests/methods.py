@@ -30,6 +30,7 @@ from daiku.lsp.requests.starts import chat, code, commands, plan, research, resu
 from daiku.lsp.wire.jsontext import model_json
 from daiku.lsp.wire.protocol import Handler
 from daiku.lsp.wire.refused import invalid
+from daiku.texts.text import render
 from daiku.trace.export import forget_trace
 from daiku.trace.transcript import export
 
@@ -161,10 +162,10 @@ async def models(c: ClientConnection, _: api.Nothing) -> BaseModel:
         selected: str | None = app.llm.resolve("").name
     except DaikuError:
         selected = None
+    language = c.protocol.language
+    told = (m.model_copy(update={"trait": render(m.trait, language)}) for o in offered for m in o.models)
     return api.ModelsResult(
-        models=tuple(
-            api.ModelOffer(id=f"{m.provider}/{m.name}", **m.model_dump()) for o in offered for m in o.models
-        ),
+        models=tuple(api.ModelOffer(id=f"{m.provider}/{m.name}", **m.model_dump()) for m in told),
         providers=tuple(
             api.ProviderState(
                 provider=o.provider,

@@ -25,7 +25,7 @@ from daiku.runs.nested.briefing import make_brief, write_request
 from daiku.runs.ports.run_ports import RunPorts
 from daiku.runs.services import RunServices
 from daiku.runs.waiting import Paused
-from daiku.texts.text import Sentence, Text, text
+from daiku.texts.text import Text, text
 
 MAX_DEPTH = 3
 """Nested handoffs that are allowed; the fourth ends the top run (R1.31, C1.4)."""
@@ -208,7 +208,7 @@ def _rejected(state: State) -> int:
     return own + sum(back.rejected for back in state.nested.returned)
 
 
-def _handed(agent: Agent, state: State) -> tuple[Handover | None, Sentence]:
+def _handed(agent: Agent, state: State) -> tuple[Handover | None, Text]:
     """What the run hands over, or why that is of no use."""
     found = None if agent.stage is None else agent.stage.hand_back(state)
     return (None, found.problem) if isinstance(found, Unreadable) else (found, Text(""))

@@ -29,7 +29,7 @@ from daiku.runs.recorded.forking import copied, first_after
 from daiku.runs.review.irreversible import irrevocable
 from daiku.runs.review.review_state import Standing, adopt_interrupted_edit, begun, changed_lines, follow
 from daiku.runs.runs import Runs
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.keeping import unusable_checkpoint
 
@@ -338,6 +338,6 @@ def _change(each: _Decision) -> FileChange | None:
     return FileChange(path=each.path, kind="edit", old=before, new=new)
 
 
-def _stale(message: Sentence, now: str) -> StaleVersionError:
+def _stale(message: Text, now: str) -> StaleVersionError:
     hint = text("runs.there_now", lines=now) if now else text("runs.list_again")
     return StaleVersionError(Failure(kind="stale", message=message, hint=hint))

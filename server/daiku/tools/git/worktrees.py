@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 from daiku.tools.git.git import Repository, repository
 
 LARGEST = 2_000_000
@@ -65,7 +65,7 @@ class Changes:
     unfit: tuple[str, ...] = ()
 
 
-async def base_of(roots: tuple[Path, ...], own: Collection[str], folder: Path) -> Base | Sentence:
+async def base_of(roots: tuple[Path, ...], own: Collection[str], folder: Path) -> Base | Text:
     """What copies can be made of, or why none can be. `own` are files that may have changes which are
     not committed (from the project's folder): they are part of the copies. `folder` is for scratch files.
     Raises OSError, WorktreeError."""

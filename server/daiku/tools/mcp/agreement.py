@@ -8,7 +8,7 @@ from pathlib import Path
 
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import Consent, ConsentQuestion
-from daiku.texts.text import NO_TEXT, Sentence, joined, text
+from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.mcp.definitions import Listing, OfferedTool, changes, digest_of
 from daiku.tools.mcp.launch import Launch, token_file
 
@@ -22,14 +22,14 @@ class McpHost:
     lookup: Callable[[], Consent | None]
     remember: Callable[[Consent], None]
     changed: Callable[[], None]
-    say: Callable[[Sentence], None]
+    say: Callable[[Text], None]
     person: Callable[[], bool]
 
 
 class Agreement:
     """Between the person and one configured server. `problem` says why it cannot be used whatever they answer."""
 
-    def __init__(self, launch: Launch, host: McpHost, problem: Sentence) -> None:
+    def __init__(self, launch: Launch, host: McpHost, problem: Text) -> None:
         self.launch = launch
         self.problem = problem
         self.listing = Listing()
@@ -99,7 +99,7 @@ class Agreement:
         self._consent, self._looked, self._declined = None, False, ""
         token_file(self._host.home, self.launch.settings.url).unlink(missing_ok=True)
 
-    def differences(self) -> Sentence:
+    def differences(self) -> Text:
         """What the server offers otherwise than when the person agreed; empty where nothing is."""
         consent = self.consent
         seen = consent.tools if consent is not None else None

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from daiku.domain.events import Notice, ToolOutput
-from daiku.texts.text import Sentence
+from daiku.texts.text import Text
 from daiku.tools.mcp.definitions import cleaned
 from daiku.tools.tool import Answer, Ask, ToolContext
 
@@ -31,7 +31,7 @@ class Call:
     """One call: `clock` ends it when nothing is heard for `patience` seconds, `until` in any case."""
 
     ask: Ask | None
-    tell: Callable[[Sentence], None]
+    tell: Callable[[Text], None]
     clock: asyncio.Timeout
     patience: float
     until: float
@@ -77,7 +77,7 @@ class OpenCalls:
         finally:
             self._open.remove(call)
 
-    def sign_in(self, said: Sentence) -> bool:
+    def sign_in(self, said: Text) -> bool:
         """Tell the person of the latest call that they are to sign in, and wait for that as long as it
         may take; False where no call is under way."""
         call = next((c for c in reversed(self._open) if c.ask is not None), None)
@@ -95,7 +95,7 @@ class OpenCalls:
             return None
         asking = call.ask
 
-        async def ask(question: Sentence, choices: tuple[Sentence, ...]) -> Answer:
+        async def ask(question: Text, choices: tuple[Text, ...]) -> Answer:
             call.heard(waits=True)
             try:
                 return await asking(question, choices)
@@ -105,5 +105,5 @@ class OpenCalls:
         return ask
 
 
-def _tell(context: ToolContext, said: Sentence) -> None:
+def _tell(context: ToolContext, said: Text) -> None:
     context.emit(Notice(level="warning", text=said))

@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 
 from daiku import __version__
 from daiku.core.protected.addresses import WebPlace, read_place, same_site, why_local, why_not_public
-from daiku.texts.text import Sentence, Text, joined, text
+from daiku.texts.text import Text, joined, text
 
 if TYPE_CHECKING:
     import httpx2
@@ -67,14 +67,14 @@ class Answer:
 class Trouble:
     """Why nothing came; `moved` is the other site that it would have led to."""
 
-    why: Sentence
+    why: Text
     moved: str = ""
 
 
 class _Stopped(Exception):  # control flow of one module: becomes a Trouble
     """The request cannot be made or answered, for the reason given."""
 
-    def __init__(self, why: Sentence) -> None:
+    def __init__(self, why: Text) -> None:
         super().__init__(why)
         self.why = why
 
@@ -112,7 +112,7 @@ class Road:
         self._seconds = seconds
         self._tls: ssl.SSLContext | None = None
 
-    def place(self, url: str, *, private: bool = False) -> WebPlace | Sentence:
+    def place(self, url: str, *, private: bool = False) -> WebPlace | Text:
         """Where `url` leads by its own letters, or why nobody goes there. Looks nothing up."""
         place = read_place(url)
         if isinstance(place, str) or private or self._private:

@@ -22,7 +22,7 @@ from daiku.domain.events import Notice
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.research import Finding, Research, SearchResult
-from daiku.texts.text import Sentence, as_json, joined, text
+from daiku.texts.text import Text, as_json, joined, text
 from daiku.tools.face import Face
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.tools.web.client import SearchOutcome, Web
@@ -113,7 +113,7 @@ def web_tools(web: Web) -> tuple[Tool, ...]:
 
 
 async def _research(web: Web, queries: tuple[str, ...], context: ToolContext) -> ToolResult:
-    problems: list[Sentence] = []
+    problems: list[Text] = []
     hits: dict[str, tuple[SearchResult, ...]] = {}
     for query in queries:  # one after the other: engines shut out who asks side by side
         found = await web.search(query, SOURCES, context.config.research)
@@ -194,7 +194,7 @@ def _part(page: Page, start: int) -> ToolResult:
     return ToolResult(ok=True, text="\n\n".join([text, *ends]), data=data, untrusted=True)
 
 
-def _notice(problem: Sentence, context: ToolContext) -> None:
+def _notice(problem: Text, context: ToolContext) -> None:
     context.emit(Notice(level="warning", text=text("web.notice", what=problem)))
 
 
