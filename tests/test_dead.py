@@ -88,7 +88,9 @@ def found() -> frozenset[str]:
     written = [p for room in ("src", "webview") for p in (ROOT / "extension" / room).rglob("*.ts*")]
     panel = words(path for path in written if ".gen." not in path.name)
     prompts = words((ROOT / "prompts").rglob("*.j2"))
-    elsewhere = {"daiku.api": panel, "daiku.domain": panel, "daiku.agents": prompts}
+    # what the server answers with is for any client
+    answers = [sources.given[name].names for module, name in sources.tops if module.startswith("daiku.api")]
+    elsewhere = {"daiku.api": panel.union(*answers), "daiku.domain": panel, "daiku.agents": prompts}
     return frozenset(kept) | {each for each in dead(sources, elsewhere) if each.startswith("daiku.")}
 
 
