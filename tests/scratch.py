@@ -51,11 +51,13 @@ class Scratch:
 
     def run(self, *arguments: str) -> str:
         """What Python says there, both streams."""
+        return self.program(sys.executable, *arguments)
+
+    def program(self, *command: str) -> str:
+        """What a program says there, both streams."""
         places = [str(self.root / "server"), str(self.root / ".dev"), str(self.root)]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(places), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(
-            [sys.executable, *arguments], cwd=self.root, env=env, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, check=False)
         return done.stdout + done.stderr
 
     def generate(self) -> None:

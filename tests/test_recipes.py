@@ -12,6 +12,7 @@ from tests.scratch import Scratch
 
 pytestmark = pytest.mark.slow  # each looks at a copy of the server several times
 
+TYPESCRIPT = ROOT / "node_modules/typescript/bin/tsc"
 CLOCK = """
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
@@ -72,12 +73,26 @@ AGENT_IMPORT = (
 AGENT_LINE = ("agents/table.py", " REPORTER, COMMITTER", " REPORTER, POET, COMMITTER")
 EVENT_CLASS = ("domain/events.py", "class Compacted(Wire):", f"{VERSE.strip()}\n\n\nclass Compacted(Wire):")
 EVENT_UNION = ("domain/events.py", "    | Compacted\n", "    | Compacted\n    | Verse\n")
-EVENT_FOLD = (
-    "core/state/fold.py",
-    "case AgentStart() | AgentEnd() |",
-    "case Verse() | AgentStart() | AgentEnd() |",
+BALLAD = """
+class Ballad(Aside):
+    type: ClassVar[str] = "ballad"
+    verses: int
+
+
+"""
+BALLAD_CLASS = ("domain/events.py", "class Compacted(Wire):", f"{BALLAD.strip()}\n\n\nclass Compacted(Wire):")
+BALLAD_UNION = ("domain/events.py", "    | Compacted\n", "    | Compacted\n    | Ballad\n")
+BALLAD_SHOWN = (
+    "cli/display/show.py",
+    "            case LineEvent():\n",
+    '            case Ballad(verses=verses):\n                self.line(f"{indent}♪ {verses}")\n            case LineEvent():\n',
 )
-EVENT_FOLD_IMPORT = ("core/state/fold.py", "    AgentEnd,\n", "    AgentEnd,\n    Verse,\n")
+BALLAD_IMPORT = ("cli/display/show.py", "    ApprovalAsked,\n", "    ApprovalAsked,\n    Ballad,\n")
+BALLAD_LOOK = (
+    "../../extension/webview/items/Looks.tsx",
+    "  review: (data)",
+    "  ballad: (data) => <p>{data.verses}</p>,\n  review: (data)",
+)
 
 
 @pytest.fixture
@@ -127,26 +142,52 @@ def test_an_agent_is_its_own_file_its_prompt_and_a_line_in_the_table(scratch: Sc
     assert 'poet: "Poet"' in said
 
 
-def test_an_event_is_a_class_in_the_table_and_its_fold(scratch: Scratch) -> None:
+def shown(event: str) -> str:
+    """A program that prints the state after an event, and how the terminal shows it."""
+    return (
+        "import io; from daiku.cli.display.show import Show; from daiku.cli.display.term import Terminal;"
+        "from daiku.core.state.fold import fold; from daiku.core.state.state import State;"
+        f"from daiku.domain.chunks import Chunk; from daiku.domain.events import EVENTS; event = EVENTS{event};"
+        "stream = io.StringIO(); print(fold([event]) == State());"
+        "Show(Terminal(stream, live=False, colours=False))("
+        "Chunk(1, '2026-01-01T00:00:00.000Z', 's', 'r', 'coordinator', event, '{}')); print(stream.getvalue())"
+    )
+
+
+def test_an_event_that_is_one_line_is_a_class_in_the_table(scratch: Scratch) -> None:
     scratch.edit(EVENT_CLASS)
     assert "'Verse'" in scratch.watched("domain/test_events.py")
     scratch.edit(EVENT_UNION)
-    fold = "from daiku.core.state.fold import fold; from daiku.domain.events import EVENTS; fold([EVENTS['verse'](text='O')])"
-    assert "Expected code to be unreachable" in scratch.run("-c", fold)  # what both type checkers say too
-    scratch.edit(EVENT_FOLD_IMPORT, EVENT_FOLD)
-    program = (
-        "import io; from daiku.cli.display.show import Show; from daiku.cli.display.term import Terminal;"
-        "from daiku.domain.chunks import Chunk; from daiku.domain.events import EVENTS;"
-        "from contract import contract; from tables import tables; stream = io.StringIO();"
-        "verse = EVENTS['verse'](text='O'); Show(Terminal(stream, live=False, colours=False))("
-        "Chunk(1, '2026-01-01T00:00:00.000Z', 's', 'r', 'coordinator', verse, '{}'));"
-        "print(stream.getvalue(), contract(), tables())"
+    assert "True\nA verse: O" in scratch.run("-c", shown("['verse'](text='O')"))
+    scratch.generate()
+    contract, tables = (
+        (scratch.root / "extension/src" / name).read_text("utf-8")
+        for name in ("contract.gen.ts", "pure/view/tables.gen.ts")
     )
-    said = scratch.run("-c", program)
-    assert scratch.run("-c", fold) == ""
-    assert "A verse: O" in said
-    assert '{ type: "verse"; data: Verse }' in said
-    assert 'verse: { icon: "book", text: "A verse: {text}" }' in said
+    assert '{ type: "verse"; data: Verse }' in contract
+    assert 'verse: { icon: "book", text: "A verse: {text}" }' in tables
+    assert "'Verse'" in scratch.watched("test_api.py")
+
+
+def test_an_event_that_changes_what_is_known_needs_its_fold(scratch: Scratch) -> None:
+    scratch.edit(
+        EVENT_CLASS, EVENT_UNION, ("domain/events.py", "class Verse(LineEvent)", "class Verse(Wire)")
+    )
+    assert "Expected code to be unreachable" in scratch.run("-c", shown("['verse'](text='O')"))
+
+
+@pytest.mark.skipif(not shutil.which("node") or not TYPESCRIPT.exists(), reason="needs node and its packages")
+def test_an_event_with_a_look_of_its_own_is_named_where_it_is_not_shown(scratch: Scratch) -> None:
+    scratch.edit(BALLAD_CLASS, BALLAD_UNION)
+    assert "Expected code to be unreachable" in scratch.run("-c", shown("['ballad'](verses=7)"))
+    scratch.edit(BALLAD_IMPORT, BALLAD_SHOWN)
+    assert "True\n♪ 7" in scratch.run("-c", shown("['ballad'](verses=7)"))
+    scratch.generate()
+    (scratch.root / "node_modules").symlink_to(ROOT / "node_modules")
+    panel = ("node", str(TYPESCRIPT), "--noEmit", "-p", "extension/webview")
+    assert "Looks.tsx(11,7): error TS2741: Property 'ballad' is missing" in scratch.program(*panel)
+    scratch.edit(BALLAD_LOOK)
+    assert scratch.program(*panel) == ""
 
 
 GREETING_TYPES = '''"""A greeting for a client."""
