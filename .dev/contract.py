@@ -150,6 +150,7 @@ def contract() -> str:
     interfaces = "\n".join(emitter.done[k] for k in sorted(emitter.done, key=lambda k: emitter.names[k]))
     keyed = json.dumps({name: entry.label for name, entry in PROVIDERS.items() if entry.key_env}, indent=2)
     ephemeral, commands = json.dumps(sorted(EPHEMERAL)), json.dumps(list(api.COMMANDS), indent=2)
+    known = json.dumps(list(EVENTS), indent=2)
     return f"""{HEADER}
 {interfaces}
 {ENVELOPE.strip()}
@@ -158,6 +159,9 @@ def contract() -> str:
 export type Chunk ={events};
 
 export type ChunkType = Chunk["type"];
+
+/** The types that this contract knows; a newer server may have more. */
+export const CHUNK_TYPES: ReadonlySet<ChunkType> = new Set({known});
 
 /** Shown, never stored: what they said is in the event that closes them. */
 export const EPHEMERAL: ReadonlySet<ChunkType> = new Set({ephemeral});

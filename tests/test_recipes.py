@@ -1,19 +1,18 @@
-"""Adding a tool, an agent, an event as the README says it, in a scratch copy; and what catches each forgotten piece."""
+"""Adding a tool, an agent, an event, a method, a sentence as the README says it; and what catches a forgotten piece."""
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.scratch import Scratch
 
 pytestmark = pytest.mark.slow  # each looks at a copy of the server several times
 
+TYPESCRIPT = ROOT / "node_modules/typescript/bin/tsc"
 CLOCK = """
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
@@ -74,53 +73,26 @@ AGENT_IMPORT = (
 AGENT_LINE = ("agents/table.py", " REPORTER, COMMITTER", " REPORTER, POET, COMMITTER")
 EVENT_CLASS = ("domain/events.py", "class Compacted(Wire):", f"{VERSE.strip()}\n\n\nclass Compacted(Wire):")
 EVENT_UNION = ("domain/events.py", "    | Compacted\n", "    | Compacted\n    | Verse\n")
-EVENT_FOLD = (
-    "core/state/fold.py",
-    "case AgentStart() | AgentEnd() |",
-    "case Verse() | AgentStart() | AgentEnd() |",
+BALLAD = """
+class Ballad(Aside):
+    type: ClassVar[str] = "ballad"
+    verses: int
+
+
+"""
+BALLAD_CLASS = ("domain/events.py", "class Compacted(Wire):", f"{BALLAD.strip()}\n\n\nclass Compacted(Wire):")
+BALLAD_UNION = ("domain/events.py", "    | Compacted\n", "    | Compacted\n    | Ballad\n")
+BALLAD_SHOWN = (
+    "cli/display/show.py",
+    "            case LineEvent():\n",
+    '            case Ballad(verses=verses):\n                self.line(f"{indent}♪ {verses}")\n            case LineEvent():\n',
 )
-EVENT_FOLD_IMPORT = ("core/state/fold.py", "    AgentEnd,\n", "    AgentEnd,\n    Verse,\n")
-Edit = tuple[str, str, str]
-
-
-class Scratch:
-    """A copy of the server with its prompts, the generators, and the tests that watch the tables."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.package = root / "server" / "daiku"
-        keep = shutil.ignore_patterns("__pycache__")
-        for folder in ("server/daiku", "prompts", ".dev"):
-            shutil.copytree(ROOT / folder, root / folder, ignore=keep)
-        (root / "extension/l10n").mkdir(parents=True)
-        for name in (
-            "conftest.py",
-            "cases.py",
-            "tools/test_table.py",
-            "agents/test_table.py",
-            "domain/test_events.py",
-        ):
-            (root / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / "tests" / name, root / "tests" / name)
-
-    def edit(self, *edits: Edit) -> None:
-        for name, old, new in edits:
-            path = self.package / name
-            text = path.read_text("utf-8")
-            assert old in text, f"{name} has no {old!r} any more: mend the recipe"
-            path.write_text(text.replace(old, new, 1), "utf-8")
-
-    def run(self, *arguments: str) -> str:
-        """What Python says there, both streams."""
-        places = [str(self.root / "server"), str(self.root / ".dev"), str(self.root)]
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(places), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(
-            [sys.executable, *arguments], cwd=self.root, env=env, capture_output=True, text=True, check=False
-        )
-        return done.stdout + done.stderr
-
-    def watched(self, test: str) -> str:
-        return self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/{test}")
+BALLAD_IMPORT = ("cli/display/show.py", "    ApprovalAsked,\n", "    ApprovalAsked,\n    Ballad,\n")
+BALLAD_LOOK = (
+    "../../extension/webview/items/Looks.tsx",
+    "  review: (data)",
+    "  ballad: (data) => <p>{data.verses}</p>,\n  review: (data)",
+)
 
 
 @pytest.fixture
@@ -132,7 +104,7 @@ def test_a_tool_is_its_own_file_and_a_line_in_the_table(scratch: Scratch) -> Non
     (scratch.package / "tools/clock.py").write_text(CLOCK, "utf-8")
     assert "clock/now in clock.py" in scratch.watched("tools/test_table.py")
     scratch.edit(TOOL_IMPORT, TOOL_LINE)
-    assert "failed" not in scratch.watched("tools/test_table.py")
+    assert scratch.passes("tools/test_table.py")
     program = (
         "from daiku.tools.registry import ToolRegistry; from daiku.tools.table import builtin_tools;"
         "from daiku.cli.display.toollines import call_text; from tables import tables;"
@@ -159,7 +131,7 @@ def test_an_agent_is_its_own_file_its_prompt_and_a_line_in_the_table(scratch: Sc
     (scratch.root / "prompts/agents/poet.j2").write_text("You write verses.\n", "utf-8")
     assert "'poet'" in scratch.watched("agents/test_table.py")
     scratch.edit(AGENT_IMPORT, AGENT_LINE)
-    assert "failed" not in scratch.watched("agents/test_table.py")
+    assert scratch.passes("agents/test_table.py")
     program = (
         "from daiku.agents.table import delegates; from daiku.tools.table import builtin_tools; from tables import tables;"
         "tools = builtin_tools(agents=delegates());"
@@ -170,23 +142,149 @@ def test_an_agent_is_its_own_file_its_prompt_and_a_line_in_the_table(scratch: Sc
     assert 'poet: "Poet"' in said
 
 
-def test_an_event_is_a_class_in_the_table_and_its_fold(scratch: Scratch) -> None:
+def shown(event: str) -> str:
+    """A program that prints the state after an event, and how the terminal shows it."""
+    return (
+        "import io; from daiku.cli.display.show import Show; from daiku.cli.display.term import Terminal;"
+        "from daiku.core.state.fold import fold; from daiku.core.state.state import State;"
+        f"from daiku.domain.chunks import Chunk; from daiku.domain.events import EVENTS; event = EVENTS{event};"
+        "stream = io.StringIO(); print(fold([event]) == State());"
+        "Show(Terminal(stream, live=False, colours=False))("
+        "Chunk(1, '2026-01-01T00:00:00.000Z', 's', 'r', 'coordinator', event, '{}')); print(stream.getvalue())"
+    )
+
+
+def test_an_event_that_is_one_line_is_a_class_in_the_table(scratch: Scratch) -> None:
     scratch.edit(EVENT_CLASS)
     assert "'Verse'" in scratch.watched("domain/test_events.py")
     scratch.edit(EVENT_UNION)
-    fold = "from daiku.core.state.fold import fold; from daiku.domain.events import EVENTS; fold([EVENTS['verse'](text='O')])"
-    assert "Expected code to be unreachable" in scratch.run("-c", fold)  # what both type checkers say too
-    scratch.edit(EVENT_FOLD_IMPORT, EVENT_FOLD)
-    program = (
-        "import io; from daiku.cli.display.show import Show; from daiku.cli.display.term import Terminal;"
-        "from daiku.domain.chunks import Chunk; from daiku.domain.events import EVENTS;"
-        "from contract import contract; from tables import tables; stream = io.StringIO();"
-        "verse = EVENTS['verse'](text='O'); Show(Terminal(stream, live=False, colours=False))("
-        "Chunk(1, '2026-01-01T00:00:00.000Z', 's', 'r', 'coordinator', verse, '{}'));"
-        "print(stream.getvalue(), contract(), tables())"
+    assert "True\nA verse: O" in scratch.run("-c", shown("['verse'](text='O')"))
+    scratch.generate()
+    contract, tables = (
+        (scratch.root / "extension/src" / name).read_text("utf-8")
+        for name in ("contract.gen.ts", "pure/view/tables.gen.ts")
     )
-    said = scratch.run("-c", program)
-    assert scratch.run("-c", fold) == ""
-    assert "A verse: O" in said
-    assert '{ type: "verse"; data: Verse }' in said
-    assert 'verse: { icon: "book", text: "A verse: {text}" }' in said
+    assert '{ type: "verse"; data: Verse }' in contract
+    assert 'verse: { icon: "book", text: "A verse: {text}" }' in tables
+    assert "'Verse'" in scratch.watched("test_api.py")
+
+
+def test_an_event_that_changes_what_is_known_needs_its_fold(scratch: Scratch) -> None:
+    scratch.edit(
+        EVENT_CLASS, EVENT_UNION, ("domain/events.py", "class Verse(LineEvent)", "class Verse(Wire)")
+    )
+    assert "Expected code to be unreachable" in scratch.run("-c", shown("['verse'](text='O')"))
+
+
+@pytest.mark.skipif(not shutil.which("node") or not TYPESCRIPT.exists(), reason="needs node and its packages")
+def test_an_event_with_a_look_of_its_own_is_named_where_it_is_not_shown(scratch: Scratch) -> None:
+    scratch.edit(BALLAD_CLASS, BALLAD_UNION)
+    assert "Expected code to be unreachable" in scratch.run("-c", shown("['ballad'](verses=7)"))
+    scratch.edit(BALLAD_IMPORT, BALLAD_SHOWN)
+    assert "True\n♪ 7" in scratch.run("-c", shown("['ballad'](verses=7)"))
+    scratch.generate()
+    (scratch.root / "node_modules").symlink_to(ROOT / "node_modules")
+    panel = ("node", str(TYPESCRIPT), "--noEmit", "-p", "extension/webview")
+    assert "Looks.tsx(11,7): error TS2741: Property 'ballad' is missing" in scratch.program(*panel)
+    scratch.edit(BALLAD_LOOK)
+    assert scratch.program(*panel) == ""
+
+
+GREETING_TYPES = '''"""A greeting for a client."""
+
+from __future__ import annotations
+
+from daiku.domain.base import Telling, Wire
+from daiku.texts.text import Sentence
+
+
+class GreetingParams(Wire):
+    name: str
+
+
+class GreetingResult(Telling):
+    greeting: Sentence
+'''
+GREETING = '''"""The greeting of a client."""
+
+from __future__ import annotations
+
+from daiku.api.greeting import GreetingParams, GreetingResult
+from daiku.lsp.connection import ClientConnection
+from daiku.texts.text import text
+
+
+async def greeting(c: ClientConnection, p: GreetingParams) -> GreetingResult:
+    return GreetingResult(greeting=text("terminal.lines", count=p.name))
+'''
+METHOD_IMPORT = (
+    "lsp/requests/methods.py",
+    "from daiku.lsp.requests.grants import",
+    "from daiku.api.greeting import GreetingParams, GreetingResult\nfrom daiku.lsp.requests.greeting import greeting\nfrom daiku.lsp.requests.grants import",
+)
+METHOD_ENTRY = (
+    "lsp/requests/methods.py",
+    '    "daiku/agents": Method(',
+    '    "daiku/greeting": Method(GreetingParams, GreetingResult, greeting),\n    "daiku/agents": Method(',
+)
+UNUSED = "test_dead.py::test_nothing_is_there_that_nothing_uses"
+GREETED = """
+import asyncio, pathlib
+from tests.lsp.conftest import connected
+async def main():
+    async with connected(pathlib.Path.cwd(), client={"locale": "ja"}) as server:
+        print(*server.client.heard, await server.client.request("daiku/greeting", {"name": "Ada"}))
+asyncio.run(main())
+"""
+
+
+def test_a_method_is_its_types_its_function_and_an_entry(scratch: Scratch) -> None:
+    scratch.write("server/daiku/api/greeting.py", GREETING_TYPES)
+    scratch.write("server/daiku/lsp/requests/greeting.py", GREETING)
+    scratch.bring("test_architecture.py", "lsp/conftest.py", "lsp/pair.py")
+    assert "daiku.lsp.requests.greeting:greeting\n" in scratch.watched(UNUSED)
+    scratch.edit(METHOD_IMPORT, METHOD_ENTRY)
+    assert scratch.passes(UNUSED)
+    missing = scratch.watched("test_api.py")
+    assert "'GreetingParams'" in missing
+    assert "'GreetingResult'" in missing
+    assert "AssertionError: daiku/greeting" in missing, "what is generated is stale"
+    scratch.generate()
+    scratch.write("tests/golden/wire/GreetingParams.json", '{"name": "Ada"}')
+    scratch.write("tests/golden/wire/GreetingResult.json", '{"greeting": "Ada lines"}')
+    assert scratch.passes("test_api.py")
+    greeted = scratch.run("-c", GREETED)
+    assert "'daiku/greeting'" in greeted, "`initialize` tells of it"
+    assert "{'greeting': 'Ada 行'}" in greeted
+    contract = (scratch.root / "extension/src/contract.gen.ts").read_text("utf-8")
+    assert '"daiku/greeting": [params: GreetingParams, result: GreetingResult];' in contract
+
+
+FAREWELL = '''"""What is said at the end."""
+
+from daiku.texts.text import Text, text
+
+
+def farewell(name: str) -> Text:
+    return text("farewell.see_you", name=name)
+'''
+
+
+def test_a_sentence_is_a_line_in_each_languages_file(scratch: Scratch) -> None:
+    scratch.write("server/daiku/core/text/farewell.py", FAREWELL)
+    scratch.say("en", {"farewell.never": "Never said"})
+    wrong = scratch.watched("texts/test_catalogue.py")
+    assert "farewell.py:7: farewell.see_you(['name']) for None" in wrong
+    assert "ja.json: {'farewell.never'}" in wrong
+    assert "AssertionError: ['farewell.never']" in wrong
+    shutil.copy(ROOT / "server/daiku/texts/en.json", scratch.package / "texts")
+    scratch.say("en", {"farewell.see_you": "See you, {name}!"})
+    scratch.say("ja", {"farewell.see_you": "ではまた、{who}さん！"})
+    assert "assert ['farewell.see_you'] == []" in scratch.watched("texts/test_catalogue.py")
+    scratch.say("ja", {"farewell.see_you": "ではまた、{name}さん！"})
+    assert scratch.passes("texts/test_catalogue.py")
+    program = (
+        "from daiku.core.text.farewell import farewell; from daiku.texts.text import render;"
+        "print(farewell('Ada'), render(farewell('Ada'), 'ja'))"
+    )
+    assert scratch.run("-c", program) == "See you, Ada! ではまた、Adaさん！\n"

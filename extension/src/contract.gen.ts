@@ -1225,6 +1225,36 @@ export type Chunk =
 
 export type ChunkType = Chunk["type"];
 
+/** The types that this contract knows; a newer server may have more. */
+export const CHUNK_TYPES: ReadonlySet<ChunkType> = new Set([
+  "run_started",
+  "run_finished",
+  "agent_start",
+  "agent_end",
+  "handoff_start",
+  "handoff_end",
+  "message",
+  "delta",
+  "thinking",
+  "tool_call",
+  "tool_output",
+  "tool_response",
+  "approval_asked",
+  "approval_given",
+  "input_asked",
+  "input_given",
+  "plan",
+  "edit",
+  "checkpoint",
+  "review",
+  "restored",
+  "usage",
+  "notice",
+  "error",
+  "compacted",
+  "bullet"
+]);
+
 /** Shown, never stored: what they said is in the event that closes them. */
 export const EPHEMERAL: ReadonlySet<ChunkType> = new Set(["delta", "thinking", "tool_output"]);
 

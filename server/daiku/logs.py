@@ -30,7 +30,7 @@ KEPT_DAYS = 14
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-def start_logging(home: Path, redact: Callable[[str], str], level: int = logging.INFO) -> Path:
+def start_logging(home: Path, redact: Callable[[str], str]) -> Path:
     """Send every log record of this process to `home`/logs/daiku.log; the file.
 
     `redact` takes the secrets out of each line, tracebacks included. Calling it again replaces the
@@ -45,9 +45,9 @@ def start_logging(home: Path, redact: Callable[[str], str], level: int = logging
         root.removeHandler(old)
         old.close()
     root.addHandler(handler)
-    root.setLevel(level)
+    root.setLevel(logging.INFO)
     for chatty in ("httpx", "httpx2", "httpcore", "openai", "anthropic", "pygls"):
-        logging.getLogger(chatty).setLevel(max(level, logging.WARNING))
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     logging.raiseExceptions = False
     return path
 

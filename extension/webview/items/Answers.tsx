@@ -1,6 +1,7 @@
 // What a model said: an answer, a thought, the summary of older messages.
 
 import { useState } from "preact/hooks";
+import type { Compacted as Summary } from "../../src/contract.gen";
 import { duration, tokens } from "../../src/pure/text/format";
 import type { TextItem } from "../../src/pure/view/items";
 import { post } from "../base/api";
@@ -60,7 +61,7 @@ export function Thought({ item }: { item: TextItem }) {
   );
 }
 
-export function Compacted({ summary, before, after }: { summary: string; before: number; after: number }) {
+export function Compacted({ summary, beforeTokens: before, afterTokens: after }: Summary) {
   const [open, setOpen] = useState(false);
   return (
     <div class={`thought compacted${open ? " open" : ""}`}>

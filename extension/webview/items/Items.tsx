@@ -6,11 +6,12 @@ import type { Item } from "../../src/pure/view/items";
 import { Icon } from "../base/parts";
 import { t } from "../base/words";
 import { PlanCard } from "../plan/Plan";
-import { Answer, Compacted, Thought } from "./Answers";
+import { Answer, Thought } from "./Answers";
 import { Approval } from "./Approval";
-import { RestoredCard, ReviewLine } from "./Decisions";
+import { RestoredCard } from "./Decisions";
 import { End, Trouble } from "./Ends";
 import { Handoff } from "./Handoff";
+import { Look } from "./Looks";
 import { Question } from "./Question";
 import type { Surroundings } from "./surroundings";
 import { Edits, Tool } from "./Tool";
@@ -55,8 +56,6 @@ function Inner({ item, undone, redo, focus, again, session, around }: Props) {
       return around ? <PlanCard plan={item.plan} proofs={around.proofs} working={around.working} /> : null;
     case "handoff":
       return around ? <Handoff item={item} around={around} /> : null;
-    case "review":
-      return <ReviewLine review={item.review} />;
     case "restored":
       return <RestoredCard restored={item.restored} back={item.back} redo={redo} />;
     case "notice":
@@ -68,8 +67,8 @@ function Inner({ item, undone, redo, focus, again, session, around }: Props) {
       );
     case "error":
       return <Trouble {...item.error} {...(again ? { again } : {})} />;
-    case "compacted":
-      return <Compacted summary={item.summary} before={item.before} after={item.after} />;
+    case "event":
+      return <Look event={item.event} />;
     case "line":
       return (
         <p class="notice info">

@@ -19,8 +19,12 @@ from daiku.domain.work.review import Irrevocable, ReviewDecision
 from daiku.texts.text import Said, Text, renderings
 
 
-class LineEvent(Wire):
-    """An event that people see as one line, where it has a `line`, and else not at all."""
+class Aside(Wire):
+    """An event that only tells: it changes nothing of what a run knows and does."""
+
+
+class LineEvent(Aside):
+    """One that people see as one line, where it has a `line`, and else not at all."""
 
     line: ClassVar[Line | None] = None
 
@@ -133,12 +137,12 @@ class MessageEvent(Telling):
     partial: bool = False
 
 
-class Delta(Wire):
+class Delta(Aside):
     type: ClassVar[str] = "delta"
     text: str
 
 
-class Thinking(Wire):
+class Thinking(Aside):
     type: ClassVar[str] = "thinking"
     text: str
 
@@ -153,7 +157,7 @@ class ToolCallEvent(Wire):
     reasoning: str | None = None
 
 
-class ToolOutput(Wire):
+class ToolOutput(Aside):
     type: ClassVar[str] = "tool_output"
     id: str
     text: str

@@ -61,7 +61,6 @@ class Offer:
     annotations: bool = False
     metadata: bool = False
     progress: bool = False
-    message_actions: bool = False
     action_literals: bool = False
     """Knows code actions with kinds; else it takes plain commands."""
     lazy_actions: bool = False
@@ -118,7 +117,6 @@ def read_offer(params: Mapping[str, Json]) -> Offer:
     window = _dict(capabilities.get("window"))
     edit = _dict(workspace.get("workspaceEdit"))
     resources = edit.get("resourceOperations")
-    show = _dict(window.get("showMessage"))
     action = _dict(_dict(capabilities.get("textDocument")).get("codeAction"))
     resolved = _dict(action.get("resolveSupport")).get("properties")
     locale = client.get("locale") or params.get("locale")
@@ -142,7 +140,6 @@ def read_offer(params: Mapping[str, Json]) -> Offer:
         annotations=isinstance(edit.get("changeAnnotationSupport"), dict),
         metadata=edit.get("metadataSupport") is True,
         progress=window.get("workDoneProgress") is True,
-        message_actions=bool(show),
         action_literals=isinstance(action.get("codeActionLiteralSupport"), dict),
         lazy_actions=action.get("dataSupport") is True
         and isinstance(resolved, list)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, JsonValue
 
@@ -57,8 +57,6 @@ HARMLESS_OF_PROVIDERS = (
 NEVER = ("plugins.allow", "sandbox.environment")
 """What no workspace sets, trusted or not: which strangers' code is loaded into the server itself, and which
 of the person's own variables its commands get."""
-
-Verdict = Literal["take", "looser", "forbidden"]
 
 
 def restrict_layer(layer: JsonObject, below: Config, *, trusted: bool) -> tuple[JsonObject, tuple[str, ...]]:

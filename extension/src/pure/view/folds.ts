@@ -1,6 +1,6 @@
 // What each chunk changes in the view, one entry a type.
 
-import type { Chunk } from "../../contract.gen";
+import { CHUNK_TYPES, type Chunk, type ChunkType } from "../../contract.gen";
 import { isBringingBack } from "../chat/undoState";
 import { addCall, addEdit, addOutput, closeCall } from "./calls";
 import { change, common, type Draft, findLast, push } from "./draft";
@@ -10,26 +10,29 @@ import { addText, closeOpen, closeText, isOpenText, isReply, repliesBefore } fro
 import { addUsage } from "./sums";
 import { EVENT_LINES } from "./tables.gen";
 
-type Fold<T extends Chunk["type"]> = (draft: Draft, chunk: Extract<Chunk, { type: T }>) => void;
+type Fold<T extends ChunkType> = (draft: Draft, chunk: Extract<Chunk, { type: T }>) => void;
 
-/** A type from a newer server has no entry: it is left out. */
+/** What is neither a line nor folded with others is shown as it came; a type from a newer server is left out. */
 export function foldChunk(draft: Draft, chunk: Chunk): void {
-  if (isLine(chunk.type)) {
-    const line = EVENT_LINES[chunk.type];
+  const { type } = chunk;
+  if (isLine(type)) {
+    const line = EVENT_LINES[type];
     if (line) push(draft, { ...common(draft, chunk), kind: "line", ...line, fields: { ...chunk.data } });
-    return;
-  }
-  const fold = FOLDS[chunk.type] as Fold<Chunk["type"]> | undefined;
-  fold?.(draft, chunk);
+  } else if (isFolded(type)) (FOLDS[type] as Fold<ChunkType>)(draft, chunk);
+  else if (CHUNK_TYPES.has(type)) push(draft, { ...common(draft, chunk), kind: "event", event: chunk });
 }
 
 type LineType = keyof typeof EVENT_LINES;
+type FoldedType = keyof typeof FOLDS;
+/** How each of these looks is in `webview/items/Looks.tsx`. */
+export type ShownAsItCame = Exclude<ChunkType, LineType | FoldedType>;
 
-const isLine = (type: Chunk["type"]): type is LineType => Object.hasOwn(EVENT_LINES, type);
+const isLine = (type: ChunkType): type is LineType => Object.hasOwn(EVENT_LINES, type);
+const isFolded = (type: ChunkType): type is FoldedType => Object.hasOwn(FOLDS, type);
 
 const nothing = (): void => undefined;
 
-const FOLDS: { [T in Exclude<Chunk["type"], LineType>]: Fold<T> } = {
+const FOLDS = {
   run_started: startRun,
   run_finished: finishRun,
   message: addMessage,
@@ -70,17 +73,12 @@ const FOLDS: { [T in Exclude<Chunk["type"], LineType>]: Fold<T> } = {
     push(draft, { ...common(draft, chunk), kind: "handoff", from, to, request, child, step: undefined });
   },
   handoff_end: (draft, { data }) => closeHandoff(draft, data),
-  compacted: (draft, chunk) => {
-    const { summary, beforeTokens: before, afterTokens: after } = chunk.data;
-    push(draft, { ...common(draft, chunk), kind: "compacted", summary, before, after });
-  },
   checkpoint: nothing,
-  review: (draft, chunk) => push(draft, { ...common(draft, chunk), kind: "review", review: chunk.data }),
   restored: (draft, chunk) => {
     const back = isBringingBack(draft.undone, chunk.data.checkpointId);
     push(draft, { ...common(draft, chunk), kind: "restored", restored: chunk.data, back });
   },
-};
+} satisfies { [T in Exclude<ChunkType, LineType>]?: Fold<T> };
 
 function startRun(draft: Draft, chunk: Extract<Chunk, { type: "run_started" }>): void {
   const { data } = chunk;

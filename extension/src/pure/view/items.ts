@@ -3,6 +3,7 @@
 import type {
   ApprovalAsked,
   ApprovalGiven,
+  Chunk,
   ContextItem,
   Edit,
   Failure,
@@ -11,7 +12,6 @@ import type {
   Plan,
   Report,
   Restored,
-  Review,
   RunFinished,
   RunStarted,
   Usage,
@@ -126,13 +126,6 @@ interface ErrorItem extends Common {
   error: Failure;
 }
 
-interface CompactedItem extends Common {
-  kind: "compacted";
-  summary: string;
-  before: number;
-  after: number;
-}
-
 /** An event that is one line: `text` is to be translated, and `{name}` in it is one of `fields`. */
 interface LineItem extends Common {
   kind: "line";
@@ -141,10 +134,10 @@ interface LineItem extends Common {
   fields: JsonObject;
 }
 
-/** What the person decided on changes of one file. */
-interface ReviewItem extends Common {
-  kind: "review";
-  review: Review;
+/** An event with a look of its own, as it came. */
+interface EventItem extends Common {
+  kind: "event";
+  event: Chunk;
 }
 
 interface RestoredItem extends Common {
@@ -174,9 +167,8 @@ export type Item =
   | HandoffItem
   | NoticeItem
   | ErrorItem
-  | CompactedItem
   | LineItem
-  | ReviewItem
+  | EventItem
   | RestoredItem
   | EndItem;
 

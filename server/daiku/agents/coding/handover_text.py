@@ -14,11 +14,11 @@ SHOWN_OUTPUT = 6000
 SHOWN_COMMANDS = 20
 
 
-def fenced(text: str, mark: str = "`", tag: str = "") -> str:
+def fenced(text: str, mark: str = "`") -> str:
     """`text` in a fence that nothing in it can close."""
     runs = re.findall(rf"{re.escape(mark)}{{3,}}", text)
     fence = mark * (max((len(run) for run in runs), default=2) + 1)
-    return f"{fence}{tag}\n{text}\n{fence}"
+    return f"{fence}\n{text}\n{fence}"
 
 
 def happened(brief: Brief) -> str:

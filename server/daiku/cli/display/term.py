@@ -52,10 +52,10 @@ class Terminal:
         self.stream.flush()
 
 
-def human_stream(environ: Mapping[str, str] = os.environ) -> Terminal:
+def human_stream() -> Terminal:
     """The stream for human output: stderr, or stdout where only that is a terminal."""
     stream = sys.stdout if sys.stdout.isatty() and not sys.stderr.isatty() else sys.stderr
-    return terminal(stream, environ)
+    return terminal(stream)
 
 
 def terminal(stream: IO[str], environ: Mapping[str, str] = os.environ) -> Terminal:

@@ -45,7 +45,7 @@ class Judgement:
 
     `key` is what "always" remembers, the whole line; empty = cannot be remembered.
     `secret`: it names a file of secrets. `understood`: the whole tree was read. `network`: it wants the network. `protected`: it would change
-    protected files. `read_only`: every part only reads. `programs`: what it names to be run.
+    protected files. `read_only`: every part only reads.
     """
 
     answer: Answer
@@ -56,7 +56,6 @@ class Judgement:
     network: bool = False
     protected: bool = False
     read_only: bool = False
-    programs: tuple[str, ...] = ()
 
 
 MAX_LENGTH = 16_000

@@ -25,9 +25,9 @@ _GIT_HEADER = lazy(r"^diff --git (?P<both>.+)$", re.MULTILINE)
 _ESCAPE = lazy(r"\\([0-7]{3}|.)")
 
 
-def string_arguments(value: JsonValue, key: str = "") -> Iterator[tuple[str, str]]:
+def string_arguments(value: JsonValue) -> Iterator[tuple[str, str]]:
     """Every string in `value` with the key that it stands under."""
-    pending: list[tuple[str, JsonValue]] = [(key, value)]
+    pending: list[tuple[str, JsonValue]] = [("", value)]
     while pending:
         name, item = pending.pop()
         if isinstance(item, str):

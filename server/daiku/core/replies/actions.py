@@ -107,11 +107,11 @@ _ACTIONS = TypeAdapter(ActionsReply)
 _COMMAND = TypeAdapter(CommandReply)
 
 
-def read_actions(reply: str, *, cut: bool = False) -> ActionsReply | Unreadable:
+def read_actions(reply: str) -> ActionsReply | Unreadable:
     """An action list in any of its forms."""
-    return read_json(reply, _ACTIONS.validate_python, cut=cut)
+    return read_json(reply, _ACTIONS.validate_python)
 
 
-def read_command(reply: str, *, cut: bool = False) -> CommandReply | Unreadable:
+def read_command(reply: str) -> CommandReply | Unreadable:
     """`{"command": {…}, "comment": "…"}` or `{"done": true, "comment": "…"}`."""
-    return read_json(reply, _COMMAND.validate_python, cut=cut)
+    return read_json(reply, _COMMAND.validate_python)

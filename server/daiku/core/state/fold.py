@@ -16,14 +16,11 @@ from daiku.core.state.turns import PROGRESS, add_message, add_response, say
 from daiku.core.web.research import gather
 from daiku.domain.errors import Failure
 from daiku.domain.events import (
-    AgentEnd,
-    AgentStart,
     ApprovalAsked,
     ApprovalGiven,
-    Bullet,
+    Aside,
     CheckpointEvent,
     Compacted,
-    Delta,
     Edit,
     Event,
     HandoffEnd,
@@ -37,9 +34,7 @@ from daiku.domain.events import (
     Review,
     RunFinished,
     RunStarted,
-    Thinking,
     ToolCallEvent,
-    ToolOutput,
     ToolResponse,
 )
 from daiku.domain.messages import AssistantMessage, ToolMessage, Usage, UserMessage
@@ -68,7 +63,7 @@ def fold(events: Iterable[Event], start: State | None = None) -> State:
 def apply(state: State, event: Event) -> State:
     """The state after one more event. Total: every event is handled, none raises."""
     match event:
-        case Delta() | Thinking() | ToolOutput():  # the frequent ones first
+        case Aside():
             return state
         case MessageEvent():
             return add_message(state._replace(research=gather(state.research, event)), event)
@@ -89,8 +84,6 @@ def apply(state: State, event: Event) -> State:
             return state._replace(done=did_keep(state.done, event))
         case Review() | Restored():
             return _undo(state, event)
-        case AgentStart() | AgentEnd() | Bullet():
-            return state
         case HandoffStart():
             nested = state.nested._replace(open=_with(state.nested.open, event.call_id, event))
             return state._replace(nested=nested)

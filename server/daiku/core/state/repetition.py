@@ -62,10 +62,9 @@ class Outcome(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The last edit of some files: hashes of it and of what would undo it; `undoing` counts the
-    edits in a row that each took back the one before."""
+    """The last edit of some files: a hash of what would undo it; `undoing` counts the edits in a row that
+    each took back the one before."""
 
-    does: int
     undoes: int
     undoing: int = 0
 
@@ -143,7 +142,7 @@ def add_edit(trail: Trail, event: Edit) -> Trail:
     others = {key: value for key, value in trail.changes.items() if key != paths}
     while len(others) >= KEPT_TURNS:
         del others[next(iter(others))]
-    change = Change(does, hash((plus, minus)), undoing)
+    change = Change(hash((plus, minus)), undoing)
     return trail._replace(changes=MappingProxyType({**others, paths: change}), latest=paths)
 
 

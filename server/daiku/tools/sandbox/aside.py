@@ -56,8 +56,6 @@ class PutAside:
 
     place: Path
     kept: Path
-    replaced: bool
-    """True where what was there before is there again."""
 
 
 def before(roots: tuple[Path, ...], repositories: tuple[Path, ...] = ()) -> Before:
@@ -179,7 +177,7 @@ def put_aside(earlier: Before, changed: Changed, folder: Path) -> tuple[PutAside
         text = earlier.texts.get(str(place))
         if text is not None:
             place.write_bytes(text)
-        moved.append(PutAside(place, target, replaced=text is not None))
+        moved.append(PutAside(place, target))
     return tuple(moved)
 
 

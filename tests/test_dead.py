@@ -1,0 +1,208 @@
+"""Nothing in the server is there for nobody: what no code of the product uses is named. Tests do not count."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel
+from pydantic.alias_generators import to_snake
+
+from daiku.settings import NOT_READ_YET
+from daiku.settings.config import Config
+from tests.cases import for_each
+from tests.conftest import ROOT
+from tests.dead import dead, unreached
+from tests.reached import Sources
+from tests.test_architecture import modules
+
+GENERATORS = ("contract", "gen", "manifest", "tables")
+"""Programs of `.dev` that make parts of the product from the server's tables."""
+FOR_PEOPLES_OWN_CODE = ("daiku.sdk.inference", "daiku.sdk.mcp", "daiku.llm.adapter")
+KEPT: dict[str, tuple[str, ...]] = {
+    "its place is named: two edits of one text, made side by side, become one": (
+        "daiku.core.changes.changemap:merge_patches",
+        "daiku.core.changes.changemap:patch_between",
+        "daiku.domain.work.patches:PatchJSON.new_text",
+    ),
+    "its place is named: arguments of a call shown while they arrive, as recorded cases hold it": (
+        "daiku.core.replies.parse:partial_json",
+    ),
+    "its place is named: guardrails, and the playbook's events": (
+        "daiku.domain.errors:GuardrailViolation",
+        "daiku.domain.events:Bullet.bullet_id",
+    ),
+    "it is for people's own code, which has a registry": (
+        "daiku.tools.registry:ToolRegistry.get_prompt_stub",
+    ),
+    "fields are read by the name of the provider": ("daiku.llm.table:LLMSettings.*",),
+    "a value is compared or written as a whole": (
+        "daiku.tools.sandbox.tree:Mark.inode",
+        "daiku.trace.export:TraceLine.*",
+    ),
+    "the MCP SDK calls it: a form of its own, not a base": ("daiku.tools.mcp.transport.oauth:TokenFile.*",),
+    "tests hand in a world of their own": (
+        "daiku.lsp.server:serve(environ=)",
+        "daiku.tools.files.ripgrep:find_ripgrep(path=)",
+        "daiku.tools.plugins:load_plugins(found=)",
+    ),
+}
+"""What is there although nothing uses it, by the reason."""
+
+
+def words(paths: Iterable[Path]) -> frozenset[str]:
+    """Every name in these files, in snake case."""
+    text = "\n".join(path.read_text("utf-8") for path in paths)
+    return frozenset(map(to_snake, set(re.findall(r"[A-Za-z_]\w*", text))))
+
+
+def unread_settings() -> tuple[str, ...]:
+    """The settings of which the server itself says that nothing reads them yet."""
+    found = [f"Config.{name}" for name in NOT_READ_YET]
+    sections = [Config.model_fields[name].annotation for name in NOT_READ_YET]
+    while sections:
+        if isinstance(section := sections.pop(), type) and issubclass(section, BaseModel):
+            found.append(f"{section.__name__}.*")
+            sections += [field.annotation for field in section.model_fields.values()]
+    return tuple(f"daiku.settings.config:{each}" for each in found)
+
+
+@cache
+def found() -> frozenset[str]:
+    """What nothing uses but what is kept; what only that uses is not named."""
+    trees = {name: module.tree for name, module in modules().items()}
+    generators = {name: ast.parse((ROOT / ".dev" / f"{name}.py").read_text("utf-8")) for name in GENERATORS}
+    sources = Sources(trees | generators)
+    sources.reach("daiku.__main__", "main")
+    for name in (*FOR_PEOPLES_OWN_CODE, *GENERATORS):
+        sources.reach_all(name)
+    sources.walk()
+    kept = [place for place in unreached(sources) if is_kept(place)]
+    for place in kept:
+        sources.reach(*place.split(":"))
+    sources.walk()
+    written = [p for room in ("src", "webview") for p in (ROOT / "extension" / room).rglob("*.ts*")]
+    panel = words(path for path in written if ".gen." not in path.name)
+    prompts = words((ROOT / "prompts").rglob("*.j2"))
+    # what the server answers with is for any client
+    answers = [sources.given[name].names for module, name in sources.tops if module.startswith("daiku.api")]
+    elsewhere = {"daiku.api": panel.union(*answers), "daiku.domain": panel, "daiku.agents": prompts}
+    return frozenset(kept) | {each for each in dead(sources, elsewhere) if each.startswith("daiku.")}
+
+
+def is_kept(place: str) -> bool:
+    return any(fnmatchcase(place, pattern) for pattern in patterns())
+
+
+@cache
+def patterns() -> tuple[str, ...]:
+    return (*(place for places in KEPT.values() for place in places), *unread_settings())
+
+
+def test_nothing_is_there_that_nothing_uses() -> None:
+    unused = sorted(place for place in found() if not is_kept(place))
+    assert not unused, "delete these, with their tests (or write down why they stay):\n" + "\n".join(unused)
+
+
+def test_what_is_kept_for_a_reason_is_still_unused() -> None:
+    kept = [place for places in KEPT.values() for place in places]
+    used = [pattern for pattern in kept if not any(fnmatchcase(place, pattern) for place in found())]
+    assert not used, f"something uses these now, take them off the list: {used}"
+
+
+LIBRARY = """
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+from elsewhere import Base, register
+
+FIRST, SECOND = 1, 2
+UNUSED = 3
+class Shape(Protocol):
+    def area(self, unit: str) -> int: ...
+@dataclass
+class Square:
+    side: int
+    colour: str = ""
+    def area(self, unit: str) -> int:
+        return self.side * helper(self.side)
+    def idle(self) -> int:
+        return self.idle() + only_for_idle()
+class Circle:
+    def area(self, unit: str) -> int:
+        return 3
+class Pair(NamedTuple):
+    left: int
+    right: int
+class Handler(Base):
+    def called_by_base(self, what: str) -> int:
+        return FIRST
+def helper(size: int, turn: bool = False, *, twice: bool = False) -> int:
+    return size if turn else 0
+def only_for_idle() -> int:
+    return 0
+def even(n: int) -> bool:
+    return odd(n)
+def odd(n: int) -> bool:
+    return even(n)
+def given(n: int, left_out: int) -> int:
+    return n
+@register
+def handed_on() -> None:
+    by_name()
+def by_name() -> object:
+    return getattr(Square(1), "colour")
+"""
+PROGRAM = """
+from daiku import library
+from daiku.library import Circle as Round, Handler, Pair, Shape, given
+def main(shape: Shape) -> None:
+    match shape:
+        case library.Square():
+            shape.area("m")
+        case Round():
+            Handler()
+    left, right = Pair(1, 2)
+    helper = given(left, right)
+    print(helper, library.helper(1, True))
+"""
+
+
+def told(program: str = PROGRAM) -> list[str]:
+    sources = Sources({"daiku.library": ast.parse(LIBRARY), "daiku.program": ast.parse(program)})
+    sources.reach("daiku.program", "main")
+    sources.walk()
+    return [place.removeprefix("daiku.library:") for place in dead(sources)]
+
+
+def test_each_kind_of_what_is_unused_is_found_and_nothing_else() -> None:
+    assert told() == [
+        "Square.idle",
+        "UNUSED",
+        "even",
+        "given(left_out)",
+        "helper(twice)",
+        "helper(twice=)",
+        "odd",
+        "only_for_idle",
+    ]
+
+
+@for_each(
+    ("line", "revived"),
+    [
+        ("shape.idle()", {"Square.idle", "only_for_idle"}),
+        ("library.even(1)", {"even", "odd"}),
+        ("library.helper(1, twice=True)", {"helper(twice=)"}),
+        ("library.helper(1, **shape)", {"helper(twice=)"}),
+        ("print(library.helper)", {"helper(twice)", "helper(twice=)"}),
+        ("print(library.UNUSED)", {"UNUSED"}),
+        ("UNUSED = 1; print(UNUSED)", set[str]()),
+        ("shape.idle = 1", set[str]()),
+    ],
+)
+def test_what_comes_into_use_is_named_no_more(line: str, revived: set[str]) -> None:
+    assert set(told()) - set(told(f"{PROGRAM}    {line}\n")) == revived
