@@ -1,4 +1,4 @@
-"""The composition root: settings and an editor in, an App out; the only place that builds edges."""
+"""The composition root: builds the App from settings and an editor; only here are the parts connected."""
 
 from __future__ import annotations
 

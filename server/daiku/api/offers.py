@@ -1,4 +1,4 @@
-"""What there is: models, tools, agents."""
+"""Wire types for listing the available models, tools and agents, and for the doctor's findings."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class WriteFailed(Exception):
 
 
 def write_output(text: str) -> None:
-    """Write machine output. Raises BrokenPipeError, Unwritten."""
+    """Write machine output. Raises BrokenPipeError, WriteFailed."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -166,7 +166,7 @@ def complain(message: str, hint: str, code: int) -> int:
 
 
 def usage(message: str) -> UsageError:
-    """A mistake of the person's, to be raised by sub-commands."""
+    """Build the error for a usage mistake, for sub-commands to raise."""
     return UsageError(Failure(kind="usage", message=Text(message)))
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a command line: in English as click says it, in Japanese here, where click says nothing."""
+"""Error messages for a wrong command line: click's own in English, translations of them in Japanese."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from daiku.texts.terminal import locale_of
 
 
 def misuse(wrong: click.ClickException) -> str:
-    """What is wrong, in one sentence or two."""
+    """Return the message for a usage error, in the person's language."""
     return wrong.format_message() if locale_of(os.environ) == "en" else _japanese(wrong)
 
 

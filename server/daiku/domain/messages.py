@@ -50,19 +50,19 @@ class AssistantMessage(Frozen):
 
 
 def marked_own(message: AssistantMessage) -> AssistantMessage:
-    """The reply marked as Daiku's own: no model was asked for it."""
+    """Mark a reply as written by Daiku itself, without a model."""
     told = message.opaque.get(OWN_KEY)
     own: JsonObject = {**(told if isinstance(told, dict) else {}), "own": True}
     return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
 
 
 def asking(said: Sequence[Text]) -> JsonObject:
-    """`opaque` of a reply of Daiku's own that lets the person choose: the question and its choices."""
+    """Return the metadata (`opaque`) of a reply that asks the person: the question and its choices."""
     return {OWN_KEY: {"asks": [as_json(each) for each in said]}} if said else {}
 
 
 def asked_in(opaque: JsonObject) -> tuple[Text, ...]:
-    """The question and its choices that `asking` put there; none for every other reply."""
+    """Return the question and its choices from a reply's metadata; empty if it has none."""
     told = opaque.get(OWN_KEY)
     values = told.get("asks") if isinstance(told, dict) else None
     return tuple(from_json("", value) for value in values) if isinstance(values, list) else ()

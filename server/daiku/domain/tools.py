@@ -19,8 +19,8 @@ could be asked; begun and cut off by a restart; cancelled by a person; never beg
 
 
 def with_outcome(values: object) -> object:
-    """Fields of an answered call with both `ok` and `outcome`: records of before have no outcome.
-    Raises ValueError where the two contradict each other."""
+    """Complete a call's result fields so that both `ok` and `outcome` are set; old records lack `outcome`.
+    Raises ValueError if the two contradict each other."""
     if not isinstance(values, dict):
         return values
     fields = cast("dict[str, object]", values)

@@ -78,7 +78,7 @@ class LLMAdapter:
         return self.settings.tool_protocol
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """The pieces of a reply, then the Reply with its price. `Restarted` voids what came before it.
+        """Stream the pieces of a reply, then the Reply with its price. `Restarted` voids the earlier pieces.
 
         Raises LLMError when the tries of this model and of the fallback are used up, at once for what
         would fail again; UsageError for a bad script.
@@ -110,7 +110,7 @@ class LLMAdapter:
         return worst_quote(quotes if other is None else [*quotes, other.quote(request)])
 
     def fallback_after(self, first: LLMAdapter, error: LLMError) -> LLMAdapter | None:
-        """The fallback, once: it has none of its own."""
+        """Return the fallback to use after a temporary `error`; None if there is none or it was used already."""
         if self is not first or not is_transient(error):
             return None
         try:

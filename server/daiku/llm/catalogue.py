@@ -183,7 +183,7 @@ def normalize_model_name(name: str) -> str:
 
 
 def info(provider: str, name: str, *, context: int = 0, max_output: int = 0) -> ModelInfo:
-    """`name` as it is offered: what the service said first, then what is known, else nothing."""
+    """Return the ModelInfo for `name`: values of the service first, then those of the catalogue."""
     entry = find_model(name)
     if entry is None:
         return ModelInfo(provider=provider, name=name, context=context, max_output=max_output)

@@ -73,7 +73,7 @@ def _has_key(settings: ProviderSettings) -> bool:
 
 
 def usable(llm: LLMSettings, provider: str, probe: Probe) -> bool:
-    """True where a call has a chance unasked: a key, a server that has a model, an editor; never for a script."""
+    """Return whether the provider can be selected by default: it has a key, a running server or an editor."""
     needs = PROVIDERS[provider].needs
     match needs:
         case "key":
@@ -91,7 +91,7 @@ def usable(llm: LLMSettings, provider: str, probe: Probe) -> bool:
 
 
 def missing(llm: LLMSettings, provider: str, probe: Probe) -> DaikuError | None:
-    """What a provider that was asked for lacks, as far as it is known without asking it."""
+    """Return the error for what a provider lacks, as far as it is known without a request; None if nothing."""
     entry, settings = PROVIDERS[provider], llm.of(provider)
     match entry.needs:
         case "key" if not _has_key(settings) and not settings.base_url:

@@ -113,7 +113,7 @@ class EditorProvider:
         return None
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: this provider holds no connection."""
 
 
 def _history(_request: ModelRequest) -> History[JsonObject]:

@@ -90,7 +90,7 @@ class ProviderEntry:
         return ProviderSettings(api_key_env=next(iter(self.key_env), ""))
 
     def service(self, settings: ProviderSettings) -> Service:
-        """Who is asked with these settings, as failures tell of it."""
+        """Return the Service description for these settings, as used in error messages."""
         address = self.address(settings.base_url)
         return Service(
             name=self.name,

@@ -41,15 +41,15 @@ class ReplyFilter:
         self._passed: list[str] = []  # it was shown, and the two above have not seen it yet
 
     def passes(self, text: str) -> bool:
-        """True where all of a delta's text is shown as it is, found out at nearly no cost: within a line
-        of prose, which is where nearly every delta stands. Else `events_of` has to look at it."""
+        """Return whether a delta can be shown unprocessed, by a cheap check that holds for most deltas. If
+        not, it must go through `events_of`."""
         if not self._calm or _LOOKED_AT.search(text):
             return False
         self._passed.append(text)
         return True
 
     def events_of(self, event: ModelEvent) -> Sequence[ModelEvent]:
-        """What comes of an event, except of a delta that passed."""
+        """Return the filtered events for an event that `passes` did not accept."""
         if self._passed:
             self._catch_up("".join(self._passed))
         match event:
@@ -104,7 +104,7 @@ async def filter_reply(stream: AsyncGenerator[ModelEvent]) -> AsyncGenerator[Mod
 
 
 def separate_thinking(message: AssistantMessage) -> AssistantMessage:
-    """The reply with what it only thought in `thinking`; itself where it thought nothing in its text."""
+    """Move the thinking in a reply's text to `thinking`; return the same message if there is none."""
     if not may_hold_thoughts(message.text):
         return message
     answer, thought = split_thoughts(message.text)

@@ -99,7 +99,7 @@ class Script:
 
 
 def read_script(path: Path) -> Script:
-    """Raises UsageError that names the line that is wrong."""
+    """Read a script file. Raises UsageError that names the wrong line."""
     try:
         written = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -205,7 +205,7 @@ class ScriptedProvider:
         return estimate_request(request)
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: this provider holds no connection."""
 
     def _script(self, request: ModelRequest) -> Script:
         path = self._find(request.model.removeprefix("scripted/").strip())

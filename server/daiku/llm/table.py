@@ -1,4 +1,4 @@
-"""Every provider of models, one entry each; the settings, the choice, the listings and the editor follow from it.
+"""The table of model providers, one entry each; settings, model choice and editor UI are derived from it.
 
 To add one: write its module (or, for a protocol of its own, its package) in `daiku.llm`, then put an entry here and
 its field into `LLMSettings`. `npm run gen` writes what the editor shows of it.

@@ -38,7 +38,7 @@ class Exchange:
     protocol: ToolProtocol
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """As a provider's `stream`; only what is for the person comes as text."""
+        """Stream the reply like `Provider.stream`, with tool calls taken out of the text."""
         own = self.protocol != "native"
         written = request if self.protocol == "native" else encode(request, self.protocol)
         offered = OfferedTools(request.tools)

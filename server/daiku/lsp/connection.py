@@ -67,7 +67,7 @@ class ClientConnection:
         return write_json(opening.answer(self.offer))
 
     def open(self, offer: Offer) -> None:
-        """Work for a client that offers this."""
+        """Apply the client's capabilities, locale, folders and settings from `initialize`."""
         self.offer = offer
         self.protocol.language = language_of(offer.locale)
         self.documents.encoding = offer.encoding  # type: ignore[assignment]  # one of ENCODINGS
@@ -189,7 +189,7 @@ class ClientConnection:
     # ---- words to the person
 
     def show(self, kind: int, text: str, way: str = "") -> None:
-        """One line in a message box; `way` stands behind it as it is."""
+        """Show one line in a message box; `way` is appended untranslated."""
         message = " ".join(render(text, self.protocol.language).split()) + way
         self.protocol.tell("window/showMessage", {"type": kind, "message": message})
 

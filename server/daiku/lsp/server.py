@@ -27,7 +27,7 @@ FLUSH_SECONDS = 2.0
 
 
 def serve(environ: Mapping[str, str] = os.environ) -> ClientConnection:
-    """A server with all its methods, not yet connected to anything."""
+    """Create a server with all its methods registered, not yet connected to a transport."""
     c = ClientConnection(PyglsServer(), environ)
     protocol = c.protocol
     for method in METHODS:

@@ -1,4 +1,4 @@
-"""One run on record: who it is, its state, and the one way to add events, written before they are shown."""
+"""The journal of one run: its identity, its state, and the only way to add events (stored before shown)."""
 
 from __future__ import annotations
 

@@ -302,8 +302,8 @@ class Runs:
         return starts[-1].run
 
     async def note(self, session: str, *events: Event, run: str = "") -> None:
-        """Record what the person did besides talking; a run under way sees it. `run`: that it belongs to,
-        where none is under way. Raises UsageError: a run of another process is."""
+        """Record an action of the person that is not a message; a run in progress sees it. `run`: the run that it
+        belongs to if none is in progress. Raises UsageError: a run is in progress in another process."""
         live = next((each for each in self._live.values() if each.log.session == session), None)
         if live is not None:
             live.record(*events)

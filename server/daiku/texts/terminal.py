@@ -18,7 +18,7 @@ def locale_of(environ: Mapping[str, str]) -> str:
 
 
 def told(text: str) -> str:
-    """A text of the server in the person's language."""
+    """Translate a text of the server into the person's language."""
     return render(text, locale_of(os.environ))
 
 

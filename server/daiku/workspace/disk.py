@@ -55,7 +55,7 @@ class DiskWorkspace:
             return await asyncio.to_thread(self._apply, patch)
 
     def read_now(self, path: str) -> TextFile:
-        """`read` for threads."""
+        """Read a text file synchronously, for use in threads."""
         real = self.locate(path)
         name = self.relative(real)
         decoded = decode(read_bytes(self._roots, real, name))

@@ -73,7 +73,7 @@ def code_request(brief: Brief) -> str:
 
 
 def edits_made(state: State) -> EditsMade | Unreadable:
-    """The files that were really changed; none is valid too, the notes then say why."""
+    """Return the files that the run changed; if there are none, the notes say why."""
     said = (
         m
         for m in since_asked(state.conversation.messages)
@@ -90,8 +90,8 @@ def edits_made(state: State) -> EditsMade | Unreadable:
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """The reply with the calls that make its changes. Words alone are taken once something was changed,
-    or when they say that nothing has to be."""
+    """Return the reply with the tool calls that make its changes. Plain text is accepted once something was
+    changed, or if it says that no change is needed."""
     if message.calls:
         return beside(message, _form(message, cut))
     found = _form(message, cut)
@@ -103,7 +103,7 @@ def read(
 
 
 def in_words(message: AssistantMessage) -> AssistantMessage:
-    """An answer in words is a result; that nothing was changed stands below it."""
+    """Accept a reply without edits as the result, with a note that nothing was changed."""
     said = joined("paragraphs", [message.text.strip(), text("roles.nothing_changed")])
     return message.model_copy(update={"text": said, "opaque": {}})
 
@@ -129,8 +129,8 @@ class Changes:
 
 
 def changes_in(written: str, *, cut: bool = False) -> Changes | Unreadable:
-    """The changes in a text: a `File:` block as files/write, several and patches in any form as one
-    files/patch, which is carried out whole or not at all.
+    """Parse the changes in a text: a single `File:` block becomes a files/write call, anything else one
+    files/patch call, which is applied as a whole or not at all.
 
     Of a reply that was cut off the whole files count, and the rest is asked for.
     """
@@ -179,7 +179,7 @@ def _prose(text: str, names: list[str]) -> str:
 
 
 def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
-    """The coder's last words where all that its form asked for was done, and nothing got worse by it."""
+    """Return the coder's closing message once all its changes were applied without new problems, else None."""
     here = since_asked(messages)
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
     told = spoke.opaque.get("daiku") if spoke is not None else None

@@ -1,4 +1,4 @@
-"""The reporter: what came of the work, every claim with what it rests on."""
+"""The reporter agent: summarizes the work as claims, each linked to the records that prove it."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def report_request(brief: Brief) -> str:
 
 
 def report_made(state: State) -> ReportMade | Unreadable:
-    """The model's report with each reference resolved; where it made none, the one that follows from
-    what is on record."""
+    """Return the model's report with its references resolved; without one, a report made from the
+    records."""
     brief = state.request.brief
     said = next((m for m in reversed(state.conversation.messages) if isinstance(m, AssistantMessage)), None)
     reply = _reply_in(said) if said is not None else None
@@ -72,7 +72,7 @@ def report_made(state: State) -> ReportMade | Unreadable:
 
 
 def records_of(brief: Brief | None) -> Done:
-    """What a brief brings of what was done, as the claims of a report are held against it."""
+    """Return the commands and proofs in a brief, against which a report's claims are checked."""
     if brief is None:
         return Done()
     return Done(commands=brief.commands.commands if brief.commands else (), proofs=brief.proofs)
@@ -141,7 +141,7 @@ def _from_markdown(reply: str) -> ReportReply | Unreadable:
 
 
 def invented_references(message: AssistantMessage, brief: Brief | None) -> Text:
-    """What is wrong where a claim names a reference that was not given: it proves nothing."""
+    """Return an error if a claim names a reference that was not given; empty if none does."""
     reply, known = _reply_in(message), _references(brief)
     invented = sorted(
         {ref for claim in reply.claims for ref in claim.refs if ref not in known} if reply else ()

@@ -46,20 +46,20 @@ def research_request(plan: Plan | None, question: str = "") -> str:
 
 
 def find_request(brief: Brief) -> str:
-    """The request to the researcher from what it is given."""
+    """Build the researcher's request from a brief."""
     return research_request(brief.plan, brief.request)
 
 
 def findings(state: State) -> Findings | Unreadable:
-    """What was found; nothing found is valid too."""
+    """Return what the run found on the web; an empty result is valid."""
     return Findings(**dict(state.research))
 
 
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """The reply with the call that looks its queries up. Searches that the model makes itself count
-    towards the three. Words are taken once it has looked at something."""
+    """Return the reply with the call that looks up its queries. Searches that the model makes itself count
+    towards the limit of three. Plain text is accepted once a search has succeeded."""
     here = since_asked(messages)
     asked = distinct_queries(
         query for m in here if isinstance(m, AssistantMessage) for query in queries_of(m)
@@ -104,13 +104,13 @@ def _form(
 
 
 def in_words(message: AssistantMessage) -> AssistantMessage:
-    """An answer in words is a result: it knew, or it says why there is nothing to look up."""
+    """Accept a plain-text answer as the result, unchanged."""
     return message
 
 
 def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
-    """What was found, once the queries of a reply were looked up: sources by query, then the question
-    to the person."""
+    """Return the sources found, by query, and any question to the person, once the reply's queries were
+    looked up; else None."""
     here = since_asked(messages)
     answer = here[-1] if here else None
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)

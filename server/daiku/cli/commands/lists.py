@@ -1,4 +1,4 @@
-"""`daiku models` and `daiku tools`: what there is, and why what is missing is missing."""
+"""`daiku models` and `daiku tools`: list what is available, and say why the rest is unavailable."""
 
 from __future__ import annotations
 
@@ -104,5 +104,5 @@ def show_plugin(plugin: Plugin, out: Terminal) -> None:
 @click.option("--tcp", metavar="HOST:PORT", help=say("help.opt.tcp"))
 @click.option("--stdio", is_flag=True, hidden=True)
 def lsp(**_: Any) -> None:
-    """Only its help is the command line's: `daiku.__main__` starts the server by itself."""
+    """Provide the help text of `daiku lsp`; the server itself is started by `daiku.__main__`."""
     raise usage(say("help.lsp"))

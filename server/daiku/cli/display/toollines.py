@@ -56,11 +56,11 @@ class ToolLines:
         return f"{first.text} (+{more})" if more else first.text
 
     def previewed(self, call_id: str) -> None:
-        """The person has seen what this call would change: it need not be shown again."""
+        """Note that the person saw this call's changes in a preview, so that they are not printed again."""
         self._previewed.add(call_id)
 
     def planned(self) -> None:
-        """A plan was shown: it says what the calls of plan tools under way have to say."""
+        """Note that a plan was printed, so that open calls of plan tools need not print their results."""
         for call in self._open.values():
             call.planned = call.planned or call.tool.startswith("plan/")
 
@@ -191,7 +191,7 @@ def decided_text(event: Review | Restored) -> str:
 
 
 def stays_lines(stays: Sequence[Irrevocable]) -> list[str]:
-    """What bringing files back did not undo, a line each under a line that says so."""
+    """Format the effects that restoring files did not undo, under a heading; empty if there are none."""
     if not stays:
         return []
     lines = [say("stays")]

@@ -46,8 +46,8 @@ def replace_refs(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonVa
 
 
 def inner_ids(value: JsonValue) -> Iterator[str]:
-    """Ids and numbers of the operations of a list that is itself an argument: its references are its own
-    business."""
+    """Yield the ids and numbers of operations in an action list nested in an argument; references to
+    them are not resolved here."""
     match value:
         case dict():
             for item in value.values():
@@ -63,7 +63,7 @@ def inner_ids(value: JsonValue) -> Iterator[str]:
 
 
 def resolve_positions(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-    """The calls of a reply whose ids the model does not know: `1.text` is the text of the first of them."""
+    """Replace positions in references (`1.text`: the first call's text) by the ids of those calls."""
     found: list[ToolCall] = []
     ids: dict[str, str] = {}
     for number, call in enumerate(calls, 1):
@@ -98,15 +98,15 @@ PLAIN = "plain"
 
 
 def plain_text(text: str, data: JsonObject | None) -> str:
-    """What a tool found, without what is written around it for a model: the output of a command, the
-    text of a file."""
+    """Return a tool's bare result, without the wording added for the model: a command's output, a
+    file's text."""
     found = (data or {}).get(PLAIN, (data or {}).get("output"))
     return found if isinstance(found, str) else text
 
 
 def look_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
-    """What `path` (`text`, `data.files.0.path`, or a field of data) names in a result; no path: its
-    plain text. Raises LookupError."""
+    """Return the value at `path` in a result (`text`, `data.files.0.path`, or a field of data); without a
+    path its plain text. Raises LookupError."""
     plain = plain_text(text, data)
     here: JsonValue = {"text": plain, "result": plain, "output": plain, "stdout": plain, "data": data}
     parts = [part for part in path.split(".") if part] or ["text"]
@@ -123,7 +123,7 @@ def look_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
 
 
 def fill_refs(call: ToolCall, answered: str, text: str, data: JsonObject | None) -> ToolCall:
-    """`call` with its references to the call `answered` replaced by what that came to.
+    """Return `call` with its references to the call `answered` replaced by values from that result.
 
     One that leads nowhere stays: `why_not_run` then says so.
     """

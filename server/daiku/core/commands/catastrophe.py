@@ -126,7 +126,7 @@ def _first_bad(words: list[Word], place: CommandScope, key: str) -> Text:
 
 
 def valued_target(word: str, place: CommandScope) -> Text:
-    """What of value `word` names: the system, a home, the workspace or a folder around it."""
+    """Return which valuable place `word` names: the system, a home, the workspace or a parent of it."""
     if _OTHER_HOME.match(word) and not word.startswith("~/"):
         return text("commands.a_home")
     if _UNSET.match(word) and not (_HOME.match(word) or _PWD.match(word)) and "/" in word:
@@ -244,7 +244,7 @@ def why_redirect_denied(target: str) -> Text:
 
 
 def scope_after(simple: SimpleCommand, place: CommandScope) -> CommandScope:
-    """Where the next command stands after this one."""
+    """Return the working folder after the command `simple`, which may change it (`cd`, `pushd`)."""
     if program_name(simple.words) not in ("cd", "pushd", "chdir", "popd"):
         return place
     operands = [w for w in simple.words[1:] if not w.text.startswith("-")]

@@ -1,4 +1,4 @@
-"""What a command does that cannot be had back or looked over before: it deletes, or it runs downloaded code."""
+"""Find commands that cannot be undone or checked beforehand: they delete, install, or run downloaded code."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ _REMOTE_CODE = re.compile(r"^(?:git\+|https?://|ssh://|github:|npm:|jsr:)", re.I
 
 
 def dangers(every: Iterable[SimpleCommand]) -> tuple[Text, ...]:
-    """What of `every`, all the commands that a line would run, a person has to be told of by name. Such a
-    command is never remembered: what it does next time is another thing than what was shown."""
+    """Return which dangers the commands `every` have: they delete, run downloaded code, or install. Such a
+    command is never remembered by "always"."""
     parts = [simple.words for simple in every if simple.words]
     found: dict[Text, None] = {}
     if any(_deletes(words) for words in parts):

@@ -1,4 +1,4 @@
-"""What a command would run that nobody can name beforehand: refused where the settings deny some programs."""
+"""Refuse commands whose programs cannot be determined before they run, where deny rules exist."""
 
 from __future__ import annotations
 

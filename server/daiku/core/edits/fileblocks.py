@@ -30,9 +30,8 @@ class FileBlocks:
 
 
 def parse_file_blocks(reply: str) -> FileBlocks:
-    """All `File:` blocks of `reply`. What stands outside a `~~~` wrapper is not taken where there is one, and told;
-    a path that comes twice has its last content. A fence that is never closed is not taken, nor one of which it
-    is not certain where it ends."""
+    """Parse all `File:` blocks of `reply`. If there is a `~~~` wrapper, text outside it is ignored with a warning.
+    The last block for a path wins; a block whose fence is unclosed or ambiguous is ignored."""
     lines = _strip_outer_fence([line.removesuffix("\r") for line in reply.split("\n")])
     found: list[tuple[int, str, str]] = []
     marks: list[int] = []

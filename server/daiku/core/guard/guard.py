@@ -1,4 +1,4 @@
-"""May this call be done? Deny beats ask beats allow; what a person said beats what a model says."""
+"""Decide on a tool call: deny, ask or allow. Deny overrides ask, ask overrides allow, the person the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps as they were proposed become a plan's steps, made anew too; and what no plan may hold."""
+"""Turn proposed steps into a plan, revise an existing plan by them, and validate the result."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def as_proposed(steps: Iterable[PlannedStep]) -> tuple[ProposedStep, ...]:
 
 
 def objections(steps: Sequence[ProposedStep]) -> tuple[str, ...]:
-    """What a proposal is asked back for before it is looked at with the plan that it may change: checks
-    that prove nothing, a number given twice, steps that wait for one another."""
+    """List the problems of a proposal alone, before it is merged into a plan: checks that prove nothing,
+    duplicate numbers, circular dependencies."""
     found = [wrong for step in steps for check in step.acceptance if (wrong := objection(check))]
     own = Counter(_key(step.own) for step in steps if step.own)
     found += [
@@ -128,9 +128,9 @@ def _circle(steps: Iterable[Step]) -> tuple[str, ...]:
 def order(
     steps: Iterable[ProposedStep], kept: Sequence[Step] = (), numbers: Mapping[str, int] | None = None
 ) -> tuple[Step, ...]:
-    """Steps as they were proposed: what `after` names becomes step ids, those of `kept` steps too
-    (`numbers`: the numbers under which the kept ones were shown). Raises ToolValidationError: a name that
-    nothing or more than one thing has, or what `problems_of` finds (C4.3)."""
+    """Link proposed steps by replacing the names in `after` with step ids, those of `kept` steps included
+    (`numbers`: the numbers under which these were shown). Raises ToolValidationError for an unknown or
+    ambiguous name, or for what `problems_of` finds (C4.3)."""
     given = list(steps)
     if not given:
         return ()

@@ -1,4 +1,4 @@
-"""A plan as it is worked: which transitions there are, its status from its steps, how it is shown to models."""
+"""Changes to a plan during execution: allowed status transitions, the derived status, and its text form."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def move_step(plan: Plan, step_id: str, status: WorkStatus, *, reopen: bool = Fa
 
 
 def approve_plan(plan: Plan) -> Plan:
-    """The plan as it stands when it may be worked: steps that are completed already count."""
+    """Return the plan as approved, with its status updated for steps that are completed already."""
     return update_status(plan.model_copy(update={"status": "approved"}))
 
 
@@ -90,7 +90,7 @@ def checklist(plan: Plan) -> str:
 
 
 def step_details(step: Step, numbers: Mapping[str, int]) -> Iterator[str]:
-    """The lines of a step's checks and of what it waits for, as `core.plantext` reads them back."""
+    """Yield the lines for a step's checks and dependencies, in the form that `core.plans.markdown` parses."""
     for check in step.acceptance:
         plain = " ".join(check.split())
         if plain:

@@ -1,4 +1,4 @@
-"""When a step counts as done: what of its checks is not shown yet, and how that is told."""
+"""Decide when a step may be completed: which of its checks still lack a proof, and the messages for that."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MissingProofs(NamedTuple):
 
 
 def missing_proofs(step: Step, done: Done, *, editor: bool) -> MissingProofs:
-    """What a step needs before it may be completed."""
+    """Return the checks of a step that still need a proof before it may be completed."""
     rest = unproven_checks(step.acceptance, done)
     unseen = tuple(c for c, proof in rest if not editor and diagnosed_place(c) is not None and proof is None)
     return MissingProofs(tuple((c, proof) for c, proof in rest if c not in unseen), unseen)

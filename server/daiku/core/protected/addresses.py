@@ -1,4 +1,4 @@
-"""Web addresses: read one way only, and told from those that are nobody's business but this machine's."""
+"""Parse web addresses strictly, and detect those that point to this machine or a private network."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class WebPlace:
 
 
 def read_place(address: str) -> WebPlace | Text:
-    """The place that `address` names, or why it cannot be gone to. Says nothing of where a name leads."""
+    """Parse `address` strictly; return an error if it is not an allowed web address. Does no DNS lookup."""
     address = address.strip()
     if len(address) > MAX_URL:
         return text("web.too_long")
@@ -61,7 +61,7 @@ def read_place(address: str) -> WebPlace | Text:
 
 
 def why_local(place: WebPlace) -> Text:
-    """Why the place, by its own letters, is inside: a private address or a local name; "" where it is not."""
+    """Return why the host is local, by its address or name alone; "" if it is public. Does no DNS lookup."""
     if place.address:
         return why_not_public(place.address)
     name = place.host.rstrip(".")

@@ -96,8 +96,8 @@ def repair_json(text: str) -> JsonValue:
 
 
 def repair_whole_json(text: str) -> JsonValue | None:
-    """The value that all of `text` is almost; None where that is not sure: where a bracket or a quote is
-    left open, the text may have been cut off, and half an instruction is no instruction."""
+    """Return the JSON object or array in `text`, repaired if needed; None if a bracket or quote is
+    unclosed, since the text may be cut off."""
     if not _balanced(text):
         return None
     try:
@@ -108,7 +108,7 @@ def repair_whole_json(text: str) -> JsonValue | None:
 
 
 def partial_json(text: str) -> JsonValue | None:
-    """What can be said of JSON that is still arriving; None while nothing can.
+    """Return the value of incomplete JSON as far as it has arrived; None if it cannot be parsed yet.
 
     An unfinished string counts as far as it came; an unfinished name, number or word does not.
     """
@@ -136,7 +136,7 @@ def describe_error(wrong: ValueError) -> Text:
 
 
 def said_of(wrong: ValueError) -> Text:
-    """What `wrong` was raised with: a value where it is a sentence of ours."""
+    """Return the message of `wrong`, as a translatable Text if it has one."""
     said = wrong.args[0] if wrong.args else ""
     return said if isinstance(said, Text) else Text(str(wrong))
 

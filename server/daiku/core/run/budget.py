@@ -118,8 +118,8 @@ def rounds_used_up(budget: Budget) -> Failure | None:
 
 
 def settle(budget: Budget, hold: Hold, usage: Usage | None) -> Budget:
-    """The budget after the call: what it really came to in place of what was set aside. None: it
-    came to nothing that is known."""
+    """Release the reservation `hold` and charge the actual `usage` of the call; None: the usage is
+    unknown and nothing is charged."""
     held = list(budget.held)
     held.remove(hold)
     if usage is None:

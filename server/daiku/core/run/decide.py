@@ -35,7 +35,7 @@ def _no_objection(_: State) -> Text:
 
 
 def nothing_left(_: State) -> Failure | None:
-    """For runs that end where they stop talking."""
+    """Return None: a run without a state machine may end when the model stops."""
     return None
 
 

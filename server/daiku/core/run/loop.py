@@ -67,8 +67,8 @@ KEPT_MESSAGES = 6
 
 
 async def run(record: Recorder, ports: Ports) -> State:
-    """Go on until the run is finished or paused; the state then. Resuming is calling this with
-    the state folded from the events read back. Raises what a port raises beyond DaikuError."""
+    """Run until the run is finished or paused, and return its state. To resume, call this with the state
+    folded from the recorded events. Raises what a port raises, except DaikuError."""
     while record.state.finished is None and not ports.paused():
         await _perform(decide(record.state, ports.rules), record, ports)
     return record.state

@@ -1,4 +1,4 @@
-"""The team's report: every claim held against the records, and what is missing said."""
+"""The team's report: each claim is checked against the records, and missing ones are added."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ def made_of(
     check: Check,
     name_task: Callable[[int], str] = lambda _: new_id("task"),
 ) -> tuple[Task, ...]:
-    """The actions as tasks; what refers to an action by its own id or number (from 1) refers to the task
-    then. `name_task` gives the id of the task of a number. Raises ValueError with every problem."""
+    """Convert actions to tasks; references to an action by its id or number (from 1) become references to
+    its task. `name_task` makes the id for a task number. Raises ValueError with every problem."""
     ids: dict[str, str] = {}
     made: list[Task] = []
     problems: list[Text] = []
@@ -148,8 +148,8 @@ def waits_for(place: Place) -> tuple[str, ...]:
 
 
 def registered(plans: Sequence[Plan], tasks: tuple[Task, ...], request: str) -> Place:
-    """Where a list without a step belongs (C4.6): the step that has one of these tasks, else the step
-    that is to be worked now, else one of a plan of its own. The step has the list then."""
+    """Attach a task list without a step (C4.6): to the step that has one of these tasks, else to the next
+    step, else to the step of a new plan."""
     ids = {task.task_id for task in tasks}
     for plan in reversed(plans):
         for step in plan.steps:
@@ -181,7 +181,8 @@ def _same(one: Task, other: Task) -> bool:
 
 
 def progressed(place: Place, run: State) -> Place:
-    """The step with its tasks as the run stands that carries them out; an approval of that run counts."""
+    """Return the step with its tasks' statuses updated from `run`, which executes them; if that run approved
+    the plan, the plan is approved."""
     plan, step = place
     answers = {
         task_of(m.call_id): m
@@ -214,7 +215,7 @@ def _moved(task: Task, answer: ToolMessage | None, used: str | None, *, under_wa
 
 
 def stopped(place: Place) -> Place:
-    """The step after a run that did not get on: what it was at waits again."""
+    """Return the step after an interrupted run: its tasks in progress become pending again."""
     tasks = tuple(
         t.model_copy(update={"status": "pending"}) if t.status == "in_progress" else t
         for t in place.step.task_list

@@ -147,14 +147,14 @@ DROPPED_NOTE = (
 
 
 def mark_dropped(message: AssistantMessage) -> AssistantMessage:
-    """The reply marked as one that went on with results that no tool had given."""
+    """Mark a reply in which invented tool results were dropped."""
     told = message.opaque.get(OWN_KEY)
     own: JsonObject = {**(told if isinstance(told, dict) else {}), _DROPPED: True}
     return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
 
 
 def add_dropped_notes(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The conversation with a note behind the results of every reply that had invented some."""
+    """Add a note after the tool results of every reply that had contained invented ones."""
     if not any(isinstance(message, AssistantMessage) and has_dropped(message) for message in messages):
         return messages
     told: list[Message] = []
@@ -172,7 +172,7 @@ _NOTE = UserMessage(text=DROPPED_NOTE, kind="note")
 
 
 def has_dropped(message: AssistantMessage) -> bool:
-    """True for a reply that `marked_dropped` marked."""
+    """Return whether `mark_dropped` marked this reply."""
     own = message.opaque.get(OWN_KEY)
     return isinstance(own, dict) and own.get(_DROPPED) is True
 

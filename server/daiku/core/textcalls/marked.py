@@ -1,4 +1,4 @@
-"""A call found between marks, and the JSON behind an opening mark read as calls."""
+"""A tool call found between markers, and parsing the JSON after an opening marker as calls."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _ENDS = lazy(
 
 
 def after_ends(text: str, at: int) -> int:
-    """The place behind the closing tokens that stand at `at`."""
+    """Return the position after any closing tokens at `at`."""
     found = _ENDS.match(text, at)
     return found.end() if found else at
 
 
 def json_calls(text: str, at: int, start: int) -> MarkedCalls | None:
-    """JSON that follows an opening mark, as far as it goes."""
+    """Parse the JSON after an opening marker as calls."""
     found = values_from(text, at)
     if isinstance(found, UnreadableCall):
         return MarkedCalls(start, len(text), (), found.problem, closed=False)

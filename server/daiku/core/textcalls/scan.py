@@ -1,4 +1,4 @@
-"""A reply from its start to its end: blocks of code, quotations, marked calls, invented results of tools."""
+"""Scan a reply once from start to end for code blocks, quotations, marked calls and invented results."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _ARG = lazy(r"<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re
 
 
 def tagged(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
-    """`<tool_call>…</tool_call>` and its kin, whatever stands between."""
+    """Parse calls inside `<tool_call>…</tool_call>` and similar tags."""
     start, at = match.span()
     closing = re.compile(rf"\s*</{re.escape(match['tag'])}\s*>", re.IGNORECASE)
     inner = text[at:].lstrip()[:1]

@@ -1,4 +1,4 @@
-"""Calls as they are written in text: names that models use for tools, arguments by the tool's schema."""
+"""Types for tool calls found in reply text, and resolving their tool names and arguments."""
 
 from __future__ import annotations
 

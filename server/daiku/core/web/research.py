@@ -1,4 +1,4 @@
-"""Research: which queries count, which results are the same, what of them a model and a person read."""
+"""Research: remove duplicate queries, rank and merge results, and format them for models and people."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def queries_of(message: AssistantMessage | MessageEvent) -> tuple[str, ...]:
 
 
 def gather(so_far: Research, event: Event) -> Research:
-    """The research after one more event of its run. Only what web tools really returned becomes a
-    finding; a page that was read stands in for the engine's words about it."""
+    """Fold one more event of a run into its research. Only results that web tools really returned become
+    findings; a page's text replaces the search engine's summary of it."""
     match event:
         case MessageEvent(role="assistant") if event.calls or event.opaque:
             said = event.opaque.get("daiku")

@@ -92,7 +92,7 @@ class AnthropicDecoder:
         return events
 
     def finish(self) -> Reply:
-        """Raises StreamCutError before the closing event was seen."""
+        """Return the whole reply. Raises StreamCutError if the closing event is missing."""
         for event in self._cutter.flush():
             if not self._ended:
                 self._last_event(event.data)

@@ -53,7 +53,7 @@ class GeminiDecoder:
 
     @property
     def ended(self) -> bool:
-        """The end of the bytes is the end: usage may follow the chunk that gives the reason."""
+        """Return False: only the end of the stream ends a reply, since usage may follow the finish reason."""
         return False
 
     def feed(self, data: bytes) -> list[ModelEvent]:
@@ -64,7 +64,7 @@ class GeminiDecoder:
         return events
 
     def finish(self) -> Reply:
-        """Raises StreamCutError where no chunk gave the reason why the reply ended."""
+        """Return the whole reply. Raises StreamCutError if no chunk had a finish reason."""
         rest = [event.data for event in self._cutter.flush()]
         if (document := self._cutter.document) is not None:
             rest.append(document)

@@ -150,7 +150,7 @@ class OllamaDecoder:
         return events
 
     def finish(self) -> Reply:
-        """Raises StreamCutError where no line said that it is done."""
+        """Return the whole reply. Raises StreamCutError if no line was marked as done."""
         for line in self._cutter.flush():
             try:
                 value = parse_json(line)

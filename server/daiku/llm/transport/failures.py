@@ -68,7 +68,7 @@ def from_body(service: Service, document: JsonValue) -> LLMError:
 
 
 def silent(service: Service, seconds: float = 0) -> LLMTimeoutError:
-    """The service sent nothing for too long."""
+    """Build the error for a service that sent nothing for too long."""
     message = (
         text("llm.silent_for", service=service.label, seconds=f"{seconds:g}")
         if seconds
@@ -83,7 +83,7 @@ def cancelled(service: Service) -> LLMTimeoutError:
 
 
 def stream_cut(service: Service) -> StreamCutError:
-    """The stream ended before its closing event."""
+    """Build the error for a stream that ended before its closing event."""
     return StreamCutError(
         Failure(
             kind="stream_cut",
@@ -95,7 +95,7 @@ def stream_cut(service: Service) -> StreamCutError:
 
 
 def empty(service: Service) -> StreamCutError:
-    """The service answered with nothing at all."""
+    """Build the error for an empty response."""
     return StreamCutError(
         Failure(
             kind="stream_cut",
@@ -107,7 +107,7 @@ def empty(service: Service) -> StreamCutError:
 
 
 def web_page(service: Service) -> LLMRequestError:
-    """A page for people stands where the service should be."""
+    """Build the error for a web page in place of an API response."""
     message = (
         text("llm.web_page_at", service=service.label, address=service.address)
         if service.address
@@ -118,7 +118,7 @@ def web_page(service: Service) -> LLMRequestError:
 
 
 def unreadable(service: Service, what: str) -> StreamCutError:
-    """The service sent something that is not its protocol; `what` shows the beginning of it."""
+    """Build the error for a response outside the protocol; `what` is its beginning."""
     return StreamCutError(
         Failure(
             kind="format",
@@ -149,7 +149,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def lost(kind: FailureKind, message: Text, hint: Text, status: int = 0) -> LLMTimeoutError:
-    """A failure that may pass: asking again can help."""
+    """Build an error for a temporary failure that may be retried."""
     return LLMTimeoutError(Failure(kind=kind, message=message, hint=hint, retryable=True), status=status)
 
 

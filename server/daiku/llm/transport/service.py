@@ -1,4 +1,4 @@
-"""A model service as failures name it: its label, its address, how its key is set, and text without its secrets."""
+"""A model service as error messages describe it: its label, its address, how its key is set."""
 
 from __future__ import annotations
 

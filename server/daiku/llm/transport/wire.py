@@ -217,14 +217,14 @@ class SilenceTimer:
         self._expired = False
 
     def start(self) -> None:
-        """The task waits for the next piece from now on."""
+        """Start timing: the current task now waits for the next piece."""
         self._since = self._loop.time()
         self._task = asyncio.current_task()
         if self._timer is None:
             self._timer = self._loop.call_at(self._since + self._limit, self._look)
 
     def pause(self) -> None:
-        """A piece has come; what its reader does with it is not silence."""
+        """Stop timing after a piece has arrived, while its consumer works."""
         self._task = None
 
     def is_mine(self) -> bool:

@@ -1,4 +1,4 @@
-"""`textDocument/codeAction` and `codeAction/resolve`: what can be done here, told without a model or an App."""
+"""`textDocument/codeAction` and `codeAction/resolve`: list code actions without calling a model."""
 
 from __future__ import annotations
 

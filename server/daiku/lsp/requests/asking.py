@@ -46,7 +46,7 @@ class MessageBoxes:
         self._open: dict[str, asyncio.Task[None]] = {}
 
     def hear(self, chunk: Chunk) -> None:
-        """Listen to the run's chunks."""
+        """Handle one chunk of the run: open or close message boxes."""
         match chunk.event:
             case ApprovalAsked() as asked:
                 self._start(asked.approval_id, self._approve(chunk.run, asked))
@@ -58,7 +58,7 @@ class MessageBoxes:
                 pass
 
     def close(self) -> None:
-        """Nothing is asked any more."""
+        """Close all open message boxes."""
         for key in tuple(self._open):
             self._drop(key)
 

@@ -117,7 +117,7 @@ def prompt(
 
 
 async def fix(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel | None:
-    """Problems of a place; or, where the terminal's words are given, what failed there."""
+    """Ask the agent to fix the problems in a range, or a failed terminal command if one is given."""
     in_terminal = any(item.kind == "terminal" for item in args.context)
     command = prompt("action.fix_terminal" if in_terminal else "action.fix", look=True)
     return await command(c, args, tokens)
@@ -177,7 +177,7 @@ async def resume(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> Base
 
 
 async def doctor(c: ClientConnection, _: CommandArgs, __: Tokens) -> BaseModel:
-    """What there is, and what is wrong, as lines of text."""
+    """Show the doctor's findings in a message, and return them as text."""
     roots = ", ".join(map(str, (await c.app()).workspace.roots))
     workspace = text("editor.workspace", paths=roots) if roots else text("editor.no_workspace")
     lines = [render(workspace, c.protocol.language)]

@@ -10,7 +10,7 @@ from daiku.lsp.connection import ClientConnection
 
 
 async def examine(c: ClientConnection) -> api.DoctorResult:
-    """Everything that was looked at. Raises DaikuError where the settings are wrong."""
+    """Return all of the doctor's findings. Raises DaikuError if the settings are wrong."""
     app = await c.app()
     place = app.workspace.roots[0] if app.workspace.roots else None
     found = [

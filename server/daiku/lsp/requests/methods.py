@@ -118,7 +118,7 @@ async def plan_get(c: ClientConnection, p: api.PlanRef) -> BaseModel:
 
 
 async def plan_update(c: ClientConnection, p: api.PlanUpdateParams) -> BaseModel:
-    """The plan as a person changed it. Raises what makes it a plan that cannot be worked."""
+    """Save the person's changes to a plan. Raises Refused with the problems if the plan is invalid."""
     app = await c.app()
     before = app.journal.get_plan(p.plan_id)
     given = {name: getattr(p, name) for name in p.model_fields_set - {"plan_id"}}
@@ -240,12 +240,12 @@ METHODS: dict[str, Method] = {
 
 
 def told(c: ClientConnection, result: BaseModel | None) -> BaseModel | None:
-    """A result in the client's language."""
+    """Translate a result into the client's language."""
     return result.in_language(c.protocol.language) if isinstance(result, Telling) else result
 
 
 def handler(connection: ClientConnection, name: str) -> Handler:
-    """`name` with its params checked and its result as JSON text."""
+    """Return the handler of method `name`: it validates params and returns the result as JSON text."""
     method = METHODS[name]
 
     async def handle(params: Json) -> str:

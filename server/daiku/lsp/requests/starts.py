@@ -1,4 +1,4 @@
-"""Requests that start a run: what they ask of it, what they add to its result, how it is shown."""
+"""Requests that start a run: build the run request, collect its result, stream its progress."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RunCollector:
     _calls: dict[str, str] = field(default_factory=dict[str, str])
 
     def hear(self, chunk: Chunk) -> None:
-        """Listen to the run's chunks."""
+        """Collect results from one chunk of the run."""
         self.research = gather(self.research, chunk.event)
         match chunk.event:
             case PlanEvent(plan=plan):

@@ -103,7 +103,7 @@ class ProgressBar:
 
 
 def fan_out(*listeners: Callable[[Chunk], None]) -> Callable[[Chunk], None]:
-    """One listener that tells all, in order."""
+    """Combine listeners into one that calls each in order."""
     if len(listeners) == 1:
         return listeners[0]
 

@@ -89,7 +89,7 @@ class Protocol(LanguageServerProtocol):
             self.receive(item)
 
     def end(self) -> None:
-        """The input ended."""
+        """Handle the end of the input: report a cut message and cancel pending requests to the client."""
         if (cut := self._frames.end()) is not None:
             self.receive(cut)
         for future in self._asked.values():
@@ -296,7 +296,7 @@ class Protocol(LanguageServerProtocol):
         self._say(encode(write_json(self._converter.unstructure(data))))
 
     def initialized_already(self) -> None:
-        """`initialize` was answered before this connection was made."""
+        """Mark the connection as ready: `initialize` was answered before it was created."""
         self._ready = True
 
     def cancel_all(self, but: asyncio.Task[Any] | None = None) -> None:
@@ -325,7 +325,7 @@ class PyglsServer(LanguageServer):
         super().__init__("daiku", __version__, **options)  # pyright: ignore[reportUnknownMemberType]  # likewise
 
     def report_server_error(self, error: Exception, source: Any) -> None:  # pygls's own signature
-        """To the log, never a popup."""
+        """Log the error instead of showing it to the person."""
         log.error("%s: %s", source, error)
 
 

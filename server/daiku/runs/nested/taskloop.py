@@ -47,7 +47,7 @@ class TaskWork:
     call: str
 
     async def plan(self, goal: str) -> ToolResult:
-        """Have the planner make a plan for `goal` (R4.14); it is on record here then."""
+        """Have the planner make a plan for `goal` (R4.14), and record it in this run."""
         parent = self.parent
         planner = find_agent("planner")
         if parent.log.agent.name == planner.name:  # it would hand over to itself
@@ -105,7 +105,7 @@ class TaskWork:
     async def side_by_side(
         self, pieces: tuple[tuple[str, str, str], ...], *, only_apart: bool = False
     ) -> ToolResult:
-        """Independent requests to agents, at once where that can be (`runs.worktrees`)."""
+        """Give independent requests to agents, in parallel where possible (`runs.nested.worktrees`)."""
         works = [self._nested(*piece) for piece in pieces]
         done = await side_by_side(self.parent, self.call, works, only_apart=only_apart)
         if isinstance(done, str):

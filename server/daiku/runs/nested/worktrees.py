@@ -62,10 +62,10 @@ class Piece:
 async def side_by_side(
     parent: LiveRun, call: str, works: Sequence[Nested], *, only_apart: bool = False
 ) -> tuple[Piece, ...] | Text:
-    """The pieces `works` done, in their order. Where they can be, they are done at once, each in a copy
-    of the project below Daiku's home, and come back as one patch each, through the guard and with a
-    checkpoint, in order; one that does not fit any more is done again on top of what is there. Else they are done one after the
-    other, and a notice says why. Run again after a restart it goes on where it was.
+    """Do the pieces `works` and return their results in order. If possible they run in parallel, each in a
+    copy of the project below Daiku's home, and are merged as one patch each, in order, through the guard
+    and with a checkpoint; a piece that no longer applies is done again on the merged state. Otherwise they
+    run one after the other, and a notice says why. If called again after a restart, it continues.
 
     With `only_apart` nothing is done where it cannot be at once: the reason then.
 

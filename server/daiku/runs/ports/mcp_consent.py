@@ -1,4 +1,4 @@
-"""Consent to MCP servers: before a model call the person is asked what is open, and what is allowed starts."""
+"""Consent to MCP servers: ask the person before a model call, then start the servers that are allowed."""
 
 from __future__ import annotations
 

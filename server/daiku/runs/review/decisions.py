@@ -1,4 +1,4 @@
-"""What a session changed, the person's decisions on it, and bringing files back: all on record."""
+"""Review service: a session's changes, accepting and rejecting them, restoring files; all recorded."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Reviews:
         return found
 
     async def original(self, session: str, path: str) -> str | None:
-        """The text of a file without what is open; None where there was none, or no text."""
+        """Return a file's text without its undecided changes; None if it did not exist or is not text."""
         review = (await self.changes(session)).get(path)
         content = await self._store.current_content(path) if review is None else review.base
         return content if isinstance(content, str) else None
@@ -107,8 +107,8 @@ class Reviews:
     async def decide(
         self, session: str, decision: ReviewDecision, path: str | None, hunk_ids: Sequence[str] | None
     ) -> str | None:
-        """Accept or reject; what is rejected is undone at once. The checkpoint that brings it back.
-        Raises StaleVersionError where a hunk is not (or no longer) as it was shown."""
+        """Accept or reject changes; rejected ones are undone at once. Return the checkpoint for undoing this.
+        Raises StaleVersionError if a hunk is not (or no longer) as it was shown."""
         async with self._store.change_lock:
             reviews = await self.changes(session)
             if hunk_ids is not None and not hunk_ids:
@@ -260,7 +260,7 @@ def _decided(path: str, review: FileReview, decision: ReviewDecision, ids: Seque
 
 
 def place_of(hunk: ReviewHunk) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
-    """What makes two hunks of one file the same change, in whichever conversation."""
+    """Return a key that is equal for the same hunk of a file in different sessions."""
     return hunk.span.new, hunk.span.new_end, hunk.old, hunk.new
 
 

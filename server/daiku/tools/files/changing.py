@@ -173,8 +173,8 @@ async def carry_out(
     context: ToolContext,
     desk: FileToolsState,
 ) -> ToolResult:
-    """Build the patch, keep the files as they are, change them, tell of it. A file that moved on under
-    the edit is read again, and the edit made anew for what it is now."""
+    """Build the patch, take a checkpoint, apply the patch and report it. If a file changed meanwhile, the
+    patch is built again from its new text."""
     stale = ""
     for _ in range(TRIES):
         try:
@@ -248,7 +248,7 @@ def _changing(
 
 
 def file_tools(seen: SeenTexts | None = None) -> tuple[Tool, ...]:
-    """The tools of files, with a memory of their own for what was refused once; and what was `seen`."""
+    """Return the file tools; `seen` records the texts that the model has read."""
     desk = FileToolsState(OfferedEdits(), seen or SeenTexts(), RefusedCalls())
     return (
         *reading_tools(desk.seen),

@@ -66,9 +66,9 @@ class Changes:
 
 
 async def base_of(roots: tuple[Path, ...], own: Collection[str], folder: Path) -> Base | Text:
-    """What copies can be made of, or why none can be. `own` are files that may have changes which are
-    not committed (from the project's folder): they are part of the copies. `folder` is for scratch files.
-    Raises OSError, WorktreeError."""
+    """Return the commit to make worktrees from, or why none can be made. Uncommitted changes of the files
+    `own` (relative to the project) are included. `folder` is for temporary files. Raises OSError,
+    WorktreeError."""
     if len(roots) != 1:
         return text("git.several_folders") if roots else text("git.no_folder")
     found = await repository(roots[0], roots)

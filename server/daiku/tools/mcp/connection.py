@@ -71,7 +71,7 @@ class McpConnection:
         return self._reason
 
     async def opened(self) -> None:
-        """Wait until it is ready to be used. Raises Broken."""
+        """Wait until the connection is ready. Raises Broken."""
         await asyncio.shield(self._opened)
 
     async def close(self) -> None:

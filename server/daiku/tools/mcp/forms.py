@@ -63,7 +63,7 @@ async def fill_form(server: str, message: str, schema: JsonObject, ask: Ask) -> 
 
 
 async def visit(server: str, message: str, url: str, ask: Ask) -> Filled:
-    """Send the person to a page of the server's; only they open it."""
+    """Ask the person to open a page of the server; it is never opened for them."""
     told = text(
         "mcp.open_page", name=repr(server), message=cleaned(message, MESSAGE), url=cleaned(url, MESSAGE)
     )

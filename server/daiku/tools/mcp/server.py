@@ -195,7 +195,7 @@ class McpServer:
     async def use(
         self, work: Callable[[McpConnection], Awaitable[ToolResult]], context: ToolContext
     ) -> ToolResult:
-        """Do something else with the connection, bounded and translated like a call."""
+        """Run `work` on the connection, with the limits and error handling of a call."""
         return await self._during(lambda connection, _: work(connection), context)
 
     async def _during(

@@ -1,4 +1,4 @@
-"""Searching and reading: an engine of the settings, pages as text, over one road and one cache."""
+"""Search the web and read pages as text, with one HTTP client and one cache."""
 
 from __future__ import annotations
 

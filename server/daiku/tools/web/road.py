@@ -1,4 +1,4 @@
-"""The road to the web: names resolved once, checked and pinned; redirects, sizes and times bounded."""
+"""HTTP requests to the web: DNS resolved once, checked and pinned; redirects, sizes and times bounded."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Road:
         self._tls: ssl.SSLContext | None = None
 
     def place(self, url: str, *, private: bool = False) -> WebPlace | Text:
-        """Where `url` leads by its own letters, or why nobody goes there. Looks nothing up."""
+        """Parse `url`; return an error if it may not be requested, e.g. a private address. Does no DNS lookup."""
         place = read_place(url)
         if isinstance(place, str) or private or self._private:
             return place
@@ -121,8 +121,8 @@ class Road:
         return joined("clauses", [why, text("web.public_only")]) if why else place
 
     async def ask(self, request: Request, *, follow: Callable[[str], bool] | None = None) -> Answer | Trouble:
-        """What `request` comes to. Redirects within one site are followed, to another one only where
-        `follow` says so of its host; every step is checked like the first."""
+        """Send `request` and return the response, or why there is none. Redirects within a site are followed,
+        others only if `follow` accepts the host; each hop is checked like the first."""
         bound = asyncio.timeout(self._seconds)
         try:
             async with bound:

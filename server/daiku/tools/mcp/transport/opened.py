@@ -1,4 +1,4 @@
-"""From a Launch to the SDK's transport: an owned child, or HTTP with headers, sign-in and bounded answers."""
+"""Open the SDK's transport for a Launch: a child process, or HTTP with headers, sign-in and size limits."""
 
 from __future__ import annotations
 
