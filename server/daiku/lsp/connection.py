@@ -24,7 +24,7 @@ from daiku.lsp.documents.knowledge import ClientEditor
 from daiku.lsp.documents.open_documents import Documents
 from daiku.lsp.opening import Json, Offer, read_offer, to_path
 from daiku.lsp.wire.jsontext import MessageId, write_json
-from daiku.lsp.wire.protocol import PyglsServer
+from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused, invalid
 from daiku.settings import home, load, secrets_of
 from daiku.settings.trusted import is_trusted
@@ -40,9 +40,8 @@ ERROR, WARNING, INFO = 1, 2, 3
 class ClientConnection:
     """Everything of one client. `app()` is built at first need and again after a change of settings."""
 
-    def __init__(self, server: PyglsServer, environ: Mapping[str, str] = os.environ) -> None:
-        self.server = server
-        self.protocol = server.protocol
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self.protocol = Protocol()
         self.documents = Documents()
         self.offer = Offer()
         self._environ = environ

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from daiku.domain.errors import Failure, UsageError
 from daiku.lsp.wire.frames import frame
-from daiku.lsp.wire.protocol import PyglsServer
+from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
 from daiku.texts.text import Text
 from tests.cases import examples
@@ -41,8 +41,7 @@ async def expected(_: Any) -> str:
 
 
 def connect(*, ready: bool = True) -> Client:
-    server = PyglsServer()
-    protocol = server.protocol
+    protocol = Protocol()
 
     async def initialize(_: Any) -> str:
         return "{}"

@@ -13,7 +13,6 @@ from daiku.domain.tools import ToolCall
 from daiku.texts.text import NO_TEXT, Text, text
 
 _TARGET = re.compile(r"[\w-]+(?:\.[^/#]*)?")
-NOT_RUN_HEAD = "This action was not run: "
 
 
 def find_refs(value: JsonValue) -> Iterator[str]:
