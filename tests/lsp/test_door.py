@@ -16,7 +16,7 @@ from pygls.protocol import default_converter
 
 from daiku import __version__, api
 from daiku.lsp import opening
-from daiku.lsp.door import greet
+from daiku.lsp.door import answer_initialize
 from daiku.lsp.requests.methods import METHODS
 from daiku.lsp.wire.frames import Frames, frame
 from tests.conftest import ROOT
@@ -35,7 +35,7 @@ def knock(data: bytes) -> tuple[list[Any], bytes, opening.Offer | None]:
     read, outlet = os.pipe()
     os.write(feed, data)
     os.close(feed)
-    early, offer = greet(inlet, outlet)
+    early, offer = answer_initialize(inlet, outlet)
     os.close(outlet)
     said = os.read(read, 1_000_000)
     os.close(read)

@@ -11,7 +11,7 @@ from click import exceptions
 from daiku.texts.terminal import locale_of
 
 
-def misuse(wrong: click.ClickException) -> str:
+def usage_message(wrong: click.ClickException) -> str:
     """Return the message for a usage error, in the person's language."""
     return wrong.format_message() if locale_of(os.environ) == "en" else _japanese(wrong)
 

@@ -190,7 +190,7 @@ class ClientConnection:
     def show(self, kind: int, text: str, way: str = "") -> None:
         """Show one line in a message box; `way` is appended untranslated."""
         message = " ".join(render(text, self.protocol.language).split()) + way
-        self.protocol.tell("window/showMessage", {"type": kind, "message": message})
+        self.protocol.notify("window/showMessage", {"type": kind, "message": message})
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` beside everything else; what goes wrong is logged."""

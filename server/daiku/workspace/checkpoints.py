@@ -74,7 +74,7 @@ class CheckpointStore:
         return self._changing
 
     def swept(self) -> int:
-        return self._sweeping.take_count()
+        return self._sweeping.pop_deleted_count()
 
     async def take(self, session: str, run: str, paths: Sequence[str], patch: Patch | None = None) -> str:
         """Keep `paths` as they are now, unsaved text first. Raises ToolValidationError for a path outside,

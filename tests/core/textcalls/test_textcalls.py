@@ -267,7 +267,7 @@ def shown_of(pieces: list[str], protocol: ToolProtocol) -> tuple[str, AssistantM
             shown += said.feed(told.text)
             answer += told.text
     found = decode(AssistantMessage(text=Text(answer)), protocol, tools=TOOLS)
-    return shown + (said.rest(found.text) if isinstance(found, AssistantMessage) else ""), found
+    return shown + (said.unshown_text(found.text) if isinstance(found, AssistantMessage) else ""), found
 
 
 @pytest.mark.slow  # a sweep
@@ -312,7 +312,7 @@ def test_words_of_an_answer_are_shown_as_they_come() -> None:
         "Now",
     ]
     assert [said.feed(piece) for piece in pieces][:6] == pieces[:6]
-    assert said.rest("".join(pieces)) == ""
+    assert said.unshown_text("".join(pieces)) == ""
 
 
 marks = st.lists(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from daiku.core.text.patterns import lazy
-from daiku.core.textcalls.spokenjson import SPOKEN, SpokenJSON
+from daiku.core.textcalls.spokenjson import SPOKEN, PersonTextDecoder
 from daiku.core.textcalls.written import OfferedTools
 
 _KEYS = (*SPOKEN, "command", "done", "actions", "action_list", "ActionList", "tool_calls", "operation")
@@ -67,7 +67,7 @@ class HumanText:
         self._mark: str = ""
         self._line = ""
         self._opened = False
-        self._json: SpokenJSON | None = None
+        self._json: PersonTextDecoder | None = None
         self._after_json = False
         self._said = ""
 
@@ -83,7 +83,7 @@ class HumanText:
         return piece
 
     @property
-    def is_calm(self) -> bool:
+    def can_pass_through(self) -> bool:
         """Return whether text without markers or line breaks can be shown unprocessed."""
         return self._plain
 
@@ -102,10 +102,10 @@ class HumanText:
         while self._held and self._step(out, last=True):
             pass
         if self._json is not None:
-            out.append(self._json.unspoken())
+            out.append(self._json.fallback_comment())
         return self._note_shown(out)
 
-    def rest(self, text: str) -> str:
+    def unshown_text(self, text: str) -> str:
         """Return the part of `text`, the final reply, that is not shown yet; empty if other text was shown."""
         shown = "".join(self._shown)
         shown = shown if text.startswith(shown) else shown.strip()
@@ -148,7 +148,7 @@ class HumanText:
                 return False
             case "json":
                 spoken_before = "".join(out)[-1:] or self._said
-                self._json = SpokenJSON(needs_break=bool(spoken_before.strip()))
+                self._json = PersonTextDecoder(needs_break=bool(spoken_before.strip()))
             case "code":
                 pass
             case _:

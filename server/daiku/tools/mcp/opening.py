@@ -9,7 +9,7 @@ from pathlib import Path
 from daiku.tools.mcp.connection import Hooks, McpConnection
 from daiku.tools.mcp.launch import Launch
 from daiku.tools.mcp.transport.oauth import sign_in
-from daiku.tools.mcp.transport.opened import Opened
+from daiku.tools.mcp.transport.opened import ServerTransport
 from daiku.tools.tool import Ask
 
 
@@ -28,6 +28,6 @@ def connect(launch: Launch, home: Path, asks: Asks) -> McpConnection:
     auth = None
     if launch.settings.url and "authorization" not in named:
         auth = sign_in(launch, home, asks.show)
-    opened = Opened(launch, auth)
+    opened = ServerTransport(launch, auth)
     hooks = Hooks(opened.transport, asks.asker, asks.changed, launch.roots, opened.why)
     return McpConnection(launch.name, hooks)
