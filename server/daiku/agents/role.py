@@ -37,9 +37,9 @@ class Role:
     """All are functions of the conversation alone, so that a resumed run goes on where it was.
 
     `read` gives the reply as it counts, with the calls that carry it out, or what is wrong with it;
-    the flag says that the reply was cut off. `go_on` gives what the role says or does next where no
+    the flag says that the reply was cut off. `after_calls` gives what the role says or does next where no
     model needs to be asked for it: its last words, the next of its commands, or how it failed. `remind`
-    gives what the model is told once more with this request only; empty for nothing. `in_words` is the
+    gives what the model is told once more with this request only; empty for nothing. `accept_plain_text` is the
     result of a reply that stays in words although the form was asked for; None where words are none.
     `failed` says how a reply that ends the run ends it, where that is not well. `unfit` says what in a reply that
     was read does not fit what the stage was given; empty for nothing.

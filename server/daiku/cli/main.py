@@ -98,7 +98,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as wrong:
-        from daiku.cli.misuse import usage_message  # only a mistake needs it
+        from daiku.cli.usage_messages import usage_message  # only a mistake needs it
 
         return complain(_one_line(usage_message(wrong)), _see(wrong), USAGE)
     except (click.Abort, KeyboardInterrupt):

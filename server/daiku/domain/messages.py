@@ -69,7 +69,7 @@ def question_of(opaque: JsonObject) -> tuple[Text, ...]:
 
 
 def is_own(message: AssistantMessage) -> bool:
-    """Whether Daiku said this itself, as `marked_own` marks it."""
+    """Whether Daiku said this itself, as `mark_own` marks it."""
     told = message.opaque.get(OWN_KEY)
     return isinstance(told, dict) and told.get("own") is True
 

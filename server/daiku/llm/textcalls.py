@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from daiku.core.textcalls.codecs import FormatProblem, decode, encode
 from daiku.core.textcalls.humantext import HumanText
-from daiku.core.textcalls.written import OfferedTools
+from daiku.core.textcalls.parsed_calls import OfferedTools
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import Failure, LLMRequestError
 from daiku.domain.messages import (

@@ -13,7 +13,7 @@ from typing import Any
 from lsprotocol import types
 
 from daiku.lsp.connection import ClientConnection
-from daiku.lsp.opening import Json, Offer
+from daiku.lsp.initialize import Json, Offer
 from daiku.lsp.requests.actions import code_actions, resolve_action
 from daiku.lsp.requests.commands import execute
 from daiku.lsp.requests.methods import METHODS, handler

@@ -13,9 +13,7 @@ from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.texts.text import NO_TEXT, text
-from daiku.workspace.diskio import read_bytes
-from daiku.workspace.encodings import encode
-from daiku.workspace.keeping import (
+from daiku.workspace.contents import (
     Checkpoint,
     CheckpointKind,
     Contents,
@@ -28,6 +26,8 @@ from daiku.workspace.keeping import (
     review_of,
     unusable_checkpoint,
 )
+from daiku.workspace.diskio import read_bytes
+from daiku.workspace.encodings import encode
 from daiku.workspace.paths import locate, root_of
 from daiku.workspace.restore import change_back, put_bytes
 

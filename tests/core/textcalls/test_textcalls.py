@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from daiku.core.replies.thoughts import ThoughtSplitter, split_thoughts
 from daiku.core.textcalls.codecs import FormatProblem, decode, has_dropped
 from daiku.core.textcalls.humantext import HumanText
-from daiku.core.textcalls.written import OfferedTools
+from daiku.core.textcalls.parsed_calls import OfferedTools
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import AssistantMessage
 from daiku.texts.text import Text

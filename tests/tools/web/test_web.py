@@ -25,7 +25,7 @@ from daiku.tools.tool import Preview, ToolContext
 from daiku.tools.web import Web, web_tools
 from daiku.tools.web.cache import Cache
 from daiku.tools.web.extract import html_page
-from daiku.tools.web.road import FetchProblem, FetchRequest, FetchResponse, PublicWeb
+from daiku.tools.web.public_web import FetchProblem, FetchRequest, FetchResponse, PublicWeb
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each

@@ -7,10 +7,10 @@ import sys
 
 import click
 
+from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.term import safe, terminal
 from daiku.cli.display.toollines import stays_lines
-from daiku.cli.opening import folder_of, open_app
 from daiku.core.changes.review import FileReview
 from daiku.runs.review.decisions import RestoreOutcome
 from daiku.runs.review.views import changed_files, diff_of, restore_result

@@ -13,13 +13,13 @@ from typing import Any, get_args
 import click
 
 from daiku.app import App
+from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.commands.run import last_session, workspace_key
 from daiku.cli.commands.sessions import session_line
 from daiku.cli.display.term import human_stream, safe, terminal
 from daiku.cli.display.toollines import stays_lines
 from daiku.cli.drive import RunMode, drive
 from daiku.cli.main import fail, usage
-from daiku.cli.opening import folder_of, open_app
 from daiku.cli.options import RunOptions, run_options
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Mode, RunResult

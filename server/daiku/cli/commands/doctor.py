@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from daiku.api import DoctorFinding
+from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.term import Colour, safe, terminal
 from daiku.cli.main import FAILED
-from daiku.cli.opening import folder_of, open_app
 from daiku.doctor import broken, files, inside, machine
 from daiku.domain.errors import DaikuError
 from daiku.settings import home

@@ -11,12 +11,12 @@ from dataclasses import asdict
 import click
 
 from daiku.app import App
+from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.term import safe, terminal
 from daiku.cli.main import usage
-from daiku.cli.opening import folder_of, open_app
 from daiku.texts.terminal import localize, say
 from daiku.texts.text import renderings
-from daiku.trace.remembered import SERVER, RememberedAnswer, all_answers, revoke_answer
+from daiku.trace.remembered_answers import SERVER, RememberedAnswer, all_answers, revoke_answer
 
 
 @click.group(help=say("help.grants"), invoke_without_command=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
+from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.commands.mcp import servers_now, show_server
 from daiku.cli.display.term import Terminal, clip, human_stream, safe, terminal
 from daiku.cli.main import usage
-from daiku.cli.opening import folder_of, open_app
 from daiku.domain.errors import DaikuError
 from daiku.domain.servers import ServerReport
 from daiku.domain.tools import ToolSpec

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from daiku.core.commands.judge import CommandRules, Judgement, judge, strip_cd
-from daiku.core.guard.touched import lexical_path, string_arguments, touched_paths
+from daiku.core.guard.referenced_paths import lexical_path, string_arguments, touched_paths
 from daiku.core.protected.addresses import parse_url
 from daiku.core.protected.paths import holds_secrets, why_content_matters, why_protected
 from daiku.domain.config import Answer, ApprovalSettings

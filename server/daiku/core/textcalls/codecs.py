@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias, assert_never
 from pydantic import JsonValue
 
 from daiku.core.calls.refs import rename_refs
+from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
 from daiku.core.textcalls.reading import DoubtfulCalls, ReplyCalls, ReplyReader
-from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import (

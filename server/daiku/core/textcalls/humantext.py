@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from daiku.core.text.patterns import lazy
-from daiku.core.textcalls.spokenjson import SPOKEN, PersonTextDecoder
-from daiku.core.textcalls.written import OfferedTools
+from daiku.core.textcalls.parsed_calls import OfferedTools
+from daiku.core.textcalls.persontext import SPOKEN, PersonTextDecoder
 
 _KEYS = (*SPOKEN, "command", "done", "actions", "action_list", "ActionList", "tool_calls", "operation")
 _CALL_KEYS = (
@@ -52,7 +52,7 @@ class HumanText:
     """Feed it a reply in any pieces; what comes out together is the same however it was cut.
 
     `own`: the reply may be in a text protocol, whose comments are said. From what begins like a call of
-    another form on nothing is shown: how the reply was read tells what of it was text (`rest`).
+    another form on nothing is shown: how the reply was read tells what of it was text (`unshown_text`).
     """
 
     def __init__(self, offered: OfferedTools | None = None, *, own: bool = True) -> None:

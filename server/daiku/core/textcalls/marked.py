@@ -12,8 +12,8 @@ from daiku.core.textcalls.calljson import (
     read_value,
     values_from,
 )
+from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
 from daiku.core.textcalls.problems import NO_TOOL, bad_arguments
-from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall
 from daiku.texts.text import NO_TEXT, Text
 
 

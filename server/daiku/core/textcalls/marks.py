@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from daiku.core.textcalls.marked import MarkedCalls, ReadCall, call_with_arguments, json_calls
+from daiku.core.textcalls.parsed_calls import OfferedTools
 from daiku.core.textcalls.tagcalls import parse_bare_calls, parse_tagged_calls, parse_tool_tag
 from daiku.core.textcalls.tokencalls import (
     parse_deepseek,
@@ -14,7 +15,6 @@ from daiku.core.textcalls.tokencalls import (
     parse_mistral,
     parse_token_call,
 )
-from daiku.core.textcalls.written import OfferedTools
 
 
 def _react(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:

@@ -13,6 +13,7 @@ from daiku.core.textcalls.calljson import (
     whole_values,
 )
 from daiku.core.textcalls.marked import MarkedCalls, json_calls
+from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall, whole_object
 from daiku.core.textcalls.problems import (
     NO_OBJECT,
     NONE_IN_TAGS,
@@ -20,7 +21,6 @@ from daiku.core.textcalls.problems import (
     tag_without_end,
     without_end,
 )
-from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall, whole_object
 from daiku.texts.text import NO_TEXT, Text
 
 _FUNCTION = lazy(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>")

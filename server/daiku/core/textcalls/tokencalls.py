@@ -10,8 +10,8 @@ from daiku.core.textcalls.calljson import (
     python_calls,
 )
 from daiku.core.textcalls.marked import MarkedCalls, call_with_arguments, json_calls, skip_closing_tokens
+from daiku.core.textcalls.parsed_calls import OfferedTools, WrittenCall, bare_name
 from daiku.core.textcalls.problems import NONE_BEHIND_MARK
-from daiku.core.textcalls.written import OfferedTools, WrittenCall, bare_name
 
 _TOKEN_END = lazy(r"<\|(?:tool_call_end|END_ACTION|/tool_call)\|>")
 

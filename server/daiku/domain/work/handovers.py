@@ -53,7 +53,7 @@ class LeftoverPlace(Wire):
 
 
 class NestedEvidence(Wire):
-    """What a nested run did, as its parent counts it: `core.evidence.Done` without what is under way."""
+    """What a nested run did, as its parent counts it: `core.proof.evidence.Evidence` without what is under way."""
 
     files: tuple[FileStat, ...] = ()
     checkpoints: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ _CLOSING = {"response.completed", "response.incomplete", "response.failed", "res
 
 
 class ResponsesDecoder:
-    """One reply of the Responses protocol. `author` marks the reasoning items for `ResponsesHistory`."""
+    """One reply of the Responses protocol. `author` marks the reasoning items for `opaque`."""
 
     __slots__ = (
         "_author",

@@ -15,12 +15,12 @@ from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import RunStarted
 from daiku.domain.runs import ApprovalMode, ContextItem, Mode, Range, RunResult
 from daiku.lsp.connection import INFO, ClientConnection
-from daiku.lsp.opening import Json
+from daiku.lsp.initialize import Json
 from daiku.lsp.requests.commitmessage import message_of, message_request
+from daiku.lsp.requests.context_items import Problem, context_items
 from daiku.lsp.requests.health import examine
-from daiku.lsp.requests.pointing import Problem, context_items
-from daiku.lsp.requests.starts import resume as resume_run
-from daiku.lsp.requests.starts import start
+from daiku.lsp.requests.run_requests import resume as resume_run
+from daiku.lsp.requests.run_requests import start
 from daiku.lsp.wire.jsontext import MessageId, model_json
 from daiku.lsp.wire.refused import CANCELLED, Refused, invalid
 from daiku.runs import RunRequest

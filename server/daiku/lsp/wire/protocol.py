@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from pygls.protocol import default_converter
 
 from daiku.domain.errors import DaikuError
-from daiku.lsp.opening import Json
+from daiku.lsp.initialize import Json
 from daiku.lsp.wire.frames import BadFrame, Frames
 from daiku.lsp.wire.jsontext import (
     MessageId,

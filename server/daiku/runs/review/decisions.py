@@ -37,7 +37,7 @@ from daiku.runs.review.review_state import (
 from daiku.runs.runs import Runs
 from daiku.texts.text import Text, text
 from daiku.workspace.checkpoints import CheckpointStore
-from daiku.workspace.keeping import unusable_checkpoint
+from daiku.workspace.contents import unusable_checkpoint
 
 REMEMBERED = 32
 """Sessions whose fold is kept, so that a list reads only what is new."""

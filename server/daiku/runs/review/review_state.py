@@ -10,7 +10,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent, Edit, Restored, Review
 from daiku.workspace.checkpoints import CheckpointStore
-from daiku.workspace.keeping import Checkpoint, KeptFile
+from daiku.workspace.contents import Checkpoint, KeptFile
 
 
 @dataclass(slots=True)

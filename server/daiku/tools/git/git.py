@@ -21,7 +21,7 @@ from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
 from daiku.tools.git.errors import kind_of
 from daiku.tools.sandbox import safe_path
-from daiku.tools.shell.apart import LARGEST_LIST, ProgramResult, run_program
+from daiku.tools.shell.capture import LARGEST_LIST, ProgramResult, run_program
 from daiku.tools.shell.gitsettings import (
     FOR_TOOLS,
     LISTED,

@@ -39,7 +39,7 @@ LIST_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What a connection tells and asks. `transport` gets a callback for the reason of its end; `asker`
+    """What a connection tells and asks. `transport` gets a callback for the reason of its end; `current_ask`
     gives the way to ask the person of the call under way, None where nobody is there; `why` says more
     about a failure than the SDK does (an exit code, an HTTP status)."""
 

@@ -123,9 +123,9 @@ class McpServer:
         life = self._life
         bound = asyncio.timeout(OPEN_SECONDS)
         try:
-            await asyncio.to_thread(importlib.import_module, "daiku.tools.mcp.opening")
+            await asyncio.to_thread(importlib.import_module, "daiku.tools.mcp.connect")
             # Lazy, and in a thread before: importing the SDK takes half a second that nothing should wait for.
-            from daiku.tools.mcp.opening import Asks, connect
+            from daiku.tools.mcp.connect import Asks, connect
 
             asks = Asks(self._calls.current_ask, self._relisted, partial(self._sign_in, bound))
             connection = connect(self.launch, self._host.home, asks)

@@ -18,7 +18,7 @@ from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.mcp.agreement import McpHost, ServerConsent
 from daiku.tools.mcp.definitions import as_data
 from daiku.tools.mcp.launch import launches
-from daiku.tools.mcp.more import more_tools
+from daiku.tools.mcp.resources import more_tools
 from daiku.tools.mcp.server import PATIENCE, McpServer
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import AnyArgs, Tool, ToolContext

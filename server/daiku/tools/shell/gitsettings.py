@@ -64,7 +64,7 @@ _PROGRAMS = (
 )
 _WHO = r"^user\.(name|email)$"
 LISTED = ("config", "--null", "--show-scope", "--get-regexp", f"{_PROGRAMS}|{_WHO}")
-"""The arguments with which git lists what `read_listed` reads."""
+"""The arguments with which git lists what `parse_settings` reads."""
 _LARGE_FILES = re.compile(r"git-lfs (?:clean -- %f|smudge(?: --skip)? -- %f|filter-process(?: --skip)?)")
 """What git's extension for large files puts into a repository's settings itself."""
 _SECONDS = 10

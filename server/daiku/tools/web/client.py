@@ -14,7 +14,7 @@ from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.web.cache import Cache
 from daiku.tools.web.engines import ENGINES, OTHERS, read
 from daiku.tools.web.extract import Page, page_of
-from daiku.tools.web.road import FetchProblem, FetchRequest, PublicWeb
+from daiku.tools.web.public_web import FetchProblem, FetchRequest, PublicWeb
 
 _STATUS = {
     401: text("web.login"),

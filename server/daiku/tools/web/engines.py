@@ -14,7 +14,7 @@ from daiku.core.web.research import rank_results
 from daiku.domain.work.research import SearchResult
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.web.markup import EndTag, StartTag, TextToken, tokens
-from daiku.tools.web.road import FetchRequest, FetchResponse
+from daiku.tools.web.public_web import FetchRequest, FetchResponse
 
 
 @dataclass(frozen=True, slots=True)

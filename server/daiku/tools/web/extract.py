@@ -11,7 +11,7 @@ from daiku.core.text.visible import strip_invisible
 from daiku.core.web.research import one_line
 from daiku.texts.text import Text, text
 from daiku.tools.web.clean import clean
-from daiku.tools.web.road import FetchResponse, readable
+from daiku.tools.web.public_web import FetchResponse, readable
 from daiku.workspace import encodings
 
 if TYPE_CHECKING:

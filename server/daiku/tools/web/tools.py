@@ -27,7 +27,7 @@ from daiku.tools.face import Face
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.tools.web.client import SearchOutcome, Web
 from daiku.tools.web.extract import Page
-from daiku.tools.web.road import FetchProblem
+from daiku.tools.web.public_web import FetchProblem
 
 RESULTS, MAX_RESULTS = 6, 20
 PART = 24_000

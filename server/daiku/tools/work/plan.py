@@ -130,7 +130,7 @@ def _brought_later(check: str, name: str) -> str:
 
 async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
     """Move a step, named by id, number or name, of the newest plan that has it. It is completed only
-    where the steps before it are and each of its checks has passed since the last edit (`core.gate`)."""
+    where the steps before it are and each of its checks has passed since the last edit (`core.proof.gate`)."""
     plans = reversed(context.plans())
     plan = next((p for p in plans if find_step(p, args.step_id) is not None), None)
     if plan is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from daiku.lsp.opening import Json, Offer, answer, problems, read_offer
+from daiku.lsp.initialize import Json, Offer, answer, problems, read_offer
 from daiku.lsp.wire.frames import Frames, frame
 
 READ_SIZE = 256 * 1024
