@@ -205,10 +205,10 @@ def test_everything_that_looks_like_a_secret_is_known_to_the_redactor(environ: d
 @pytest.mark.parametrize(
     ("toml", "said"),
     [
-        ('[llm]\nmodle = "x"', "llm.modle is not a setting; did you mean llm.model?"),
-        ('model = "x"', "model is not a setting; did you mean llm.model?"),
-        ("[limit]\nmax_rounds = 3", "limit is not a setting; did you mean limits?"),
-        ('[llm.opnai]\nbase_url = "x"', "llm.opnai is not a setting; did you mean llm.openai?"),
+        ('[llm]\nmodle = "x"', "llm.modle is not a setting (did you mean llm.model?)"),
+        ('model = "x"', "model is not a setting (did you mean llm.model?)"),
+        ("[limit]\nmax_rounds = 3", "limit is not a setting (did you mean limits?)"),
+        ('[llm.opnai]\nbase_url = "x"', "llm.opnai is not a setting (did you mean llm.openai?)"),
         ('[limits]\nmax_rounds = "many"', "limits.max_rounds must be a whole number, not 'many'"),
         ("[limits]\nmax_rounds = -1", "limits.max_rounds must be at least 0, not -1"),
         ("[limits]\nmax_cost = nan", "limits.max_cost must be a finite number"),
@@ -219,8 +219,8 @@ def test_everything_that_looks_like_a_secret_is_known_to_the_redactor(environ: d
         ("[sandbox]\nnetwork = 7", "sandbox.network must be true or false, not 7"),
         ('[llm.openai]\nbase_url = "api.example.com"', "llm.openai.base_url must be an address such as"),
         ('[llm.openai]\nbase_url = "ftp://x"', "llm.openai.base_url must be an address such as"),
-        ("[llm.openai.price.gpt]\ninptu = 1", "is not a setting; did you mean input?"),
-        ('[[mcp_servers]]\ncomand = ["x"]', "mcp_servers[0].comand is not a setting; did you mean command?"),
+        ("[llm.openai.price.gpt]\ninptu = 1", "is not a setting (did you mean input?)"),
+        ('[[mcp_servers]]\ncomand = ["x"]', "mcp_servers[0].comand is not a setting (did you mean command?)"),
         ('[guardrails]\nregex_blocks = ["("]', "guardrails.regex_blocks: '(' is not a regular expression"),
         ("[guardrails]\nsimilarity_warn = 0.9", "guardrails.similarity_warn must not be above"),
         ('[llm.openai]\napi_key = "sk-1"', "a file never holds a key"),
@@ -241,7 +241,7 @@ def test_several_mistakes_are_told_at_once(environ: dict[str, str]) -> None:
     user_says(environ, '[limits]\nmax_rounds = "x"\n')
     message = complaint(environ={**environ, "DAIKU_LLM__MODLE": "m"})
     assert "limits.max_rounds" in message
-    assert "DAIKU_LLM__MODLE is not a setting; did you mean DAIKU_LLM__MODEL?" in message
+    assert "DAIKU_LLM__MODLE is not a setting (did you mean DAIKU_LLM__MODEL?)" in message
 
 
 def test_a_wrong_value_that_may_be_secret_is_not_repeated(environ: dict[str, str]) -> None:

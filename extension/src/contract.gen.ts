@@ -1154,6 +1154,7 @@ export interface ToolOutput {
   text: string;
 }
 
+/** What came of a call. The model reads the English of `result`. */
 export interface ToolResponse {
   id: string;
   tool: string;

@@ -1,4 +1,4 @@
-"""The composition root: settings and an editor in, an App out; the only place that builds edges."""
+"""The composition root: builds the App from settings and an editor; only here are the parts connected."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from daiku.runs.nested.worktrees import sweep
 from daiku.runs.review.decisions import Reviews
 from daiku.settings import secrets_of
 from daiku.settings.config import Config
-from daiku.texts.matcher import translator
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpContext, McpServers
 from daiku.tools.plugins import Plugin, load_plugins
@@ -114,7 +113,6 @@ def build(
         traces=home / "traces",
         worktrees=home / "worktrees",
         servers=servers,
-        words=translator(locale),
         trusted=trusted,
         seen=seen,
     )
@@ -133,7 +131,7 @@ def _plug_in(config: Config, registry: ToolRegistry) -> tuple[Plugin, ...]:
     return plugins.found
 
 
-def _why_no_servers(config: Config, trusted: bool) -> Sentence:
+def _why_no_servers(config: Config, trusted: bool) -> Text:
     if not trusted:
         return text("guard.untrusted")
     return text("guard.settings_deny_mcp") if config.approvals.mcp == "deny" else NO_TEXT

@@ -1,4 +1,4 @@
-"""What is wrong on this machine and how to mend each of it: the same facts for the terminal and for editors."""
+"""Diagnose this machine's setup, with how to fix each problem; shared by the terminal and the editor."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def files(place: Path | None, environ: Mapping[str, str], *, trusted: bool) -> I
 
 
 async def inside(app: App) -> list[DoctorFinding]:
-    """What only an open App can tell: the sandbox, models, MCP servers that are allowed, tools."""
+    """Check what needs an open App: the sandbox, the models, the allowed MCP servers and the tools."""
     if len(app.servers):
         await app.servers.ready(lambda _: None, person=False)
     servers = [_server(report) for report in app.servers.reports()]

@@ -10,6 +10,7 @@ from daiku.agents.role import Role
 from daiku.agents.table import find_agent
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.tools import ToolCall
+from daiku.texts.text import Text
 from tests.agents.acting import act, app_with, called
 from tests.cases import for_each
 
@@ -58,7 +59,7 @@ def role(agent: str) -> Role:
 
 
 def read(agent: str, text: str, *calls: ToolCall) -> AssistantMessage:
-    message = AssistantMessage(text=text, calls=calls or (LOOK,))
+    message = AssistantMessage(text=Text(text), calls=calls or (LOOK,))
     found = role(agent).read(message, (UserMessage(text="Do it."),), False)
     assert isinstance(found, AssistantMessage)
     return found
@@ -68,7 +69,7 @@ def read(agent: str, text: str, *calls: ToolCall) -> AssistantMessage:
 def test_the_form_is_carried_out_after_the_calls(agent: str, text: str, tool: str) -> None:
     found = read(agent, text)
     assert [call.tool for call in found.calls] == ["files/list", tool]
-    alone = role(agent).read(AssistantMessage(text=text), (UserMessage(text="Do it."),), False)
+    alone = role(agent).read(AssistantMessage(text=Text(text)), (UserMessage(text="Do it."),), False)
     assert isinstance(alone, AssistantMessage)
     assert (found.calls[1].args, found.text, found.opaque) == (alone.calls[0].args, alone.text, alone.opaque)
 
@@ -86,7 +87,7 @@ def test_a_form_that_cannot_be_read_is_told_with_the_next_request(
 
 @for_each(("agent", "text"), WORDS)
 def test_words_beside_calls_are_only_words(agent: str, text: str) -> None:
-    assert read(agent, text) == AssistantMessage(text=text, calls=(LOOK,))
+    assert read(agent, text) == AssistantMessage(text=Text(text), calls=(LOOK,))
 
 
 @for_each(

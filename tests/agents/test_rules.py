@@ -21,6 +21,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.tools import ToolCall
 from daiku.runs.runs import RunRequest
+from daiku.texts.text import Text
 from tests.runs.playing import Watch, make_app
 
 
@@ -89,7 +90,7 @@ def test_rules_of_an_untrusted_workspace_are_marked_as_data(tmp_path: Path) -> N
     state = fold(
         [
             RunStarted(prompt="x"),
-            Notice(level="info", text="", rules=(RulesText(path="a", text="b", trusted=False),)),
+            Notice(level="info", text=Text(""), rules=(RulesText(path="a", text="b", trusted=False),)),
         ]
     )
     assert UNTRUSTED_RULES in state.conversation.messages[-1].text
@@ -103,8 +104,8 @@ def test_all_rules_stand_verbatim_after_ten_compactions_and_in_the_next_run() ->
         rules = (RulesText(path=path, text=text),)
         state = fold(
             [
-                MessageEvent(role="assistant", text=f"look {number}", calls=(call,)),
-                Notice(level="info", text="Rules", rules=rules),
+                MessageEvent(role="assistant", text=Text(f"look {number}"), calls=(call,)),
+                Notice(level="info", text=Text("Rules"), rules=rules),
                 ToolResponse(id=call.id, tool=call.tool, ok=True, result=f"text {number}"),
             ],
             state,
@@ -118,7 +119,10 @@ def test_all_rules_stand_verbatim_after_ten_compactions_and_in_the_next_run() ->
             for known in list(texts)[: number + 1]:
                 assert said.count(f'<rules path="{known}">\n{texts[known]}\n</rules>') == 1, (number, known)
     later = fold(
-        [RunFinished(status="completed", text="", usage=state.spending.usage), RunStarted(prompt="more")],
+        [
+            RunFinished(status="completed", text=Text(""), usage=state.spending.usage),
+            RunStarted(prompt="more"),
+        ],
         state,
     )
     later = fold([Compacted(summary="s", kept=1)], later)
@@ -130,8 +134,8 @@ def test_rules_never_stand_between_a_call_and_its_result() -> None:
     state: State = fold(
         [
             RunStarted(prompt="x"),
-            MessageEvent(role="assistant", text="", calls=(call,)),
-            Notice(level="info", text="", rules=(RulesText(path="a/AGENTS.md", text="r"),)),
+            MessageEvent(role="assistant", text=Text(""), calls=(call,)),
+            Notice(level="info", text=Text(""), rules=(RulesText(path="a/AGENTS.md", text="r"),)),
             ToolResponse(id="1", tool="files/read", ok=True, result="text"),
         ]
     )

@@ -24,6 +24,7 @@ from daiku.domain.messages import (
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.model import open_provider
 from daiku.llm.provider import Provider, ProviderDeps
+from daiku.texts.text import Text
 from tests.llm.server import ModelServer
 
 KEY = "sk-test-0123456789abcdef"
@@ -76,7 +77,7 @@ def user(text: str = "Hello", *images: Image) -> UserMessage:
 
 
 def said(text: str = "", *calls: ToolCall, **more: Any) -> AssistantMessage:
-    return AssistantMessage(text=text, calls=calls, **more)
+    return AssistantMessage(text=Text(text), calls=calls, **more)
 
 
 def call(call_id: str = "c1", tool: str = "files/read", **args: Any) -> ToolCall:

@@ -11,6 +11,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import Failure, LLMAuthError, LLMRequestError, LLMTimeoutError
 from daiku.llm.provider import Provider
+from daiku.texts.text import Text
 from tests.llm.talk import (
     PICTURE,
     READ,
@@ -162,7 +163,7 @@ async def test_halves_of_surrogates_are_joined_or_replaced() -> None:
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (LLMAuthError(Failure(kind="auth", message="consent was refused")), LLMAuthError),
+        (LLMAuthError(Failure(kind="auth", message=Text("consent was refused"))), LLMAuthError),
         (RuntimeError("the editor broke"), LLMRequestError),
         (ConnectionResetError("gone"), LLMRequestError),
     ],

@@ -14,28 +14,29 @@ from daiku.domain.errors import (
     StreamCutError,
 )
 from daiku.llm.retry import RetryPolicy, is_transient, retry_delay
+from daiku.texts.text import Text
 from tests.cases import for_each
 
 POLICY = RetryPolicy()
 
 
 def limited(retry_after: float | None = None, *, retryable: bool = True) -> LLMRateLimitError:
-    failure = Failure(kind="rate_limit", message="slow down", retryable=retryable)
+    failure = Failure(kind="rate_limit", message=Text("slow down"), retryable=retryable)
     return LLMRateLimitError(failure, status=429, retry_after=retry_after)
 
 
 @for_each(
     ("error", "expected"),
     [
-        (LLMTimeoutError(Failure(kind="timeout", message="", retryable=True), status=408), True),
-        (LLMTimeoutError(Failure(kind="overloaded", message="", retryable=True), status=502), True),
+        (LLMTimeoutError(Failure(kind="timeout", message=Text(""), retryable=True), status=408), True),
+        (LLMTimeoutError(Failure(kind="overloaded", message=Text(""), retryable=True), status=502), True),
         (limited(), True),
-        (StreamCutError(Failure(kind="stream_cut", message="", retryable=True)), True),
+        (StreamCutError(Failure(kind="stream_cut", message=Text(""), retryable=True)), True),
         (limited(retryable=False), False),  # a quota that is used up
-        (LLMRequestError(Failure(kind="bad_request", message=""), status=400), False),
-        (LLMAuthError(Failure(kind="auth", message=""), status=401), False),
-        (LLMRequestError(Failure(kind="not_found", message=""), status=404), False),
-        (ContextOverflowError(Failure(kind="context_overflow", message="", retryable=True)), False),
+        (LLMRequestError(Failure(kind="bad_request", message=Text("")), status=400), False),
+        (LLMAuthError(Failure(kind="auth", message=Text("")), status=401), False),
+        (LLMRequestError(Failure(kind="not_found", message=Text("")), status=404), False),
+        (ContextOverflowError(Failure(kind="context_overflow", message=Text(""), retryable=True)), False),
     ],
 )
 def test_only_what_may_go_better_next_time_is_tried_again(error: LLMError, expected: bool) -> None:

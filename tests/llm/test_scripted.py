@@ -21,6 +21,7 @@ from daiku.domain.messages import (
 )
 from daiku.llm.provider import Provider
 from daiku.llm.scripted import ScriptedProvider
+from daiku.texts.text import Text
 
 
 def write(folder: Path, *lines: dict[str, Any] | str, name: str = "play.jsonl") -> str:
@@ -117,7 +118,7 @@ async def test_a_line_with_when_is_skipped_unless_the_last_message_holds_it(
         {"text": "done"},
     )
     run = closing(await play(provider, name, (ask(),))).message
-    plain = AssistantMessage(text="run", calls=run.calls)  # also without what the provider keeps
+    plain = AssistantMessage(text=Text("run"), calls=run.calls)  # also without what the provider keeps
 
     def result(text: str) -> ToolMessage:
         return ToolMessage(call_id=run.calls[0].id, tool="shell/run", ok=False, text=text)
@@ -125,7 +126,7 @@ async def test_a_line_with_when_is_skipped_unless_the_last_message_holds_it(
     no = closing(await play(provider, name, (ask(), run, result("rejected by the person"))))
     yes = closing(await play(provider, name, (ask(), plain, result("a b c"))))
     assert (no.message.text, yes.message.text) == ("then I will not", "done")
-    after = (ask(), plain, result("rejected"), AssistantMessage(text="then I will not"), ask())
+    after = (ask(), plain, result("rejected"), AssistantMessage(text=Text("then I will not")), ask())
     assert closing(await play(provider, name, after)).message.text == "done"
 
 

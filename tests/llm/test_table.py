@@ -19,7 +19,7 @@ from daiku.llm import table
 from daiku.llm.catalogue import find_model
 from daiku.llm.provider import ProviderEntry
 from daiku.llm.table import PROVIDERS, LLMSettings
-from daiku.texts.matcher import translator
+from daiku.texts.text import render
 from tests.cases import for_each
 from tests.conftest import ROOT
 from tests.llm.conftest import Closing
@@ -81,7 +81,7 @@ def test_an_entry_has_what_its_kind_needs(entry: ProviderEntry) -> None:
 
 @for_each("entry", list(PROVIDERS.values()))
 def test_what_an_entry_tells_a_person_to_do_is_said_in_japanese(entry: ProviderEntry) -> None:
-    assert not entry.how or JAPANESE.search(translator("ja")(entry.how)), entry.name
+    assert not entry.how or JAPANESE.search(render(entry.how, "ja")), entry.name
 
 
 @pytest.mark.parametrize("entry", PROVIDERS.values(), ids=lambda entry: entry.name)

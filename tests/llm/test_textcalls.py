@@ -7,6 +7,7 @@ import json
 import pytest
 
 from daiku.domain.messages import AssistantMessage, ModelEvent, Reply, Restarted, UserMessage
+from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.core.textcalls.callforms import FORMS, TOOLS, C, expected
 from tests.llm.doors import CHAT, DOORS, Door
@@ -62,7 +63,7 @@ async def test_natively_only_servers_of_open_models_leave_calls_in_the_text(
     if door in OPEN:
         assert [call.tool for call in message.calls] == ["files/read"]
     else:
-        assert message == AssistantMessage(text=text, opaque=message.opaque)
+        assert message == AssistantMessage(text=Text(text), opaque=message.opaque)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -72,7 +73,7 @@ async def test_what_cannot_be_read_is_asked_for_once_with_what_was_expected(
     broken = ['<tool_call>\n{"name": "files/read", "arguments": {"pa']
     heard = await hear(DOORS[0], model_server, broken, ["All is well."], protocol=protocol)
     assert [type(event).__name__ for event in heard].count("Restarted") == 1
-    assert closing(heard).message == AssistantMessage(text="All is well.")
+    assert closing(heard).message == AssistantMessage(text=Text("All is well."))
     first, second = asked_of(model_server, DOORS[0])
     assert "could not be read" not in first
     assert "Your reply could not be read: the JSON is not valid" in second
@@ -81,7 +82,7 @@ async def test_what_cannot_be_read_is_asked_for_once_with_what_was_expected(
 async def test_natively_what_is_still_not_read_is_an_answer(model_server: ModelServer) -> None:
     broken = '<tool_call>\n{"name": "files/read", "arguments": {"pa'
     heard = await hear(DOORS[0], model_server, [broken])
-    assert closing(heard).message == AssistantMessage(text=broken)
+    assert closing(heard).message == AssistantMessage(text=Text(broken))
     assert len(model_server.asked) == 2
     last = next(at for at, event in enumerate(heard) if isinstance(event, Restarted))
     assert text_of(heard[last:]) == broken

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from daiku.domain.messages import AssistantMessage, Image, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.tokens import PER_IMAGE, estimate, estimate_message, estimate_request
+from daiku.texts.text import Text
 
 
 def test_plain_english_is_about_a_token_a_word() -> None:
@@ -81,7 +82,7 @@ def test_a_request_counts_system_tools_calls_results_and_images() -> None:
     call = ToolCall(id="c1", tool="files/read", args={"path": "a.py"})
     messages = (
         UserMessage(text="look", images=(picture,)),
-        AssistantMessage(text="reading", calls=(call,)),
+        AssistantMessage(text=Text("reading"), calls=(call,)),
         ToolMessage(call_id="c1", tool="files/read", ok=True, text="word " * 100),
     )
     tool = ToolSpec(

@@ -20,6 +20,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import AssistantMessage, ToolMessage
 from daiku.domain.tools import ToolCall
+from daiku.texts.text import Text
 
 ids = st.sampled_from([f"c{i}" for i in range(6)])
 words = st.text(max_size=8)
@@ -57,10 +58,10 @@ def conversations(draw: st.DrawFn) -> list[Event]:
     for _ in range(draw(st.integers(0, 5))):
         made = [ToolCall(id=f"k{number + i}", tool="files/read") for i in range(draw(st.integers(0, 3)))]
         number += len(made)
-        history.append(MessageEvent(role="assistant", text="x", calls=tuple(made)))
+        history.append(MessageEvent(role="assistant", text=Text("x"), calls=tuple(made)))
         for done in draw(st.permutations(made)):
             if draw(st.booleans()):
-                history.append(MessageEvent(role="user", text="meanwhile"))
+                history.append(MessageEvent(role="user", text=Text("meanwhile")))
             history.append(ToolCallEvent(id=done.id, tool=done.tool, args={}))
             if draw(st.integers(0, 9)) == 0:
                 history.append(RunFinished(status="cancelled"))

@@ -15,6 +15,7 @@ from daiku.core.replies.parse import Unreadable, partial_json, read_json
 from daiku.core.textcalls.codecs import decode
 from daiku.core.textcalls.humantext import HumanText
 from daiku.domain.messages import AssistantMessage
+from daiku.texts.text import Text
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 prose = text.map(lambda t: t.replace("{", "(").replace("[", "(").replace("```", "'").replace("~~~", "-"))
@@ -59,8 +60,8 @@ def test_reading_anything_gives_a_value_or_a_reason(reply: str) -> None:
     for read in (read_actions, read_command, read_plan):
         found = read(reply)
         assert not isinstance(found, Unreadable) or found.problem
-    decode(AssistantMessage(text=reply), "action_list")
-    decode(AssistantMessage(text=reply), "command", finish="length")
+    decode(AssistantMessage(text=Text(reply)), "action_list")
+    decode(AssistantMessage(text=Text(reply)), "command", finish="length")
     partial_json(reply)
 
 
@@ -78,7 +79,7 @@ def test_what_is_shown_does_not_depend_on_how_the_reply_was_cut(reply: str, cuts
 def test_a_comment_is_shown_as_it_was_meant(comment: str) -> None:
     for ascii_only in (True, False):
         reply = json.dumps({"comment": comment, "actions": []}, ensure_ascii=ascii_only)
-        read = decode(AssistantMessage(text=reply), "action_list")
+        read = decode(AssistantMessage(text=Text(reply)), "action_list")
         assert isinstance(read, AssistantMessage)
         assert read.text == comment.strip()
 

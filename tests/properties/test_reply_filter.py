@@ -21,6 +21,7 @@ from daiku.domain.messages import (
     Usage,
 )
 from daiku.llm.reply_filter import ReplyFilter
+from daiku.texts.text import Text
 from tests.core.textcalls.callforms import TOOLS, C
 
 PARTS = st.sampled_from(
@@ -38,7 +39,10 @@ def heard(pieces: Iterable[str], *, own: bool, closely: bool) -> tuple[str, str]
     text, thought = "", ""
     reply_filter = ReplyFilter(lambda: HumanText(OfferedTools(TOOLS), own=own))
     whole = "".join(pieces := list(pieces))
-    events: list[ModelEvent] = [*map(TextDelta, pieces), Reply(AssistantMessage(text=whole), Usage(), "stop")]
+    events: list[ModelEvent] = [
+        *map(TextDelta, pieces),
+        Reply(AssistantMessage(text=Text(whole)), Usage(), "stop"),
+    ]
     for event in events:
         passes = not closely and isinstance(event, TextDelta) and reply_filter.passes(event.text)
         for told in [event] if passes else reply_filter.events_of(event):

@@ -26,6 +26,7 @@ from daiku.llm.provider import ModelChoice
 from daiku.llm.retry import RetryPolicy
 from daiku.llm.table import PROVIDERS
 from daiku.runs.run_budget import Metered, RunBudget
+from daiku.texts.text import Text
 
 ASK = ModelRequest(model="", system="", messages=(UserMessage(text="mend it " * 100),))
 
@@ -40,10 +41,10 @@ class Wordy:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         if self.down:
-            raise LLMTimeoutError(Failure(kind="timeout", message="No answer.", retryable=True))
+            raise LLMTimeoutError(Failure(kind="timeout", message=Text("No answer."), retryable=True))
         self.asked.append(request)
         used = Usage(prompt_tokens=200, completion_tokens=request.max_output or 16_384)
-        yield Reply(AssistantMessage(text="words"), used, "stop")
+        yield Reply(AssistantMessage(text=Text("words")), used, "stop")
 
     async def models(self) -> tuple[ModelInfo, ...]:
         return ()
@@ -134,7 +135,7 @@ async def test_a_call_that_fails_gives_back_what_was_reserved() -> None:
 
     async def fails() -> None:
         async with bound.spend(Quote(100, 1000)):
-            raise DaikuError(Failure(kind="timeout", message="No answer."))
+            raise DaikuError(Failure(kind="timeout", message=Text("No answer.")))
 
     with pytest.raises(DaikuError):
         await fails()

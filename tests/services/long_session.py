@@ -22,6 +22,7 @@ from daiku.domain.events import (
 from daiku.domain.messages import Usage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileStat
+from daiku.texts.text import Text
 from daiku.trace.journal import Journal
 
 MESSAGES_A_RUN = 5
@@ -51,14 +52,14 @@ def request(n: int) -> list[Event]:
         RunStarted(prompt=f"Request {n}: please make the price depend on the count", model="lab")
     ]
     for call in calls:
-        events.append(MessageEvent(role="assistant", text=f"I go on with {call.tool}.", calls=(call,)))
+        events.append(MessageEvent(role="assistant", text=Text(f"I go on with {call.tool}."), calls=(call,)))
         events.append(Usage(model="lab", prompt_tokens=1200, completion_tokens=80))
         events.append(ToolCallEvent(id=call.id, tool=call.tool, args=call.args))
         if call.tool == "files/edit":
             files = (FileStat(path="shop/price.py", kind="edit", added=1, removed=1),)
             events.append(Edit(files=files, checkpoint_id=f"ckp_{n}", call_id=call.id, diff=DIFF))
         events.append(ToolResponse(id=call.id, tool=call.tool, ok=True, outcome="done", result=PRINTED))
-    answer = MessageEvent(role="assistant", text=ANSWER.format(n=n))
+    answer = MessageEvent(role="assistant", text=Text(ANSWER.format(n=n)))
     return [
         *events,
         answer,

@@ -17,6 +17,7 @@ from daiku.core.guard.guard import Policy, verdict
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.patches import SearchReplace
+from daiku.texts.text import Text
 from daiku.tools.plugins import load_plugins
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Args, Preview, Tool, ToolContext
@@ -147,7 +148,9 @@ async def test_what_a_tool_raises_becomes_a_result_without_secrets() -> None:
 
 async def test_an_expected_failure_keeps_its_own_words() -> None:
     async def refuse(args: EchoArgs, context: ToolContext) -> ToolResult:
-        raise ToolValidationError(Failure(kind="tool", message="a is a folder.", hint="Use files/list."))
+        raise ToolValidationError(
+            Failure(kind="tool", message=Text("a is a folder."), hint=Text("Use files/list."))
+        )
 
     result = await call(registry(tool(run=refuse)), "files/read", path="a")
     assert (result.ok, result.text) == (False, "a is a folder. Use files/list.")

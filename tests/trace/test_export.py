@@ -19,6 +19,7 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.messages import Usage
+from daiku.texts.text import Text
 from daiku.trace.export import RESULT_LIMIT, TraceRecorder, as_jsonl, trace_lines, write_trace
 
 
@@ -44,7 +45,7 @@ CHUNKS = [
         "coder",
         "run_a",
     ),
-    chunk(9, RunFinished(status="completed", text="written"), "run_b", "coder", "run_a"),
+    chunk(9, RunFinished(status="completed", text=Text("written")), "run_b", "coder", "run_a"),
     chunk(10, HandoffEnd.model_validate({"from": "coordinator", "to": "coder", "result": "written"})),
     chunk(11, RunFinished(status="limit")),
 ]

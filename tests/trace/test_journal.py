@@ -26,6 +26,7 @@ from daiku.domain.events import (
 from daiku.domain.messages import Usage
 from daiku.domain.runs import TerminalStatus
 from daiku.store.lock import SessionLock
+from daiku.texts.text import Text
 from daiku.trace.journal import BLOCK, Journal, SessionWriter
 
 
@@ -44,7 +45,7 @@ def test_numbers_rise_by_one_and_deltas_are_shown_but_not_stored(journal: Journa
         "run_1",
         None,
         "coordinator",
-        [MessageEvent(role="assistant", text="abc"), Notice(level="info", text="n")],
+        [MessageEvent(role="assistant", text=Text("abc")), Notice(level="info", text=Text("n"))],
     )
     assert [c.seq for c in shown] == [1, 2, 3, 4, 5, 6]
     stored = journal.chunks(session)
@@ -69,18 +70,18 @@ def test_a_number_is_never_given_twice_also_when_the_process_dies(tmp_path: Path
 def test_numbers_go_on_without_a_gap_after_a_clean_close(tmp_path: Path) -> None:
     first = Journal(tmp_path / "daiku.db")
     session = first.new_session().session_id
-    first.writer(session).write("r", None, "a", [Notice(level="info", text="1")])
+    first.writer(session).write("r", None, "a", [Notice(level="info", text=Text("1"))])
     first.close()
     again = Journal(tmp_path / "daiku.db")
-    assert again.writer(session).write("r", None, "a", [Notice(level="info", text="2")])[0].seq == 2
+    assert again.writer(session).write("r", None, "a", [Notice(level="info", text=Text("2"))])[0].seq == 2
 
 
 def test_two_servers_share_one_file(tmp_path: Path) -> None:
     one, two = Journal(tmp_path / "daiku.db"), Journal(tmp_path / "daiku.db")
     a, b = one.new_session("a").session_id, two.new_session("b").session_id
     for _ in range(50):
-        one.writer(a).write("ra", None, "x", [Notice(level="info", text="1")])
-        two.writer(b).write("rb", None, "x", [Notice(level="info", text="2")])
+        one.writer(a).write("ra", None, "x", [Notice(level="info", text=Text("1"))])
+        two.writer(b).write("rb", None, "x", [Notice(level="info", text=Text("2"))])
     assert {s.title for s in one.list_sessions()} == {"a", "b"}
     assert len(one.chunks(b)) == len(two.chunks(a)) == 50
 
@@ -100,7 +101,9 @@ def test_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
 def test_a_secret_reaches_neither_the_file_nor_the_view(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "daiku.db", lambda text: text.replace("hunter2", "[secret]"))
     session = journal.new_session().session_id
-    shown = journal.writer(session).write("r", None, "a", [MessageEvent(role="user", text="it is hunter2")])
+    shown = journal.writer(session).write(
+        "r", None, "a", [MessageEvent(role="user", text=Text("it is hunter2"))]
+    )
     assert "hunter2" not in shown[0].json()
     assert isinstance(shown[0].event, MessageEvent)
     assert shown[0].event.text == "it is [secret]"
@@ -165,7 +168,7 @@ def test_sessions_are_found_by_what_was_said(journal: Journal) -> None:
 
 def test_what_is_deleted_is_gone_and_unknown_names_are_told(journal: Journal) -> None:
     session = journal.new_session().session_id
-    journal.writer(session).write("r", None, "c", [Notice(level="info", text="x")])
+    journal.writer(session).write("r", None, "c", [Notice(level="info", text=Text("x"))])
     journal.delete_session(session)
     with pytest.raises(UsageError, match="no session"):
         journal.chunks(session)
@@ -195,7 +198,7 @@ def filled(path: Path) -> str:
     writer = journal.writer(session)
     writer.write("run_1", None, "c", [RunStarted(prompt="x")])
     for _ in range(60):
-        writer.write("run_1", None, "c", [Notice(level="info", text="y" * 3000)])
+        writer.write("run_1", None, "c", [Notice(level="info", text=Text("y" * 3000))])
     journal.lock(session).release()
     journal.close()
     return session
@@ -291,7 +294,7 @@ def test_what_is_about_to_be_done_is_on_the_disk_before_it_is_done(
     monkeypatch.setattr(SessionWriter, "_store", watched)
     for event in (
         RunStarted(prompt="x"),
-        Notice(level="info", text="x"),
+        Notice(level="info", text=Text("x")),
         ToolCallEvent(id="c", tool="shell/run", args={}),
         ApprovalGiven(approval_id="a", decision="allow_once"),
         RunFinished(status="completed"),
@@ -305,13 +308,15 @@ def test_what_is_about_to_be_done_is_on_the_disk_before_it_is_done(
 def test_a_fork_at_the_last_answer_has_ended_as_the_run_did(journal: Journal, status: TerminalStatus) -> None:
     session = journal.new_session().session_id
     writer = journal.writer(session)
-    writer.write("r", None, "c", [RunStarted(prompt="x"), MessageEvent(role="assistant", text="Half of it.")])
+    writer.write(
+        "r", None, "c", [RunStarted(prompt="x"), MessageEvent(role="assistant", text=Text("Half of it."))]
+    )
     nested = [RunStarted(prompt="n"), RunFinished(status="completed")]
     writer.write("n", "r", "c", nested)
     middle = writer.last_seq
-    writer.write("r", None, "c", [MessageEvent(role="assistant", text="All of it.")])
+    writer.write("r", None, "c", [MessageEvent(role="assistant", text=Text("All of it."))])
     answer = writer.last_seq
-    writer.write("r", None, "c", [Usage(), Notice(level="info", text="By the way.")])
+    writer.write("r", None, "c", [Usage(), Notice(level="info", text=Text("By the way."))])
     writer.write("r", None, "c", [RunFinished(status=status)])
     writer.write("s", None, "c", [RunStarted(prompt="y")])
     for place in range(answer, answer + 4):
@@ -328,7 +333,7 @@ def test_what_cannot_be_stored_is_told_and_leaves_nothing_half_done(journal: Jou
     writer.write("run_1", None, "coordinator", [RunStarted(prompt="x")])
     pages = journal._db.first("PRAGMA page_count")[0]  # a full disk, without one
     journal._db.write(f"PRAGMA max_page_count = {pages}")
-    said = MessageEvent(role="assistant", text="y" * 100_000)
+    said = MessageEvent(role="assistant", text=Text("y" * 100_000))
     with pytest.raises(DaikuError, match="cannot be recorded"):
         writer.write("run_1", None, "coordinator", [said, said])
     journal._db.write("PRAGMA max_page_count = 100000")

@@ -21,6 +21,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import Usage
 from daiku.domain.tools import ToolCall
+from daiku.texts.text import Text
 from daiku.trace.journal import Journal
 from tests.cases import examples
 
@@ -35,17 +36,17 @@ def told(journal: Journal, turns: list[int]) -> str:
         for n in range(calls):
             call = ToolCall(id=f"{run}:{n}", tool="files/read", args={"path": "a"})
             events += [
-                (run, None, MessageEvent(role="assistant", text="", calls=(call,))),
+                (run, None, MessageEvent(role="assistant", text=Text(""), calls=(call,))),
                 (run, None, Usage(model="m", prompt_tokens=10, completion_tokens=1, cost=0.5)),
                 (run, None, ToolCallEvent(id=call.id, tool=call.tool, args=call.args)),
             ]
             if number % 3 == 2:
                 start = HandoffStart.model_validate({"from": "a", "to": "b", "request": "r", "run": "x"})
-                inner = MessageEvent(role="assistant", text="inside")
+                inner = MessageEvent(role="assistant", text=Text("inside"))
                 events += [(run, None, start), (f"{run}:x", run, inner)]
             events.append((run, None, ToolResponse(id=call.id, tool=call.tool, ok=True, result="text")))
         events += [
-            (run, None, MessageEvent(role="assistant", text="done")),
+            (run, None, MessageEvent(role="assistant", text=Text("done"))),
             (run, None, RunFinished(status="completed")),
         ]
         for (one, parent), together in groupby(events, key=lambda e: e[:2]):

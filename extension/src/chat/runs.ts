@@ -1,4 +1,4 @@
-// Starts the runs that stream into this window, takes their chunks to where they belong, stops and steers them.
+// Start runs that stream into this window, route their chunks, stop and steer them.
 
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";

@@ -1,4 +1,4 @@
-// Undoing Daiku's changes: asks where accepted ones would go, and says what cannot be undone.
+// Undo Daiku's changes: ask before accepted changes would be lost, and list what cannot be undone.
 
 import * as vscode from "vscode";
 import type { Chunk, Irrevocable } from "../contract.gen";

@@ -1,4 +1,4 @@
-// Commands for the plan of the open chat: start it, change its steps, carry it as Markdown.
+// Commands for the open chat's plan: start it, change its steps, import and export it as Markdown.
 
 import * as vscode from "vscode";
 import type { Chat } from "../chat/chat";

@@ -1,4 +1,4 @@
-// Waits until the editor's problems are about the present texts, by its events, never longer than needed.
+// Waits until the editor's diagnostics are up to date with the current texts, with a time limit.
 
 import * as vscode from "vscode";
 

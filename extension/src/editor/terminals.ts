@@ -1,4 +1,4 @@
-// The last command that failed in a terminal, as far as the editor's shell integration tells of it.
+// The last failed terminal command, as reported by the editor's shell integration.
 
 import * as vscode from "vscode";
 import type { ContextItem } from "../contract.gen";

@@ -1,4 +1,4 @@
-// The message of a failed test, as the menus of the Testing view hand it over: what a run is told of it.
+// The message of a failed test from the Testing view's menus, as a context item for a run.
 
 import * as vscode from "vscode";
 import type { ContextItem } from "../contract.gen";

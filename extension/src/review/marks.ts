@@ -1,4 +1,4 @@
-// Open changes in the editor itself: a bar and a sign beside the lines, the way to decide in the hover and the lightbulb.
+// Undecided changes in the editor: decorations beside the lines, and accept/reject in hover and lightbulb.
 
 import * as vscode from "vscode";
 import type { ChangedFile, ChangeHunk } from "../contract.gen";

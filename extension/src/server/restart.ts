@@ -1,4 +1,4 @@
-// Restarts the server when what it was told at its start has changed, once no run would be cut off by it.
+// Restarts the server when its start settings have changed, as soon as no run is in progress.
 
 import * as vscode from "vscode";
 import { isApiKey } from "./secrets";

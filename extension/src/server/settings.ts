@@ -1,4 +1,4 @@
-// What the server is told at its start: settings with keys, what the client offers, whether the workspace is trusted.
+// The initialization options for the server: settings with keys, client capabilities, workspace trust.
 
 import * as vscode from "vscode";
 import type { InitializationOptions, JsonObject } from "../contract.gen";

@@ -1,4 +1,4 @@
-// The tree "Plan": the newest plan of the open chat, its steps, and what each of them must show to be done.
+// The tree "Plan": the newest plan of the open chat, its steps, and the acceptance checks of each.
 
 import * as vscode from "vscode";
 import type { Chat } from "../chat/chat";

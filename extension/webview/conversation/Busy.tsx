@@ -1,4 +1,4 @@
-// Says that work goes on where nothing else on the screen does, and what a long silence waits for.
+// A progress indicator while nothing else on the screen moves; during a long silence it says what is awaited.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { duration } from "../../src/pure/text/format";

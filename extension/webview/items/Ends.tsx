@@ -1,4 +1,4 @@
-// How a run ends: what went wrong and what can be done about it, what was changed, what it used.
+// The end of a run: what failed and how to fix it, what was changed, tokens and cost.
 
 import { isScripted } from "../../src/pure/chat/panel";
 import { dollars, duration, tokens } from "../../src/pure/text/format";

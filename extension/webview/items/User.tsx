@@ -1,4 +1,4 @@
-// What the person said, with what they pointed at, and the ways to say it otherwise.
+// The person's message with its context items, and actions to copy it or edit it in a new chat.
 
 import type { ContextItem } from "../../src/contract.gen";
 import type { UserItem } from "../../src/pure/view/items";

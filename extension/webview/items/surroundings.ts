@@ -1,4 +1,4 @@
-// What plans and nested runs need of the rest of the conversation.
+// Data that plans and nested runs need from the rest of the conversation.
 
 import type { Proofs } from "../plan/Plan";
 import type { DiffOf } from "./Report";

@@ -1,1 +1,1 @@
-"""Who works: agents as data, a name, a prompt, tools and a result type; one table."""
+"""The agents: each one a name, a prompt, a set of tools and a result type; all of them in one table."""

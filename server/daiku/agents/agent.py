@@ -1,4 +1,4 @@
-"""What an agent is: data, not a class tree."""
+"""The Agent dataclass, with its Stage (work with a brief) and its Machine (runs without a model)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Agent:
 
     @property
     def reads_brief(self) -> bool:
-        """Whether it is told more than the bare request: what its stage makes of a Brief."""
+        """Return whether the agent's prompt is built from a Brief instead of the bare request."""
         return self.stage is not None and self.stage.request is not None
 
     def offered(self, specs: tuple[ToolSpec, ...], mode: Mode) -> tuple[ToolSpec, ...]:

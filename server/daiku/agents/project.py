@@ -1,4 +1,4 @@
-"""The edge of `core.project`: looks at the folders of a workspace, bounded, and reads their manifests."""
+"""Read the workspace's folders and manifests from disk, with limits, for `daiku.core.code.project`."""
 
 from __future__ import annotations
 

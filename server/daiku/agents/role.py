@@ -1,4 +1,4 @@
-"""A role that answers in a form of its own: its reply is read, and asked for again while it cannot be."""
+"""Roles: agents that must reply in a fixed format; an unreadable reply is sent back with the error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from daiku.domain.messages import (
     marked_own,
 )
 from daiku.domain.work.handovers import Brief
-from daiku.texts.text import NO_TEXT, Sentence, Text, text
+from daiku.texts.text import NO_TEXT, Text, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +50,20 @@ class Role:
     remind: Callable[[tuple[Message, ...]], str] = lambda _: ""
     in_words: Callable[[AssistantMessage], AssistantMessage] | None = None
     failed: Callable[[tuple[Message, ...], AssistantMessage], Failed | None] = lambda _, __: None
-    unfit: Callable[[AssistantMessage, Brief | None], Sentence] = lambda _, __: NO_TEXT
+    unfit: Callable[[AssistantMessage, Brief | None], Text] = lambda _, __: NO_TEXT
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
     """The role ends without success: its last words, and why."""
 
-    text: Sentence
+    text: Text
     failure: Failure
 
 
 def since_asked(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMessage, ...]:
-    """The messages after the person's last word: what the role did about it. Rules of a folder that came
-    in between are no word of the person's."""
+    """Return the messages after the person's last one: the work on that request. Messages with folder
+    rules do not count as the person's."""
     found: list[AssistantMessage | ToolMessage] = []
     for message in reversed(messages):
         if not isinstance(message, UserMessage):
@@ -74,8 +74,8 @@ def since_asked(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMes
 
 
 def beside(message: AssistantMessage, form: AssistantMessage | Unreadable) -> AssistantMessage:
-    """A reply that makes calls and holds its role's form as well: its own calls first, then what the form
-    asks for. A form that cannot be read is told to the model with the next request."""
+    """Merge a reply's own tool calls with those that its role's format asks for, its own first. If the
+    format is unreadable, the error is sent to the model with the next request."""
     if isinstance(form, Unreadable):
         if form.words_only or not message.text.strip():
             return message
@@ -117,10 +117,9 @@ async def answer_as(
     protocol: TextProtocol | None = None,
     brief: Brief | None = None,
 ) -> AsyncGenerator[ModelEvent]:
-    """As a model's stream, with a few replies where one cannot be read, each told what was wrong with the
-    one before (R0.96–R0.101). With a text protocol tools can be asked for in its form as well as
-    in the role's own. Raises DaikuError where the role failed, LLMRequestError of kind "format" after the
-    last reply."""
+    """Stream the reply of a role, retrying a few times if it is unreadable, each time with the error of the
+    previous one (R0.96–R0.101). With a text protocol, tools may be called in its format or in the role's.
+    Raises DaikuError if the role failed, LLMRequestError of kind "format" after the last retry."""
     own = role.go_on(request.messages)
     if isinstance(own, Failed):
         said = marked_own(AssistantMessage(text=own.text))
@@ -186,12 +185,8 @@ def _unusable(problem: str) -> LLMRequestError:
 def _as_read(read: AssistantMessage, reply: Reply, usage: Usage) -> tuple[ModelEvent, ...]:
     """The events of a reply that was understood."""
     whole = Reply(_in_place(read, reply), usage, "tool_calls" if read.calls else reply.finish)
-    # Words of ours stream in no language: a front puts them into the person's where the reply is recorded.
-    return (
-        (TextDelta(read.text), whole)
-        if read.text and not (isinstance(read.text, Text) and read.text.id)
-        else (whole,)
-    )
+    # Our own sentences are not streamed: a front shows them in the person's language once they are recorded.
+    return (TextDelta(read.text), whole) if read.text and not read.text.id else (whole,)
 
 
 def _again(written: ModelRequest, reply: Reply, problem: str) -> ModelRequest:

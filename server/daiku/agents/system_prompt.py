@@ -60,5 +60,5 @@ class _NoVariables(Frozen):
 
 
 def summary_order() -> str:
-    """What a model is told that condenses a conversation."""
+    """Return the prompt that asks a model to summarize a conversation."""
     return render("parts/summary", _NoVariables())

@@ -48,17 +48,17 @@ ALL_AGENTS: Mapping[str, Agent] = MappingProxyType({**AGENTS, **INNER})
 
 
 def agent_on_record(name: str) -> Agent:
-    """The agent of a run that the journal names. Raises UsageError."""
+    """Return the agent of a recorded run, internal agents included. Raises UsageError."""
     return INNER.get(name) or find_agent(name)
 
 
 def delegates() -> Mapping[str, str]:
-    """The agents that others are told of as able to take a request, each with what it does."""
+    """Return the agents that can be handed a request, each with its description."""
     return {agent.name: agent.description for agent in AGENTS.values() if agent.delegate}
 
 
 def find_agent(name: str) -> Agent:
-    """Raises UsageError with the names there are."""
+    """Return the agent called `name`. Raises UsageError that lists the known names."""
     if name not in AGENTS:
         raise UsageError(
             Failure(

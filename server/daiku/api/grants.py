@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Literal
 
-from daiku.domain.base import Wire
+from daiku.domain.base import Telling, Wire
+from daiku.texts.text import Text
 
 
-class Grant(Wire):
+class Grant(Telling):
     """`what` says in words what was answered; `key` names it to `daiku/grants/revoke`."""
 
     key: str
     answer: Literal["allow", "reject"]
-    what: str
+    what: Text
 
 
-class GrantsResult(Wire):
+class GrantsResult(Telling):
     grants: tuple[Grant, ...]
     workspace: str
     """The folder that the answers count in."""

@@ -1,4 +1,4 @@
-"""What there is: models, tools, agents."""
+"""Wire types for listing the available models, tools and agents, and for the doctor's findings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from daiku.domain.base import JsonObject, Telling, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.servers import ServerStatus
 from daiku.domain.tools import Effect
-from daiku.texts.text import NO_TEXT, Sentence
+from daiku.texts.text import NO_TEXT, Text
 
 
 class ModelOffer(Wire):
@@ -47,35 +47,35 @@ class ToolInfo(Wire):
     effect: Effect
 
 
-class ServerState(Wire):
+class ServerState(Telling):
     """How a configured MCP server stands; none is started by asking. Its tools are those that it
     offered when it last ran."""
 
     name: str
     status: ServerStatus
     tools: tuple[str, ...] = ()
-    why: str = ""
-    hint: str = ""
+    why: Text = NO_TEXT
+    hint: Text = NO_TEXT
 
 
-class ToolsResult(Wire):
+class ToolsResult(Telling):
     tools: tuple[ToolInfo, ...]
     servers: tuple[ServerState, ...] = ()
 
 
-class DoctorFinding(Wire):
+class DoctorFinding(Telling):
     """One thing that was looked at. `mend` says what to do about it; a client may offer it as a button: the
     `action` is its own, the `command` is for a terminal, where the person sees it before it runs."""
 
     area: Literal["daiku", "programs", "settings", "sandbox", "models", "mcp", "tools"]
     state: Literal["good", "note", "bad"]
-    what: Sentence
-    mend: Sentence = NO_TEXT
+    what: Text
+    mend: Text = NO_TEXT
     action: Literal["key", "model", "settings", "trust", "log"] | None = None
     command: str = ""
 
 
-class DoctorResult(Wire):
+class DoctorResult(Telling):
     findings: tuple[DoctorFinding, ...]
 
 

@@ -1,1 +1,1 @@
-"""Edge: the terminal front."""
+"""The command-line interface."""

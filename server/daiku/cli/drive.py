@@ -96,7 +96,7 @@ async def drive(app: App, start: Start, how: Drive) -> tuple[int, RunResult]:
 
 
 def exit_code(result: RunResult, how: Drive) -> int:
-    """PROTOCOL 1: how a run's end is told to scripts."""
+    """Return the process exit code for a run's result (PROTOCOL 1)."""
     kind = result.error.kind if result.error is not None else ""
     match result.status:
         case "completed" if result.unattended:
@@ -114,7 +114,7 @@ def exit_code(result: RunResult, how: Drive) -> int:
 
 
 def has_open_steps(result: RunResult, how: Drive) -> bool:
-    """Whether steps of a plan are left that nobody is there to go on with."""
+    """Return whether an unattended run leaves steps of its plan unfinished."""
     plan = result.plan
     if plan is None or how.attended or (plan.status == "draft" and not how.drafts):
         return False

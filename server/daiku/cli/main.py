@@ -15,6 +15,7 @@ import click
 from daiku import __version__
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.texts.terminal import say, told
+from daiku.texts.text import Text
 
 # Loading a sub-command's module loads what it needs (pygls, the app, …). `daiku --help` and the start
 # of `daiku lsp` must not wait for the others: so each is imported when it is called for by name.
@@ -129,7 +130,7 @@ class WriteFailed(Exception):
 
 
 def write_output(text: str) -> None:
-    """Write machine output. Raises BrokenPipeError, Unwritten."""
+    """Write machine output. Raises BrokenPipeError, WriteFailed."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -165,8 +166,8 @@ def complain(message: str, hint: str, code: int) -> int:
 
 
 def usage(message: str) -> UsageError:
-    """A mistake of the person's, to be raised by sub-commands."""
-    return UsageError(Failure(kind="usage", message=message))
+    """Build the error for a usage mistake, for sub-commands to raise."""
+    return UsageError(Failure(kind="usage", message=Text(message)))
 
 
 def _one_line(text: str) -> str:

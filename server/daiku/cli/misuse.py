@@ -1,4 +1,4 @@
-"""What is wrong with a command line: in English as click says it, in other languages here, where click says nothing."""
+"""Error messages for a wrong command line: click's own in English, translations of them in other languages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from daiku.texts.text import Text, joined, render, text
 
 
 def misuse(wrong: click.ClickException) -> str:
-    """What is wrong, in one sentence or two."""
+    """Return the message for a usage error, in the person's language."""
     language = locale_of(os.environ)
     return wrong.format_message() if language == ENGLISH else render(_said(wrong), language)
 

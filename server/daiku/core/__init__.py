@@ -1,1 +1,1 @@
-"""Decisions: pure functions; no I/O library, not even indirectly."""
+"""The pure logic: functions without side effects; no I/O library is imported, not even indirectly."""

@@ -46,7 +46,7 @@ class Workspace(Protocol):
         ...
 
     async def read(self, path: str) -> TextFile:
-        """Raises ToolValidationError: missing, a folder, binary, too large, special, outside."""
+        """Read a text file. Raises ToolValidationError: missing, a folder, binary, too large, special, outside."""
         ...
 
     async def exists(self, path: str) -> bool: ...
@@ -63,7 +63,7 @@ class Checkpoints(Protocol):
 
     @property
     def change_lock(self) -> asyncio.Lock:
-        """Held from looking at files until their change is on record, by whoever changes them."""
+        """Return the lock to hold from reading files until their change is recorded."""
         ...
 
     async def take(self, session: str, run: str, paths: Sequence[str], patch: Patch | None = None) -> str:
@@ -72,7 +72,7 @@ class Checkpoints(Protocol):
         ...
 
     async def settle(self, checkpoint_id: str, patch: Patch) -> None:
-        """Note what the edit really came to, where the editor changed it further (its formatter)."""
+        """Record the final result of an edit that the editor changed further (e.g. its formatter)."""
         ...
 
     async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
@@ -80,7 +80,7 @@ class Checkpoints(Protocol):
         ...
 
     def swept(self) -> int:
-        """How many old checkpoints had to go since this was asked last."""
+        """Return how many old checkpoints were deleted since the last call."""
         ...
 
 
@@ -107,8 +107,8 @@ class Editor(Protocol):
     async def diagnostics(self, path: str | None) -> tuple[Diagnostic, ...]: ...
 
     async def settled(self, paths: Sequence[str]) -> tuple[Diagnostic, ...]:
-        """The problems of `paths`, waited for (bounded) until they are about the present texts, and the
-        errors of all other files. Raises DaikuError where the editor cannot tell."""
+        """Return the diagnostics of `paths` once they are up to date (with a time limit), and the errors of
+        all other files. Raises DaikuError if the editor cannot provide them."""
         ...
 
     async def definition(self, path: str, position: Position) -> tuple[Location, ...]: ...
@@ -134,7 +134,7 @@ class LanguageModelBridge(Protocol):
         tools: Sequence[JsonObject],
         part: Callable[[JsonObject], None] | None = None,
     ) -> JsonObject:
-        """The whole reply; `part` hears each Part as it comes."""
+        """Request a reply and return all of it; `part` is called with each part as it arrives."""
         ...
 
 

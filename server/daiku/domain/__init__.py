@@ -1,1 +1,1 @@
-"""Words: frozen types that every other layer speaks; pydantic and the standard library only."""
+"""Shared types: frozen models used by every layer; depends on pydantic and the standard library only."""

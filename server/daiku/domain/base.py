@@ -67,7 +67,7 @@ class Telling(Wire):
         return {**found, "texts": texts} if texts else found
 
     def in_language(self, language: str) -> Self:
-        """The same with every sentence put into `language`, and nothing left to be put."""
+        """Return a copy with all sentences translated into `language`."""
         told = {name: _told(getattr(self, name), language) for name in type(self).model_fields}
         changed = {name: value for name, value in told.items() if value is not getattr(self, name)}
         return self.model_copy(update=changed) if changed else self

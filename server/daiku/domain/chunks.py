@@ -68,7 +68,7 @@ class Chunk(NamedTuple):
         return self.event.type
 
     def in_language(self, language: str) -> Chunk:
-        """The chunk as a person reads it."""
+        """Return the chunk with its sentences translated into `language`."""
         if language == ENGLISH or not isinstance(self.event, Telling):
             return self
         event = self.event.in_language(language)

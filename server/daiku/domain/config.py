@@ -1,4 +1,4 @@
-"""The parts of the settings that other rooms work with, as frozen types with their defaults."""
+"""The settings that other packages use, as frozen types with their defaults."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from daiku.domain.base import Telling
-from daiku.texts.text import Sentence, Text
+from daiku.texts.text import Text
 
 FailureKind = Literal[
     "usage",
@@ -52,8 +52,8 @@ class Failure(Telling):
 
     type: ClassVar[str] = "error"
     kind: FailureKind
-    message: Sentence
-    hint: Sentence = Text("")
+    message: Text
+    hint: Text = Text("")
     retryable: bool = False
 
 

@@ -16,7 +16,7 @@ from daiku.domain.work.handovers import Brief, Deeds, Handover
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, PlanStanding
 from daiku.domain.work.review import Irrevocable, ReviewDecision
-from daiku.texts.text import Sentence, Text, renderings
+from daiku.texts.text import Said, Text, renderings
 
 
 class Aside(Wire):
@@ -55,7 +55,7 @@ class RunStarted(Wire):
 class RunFinished(Telling):
     type: ClassVar[str] = "run_finished"
     status: TerminalStatus
-    text: Sentence = Text("")
+    text: Text = Text("")
     usage: Usage = Usage()
     plan: PlanStanding | None = None
     """The plan that the run worked or changed, as it stands now."""
@@ -94,12 +94,12 @@ class HandoffEnd(Telling):
     type: ClassVar[str] = "handoff_end"
     source: str = Field(alias="from")
     to: str
-    result: Sentence
+    result: Text
     run: str = ""
     call_id: str = ""
     status: TerminalStatus = "completed"
     handover: Handover | None = None
-    problem: Sentence = Text("")
+    problem: Text = Text("")
     error: Failure | None = None
     deeds: Deeds | None = None
     plans: tuple[Plan, ...] = ()
@@ -127,7 +127,7 @@ class MessageEvent(Telling):
 
     type: ClassVar[str] = "message"
     role: Literal["user", "assistant"]
-    text: Sentence
+    text: Text
     agent: str = ""
     thinking: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -163,12 +163,14 @@ class ToolOutput(Aside):
     text: str
 
 
-class ToolResponse(Wire):
+class ToolResponse(Telling):
+    """What came of a call. The model reads the English of `result`."""
+
     type: ClassVar[str] = "tool_response"
     id: str
     tool: str
     ok: bool
-    result: str
+    result: Said
     duration_ms: int = 0
     data: JsonObject | None = None
     images: tuple[ToolImage, ...] = ()
@@ -191,10 +193,10 @@ class ApprovalAsked(Telling):
     kind: ApprovalKind
     tool: str
     args: JsonObject
-    preview: Sentence
-    why: Sentence
+    preview: Text
+    why: Text
     call_id: str = ""
-    remember: Sentence = Text("")
+    remember: Text = Text("")
     from_server: bool = False
     """An MCP server needs this itself: no call of a model stands behind it."""
     hunks: int = 0
@@ -215,8 +217,8 @@ class ApprovalGiven(Wire):
 class InputAsked(Telling):
     type: ClassVar[str] = "input_asked"
     input_id: str
-    question: Sentence
-    choices: tuple[Sentence, ...] = ()
+    question: Text
+    choices: tuple[Text, ...] = ()
     call_id: str = ""
     from_server: bool = False
     """An MCP server asks, not the model."""
@@ -290,7 +292,7 @@ class Notice(Telling):
 
     type: ClassVar[str] = "notice"
     level: Literal["info", "warning", "error"]
-    text: Sentence
+    text: Text
     attempt: int = 0
     rules: tuple[RulesText, ...] = ()
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from daiku.domain.base import Frozen, JsonObject, Wire
 from daiku.domain.tools import Outcome, ToolCall, ToolSpec, with_outcome
-from daiku.texts.text import Sentence, Text, as_json, from_json
+from daiku.texts.text import NO_TEXT, Text, as_json, from_json
 
 
 class Image(Wire):
@@ -43,38 +43,26 @@ class AssistantMessage(Frozen):
     (thinking signatures, encrypted reasoning items), keyed by the provider's protocol name."""
 
     role: Literal["assistant"] = "assistant"
-    text: Sentence = Text("")
+    text: Text = Text("")
     thinking: str = ""
     calls: tuple[ToolCall, ...] = ()
     opaque: JsonObject = {}
 
 
 def marked_own(message: AssistantMessage) -> AssistantMessage:
-    """The reply marked as Daiku's own: no model was asked for it."""
+    """Mark a reply as written by Daiku itself, without a model."""
     told = message.opaque.get(OWN_KEY)
     own: JsonObject = {**(told if isinstance(told, dict) else {}), "own": True}
     return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
 
 
-def ours(*lines: str) -> JsonObject:
-    """What a role tells of a reply whose text it took from a tool's result: which lines are Daiku's."""
-    return {"ours": list(lines)}
+def asking(said: Sequence[Text]) -> JsonObject:
+    """Return the metadata (`opaque`) of a reply that asks the person: the question and its choices."""
+    return {OWN_KEY: {"asks": [as_json(each) for each in said]}} if said else {}
 
 
-def lines_of_ours(opaque: JsonObject) -> frozenset[str]:
-    """The lines of a reply's text that are Daiku's own words."""
-    told = opaque.get(OWN_KEY)
-    lines = told.get("ours") if isinstance(told, dict) else None
-    return frozenset(str(line) for line in lines) if isinstance(lines, list) else frozenset()
-
-
-def asking(said: Sequence[Sentence]) -> JsonObject:
-    """`opaque` of a reply of Daiku's own that lets the person choose: the question and its choices."""
-    return {OWN_KEY: {"asks": [as_json(each) for each in said if isinstance(each, Text)]}} if said else {}
-
-
-def asked_in(opaque: JsonObject) -> tuple[Sentence, ...]:
-    """The question and its choices that `asking` put there; none for every other reply."""
+def asked_in(opaque: JsonObject) -> tuple[Text, ...]:
+    """Return the question and its choices from a reply's metadata; empty if it has none."""
     told = opaque.get(OWN_KEY)
     values = told.get("asks") if isinstance(told, dict) else None
     return tuple(from_json("", value) for value in values) if isinstance(values, list) else ()
@@ -92,6 +80,8 @@ class ToolMessage(Frozen):
     tool: str
     ok: bool = False
     text: str
+    sources: Text = NO_TEXT
+    """What a person reads of research, where this is some."""
     images: tuple[Image, ...] = ()
     untrusted: bool = False
     outcome: Outcome | None = "failed"
@@ -175,7 +165,7 @@ class Reply:
 class Restarted:
     """The call is made again: text shown so far is void. `reason` is for the person, `wait` in seconds."""
 
-    reason: str
+    reason: Text
     attempt: int
     wait: float
 
@@ -193,4 +183,4 @@ class ModelInfo(Frozen):
     tools: bool = True
     images: bool = False
     thinking: bool = False
-    trait: str = ""
+    trait: Text = Text("")

@@ -10,7 +10,7 @@ from daiku.domain.base import Telling, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
 from daiku.domain.work.plans import PlanStanding
-from daiku.texts.text import Sentence, Text
+from daiku.texts.text import Text
 
 Mode = Literal["ask", "plan", "act"]
 RunStatus = Literal["completed", "cancelled", "failed", "limit", "paused"]
@@ -78,7 +78,7 @@ class RunResult(Telling):
     run_id: str
     session_id: str
     status: RunStatus
-    text: Sentence = Text("")
+    text: Text = Text("")
     usage: Usage = Usage()
     last_seq: int = 0
     error: Failure | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from daiku.domain.base import Frozen
-from daiku.texts.text import NO_TEXT, Sentence
+from daiku.texts.text import NO_TEXT, Text
 
 
 class Consent(Frozen):
@@ -22,9 +22,9 @@ class ConsentQuestion(Frozen):
 
     server: str
     key: str
-    preview: Sentence
-    why: Sentence
-    remember: Sentence
+    preview: Text
+    why: Text
+    remember: Text
 
 
 ServerStatus = Literal["ready", "starting", "down", "unasked", "changed", "rejected", "unusable"]
@@ -38,5 +38,5 @@ class ServerReport(Frozen):
     name: str
     status: ServerStatus
     tools: tuple[str, ...] = ()
-    why: Sentence = NO_TEXT
-    hint: Sentence = NO_TEXT
+    why: Text = NO_TEXT
+    hint: Text = NO_TEXT

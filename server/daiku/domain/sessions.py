@@ -1,4 +1,4 @@
-"""A conversation as lists and fronts show it."""
+"""Summary of a session, as lists and clients show it."""
 
 from __future__ import annotations
 

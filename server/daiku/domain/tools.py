@@ -7,6 +7,7 @@ from typing import Literal, cast
 from pydantic import Field, model_validator
 
 from daiku.domain.base import Frozen, JsonObject, Wire, long_id
+from daiku.texts.text import Said
 
 Effect = Literal["none", "read", "edit", "command", "network", "mcp", "plan", "ask"]
 """What a tool touches. `none` and `read` change nothing; `plan` and `ask` change only the session."""
@@ -18,8 +19,8 @@ could be asked; begun and cut off by a restart; cancelled by a person; never beg
 
 
 def with_outcome(values: object) -> object:
-    """Fields of an answered call with both `ok` and `outcome`: records of before have no outcome.
-    Raises ValueError where the two contradict each other."""
+    """Complete a call's result fields so that both `ok` and `outcome` are set; old records lack `outcome`.
+    Raises ValueError if the two contradict each other."""
     if not isinstance(values, dict):
         return values
     fields = cast("dict[str, object]", values)
@@ -60,7 +61,7 @@ class ToolResult(Frozen):
 
     ok: bool = False
     """True where the outcome is `done`; either may be given, the other follows."""
-    text: str
+    text: Said
     data: JsonObject | None = None
     images: tuple[ToolImage, ...] = ()
     outcome: Outcome = "failed"

@@ -1,1 +1,1 @@
-"""Edge: models; one provider a file, pure encode and decode around its transport."""
+"""Model providers: one module each, with pure encoding and decoding around the transport."""

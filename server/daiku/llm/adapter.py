@@ -30,6 +30,7 @@ from daiku.llm.reply_filter import filter_reply
 from daiku.llm.retry import RetryPolicy, is_transient, retry_delay
 from daiku.llm.textcalls import Exchange
 from daiku.llm.tokens import estimate, estimate_message, estimate_messages, estimate_request
+from daiku.texts.text import text
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class LLMAdapter:
         return self.settings.tool_protocol
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """The pieces of a reply, then the Reply with its price. `Restarted` voids what came before it.
+        """Stream the pieces of a reply, then the Reply with its price. `Restarted` voids the earlier pieces.
 
         Raises LLMError when the tries of this model and of the fallback are used up, at once for what
         would fail again; UsageError for a bad script.
@@ -93,7 +94,7 @@ class LLMAdapter:
                 following = adapter.fallback_after(self, error)
                 if following is None:
                     raise
-                reason = f"{error.failure.message} Going on with {following.name}."
+                reason = text("llm.going_on", message=error.failure.message, model=following.name)
                 yield Restarted(reason, adapter.policy.retries + 1, 0.0)
             finally:
                 await pieces.aclose()
@@ -109,7 +110,7 @@ class LLMAdapter:
         return worst_quote(quotes if other is None else [*quotes, other.quote(request)])
 
     def fallback_after(self, first: LLMAdapter, error: LLMError) -> LLMAdapter | None:
-        """The fallback, once: it has none of its own."""
+        """Return the fallback to use after a temporary `error`; None if there is none or it was used already."""
         if self is not first or not is_transient(error):
             return None
         try:
@@ -132,7 +133,12 @@ class LLMAdapter:
                 wait = retry_delay(attempt, error, self.policy, self.clock.chance())
                 if wait is None:
                     raise _with_try_count(error, attempt) from error.__cause__
-                reason = f"{error.failure.message} Trying again ({attempt} of {self.policy.retries})."
+                reason = text(
+                    "llm.trying_again",
+                    message=error.failure.message,
+                    attempt=attempt,
+                    most=self.policy.retries,
+                )
                 yield Restarted(reason, attempt, wait)
             finally:
                 await pieces.aclose()
@@ -244,5 +250,6 @@ def _with_try_count(error: LLMError, tries: int) -> LLMError:
     """The same error, saying how often it was tried."""
     if tries == 1:
         return error
-    failure = error.failure.model_copy(update={"message": f"{error.failure.message} ({tries} tries)"})
+    message = text("llm.tries", message=error.failure.message, count=tries)
+    failure = error.failure.model_copy(update={"message": message})
     return type(error)(failure, status=error.status, retry_after=error.retry_after)

@@ -10,6 +10,7 @@ from typing import Literal
 from daiku.core.text.patterns import lazy
 from daiku.domain.config import Price
 from daiku.domain.messages import ModelInfo, Usage
+from daiku.texts.text import NO_TEXT, Text, text
 
 Thinking = Literal["", "budget", "adaptive", "always", "between_tools", "level", "effort"]
 """How thinking is asked for: a token budget (older Claude, Gemini 2.5); adaptive and can be disabled;
@@ -32,7 +33,7 @@ class KnownModel:
     thinking: Thinking = ""
     images: bool = True
     tools: bool = True
-    trait: str = ""
+    trait: Text = NO_TEXT
 
 
 def _price(input_: float, output: float, cached: float | None = None) -> Price:
@@ -43,9 +44,9 @@ K, M = 1_000, 1_000_000
 _OVER_272K: LongPrice = (272 * K, 2.0, 1.5)
 _OVER_200K: LongPrice = (200 * K, 2.0, 1.5)
 TRAITS = {
-    "anthropic": "strong reasoning, long context",
-    "openai": "general purpose, stable output",
-    "gemini": "fast inference, cost efficient",
+    "anthropic": text("llm.trait.anthropic"),
+    "openai": text("llm.trait.openai"),
+    "gemini": text("llm.trait.gemini"),
 }
 _TEXT_ONLY = {"gpt-4", "gpt-3.5-turbo", "o3-mini", "gemini-pro"}
 
@@ -182,7 +183,7 @@ def normalize_model_name(name: str) -> str:
 
 
 def info(provider: str, name: str, *, context: int = 0, max_output: int = 0) -> ModelInfo:
-    """`name` as it is offered: what the service said first, then what is known, else nothing."""
+    """Return the ModelInfo for `name`: values of the service first, then those of the catalogue."""
     entry = find_model(name)
     if entry is None:
         return ModelInfo(provider=provider, name=name, context=context, max_output=max_output)

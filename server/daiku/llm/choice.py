@@ -12,6 +12,7 @@ from daiku.domain.errors import DaikuError, Failure, LLMAuthError, LLMRequestErr
 from daiku.llm.catalogue import find_model, normalize_model_name
 from daiku.llm.provider import ModelChoice
 from daiku.llm.table import PROVIDERS, LLMSettings
+from daiku.texts.text import joined, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,13 @@ def _split(wanted: str, llm: LLMSettings) -> tuple[str, str]:
         return head, rest
     if slash and not llm.provider:
         near = difflib.get_close_matches(head, PROVIDERS, 1)
-        raise UsageError(
-            Failure(
-                kind="usage",
-                message=f"There is no provider “{head}”{f'; did you mean {near[0]}?' if near else '.'}",
-                hint=f"A model is named provider/name; the providers are {', '.join(PROVIDERS)}.",
-            )
+        message = (
+            text("llm.no_provider_near", name=head, near=near[0])
+            if near
+            else text("llm.no_provider", name=head)
         )
+        hint = text("llm.providers", names=joined("list", PROVIDERS))
+        raise UsageError(Failure(kind="usage", message=message, hint=hint))
     return llm.provider, wanted
 
 
@@ -72,7 +73,7 @@ def _has_key(settings: ProviderSettings) -> bool:
 
 
 def usable(llm: LLMSettings, provider: str, probe: Probe) -> bool:
-    """True where a call has a chance unasked: a key, a server that has a model, an editor; never for a script."""
+    """Return whether the provider can be selected by default: it has a key, a running server or an editor."""
     needs = PROVIDERS[provider].needs
     match needs:
         case "key":
@@ -90,20 +91,19 @@ def usable(llm: LLMSettings, provider: str, probe: Probe) -> bool:
 
 
 def missing(llm: LLMSettings, provider: str, probe: Probe) -> DaikuError | None:
-    """What a provider that was asked for lacks, as far as it is known without asking it."""
+    """Return the error for what a provider lacks, as far as it is known without a request; None if nothing."""
     entry, settings = PROVIDERS[provider], llm.of(provider)
     match entry.needs:
         case "key" if not _has_key(settings) and not settings.base_url:
-            how = f"Set {settings.api_key_env}" if settings.api_key_env else "Set a key"
-            message = f"{entry.service(settings).label} needs a key and none is set."
-            hint = f"{how}, or run “Daiku: Set API Key”."
+            named = settings.api_key_env
+            message = text("llm.needs_key", service=entry.service(settings).label)
+            hint = text("llm.set_key_in", name=named) if named else text("llm.set_key")
             return LLMAuthError(Failure(kind="auth", message=message, hint=hint))
         case "address" if not settings.base_url.strip():
-            message = f"The provider “{provider}” needs the address of its server."
+            message = text("llm.needs_address", name=provider)
             return UsageError(Failure(kind="usage", message=message, hint=entry.how))
         case "editor" if not probe.has_editor:
-            message = "No editor lends its models here."
-            return LLMRequestError(Failure(kind="no_provider", message=message, hint=entry.how))
+            return LLMRequestError(Failure(kind="no_provider", message=text("llm.no_editor"), hint=entry.how))
         case "key" | "server" | "address" | "editor" | "script":
             return None
         case _:
@@ -119,18 +119,13 @@ def _default(llm: LLMSettings, provider: str, probe: Probe) -> str:
     first = probe.first_model(provider) or entry.default_model
     if first:
         return first
-    message = f"{entry.service(settings).label} does not answer, or has no model."
+    message = text("llm.no_answer_or_model", service=entry.service(settings).label)
     raise LLMRequestError(Failure(kind="no_provider", message=message, hint=entry.how))
 
 
 def _no_provider() -> LLMRequestError:
     """Nothing can be used: how to get something."""
-    keys = ", ".join(entry.key_env[0] for entry in PROVIDERS.values() if entry.needs == "key")
-    servers = ", ".join(entry.label for entry in PROVIDERS.values() if entry.needs == "server")
-    return LLMRequestError(
-        Failure(
-            kind="no_provider",
-            message="There is no model to work with: no key is set and no local server answers.",
-            hint=f"Set a key ({keys}) or start a local server ({servers}); `daiku doctor` shows what is missing.",
-        )
-    )
+    keys = (entry.key_env[0] for entry in PROVIDERS.values() if entry.needs == "key")
+    servers = (entry.label for entry in PROVIDERS.values() if entry.needs == "server")
+    hint = text("llm.key_or_server", keys=joined("list", keys), servers=joined("list", servers))
+    return LLMRequestError(Failure(kind="no_provider", message=text("llm.no_model"), hint=hint))

@@ -36,6 +36,7 @@ from daiku.llm.transport.history import Histories, History
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import TextMender, mend
 from daiku.llm.transport.wire import number
+from daiku.texts.text import Text, text
 
 
 class EditorProvider:
@@ -102,9 +103,8 @@ class EditorProvider:
             raise LLMRequestError(
                 Failure(
                     kind="no_provider",
-                    message="There is no model to work with yet: the editor has none to lend.",
-                    hint="Set a key (“Daiku: Set API Key”), start Ollama or LM Studio on this machine, or sign in to"
-                    " models in the editor, such as GitHub Copilot.",
+                    message=text("llm.editor_has_none"),
+                    hint=text("llm.key_server_or_sign_in"),
                 )
             )
         return next((model.name for model in models if model.tools), models[0].name)
@@ -113,7 +113,7 @@ class EditorProvider:
         return None
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: this provider holds no connection."""
 
 
 def _history(_request: ModelRequest) -> History[JsonObject]:
@@ -191,8 +191,8 @@ def _reply(request: ModelRequest, model: str, result: JsonObject) -> Reply:
     parts = result.get("parts")
     for part in parts if isinstance(parts, list) else []:
         match part:
-            case {"type": ("text" | "thinking") as kind, "text": str(text)}:
-                texts[kind].append(text)
+            case {"type": ("text" | "thinking") as kind, "text": str(piece)}:
+                texts[kind].append(piece)
             case {"type": "call", "name": str(name), "input": input_}:
                 call_id = part.get("callId")
                 calls.append(
@@ -204,14 +204,14 @@ def _reply(request: ModelRequest, model: str, result: JsonObject) -> Reply:
                 )
             case _:
                 pass
-    text, thinking = mend("".join(texts["text"])), mend("".join(texts["thinking"]))
-    written = text + thinking + "".join(f"{call.tool} {call.args}" for call in calls)
+    said, thinking = Text(mend("".join(texts["text"]))), mend("".join(texts["thinking"]))
+    written = said + thinking + "".join(f"{call.tool} {call.args}" for call in calls)
     usage = Usage(
         model=model,
         prompt_tokens=number(result.get("promptTokens")) or estimate_request(request),
         completion_tokens=number(result.get("completionTokens")) or estimate(written, model),
     )
-    message = AssistantMessage(text=text, thinking=thinking, calls=tuple(calls))
+    message = AssistantMessage(text=said, thinking=thinking, calls=tuple(calls))
     return Reply(message, usage, "tool_calls" if calls else "stop")
 
 
@@ -221,8 +221,10 @@ def _info(model: JsonObject) -> ModelInfo:
         update={
             "tools": model.get("tools") is not False,
             "images": model.get("images") is True,
-            "trait": " · ".join(
-                part for key in ("name", "vendor") if isinstance(part := model.get(key), str) and part
+            "trait": Text(
+                " · ".join(
+                    part for key in ("name", "vendor") if isinstance(part := model.get(key), str) and part
+                )
             ),
         }
     )

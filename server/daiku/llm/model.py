@@ -17,6 +17,7 @@ from daiku.llm.choice import Probe, missing, resolve_model
 from daiku.llm.provider import ModelChoice, Provider, ProviderDeps
 from daiku.llm.retry import RetryPolicy
 from daiku.llm.table import PROVIDERS, LLMSettings
+from daiku.texts.text import text
 
 LISTING_SECONDS = 10.0
 
@@ -111,7 +112,7 @@ class Models:
                 return ProviderModels(name, await self.provider(name).models())
         except TimeoutError:
             label = PROVIDERS[name].service(self._llm.of(name)).label
-            message = f"{label} did not list its models within {LISTING_SECONDS:g} s."
+            message = text("llm.not_listed", service=label, seconds=f"{LISTING_SECONDS:g}")
             return ProviderModels(name, (), Failure(kind="timeout", message=message, retryable=True))
         except DaikuError as error:
             if getattr(error, "status", 0) in (404, 405, 501):  # it answers, but keeps no list

@@ -12,6 +12,7 @@ from daiku.core.ports import LanguageModelBridge
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.transport.service import Service
+from daiku.texts.text import NO_TEXT, Text
 
 
 class Provider(Protocol):
@@ -64,9 +65,9 @@ class ProviderEntry:
     make: Callable[[Service, ProviderSettings, ProviderDeps], Provider]
     address: Callable[[str], str] = str
     """The whole address that `base_url` stands for, the usual one where it is empty."""
-    subject: str = ""
-    """How a sentence about it begins where that is not its label; `{host}` is where it runs."""
-    how: str = ""
+    subject: Callable[[str], str] | None = None
+    """How a sentence about it begins where that is not its label, by the host where it runs."""
+    how: Text = NO_TEXT
     """What a person does to get it going; empty where a key is all it takes."""
     key_env: tuple[str, ...] = ()
     """The variables of its key; the first is the default of `api_key_env`."""
@@ -89,11 +90,11 @@ class ProviderEntry:
         return ProviderSettings(api_key_env=next(iter(self.key_env), ""))
 
     def service(self, settings: ProviderSettings) -> Service:
-        """Who is asked with these settings, as failures tell of it."""
+        """Return the Service description for these settings, as used in error messages."""
         address = self.address(settings.base_url)
         return Service(
             name=self.name,
-            label=(self.subject or self.label).format(host=urlsplit(address).hostname),
+            label=self.subject(str(urlsplit(address).hostname)) if self.subject else self.label,
             address=address,
             key_env=settings.api_key_env or self.settings.api_key_env,
             start_hint=self.how,

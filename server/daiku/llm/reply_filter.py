@@ -18,8 +18,9 @@ from daiku.domain.messages import (
     TextDelta,
     ThinkingDelta,
 )
+from daiku.texts.text import Text, text
 
-THOUGHT_AFTER_ALL = "What was shown so far was the model's thinking, not its answer."
+THOUGHT_AFTER_ALL = text("llm.thought_after_all")
 _LOOKED_AT = re.compile(r"[<\[◁\n](?:(?<!\[)|(?=[/A-Z_]|$))")
 """What `ThoughtSplitter` or `HumanText` has to see at once within a line: all begins with one of a few signs,
 so that a text without them is known at a glance."""
@@ -40,15 +41,15 @@ class ReplyFilter:
         self._passed: list[str] = []  # it was shown, and the two above have not seen it yet
 
     def passes(self, text: str) -> bool:
-        """True where all of a delta's text is shown as it is, found out at nearly no cost: within a line
-        of prose, which is where nearly every delta stands. Else `events_of` has to look at it."""
+        """Return whether a delta can be shown unprocessed, by a cheap check that holds for most deltas. If
+        not, it must go through `events_of`."""
         if not self._calm or _LOOKED_AT.search(text):
             return False
         self._passed.append(text)
         return True
 
     def events_of(self, event: ModelEvent) -> Sequence[ModelEvent]:
-        """What comes of an event, except of a delta that passed."""
+        """Return the filtered events for an event that `passes` did not accept."""
         if self._passed:
             self._catch_up("".join(self._passed))
         match event:
@@ -103,14 +104,14 @@ async def filter_reply(stream: AsyncGenerator[ModelEvent]) -> AsyncGenerator[Mod
 
 
 def separate_thinking(message: AssistantMessage) -> AssistantMessage:
-    """The reply with what it only thought in `thinking`; itself where it thought nothing in its text."""
+    """Move the thinking in a reply's text to `thinking`; return the same message if there is none."""
     if not may_hold_thoughts(message.text):
         return message
     answer, thought = split_thoughts(message.text)
     if answer == message.text:
         return message
     thinking = "\n\n".join(part for part in (message.thinking, thought) if part)
-    return message.model_copy(update={"text": answer, "thinking": thinking})
+    return message.model_copy(update={"text": Text(answer), "thinking": thinking})
 
 
 def _with_result_ids(message: AssistantMessage) -> AssistantMessage:

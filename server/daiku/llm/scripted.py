@@ -40,6 +40,7 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolCall
 from daiku.llm.tokens import estimate, estimate_request
+from daiku.texts.text import NO_TEXT, Text, text
 
 _KANA_OR_KANJI = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _PIECE = re.compile(
@@ -67,8 +68,8 @@ class ScriptError(_Line):
     """A failure to play: after the line's text, the first `times` times that the line is asked for."""
 
     kind: FailureKind = "timeout"
-    message: str = "The script says so."
-    hint: str = ""
+    message: Text = text("llm.script.says_so")
+    hint: Text = NO_TEXT
     status: int = 0
     retry_after: float | None = None
     times: int = Field(1_000_000, ge=1)
@@ -98,14 +99,14 @@ class Script:
 
 
 def read_script(path: Path) -> Script:
-    """Raises UsageError that names the line that is wrong."""
+    """Read a script file. Raises UsageError that names the wrong line."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        written = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        why = "it does not exist" if isinstance(error, FileNotFoundError) else str(error)
-        raise _usage(f"The script {path} cannot be read: {why}.") from error
+        why = text("llm.script.no_file") if isinstance(error, FileNotFoundError) else str(error)
+        raise _usage(text("llm.script.unreadable", name=str(path), why=why)) from error
     lines: list[ScriptLine] = []
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(written.split("\n"), 1):
         if line.strip() and not line.lstrip().startswith("//"):
             try:
                 lines.append(ScriptLine.model_validate_json(line))
@@ -113,20 +114,14 @@ def read_script(path: Path) -> Script:
                 first = error.errors(include_url=False)[0]
                 place = ".".join(str(part) for part in first["loc"])
                 what = f"{place}: {first['msg']}" if place else first["msg"]
-                raise _usage(f"{path}, line {number}: {what}.") from error
+                raise _usage(text("llm.script.wrong_line", name=str(path), line=number, what=what)) from error
     if not lines:
-        raise _usage(f"The script {path} holds no reply.")
+        raise _usage(text("llm.script.empty", name=str(path)))
     return Script(path, tuple(lines))
 
 
-def _usage(message: str) -> UsageError:
-    return UsageError(
-        Failure(
-            kind="usage",
-            message=message,
-            hint='A script has one JSON object a line, such as {"text": "Hello"}; set llm.model = "scripted/PATH".',
-        )
-    )
+def _usage(message: Text) -> UsageError:
+    return UsageError(Failure(kind="usage", message=message, hint=text("llm.script.form")))
 
 
 def next_line(script: Script, system: str, messages: Sequence[Message]) -> int:
@@ -161,10 +156,10 @@ def _next_index(message: AssistantMessage, script: Script) -> int | None:
 
 def _find_line(script: Script, place: int, system: str, messages: Sequence[Message]) -> int:
     last = messages[-1] if messages else None
-    text = "" if last is None else last.text
+    before = "" if last is None else last.text
     for index in range(place, len(script.lines)):
         line = script.lines[index]
-        if line.when in text and line.agent in system:
+        if line.when in before and line.agent in system:
             return index
     return len(script.lines)
 
@@ -186,37 +181,31 @@ class ScriptedProvider:
         script = self._script(request)
         index = next_line(script, request.system, request.messages)
         if index >= len(script.lines):
-            raise LLMRequestError(
-                Failure(
-                    kind="usage",
-                    message=f"The script {script.path.name} has no reply left for this (it has {len(script.lines)}).",
-                    hint="Start a new session to play it again, or choose a real model.",
-                )
-            )
+            message = text("llm.script.at_end", name=script.path.name, count=len(script.lines))
+            raise LLMRequestError(Failure(kind="usage", message=message, hint=text("llm.script.play_again")))
         line = script.lines[index]
         user = next((m.text for m in reversed(request.messages) if isinstance(m, UserMessage)), "")
-        text, thinking = line.text.replace(USER_TEXT, user), line.thinking.replace(USER_TEXT, user)
+        answer, thinking = line.text.replace(USER_TEXT, user), line.thinking.replace(USER_TEXT, user)
         for piece in _pieces(thinking):
             await asyncio.sleep(line.delay_ms / 1000)
             yield ThinkingDelta(piece)
-        for piece in _pieces(text):
+        for piece in _pieces(answer):
             await asyncio.sleep(line.delay_ms / 1000)
             yield TextDelta(piece)
         if line.error is not None:
             self._fail(script, index, line.error)
-        yield _reply(request, script, index, text, thinking, user)
+        yield _reply(request, script, index, answer, thinking, user)
 
     async def models(self) -> tuple[ModelInfo, ...]:
         if self.demo is None or not self.demo.is_file():
             return ()
-        trait = "plays a script, no model answers"
-        return (ModelInfo(provider=self.name, name="demo", trait=trait),)
+        return (ModelInfo(provider=self.name, name="demo", trait=text("llm.trait.script")),)
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         return estimate_request(request)
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: this provider holds no connection."""
 
     def _script(self, request: ModelRequest) -> Script:
         path = self._find(request.model.removeprefix("scripted/").strip())
@@ -235,7 +224,7 @@ class ScriptedProvider:
         if name in {"", "demo"} and self.demo is not None:
             return self.demo
         if not name:
-            raise _usage("No script is named.")
+            raise _usage(text("llm.script.unnamed"))
         path = Path(name).expanduser()
         candidates = (path,) if path.is_absolute() else tuple(folder / path for folder in self.folders)
         return next((c for c in candidates if c.is_file()), candidates[0] if candidates else path)
@@ -276,20 +265,20 @@ def _error_of(error: ScriptError) -> LLMError:
     return kind(failure, status=error.status, retry_after=error.retry_after)
 
 
-def _pieces(text: str) -> list[str]:
+def _pieces(said: str) -> list[str]:
     """Words with the blanks behind them, a few signs of Japanese: what a model streams."""
-    return _PIECE.findall(text)
+    return _PIECE.findall(said)
 
 
-def _reply(request: ModelRequest, script: Script, index: int, text: str, thinking: str, user: str) -> Reply:
+def _reply(request: ModelRequest, script: Script, index: int, answer: str, thinking: str, user: str) -> Reply:
     line = script.lines[index]
     calls = tuple(_call(call, user) for call in line.calls)
-    written = text + thinking + "".join(str(call.args) for call in calls)
+    written = answer + thinking + "".join(str(call.args) for call in calls)
     usage = line.usage or Usage(
         prompt_tokens=estimate_request(request), completion_tokens=estimate(written), cost=0.0
     )
     own: JsonObject = {"script": script.path.name, "next": index + 1}
-    message = AssistantMessage(text=text, thinking=thinking, calls=calls, opaque={"scripted": own})
+    message = AssistantMessage(text=Text(answer), thinking=thinking, calls=calls, opaque={"scripted": own})
     finish: FinishReason = line.finish or ("tool_calls" if calls else "stop")
     name = f"scripted/{request.model.removeprefix('scripted/') or 'demo'}"
     return Reply(message, usage.model_copy(update={"model": usage.model or name}), finish)

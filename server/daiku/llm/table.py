@@ -1,4 +1,4 @@
-"""Every provider of models, one entry each; the settings, the choice, the listings and the editor follow from it.
+"""The table of model providers, one entry each; settings, model choice and editor UI are derived from it.
 
 To add one: write its module (or, for a protocol of its own, its package) in `daiku.llm`, then put an entry here and
 its field into `LLMSettings`. `npm run gen` writes what the editor shows of it.
@@ -18,6 +18,7 @@ from daiku.llm.provider import Provider, ProviderDeps, ProviderEntry
 from daiku.llm.transport.addresses import anthropic_address, ollama_address, ollama_host, openai_style, usual
 from daiku.llm.transport.local import first_of_lmstudio, first_of_ollama, first_of_openai
 from daiku.llm.transport.service import Service
+from daiku.texts.text import text
 
 _OPENAI_HOST = re.compile(r"^(?:https?://)?[\w.-]*\.(?:openai\.com|azure\.com)(?=[:/]|$)", re.IGNORECASE)
 
@@ -92,7 +93,7 @@ OPENAI = ProviderEntry(
 GEMINI = ProviderEntry(
     name="gemini",
     label="Google Gemini",
-    subject="Gemini",
+    subject=lambda _: "Gemini",
     needs="key",
     make=_gemini,
     key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
@@ -105,8 +106,7 @@ OLLAMA = ProviderEntry(
     label="Ollama",
     needs="server",
     make=_ollama,
-    how="Start it with `ollama serve` and fetch a model (for example `ollama pull qwen3`), or set OLLAMA_HOST to"
-    " where it runs.",
+    how=text("llm.start_ollama"),
     address_env="OLLAMA_HOST",
     read_address=ollama_host,
     address=ollama_address,
@@ -121,7 +121,7 @@ LMSTUDIO = ProviderEntry(
     label="LM Studio",
     needs="server",
     make=_lmstudio,
-    how="Start LM Studio, load a model and start its server (Developer tab), or set LMSTUDIO_BASE_URL.",
+    how=text("llm.start_lmstudio"),
     address_env="LMSTUDIO_BASE_URL",
     address=openai_style("http://127.0.0.1:1234/v1"),
     first_model=first_of_lmstudio,
@@ -130,10 +130,10 @@ LMSTUDIO = ProviderEntry(
 COMPATIBLE = ProviderEntry(
     name="compatible",
     label="OpenAI-compatible",
-    subject="The server {host}",
+    subject=lambda host: text("llm.the_server", host=host),
     needs="address",
     make=_openai,
-    how="Start the server, or set llm.compatible.base_url, for example http://127.0.0.1:8000/v1.",
+    how=text("llm.start_compatible"),
     key_env=("COMPATIBLE_API_KEY",),
     address=openai_style(),
     first_model=first_of_openai,
@@ -142,13 +142,18 @@ COMPATIBLE = ProviderEntry(
 EDITOR = ProviderEntry(
     name="editor",
     label="Editor",
-    subject="The editor",
+    subject=lambda _: text("llm.the_editor"),
     needs="editor",
     make=_editor,
-    how="Use Daiku inside VS Code with a model of its own, or choose another provider.",
+    how=text("llm.use_vscode"),
 )
 SCRIPTED = ProviderEntry(
-    name="scripted", label="Script", subject="A script", needs="script", make=_scripted, default_model="demo"
+    name="scripted",
+    label="Script",
+    subject=lambda _: text("llm.a_script"),
+    needs="script",
+    make=_scripted,
+    default_model="demo",
 )
 
 

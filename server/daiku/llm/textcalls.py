@@ -23,6 +23,7 @@ from daiku.domain.messages import (
 )
 from daiku.llm.provider import Provider
 from daiku.llm.reply_filter import ReplyFilter
+from daiku.texts.text import joined, text
 
 TRIES = 2
 """A reply that cannot be read is asked for once more: each costs as much as the first."""
@@ -37,7 +38,7 @@ class Exchange:
     protocol: ToolProtocol
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """As a provider's `stream`; only what is for the person comes as text."""
+        """Stream the reply like `Provider.stream`, with tool calls taken out of the text."""
         own = self.protocol != "native"
         written = request if self.protocol == "native" else encode(request, self.protocol)
         offered = OfferedTools(request.tools)
@@ -62,23 +63,28 @@ class Exchange:
             usage = usage.plus(reply.usage)
             read = self._read(reply, request, last=attempt == TRIES)
             if isinstance(read, AssistantMessage):
-                if reply_filter.prose and (left := reply_filter.prose.rest(read.text)):
+                prose = None if reply.message.text.id else reply_filter.prose  # our own words come whole
+                if prose and (left := prose.rest(read.text)):
                     yield TextDelta(left)
                 yield _final_reply(reply, read, usage)
                 return
             if attempt < TRIES:
-                yield Restarted(f"The reply could not be read: {read.problem}. Asking again.", attempt, 0.0)
+                unreadable = text("llm.reply_unreadable", what=read.problem)
+                yield Restarted(joined("sentences", [unreadable, text("llm.asking_again")]), attempt, 0.0)
                 written = _with_correction(written, reply, read)
         raise LLMRequestError(
             Failure(
                 kind="format",
-                message=f"{request.model} did not keep to the {self.protocol} protocol in {TRIES} tries.",
-                hint="Choose a model that can use tools, or the other tool_protocol.",
+                message=text(
+                    "llm.not_the_protocol", model=request.model, protocol=self.protocol, count=TRIES
+                ),
+                hint=text("llm.choose_tool_protocol"),
             )
         )
 
     def _read(self, reply: Reply, request: ModelRequest, *, last: bool) -> AssistantMessage | FormatProblem:
-        if self.protocol == "native" and (reply.message.calls or reply.finish == "content_filter"):
+        whole = reply.message.calls or reply.finish == "content_filter"
+        if reply.message.text.id or (self.protocol == "native" and whole):
             return reply.message
         read = decode(reply.message, self.protocol, finish=reply.finish, tools=request.tools, again=last)
         given_up = isinstance(read, FormatProblem) and self.protocol == "native"

@@ -1,1 +1,1 @@
-"""Edge: the language server; the only importer of pygls."""
+"""The language server; the only package that imports pygls."""

@@ -12,6 +12,7 @@ from daiku.domain.errors import Failure, LLMError
 from daiku.lsp.opening import Json
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
+from daiku.texts.text import text
 
 _PART: TypeAdapter[Part] = TypeAdapter(Part)
 _KINDS = frozenset({"auth", "rate_limit", "timeout", "connection", "overloaded", "bad_request", "not_found",
@@ -67,7 +68,7 @@ class ClientModels:
                 Failure.model_validate(
                     {
                         "kind": kind if isinstance(kind, str) and kind in _KINDS else "bad_request",
-                        "message": str(data.get("message") or error.message or "The editor's model failed."),
+                        "message": str(data.get("message") or error.message) or text("editor.model_failed"),
                         "hint": str(data.get("hint") or ""),
                         "retryable": kind in ("rate_limit", "timeout", "connection", "overloaded"),
                     }
@@ -76,4 +77,4 @@ class ClientModels:
 
 
 def _malformed() -> LLMError:
-    return LLMError(Failure(kind="format", message="The editor answered for its model in a wrong form."))
+    return LLMError(Failure(kind="format", message=text("editor.model_bad_answer")))

@@ -24,13 +24,12 @@ from daiku.lsp.documents.knowledge import ClientEditor
 from daiku.lsp.documents.open_documents import Documents
 from daiku.lsp.opening import Json, Offer, read_offer, to_path
 from daiku.lsp.wire.jsontext import MessageId, write_json
-from daiku.lsp.wire.protocol import PyglsServer
+from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused, invalid
 from daiku.settings import home, load, secrets_of
 from daiku.settings.trusted import is_trusted
 from daiku.texts.catalogue import language_of
-from daiku.texts.editor import texts
-from daiku.texts.matcher import translator
+from daiku.texts.text import joined, render
 from daiku.workspace.disk import DiskWorkspace
 
 log = logging.getLogger(__name__)
@@ -41,12 +40,10 @@ ERROR, WARNING, INFO = 1, 2, 3
 class ClientConnection:
     """Everything of one client. `app()` is built at first need and again after a change of settings."""
 
-    def __init__(self, server: PyglsServer, environ: Mapping[str, str] = os.environ) -> None:
-        self.server = server
-        self.protocol = server.protocol
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self.protocol = Protocol()
         self.documents = Documents()
         self.offer = Offer()
-        self.words = texts("en")
         self._environ = environ
         self._folders: list[str] = []
         self._settings: Mapping[str, Json] | None = None
@@ -69,10 +66,8 @@ class ClientConnection:
         return write_json(opening.answer(self.offer))
 
     def open(self, offer: Offer) -> None:
-        """Work for a client that offers this."""
+        """Apply the client's capabilities, locale, folders and settings from `initialize`."""
         self.offer = offer
-        self.words = texts(offer.locale)
-        self.protocol.words = translator(offer.locale)
         self.protocol.language = language_of(offer.locale)
         self.documents.encoding = offer.encoding  # type: ignore[assignment]  # one of ENCODINGS
         self._folders = list(offer.folders)
@@ -84,7 +79,7 @@ class ClientConnection:
             await self._fetch_settings()
             await self.app()
         except DaikuError as error:
-            self.show(ERROR, " ".join(p for p in (error.failure.message, error.failure.hint) if p))
+            self.show(ERROR, joined("sentences", [error.failure.message, error.failure.hint]))
 
     async def close(self) -> None:
         """Let go of everything; runs under way stay resumable."""
@@ -193,8 +188,8 @@ class ClientConnection:
     # ---- words to the person
 
     def show(self, kind: int, text: str, way: str = "") -> None:
-        """One line in a message box; `way` stands behind it as it is."""
-        message = " ".join(self.protocol.words(text).split()) + way
+        """Show one line in a message box; `way` is appended untranslated."""
+        message = " ".join(render(text, self.protocol.language).split()) + way
         self.protocol.tell("window/showMessage", {"type": kind, "message": message})
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:

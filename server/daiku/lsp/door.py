@@ -1,4 +1,4 @@
-"""Answers `initialize` before anything heavy is imported, then opens the server behind it."""
+"""Start of `daiku lsp`: answer `initialize` before heavy imports, then load the server and hand over to it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,6 @@ from daiku.lsp.requests.actions import code_actions, resolve_action
 from daiku.lsp.requests.commands import execute
 from daiku.lsp.requests.methods import METHODS, handler
 from daiku.lsp.wire.pipes import Outlet, Sink, StreamSink, open_sink, read_fd
-from daiku.lsp.wire.protocol import PyglsServer
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +26,8 @@ FLUSH_SECONDS = 2.0
 
 
 def serve(environ: Mapping[str, str] = os.environ) -> ClientConnection:
-    """A server with all its methods, not yet connected to anything."""
-    c = ClientConnection(PyglsServer(), environ)
+    """Create a server with all its methods registered, not yet connected to a transport."""
+    c = ClientConnection(environ)
     protocol = c.protocol
     for method in METHODS:
         protocol.handlers[method] = handler(c, method)

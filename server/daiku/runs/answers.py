@@ -8,7 +8,7 @@ from daiku.core.state.state import State
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import ApprovalGiven, InputGiven
 from daiku.runs.run_log import RunLog
-from daiku.texts.text import text
+from daiku.texts.text import NO_TEXT, text
 
 
 def asks(state: State, question: str) -> bool:
@@ -24,11 +24,11 @@ def check_answer(state: State, event: ApprovalGiven | InputGiven) -> None:
         asked = next((a for a in known.approvals.values() if a.approval_id == event.approval_id), None)
         answered, wrong = (
             event.approval_id in known.decisions,
-            "" if asked is None else why_unfit(asked, event),
+            NO_TEXT if asked is None else why_unfit(asked, event),
         )
     else:
         asked = next((i for i in known.inputs.values() if i.input_id == event.input_id), None)
-        answered, wrong = event.input_id in known.answers, ""
+        answered, wrong = event.input_id in known.answers, NO_TEXT
     if asked is None:
         raise UsageError(Failure(kind="not_found", message=text("runs.not_asked")))
     if answered:

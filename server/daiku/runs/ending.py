@@ -1,4 +1,4 @@
-"""Runs a run to its end: by its loop, or from outside it: cancelled, out of time, failed."""
+"""Run the loop until a run ends, and record the end where it is cancelled, timed out or failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run under way in this process: paused, answered and let go of from outside, and around its nested runs."""
+"""A run in this process: pause it, answer its questions, create its nested runs."""
 
 from __future__ import annotations
 

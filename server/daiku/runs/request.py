@@ -1,4 +1,4 @@
-"""What a front asks of a run, and what is asked to go on with one that ended before it was done."""
+"""The RunRequest of a client, and the request that continues a run which ended early."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from daiku.core.run.budget import Budget, Quote, add_earlier_use, may_wait, rese
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelEvent, ModelRequest, Reply, Usage
-from daiku.texts.text import text
+from daiku.texts.text import Text, text
 
 NOTHING_KNOWN = Quote(0, 0)
 
@@ -98,7 +98,7 @@ class Metered:
 
     model: Priced
     shared: RunBudget
-    tell: Callable[[str], None]
+    tell: Callable[[Text], None]
     _told: bool = False
 
     @property

@@ -1,4 +1,4 @@
-"""One run on record: who it is, its state, and the one way to add events, written before they are shown."""
+"""The journal of one run: its identity, its state, and the only way to add events (stored before shown)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from daiku.agents.agent import Agent
-from daiku.api.localised import localised
 from daiku.core.run.plan_outcome import plan_standing
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
@@ -78,12 +77,10 @@ def open_log(
 ) -> RunLog:
     """The log of `run`, which stands at `state`; `after` hears of its state after each write."""
     writer, traced = services.journal.writer(session), tracing or TraceRecorder()
-    # In the person's language, so that what is on record is what was shown; what a model reads is in other events.
 
     def write(events: tuple[Event, ...]) -> list[Event]:
-        told = tuple(localised(event, services.words) for event in events)
         surely = any(isinstance(e, ToolCallEvent) and _acts_outside(services, e.tool) for e in events)
-        chunks = writer.write(run, parent, agent.name, told, surely=surely)
+        chunks = writer.write(run, parent, agent.name, events, surely=surely)
         for chunk in chunks:
             traced(chunk)
             listen(chunk)

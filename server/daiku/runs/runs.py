@@ -37,7 +37,7 @@ from daiku.runs.request import RunRequest, continue_request, locate_grant
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 from daiku.trace.journal import UNDER_WAY
 
 logger = logging.getLogger(__name__)
@@ -252,7 +252,7 @@ class Runs:
     async def steer(self, run: str, text: str) -> None:
         """Say something to a run under way; it is read at the next turn. Where the run asks no model
         itself, those at work for it are told at once."""
-        live, said = self._need(run), MessageEvent(role="user", text=text, agent="user")
+        live, said = self._need(run), MessageEvent(role="user", text=Text(text), agent="user")
         live.record(said)
         for nested in tuple(self._live.values()):
             if nested.log.parent == run and not live.record.state.request.asks_model:
@@ -302,8 +302,8 @@ class Runs:
         return starts[-1].run
 
     async def note(self, session: str, *events: Event, run: str = "") -> None:
-        """Record what the person did besides talking; a run under way sees it. `run`: that it belongs to,
-        where none is under way. Raises UsageError: a run of another process is."""
+        """Record an action of the person that is not a message; a run in progress sees it. `run`: the run that it
+        belongs to if none is in progress. Raises UsageError: a run is in progress in another process."""
         live = next((each for each in self._live.values() if each.log.session == session), None)
         if live is not None:
             live.record(*events)
@@ -344,5 +344,5 @@ class Runs:
         raise _usage(text("runs.not_under_way", run=run), text("runs.resume_or_ask", session=session))
 
 
-def _usage(message: Sentence, hint: Sentence = NO_TEXT, kind: FailureKind = "usage") -> UsageError:
+def _usage(message: Text, hint: Text = NO_TEXT, kind: FailureKind = "usage") -> UsageError:
     return UsageError(Failure(kind=kind, message=message, hint=hint))

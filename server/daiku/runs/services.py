@@ -14,7 +14,6 @@ from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import ModelEvent, ModelRequest
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.settings.config import Config
-from daiku.texts.matcher import Words, translator
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpServers
 from daiku.tools.registry import ToolRegistry
@@ -69,8 +68,6 @@ class RunServices:
     """What models saw of files: the file tools ask it before a whole file is overwritten."""
     trusted: bool = True
     """Whether the person trusts the workspace: the rules of strangers are data."""
-    words: Words = translator("en")
-    """The person's language for what a run tells them."""
 
     @property
     def workspace_key(self) -> str:

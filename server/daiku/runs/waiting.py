@@ -11,11 +11,12 @@ from typing import Generic, TypeVar
 from daiku.core.state.state import State
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven
+from daiku.texts.text import text
 
 T = TypeVar("T")
 
-NOBODY = "Nobody is there to approve this."
-NOBODY_ANSWERS = "Nobody is there to answer. Decide yourself and say what you assumed."
+NOBODY = text("run.nobody_approves")
+NOBODY_ANSWERS = text("run.nobody_answers")
 
 
 class Paused(BaseException):  # control flow: no place that catches what goes wrong may catch this
@@ -42,7 +43,7 @@ class Waits(Generic[T]):
         return bool(self._open)
 
     def give(self, key: str, answer: T) -> None:
-        """Let the one go on who waits for `key`, if anyone does."""
+        """Deliver `answer` to the task that waits for `key`, if any."""
         future = self._open.get(key)
         if future is not None and not future.done():
             future.set_result(answer)
@@ -81,7 +82,7 @@ class PersonWaits:
             return await self._inputs.answer(asked.input_id)
 
     def give(self, event: ApprovalGiven | InputGiven) -> None:
-        """Let the one go on who waits for this word of the person's, if anyone does."""
+        """Deliver the person's answer to the task that waits for it, if any."""
         if isinstance(event, ApprovalGiven):
             self._approvals.give(event.approval_id, event)
         else:
@@ -107,7 +108,7 @@ def may_be_asked(state: State) -> bool:
 
 
 def still_asked(state: State, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """Of a run's `chunks` those that ask what the person has not answered yet."""
+    """Yield those of a run's `chunks` that ask a question which is not answered yet."""
     open_ids = {call.id for call in state.calls.pending}
     for chunk in chunks:
         match chunk.event:

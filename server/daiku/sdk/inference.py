@@ -1,4 +1,4 @@
-"""The seeds' two ways to ask a model: `inference(prompt, project)` and three methods with a history."""
+"""The SDK's model clients: `inference(prompt, project)`, and a conversation with three methods."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ class LLMClient:
         return self._models.used_by(project_name)
 
     def send_system_prompt(self, prompt: str) -> None:
-        """What the model is to be; replaces what was sent before."""
+        """Set the system prompt; it replaces an earlier one."""
         self._system = prompt
 
     def send_user_message(self, message: str) -> None:
         self._history.append(UserMessage(text=message))
 
     async def get_response(self) -> str:
-        """The reply's text to the history, which then ends with it."""
+        """Request the reply to the history, append it to the history and return its text."""
         reply = await self.adapter.chat(self._history, stream=False, system=self._system)
         message: AssistantMessage = reply.message
         self._history.append(message)

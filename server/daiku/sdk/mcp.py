@@ -1,4 +1,4 @@
-"""MCPToolClient: the servers for code without an event loop, on a loop thread of their own (R2.20–R2.24)."""
+"""MCPToolClient: call MCP servers from synchronous code, through an event loop on its own thread."""
 
 from __future__ import annotations
 

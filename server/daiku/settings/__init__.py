@@ -17,8 +17,9 @@ from daiku.domain.errors import Failure, UsageError
 from daiku.llm.table import PROVIDERS
 from daiku.settings.check import check_values, dotted, known_keys, leaves, normalize_keys
 from daiku.settings.config import Config
-from daiku.settings.environment import from_environment, secrets_of, with_keys
+from daiku.settings.environment import FROM_ENVIRONMENT, from_environment, secrets_of, with_keys
 from daiku.settings.trust import restrict_layer
+from daiku.texts.text import Text, joined, text
 
 __all__ = [
     "Loaded",
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 MAX_FILE = 1_000_000
+MOST_TOLD = 4
+"""Problems that are told one by one; of the others the count."""
 NOT_READ_YET = ("guardrails", "router", "playbook", "trace", "storage", "work", "github", "gitlab")
 """Settings, or tables of them, whose part of Daiku is not built yet."""
 OF_OTHER_PROGRAMS = ("GITHUB_", "GITLAB_")
@@ -46,10 +49,10 @@ class Loaded:
     config: Config
     origins: Mapping[str, str]
     """Dotted key -> "command line", "environment NAME", "editor" or a file."""
-    notices: tuple[str, ...] = ()
+    notices: tuple[Text, ...] = ()
     ignored: tuple[str, ...] = ()
     """Keys of the workspace's file that were left out because it is not trusted."""
-    without_effect: tuple[str, ...] = ()
+    without_effect: tuple[Text, ...] = ()
     """What somebody set and nothing reads yet, each as a line for the person."""
 
 
@@ -65,9 +68,9 @@ def load(
 
     Raises UsageError with every wrong key and value in one line. A project's `.env` is never read.
     """
-    problems: list[str] = []
+    problems: list[Text] = []
     origins: dict[str, str] = {}
-    notices: list[str] = []
+    notices: list[Text] = []
     ignored: tuple[str, ...] = ()
     merged = _names_of_keys()
 
@@ -87,12 +90,14 @@ def load(
             layer, ignored = restrict_layer(layer, Config.model_validate(merged), trusted=trusted)
             notices.extend(_about_ignored(own, ignored, trusted))
             add(layer, str(own))
-    if (layer := _check_layer(_without_blanks(editor or {}), "editor settings", problems)) is not None:
+    if (
+        layer := _check_layer(_without_blanks(editor or {}), text("settings.from_editor"), problems)
+    ) is not None:
         add(layer, "editor")
     layer, names = from_environment(environ, problems)
-    if (checked := _check_layer(layer, "environment", problems)) is not None:
+    if (checked := _check_layer(layer, FROM_ENVIRONMENT, problems)) is not None:
         add(checked, "environment", names)
-    if (layer := _check_layer(overrides or {}, "command line", problems)) is not None:
+    if (layer := _check_layer(overrides or {}, text("settings.from_command_line"), problems)) is not None:
         add(layer, "command line")
     if problems:
         raise _usage_error(problems)
@@ -102,9 +107,9 @@ def load(
     return Loaded(config, origins, tuple(notices), ignored, _without_effect(config, origins, environ))
 
 
-def _variable(name: str) -> str:
+def _variable(name: str) -> Text:
     """The origin of what an environment variable sets."""
-    return f"environment {name}"
+    return text("settings.variable", name=name)
 
 
 def home(environ: Mapping[str, str]) -> Path:
@@ -124,8 +129,8 @@ def home(environ: Mapping[str, str]) -> Path:
         raise UsageError(
             Failure(
                 kind="usage",
-                message=f"Cannot use {folder} for Daiku's data: {wrong.strerror}.",
-                hint="Set DAIKU_HOME to a folder of your own.",
+                message=text("settings.home", folder=str(folder), what=wrong.strerror or ""),
+                hint=text("settings.home.hint"),
             )
         ) from wrong
     return folder
@@ -157,30 +162,30 @@ def workspace_file(workspace: Path | None) -> Path | None:
     return workspace / ".daiku" / "config.toml" if workspace else None
 
 
-def _read_toml(path: Path, problems: list[str]) -> JsonObject:
+def _read_toml(path: Path, problems: list[Text]) -> JsonObject:
     """A TOML file's data; nothing where there is none. Pipes and huge files are refused unread."""
     try:
         info = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as wrong:
-        problems.append(f"{path}: cannot be read ({wrong.strerror})")
+        problems.append(text("settings.unread", path=str(path), what=wrong.strerror or ""))
         return {}
     if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_FILE:
-        problems.append(f"{path}: must be a plain TOML file of at most {MAX_FILE} bytes")
+        problems.append(text("settings.plain_file", path=str(path), most=MAX_FILE))
         return {}
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as wrong:
-        problems.append(f"{path}: cannot be read ({wrong.strerror})")
+        problems.append(text("settings.unread", path=str(path), what=wrong.strerror or ""))
     except UnicodeDecodeError:
-        problems.append(f"{path}: must be written in UTF-8")
+        problems.append(text("settings.utf8", path=str(path)))
     except (tomllib.TOMLDecodeError, RecursionError) as wrong:
-        problems.append(f"{path}: is not TOML ({wrong})")
+        problems.append(text("settings.not_toml", path=str(path), what=str(wrong)))
     return {}
 
 
-def _check_layer(data: JsonObject, where: str, problems: list[str]) -> JsonObject | None:
+def _check_layer(data: JsonObject, where: str, problems: list[Text]) -> JsonObject | None:
     """The layer in snake_case, or None when something in it is wrong."""
     before = len(problems)
     layer = normalize_keys(data, problems, where)
@@ -188,29 +193,29 @@ def _check_layer(data: JsonObject, where: str, problems: list[str]) -> JsonObjec
     return layer if len(problems) == before else None
 
 
-def _stays_inside(path: Path, workspace: Path | None, notices: list[str]) -> bool:
+def _stays_inside(path: Path, workspace: Path | None, notices: list[Text]) -> bool:
     """False, with a notice, where a link leads out of the workspace."""
     if workspace is None or path.resolve().is_relative_to(workspace.resolve()):
         return True
-    notices.append(f"{path} was not read: it leads out of the workspace")
+    notices.append(text("settings.leads_out", path=str(path)))
     return False
 
 
-def _keys_in_file(layer: JsonObject, path: Path) -> list[str]:
+def _keys_in_file(layer: JsonObject, path: Path) -> list[Text]:
     return [
-        f"{path}: {dotted(key)}: a file never holds a key; put it into an environment variable and name that in api_key_env"
+        text("settings.key_in_file", path=str(path), key=dotted(key))
         for key, _ in leaves(layer)
         if key[-1] == "api_key"
     ]
 
 
-def _about_ignored(path: Path, ignored: tuple[str, ...], trusted: bool) -> list[str]:
+def _about_ignored(path: Path, ignored: tuple[str, ...], trusted: bool) -> list[Text]:
     if not ignored:
         return []
     names = ", ".join(ignored)
     if trusted:
-        return [f"{path}: {names} ignored: a workspace never sets keys or plug-ins"]
-    return [f"{path}: {names} ignored until you trust this workspace"]
+        return [text("settings.ignored", path=str(path), names=names)]
+    return [text("settings.ignored_untrusted", path=str(path), names=names)]
 
 
 def _without_blanks(data: JsonObject) -> JsonObject:
@@ -241,23 +246,20 @@ def _check_together(config: Config, origins: Mapping[str, str]) -> None:
     rails = config.guardrails
     if rails.similarity_warn > rails.similarity_block:
         key = "guardrails.similarity_warn"
-        where = origins.get(key) or origins.get("guardrails.similarity_block") or "defaults"
-        raise _usage_error(
-            [f"{where}: {key} must not be above guardrails.similarity_block ({rails.similarity_block})"]
-        )
+        where = origins.get(key) or origins.get("guardrails.similarity_block") or text("settings.defaults")
+        other = f"guardrails.similarity_block ({rails.similarity_block})"
+        raise _usage_error([text("settings.not_above", where=where, name=key, other=other)])
 
 
 def _without_effect(
     config: Config, origins: Mapping[str, str], environ: Mapping[str, str]
-) -> tuple[str, ...]:
+) -> tuple[Text, ...]:
     """What somebody set and nothing reads yet: said at once, so that nobody relies on it. Raises UsageError for
     a database, in which a person would look for their data."""
     if config.storage.database_url:
-        where = origins.get("storage.database_url", "defaults")
-        raise _usage_error(
-            [f"{where}: storage.database_url cannot be used in this version: leave it empty for SQLite"]
-        )
-    found: list[str] = []
+        where = origins.get("storage.database_url", text("settings.defaults"))
+        raise _usage_error([text("settings.database", where=where)])
+    found: list[Text] = []
     theirs = {_variable(name) for name in environ if name.startswith(OF_OTHER_PROGRAMS)}
     for key, where in origins.items():
         if (
@@ -266,7 +268,7 @@ def _without_effect(
             or _value_at(config, key) == _value_at(Config(), key)
         ):
             continue
-        found.append(f"{where}: {key} does nothing in this version")
+        found.append(text("settings.no_effect", where=where, key=key))
     return tuple(found)
 
 
@@ -282,14 +284,11 @@ def _value_at(config: Config, key: str) -> object:
     return here
 
 
-def _usage_error(problems: list[str]) -> UsageError:
-    text = "; ".join(problems[:4]) + (f"; and {len(problems) - 4} more" if len(problems) > 4 else "")
+def _usage_error(problems: list[Text]) -> UsageError:
+    more = [text("settings.more", count=len(problems) - MOST_TOLD)] if len(problems) > MOST_TOLD else []
+    told = joined("clauses", [*problems[:MOST_TOLD], *more])
     return UsageError(
-        Failure(
-            kind="usage",
-            message=text if text.endswith((".", "?")) else f"{text}.",
-            hint="All settings: daiku config show",
-        )
+        Failure(kind="usage", message=text("settings.wrong", problems=told), hint=text("settings.all"))
     )
 
 

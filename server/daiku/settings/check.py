@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from daiku.domain.base import JsonObject
 from daiku.settings.config import Config
+from daiku.texts.text import Text, text
 
 Key = tuple[str, ...]
 SECRET = re.compile(r"api_key$|token$|headers|\benv\b|database_url|password|secret")
@@ -56,7 +57,7 @@ def leaves(data: JsonObject, at: Key = ()) -> Iterator[tuple[Key, JsonValue]]:
             yield (*at, name), value
 
 
-def normalize_keys(data: JsonObject, problems: list[str], where: str, at: Key = ()) -> JsonObject:
+def normalize_keys(data: JsonObject, problems: list[Text], where: str, at: Key = ()) -> JsonObject:
     """The layer with every key in snake_case; unknown keys go to `problems` with the nearest one."""
     table = model_of(field_at(at)) if at else Config
     assert table is not None
@@ -64,7 +65,7 @@ def normalize_keys(data: JsonObject, problems: list[str], where: str, at: Key = 
     for raw, value in data.items():
         name = raw if raw in table.model_fields else to_snake(raw)
         if name not in table.model_fields:
-            problems.append(f"{where}: {dotted((*at, raw))} is not a setting{_suggestion((*at, raw))}")
+            problems.append(_unknown((*at, raw), where))
             continue
         inner = model_of(table.model_fields[name].annotation)
         if inner is not None and isinstance(value, dict):
@@ -74,26 +75,19 @@ def normalize_keys(data: JsonObject, problems: list[str], where: str, at: Key = 
     return done
 
 
-def check_values(data: JsonObject, problems: list[str], where: str) -> None:
+def check_values(data: JsonObject, problems: list[Text], where: str) -> None:
     """Every value that does not fit goes to `problems`: where, which key, what would be right."""
     try:
         Config.model_validate(data)
     except ValidationError as wrong:
-        seen: set[str] = set()
-        for error in wrong.errors(include_url=False):
-            text = f"{where}: {_describe(error)}"
-            if text not in seen:
-                seen.add(text)
-                problems.append(text)
+        problems.extend(dict.fromkeys(_describe(error, where) for error in wrong.errors(include_url=False)))
     for key, value in leaves(data):
         name = dotted(key)
         if isinstance(value, str) and value and URLS.search(name) and not _is_url(value):
-            problems.append(
-                f"{where}: {name} must be an address such as https://host/path, not {display_value(name, value)}"
-            )
+            problems.append(_must(where, name, text("settings.address"), value))
         if name == "guardrails.regex_blocks" and isinstance(value, list):
             problems.extend(
-                f"{where}: {name}: {pattern!r} is not a regular expression ({reason})"
+                text("settings.regex", where=where, name=name, pattern=repr(pattern), what=reason)
                 for pattern in value
                 if isinstance(pattern, str) and (reason := _regex_problem(pattern))
             )
@@ -101,69 +95,78 @@ def check_values(data: JsonObject, problems: list[str], where: str) -> None:
 
 def dotted(key: tuple[str | int, ...]) -> str:
     """`llm.openai.base_url`; list places as `mcp_servers[0].url`."""
-    text = ""
+    name = ""
     for part in key:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
+        name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
+    return name
 
 
-def display_value(name: str, value: object) -> str:
+def display_value(name: str, value: object) -> Text:
     """A value fit for a message: short, never a secret."""
     if SECRET.search(name):
-        return "the value given"
-    text = repr(value) if not isinstance(value, bool) else str(value).lower()
-    return text if len(text) <= 60 else text[:57] + "…"
+        return text("settings.hidden")
+    shown = repr(value) if not isinstance(value, bool) else str(value).lower()
+    return Text(shown if len(shown) <= 60 else shown[:57] + "…")
 
 
-def _suggestion(key: Key) -> str:
+def unknown_setting(where: str, name: str, near: str) -> Text:
+    """What is said of a name that is none of the settings; `near` is what may have been meant, or empty."""
+    if not near:
+        return text("settings.unknown", where=where, name=name)
+    return text("settings.unknown_near", where=where, name=name, near=near)
+
+
+def _unknown(key: Key, where: str) -> Text:
     """Siblings first, then a key of that name elsewhere, then whatever looks alike."""
     table = model_of(field_at(key[:-1])) if key[:-1] else Config
     siblings = list(table.model_fields) if table else []
-    near = difflib.get_close_matches(key[-1], siblings, 1, 0.6)
-    if near:
-        return f"; did you mean {dotted((*key[:-1], near[0]))}?"
     every = list(known_keys())
-    same = [k for k in every if k[-1] == key[-1]]
-    if same:
-        return f"; did you mean {dotted(same[0])}?"
     names = {dotted(k): k for k in every} | {k[-1]: k for k in reversed(every)}
-    near = difflib.get_close_matches(dotted(key), names, 1, 0.5) or difflib.get_close_matches(
-        key[-1], names, 1, 0.5
+    alike = (
+        [(*key[:-1], near) for near in difflib.get_close_matches(key[-1], siblings, 1, 0.6)]
+        or [k for k in every if k[-1] == key[-1]]
+        or [names[near] for near in difflib.get_close_matches(dotted(key), names, 1, 0.5)]
+        or [names[near] for near in difflib.get_close_matches(key[-1], names, 1, 0.5)]
     )
-    if near:
-        return f"; did you mean {dotted(names[near[0]])}?"
-    return f"; here there are: {', '.join(siblings)}"
+    if alike:
+        return unknown_setting(where, dotted(key), dotted(alike[0]))
+    return text("settings.unknown_here", where=where, name=dotted(key), names=", ".join(siblings))
 
 
 _RIGHT = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "string": "text",
-    "tuple": "a list",
-    "list": "a list",
-    "dict": "a table",
-    "model": "a table",
-    "finite": "a finite number",
+    "int": text("settings.whole_number"),
+    "float": text("settings.number"),
+    "bool": text("settings.true_or_false"),
+    "string": text("settings.string"),
+    "tuple": text("settings.list"),
+    "list": text("settings.list"),
+    "dict": text("settings.table"),
+    "model": text("settings.table"),
+    "finite": text("settings.finite_number"),
 }
 
 
-def _describe(error: ErrorDetails) -> str:
+def _describe(error: ErrorDetails, where: str) -> Text:
     loc = tuple(to_snake(p) if isinstance(p, str) and p.isidentifier() else p for p in error["loc"])
     name, kind, ctx = dotted(loc), error["type"], error.get("ctx", {})
-    if kind == "extra_forbidden":
-        table = _inner_table(loc[:-1])
-        near = difflib.get_close_matches(str(loc[-1]), list(table.model_fields), 1, 0.5) if table else []
-        return f"{name} is not a setting" + (f"; did you mean {near[0]}?" if near else "")
-    if kind == "literal_error":
-        right = f"one of {ctx.get('expected', '')}"
-    elif kind in ("greater_than_equal", "less_than_equal"):
-        right = "at least " + str(ctx["ge"]) if "ge" in ctx else "at most " + str(ctx.get("le"))
-    elif kind == "value_error":
-        return f"{name}: {error['msg'].removeprefix('Value error, ')}"
-    else:
-        right = _RIGHT.get(kind.partition("_")[0], error["msg"])
-    return f"{name} must be {right}, not {display_value(name, error.get('input'))}"
+    match kind:
+        case "extra_forbidden":
+            table = _inner_table(loc[:-1])
+            near = difflib.get_close_matches(str(loc[-1]), list(table.model_fields) if table else [], 1, 0.5)
+            return unknown_setting(where, name, near[0] if near else "")
+        case "literal_error":
+            right = text("settings.one_of", names=ctx.get("expected", ""))
+        case "greater_than_equal":
+            right = text("settings.at_least", low=ctx.get("ge", ""))
+        case "less_than_equal":
+            right = text("settings.at_most", high=ctx.get("le", ""))
+        case _:
+            right = _RIGHT.get(kind.partition("_")[0]) or Text(error["msg"])
+    return _must(where, name, right, error.get("input"))
+
+
+def _must(where: str, name: str, right: Text, value: object) -> Text:
+    return text("settings.must", where=where, name=name, right=right, value=display_value(name, value))
 
 
 def _inner_table(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
@@ -180,9 +183,9 @@ def _inner_table(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
     return model_of(here)
 
 
-def _is_url(text: str) -> bool:
+def _is_url(value: str) -> bool:
     try:
-        parts = urlsplit(text)
+        parts = urlsplit(value)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False

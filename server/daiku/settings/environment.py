@@ -15,14 +15,16 @@ from daiku.core.guard.redact import redactor
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.llm.table import PROVIDERS
-from daiku.settings.check import Key, dotted, field_at, known_keys, model_of
+from daiku.settings.check import Key, dotted, field_at, known_keys, model_of, unknown_setting
 from daiku.settings.config import Config
+from daiku.texts.text import Text, text
 
 _OTHER_NAMES: dict[str, Key] = {
     "GITHUB_API_URL": ("github", "api_url"),
     "GITLAB_API_URL": ("gitlab", "api_url"),
     "TRACE_OTLP_ENDPOINT": ("trace", "otlp_endpoint"),
 }
+FROM_ENVIRONMENT = text("settings.from_environment")
 _LOGIN = re.compile(r"://[^/\s:@]*:(?P<password>[^/\s@]+)@")
 SECRET_NAME = re.compile(
     r"(?:^|[_-])(?:API|ACCESS|PRIVATE|SECRET|AUTH|SIGNING)?[_-]?"
@@ -40,7 +42,7 @@ def set_value(data: JsonObject, key: Key, value: JsonValue) -> None:
     data[key[-1]] = value
 
 
-def from_environment(environ: Mapping[str, str], problems: list[str]) -> tuple[JsonObject, dict[str, str]]:
+def from_environment(environ: Mapping[str, str], problems: list[Text]) -> tuple[JsonObject, dict[str, str]]:
     """The layer that the environment makes, and which variable each key came from.
 
     An empty variable counts as not set. `DAIKU_…` wins over the usual names.
@@ -60,9 +62,7 @@ def from_environment(environ: Mapping[str, str], problems: list[str]) -> tuple[J
         if field is None or model_of(field) is not None:
             every = ["DAIKU_" + "__".join(k).upper() for k in known_keys()]
             near = difflib.get_close_matches(name, every, 1, 0.5)
-            problems.append(
-                f"environment: {name} is not a setting" + (f"; did you mean {near[0]}?" if near else "")
-            )
+            problems.append(unknown_setting(FROM_ENVIRONMENT, name, near[0] if near else ""))
             continue
         set_value(data, key, _value_of(field, value, name, problems))
         origin[dotted(key)] = name
@@ -133,14 +133,14 @@ def _key_of(name: str) -> Key | None:
     return tuple(parts) if len(parts) > 1 or parts == ["mcp_servers"] else None
 
 
-def _value_of(field: object, text: str, name: str, problems: list[str]) -> JsonValue:
+def _value_of(field: object, value: str, name: str, problems: list[Text]) -> JsonValue:
     """Lists and tables are JSON; a list of texts may also be separated by commas."""
     if get_origin(field) not in (tuple, dict):
-        return text
-    if text.lstrip()[:1] in ("[", "{"):
+        return value
+    if value.lstrip()[:1] in ("[", "{"):
         try:
-            return json.loads(text)
+            return json.loads(value)
         except ValueError as wrong:
-            problems.append(f"environment: {name} is not JSON ({wrong})")
+            problems.append(text("settings.json", where=FROM_ENVIRONMENT, name=name, what=str(wrong)))
             return [] if get_origin(field) is tuple else {}
-    return [part.strip() for part in text.split(",") if part.strip()]
+    return [part.strip() for part in value.split(",") if part.strip()]

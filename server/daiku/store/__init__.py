@@ -1,1 +1,1 @@
-"""The one door to databases: what a table needs of one, SQLite behind it, and the lock of a session."""
+"""All database access: the Database protocol, its SQLite implementation, and the session lock."""

@@ -1,4 +1,4 @@
-"""What every table of Daiku is read and written through, whichever database stands behind it."""
+"""The Database protocol, through which all tables are read and written."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.store.database import Values
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 
 SQLITE, SQLITE_NEEDED = sqlite3.sqlite_version_info, (3, 37, 0)
 """The library here, and the oldest one that knows STRICT tables."""
@@ -75,7 +75,7 @@ class SqliteDatabase:
 
 
 Fault = Literal["damaged", "held", "full", "forbidden", "unreachable", "broken"]
-_WHY: dict[Fault, Sentence] = {
+_WHY: dict[Fault, Text] = {
     "damaged": text("store.damaged"),
     "held": text("store.held"),
     "full": text("store.full"),
@@ -84,7 +84,7 @@ _WHY: dict[Fault, Sentence] = {
     "broken": text("store.broken"),
 }
 _CHECK = text("store.check_disk")
-_HINTS: dict[Fault, Sentence] = {
+_HINTS: dict[Fault, Text] = {
     "damaged": text("store.move_away"),
     "held": text("store.close_other"),
     "full": text("store.make_room"),

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from daiku.texts.catalogue import ENGLISH, fill, language_of
-from daiku.texts.matcher import translator
+from daiku.texts.text import render
 
 
 def locale_of(environ: Mapping[str, str]) -> str:
@@ -18,8 +18,8 @@ def locale_of(environ: Mapping[str, str]) -> str:
 
 
 def told(text: str) -> str:
-    """A text of the server in the person's language."""
-    return translator(locale_of(os.environ))(text)
+    """Translate a text of the server into the person's language."""
+    return render(text, locale_of(os.environ))
 
 
 def say(key: str, **values: object) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, GetPydanticSchema, JsonValue
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
@@ -84,6 +84,13 @@ def render(said: str, language: str) -> str:
         return str(said)
 
 
+def shortened(said: str, limit: int, language: str) -> str:
+    """`said`, its end cut where it is longer than `limit` characters, and how much that was."""
+    if len(said) <= limit:
+        return said
+    return render(text("box.more", shown=said[:limit], count=len(said) - limit), language)
+
+
 def renderings(said: str) -> frozenset[str]:
     """`said` in every language: what a person may have picked where it was offered to them."""
     return frozenset(render(said, language) for language in languages())
@@ -133,7 +140,5 @@ def _arg_from_json(value: JsonValue) -> Argument:
             return str(value)
 
 
-if TYPE_CHECKING:
-    Sentence = str  # until every sentence is a value; then this is Text
-else:
-    Sentence = Text
+Said: TypeAlias = Annotated[str, GetPydanticSchema(lambda _, handler: handler(Text))]
+"""A field of any words: those that are a sentence of ours stay the value that they are."""

@@ -1,1 +1,1 @@
-"""Edge: what an agent can do; one table."""
+"""The tools that agents can call; all of them are in one table."""

@@ -14,7 +14,7 @@ class AskArgs(Args):
 
 
 async def ask(_args: AskArgs, _context: ToolContext) -> ToolResult:
-    """Reached only when the arguments are wrong: a good question never comes here."""
+    """Return an error: valid questions are handled by the loop, so this runs only for wrong arguments."""
     return failed("user/ask needs a `question`.")
 
 

@@ -1,4 +1,4 @@
-"""What people see of a tool call: an icon, what is done in their language, and which arguments say to what."""
+"""How a tool call is displayed: an icon, a localized label, and a template that shows its arguments."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from daiku.domain.tools import Effect, ToolResult
 from daiku.domain.work.patches import Patch
 from daiku.domain.work.plans import Plan
 from daiku.settings.config import Config
-from daiku.texts.text import NO_TEXT, Sentence
+from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.face import Face
 
 
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
     choice: int | None = None
 
 
-Ask = Callable[[Sentence, tuple[Sentence, ...]], Awaitable[Answer]]
+Ask = Callable[[Text, tuple[Text, ...]], Awaitable[Answer]]
 """Puts a question (with choices, or none) to the person in the middle of a call."""
 
 
@@ -110,7 +110,7 @@ class Preview:
     words for what "always" would allow (empty: cannot be remembered). `patch`: the edit itself."""
 
     text: str
-    remember: Sentence = NO_TEXT
+    remember: Text = NO_TEXT
     patch: Patch | None = None
 
 

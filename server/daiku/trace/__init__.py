@@ -1,1 +1,1 @@
-"""Edge: the journal and its exports."""
+"""The journal of sessions, and exports of it."""

@@ -1,4 +1,4 @@
-"""Which conversations changed files: asked of the journal by an index over these few events alone."""
+"""Query which sessions changed files, using a partial index over the file events."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class ConsentStore:
         self._path = path
 
     def lookup(self, workspace: str, server: str) -> Consent | None:
-        """What was said last; None where nothing was. Raises DaikuError."""
+        """Return the stored consent for a server; None if there is none. Raises DaikuError."""
         rows = self._query(
             "SELECT consent FROM mcp_consents WHERE workspace = ? AND server = ?", workspace, server
         )
@@ -50,7 +50,7 @@ class ConsentStore:
         return tuple((name, consent) for name, consent in found if consent is not None)
 
     def forget(self, workspace: str, server: str) -> None:
-        """The next run asks again. Raises DaikuError."""
+        """Delete the stored consent, so that the next run asks again. Raises DaikuError."""
         self._write("DELETE FROM mcp_consents WHERE workspace = ? AND server = ?", workspace, server)
 
     def _query(self, sql: str, *values: str) -> list[tuple[str]]:

@@ -57,7 +57,7 @@ class Journal:
         return session
 
     def get_session(self, session: str) -> Session:
-        """Raises UsageError (not_found)."""
+        """Return a session. Raises UsageError (not_found)."""
         row = self._db.first(f"{_SELECT} WHERE s.id = ?", (session,))
         if row is None:
             raise _unknown("journal.no_session", session)
@@ -102,7 +102,7 @@ class Journal:
         return list(islice(held, most))
 
     def delete_session(self, session: str) -> None:
-        """Raises UsageError: unknown, or a run of it is under way; DaikuError: it cannot be deleted."""
+        """Delete a session. Raises UsageError: unknown, or a run of it is in progress; DaikuError: it failed."""
         self.get_session(session)
         lock = self.lock(session)
         try:
@@ -147,7 +147,7 @@ class Journal:
         return [chunk_of(session, row) for row in found.rows], found
 
     def session_of_run(self, run: str) -> str:
-        """Raises UsageError (not_found)."""
+        """Return the session of a run. Raises UsageError (not_found)."""
         # What a run begins with: an index over these alone costs the other events nothing.
         begins = "SELECT session FROM chunks WHERE run = ? AND type IN ('run_started', 'agent_start') LIMIT 1"
         row = self._db.first(begins, (run,))
@@ -276,7 +276,7 @@ class SessionWriter:
         return self._next - 1 if self._reserved else 0
 
     def release(self) -> None:
-        """Give back what was reserved and not used, if nobody reserved after us."""
+        """Return unused reserved sequence numbers, unless another writer reserved some since."""
         if self._reserved:
             self._db.write(
                 "UPDATE sessions SET reserved = ? WHERE id = ? AND reserved = ?",

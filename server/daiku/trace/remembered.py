@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from daiku.core.guard.grant_words import grant_in_words
-from daiku.texts.text import Sentence, Text, text
+from daiku.texts.text import Text, text
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 
@@ -20,7 +20,7 @@ class RememberedAnswer:
 
     key: str
     answer: Literal["allow", "reject"]
-    what: Sentence
+    what: Text
 
 
 def all_answers(grants: GrantStore, consents: ConsentStore, workspace: str) -> tuple[RememberedAnswer, ...]:

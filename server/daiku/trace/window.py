@@ -1,4 +1,4 @@
-"""The end of a long session, so that it is shown without reading all of it: its last chunks, and a sum of those before."""
+"""Read only the end of a long session: its last chunks, and totals of the ones before."""
 
 from __future__ import annotations
 

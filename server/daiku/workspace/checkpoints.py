@@ -101,8 +101,8 @@ class CheckpointStore:
         files: Mapping[str, tuple[Content, Content]],
         stances: Mapping[str, FileReview],
     ) -> str:
-        """A checkpoint before a person's decision: `files` are before and after, `stances` how the review
-        stands then."""
+        """Store a checkpoint before a review decision: `files` before and after, and their review states
+        (`stances`)."""
         async with self._lock:
             kept = tuple(
                 KeptFile(
@@ -143,7 +143,7 @@ class CheckpointStore:
         return found
 
     async def put_back(self, path: str, content: Blob) -> None:
-        """Write kept bytes that are no text. Raises DaikuError."""
+        """Write a stored binary file to `path`. Raises DaikuError."""
         data = await asyncio.to_thread(self._contents.load, content.name)
         await asyncio.to_thread(put_bytes, self._workspace, path, data)
 
@@ -152,11 +152,11 @@ class CheckpointStore:
         return self._contents.content(name)
 
     def review_of(self, stance: KeptReview) -> FileReview:
-        """What `stances` noted. Raises UsageError where its content is gone."""
+        """Return the review stored in a checkpoint. Raises UsageError if its content is gone."""
         return review_of(self._contents, stance)
 
     async def current_content(self, path: str) -> Content:
-        """What the file holds now, unsaved text first; bytes that are no text are kept and named."""
+        """Return a file's current content, unsaved text first; binary content is stored and returned as a Blob."""
         if not await self._workspace.exists(path):
             return None
         try:
@@ -303,7 +303,7 @@ class CheckpointStore:
                     in_bytes[path] = data
             redo = self._begin_return(first, before, wanted, into or first.session)
             stats = (
-                await self._workspace.apply(Patch(files=tuple(changes)), "restore", exact=True)
+                await self._workspace.apply(Patch(files=tuple(changes)), text("edits.restore"), exact=True)
                 if changes
                 else ()
             )

@@ -13,7 +13,7 @@ from daiku.core.changes.diff import stat
 from daiku.core.ports import TextFile
 from daiku.domain.errors import Failure, StaleVersionError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 from daiku.workspace import paths
 from daiku.workspace.diskio import make_folders, move_file, read_bytes, remove_file, replace_file
 from daiku.workspace.encodings import decode, encode
@@ -55,7 +55,7 @@ class DiskWorkspace:
             return await asyncio.to_thread(self._apply, patch)
 
     def read_now(self, path: str) -> TextFile:
-        """`read` for threads."""
+        """Read a text file synchronously, for use in threads."""
         real = self.locate(path)
         name = self.relative(real)
         decoded = decode(read_bytes(self._roots, real, name))
@@ -163,7 +163,7 @@ def _bytes(content: str, found: TextFile | None, name: str) -> bytes:
         ) from None
 
 
-def _stale(name: str, why: Sentence) -> StaleVersionError:
+def _stale(name: str, why: Text) -> StaleVersionError:
     return StaleVersionError(
         Failure(
             kind="stale",

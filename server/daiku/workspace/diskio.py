@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 from daiku.workspace.paths import refuse, root_of
 
 READ_LIMIT = 10_000_000
@@ -53,7 +53,7 @@ def read_bytes(roots: tuple[Path, ...], real: Path, name: str, limit: int = READ
         os.close(fd)
 
 
-def _why(real: Path, error: OSError) -> Sentence:
+def _why(real: Path, error: OSError) -> Text:
     if isinstance(error, FileNotFoundError):
         return text("files.none_such")
     if isinstance(error, PermissionError):

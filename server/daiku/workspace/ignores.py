@@ -18,7 +18,7 @@ Rules = tuple[Path, GitIgnoreSpec]
 
 
 def hides(rules: list[Rules], path: Path, *, folder: bool) -> bool:
-    """What `rules` (nearest first) say of the entry `path`; the first that says anything counts."""
+    """Return whether `rules` (nearest first) ignore `path`; the first rule that matches decides."""
     if path.name in _ALWAYS:
         return True
     for above, spec in rules:
@@ -50,7 +50,7 @@ class Ignores:
         return False
 
     def hides_entry(self, path: Path, *, folder: bool) -> bool:
-        """The same for an entry of a folder that is itself not ignored."""
+        """Return whether an entry is ignored, for a parent folder that is known not to be."""
         return hides(self.rules(path.parent), path, folder=folder)
 
     def rules(self, folder: Path) -> list[Rules]:

@@ -1,4 +1,4 @@
-"""Where checkpoints lie: contents by their hash, one small record each; the oldest go when it is too much."""
+"""Storage of checkpoints: file contents by hash, one small record each; the oldest are deleted first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from daiku.core.changes.review import Blob, Content, FileReview, ReviewSpan
 from daiku.domain.base import Frozen
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.work.patches import Patch
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 from daiku.workspace.encodings import decode
 
 MAX_AGE = 30 * 24 * 3600.0
@@ -90,7 +90,7 @@ class Contents:
         return name
 
     def load(self, name: str) -> bytes:
-        """Raises UsageError: damaged or gone."""
+        """Return the stored bytes. Raises UsageError: damaged or gone."""
         try:
             data = zlib.decompress(self._place(name).read_bytes())
         except (OSError, zlib.error):
@@ -109,7 +109,7 @@ class Contents:
         return Blob(name) if read is None else read.text
 
     def name_of(self, content: Content) -> str | None:
-        """Keep a text; the name of what is kept already."""
+        """Store a text if needed, and return its name in the store; None for no content."""
         match content:
             case None:
                 return None
@@ -221,13 +221,13 @@ class Sweeper:
         self._contents.drop(_contents_of(mine.values()) - _contents_of(kept.values()))
 
     def take_count(self) -> int:
-        """How many went since this was asked last."""
+        """Return how many checkpoints were deleted since the last call, and reset the count."""
         gone, self._gone = self._gone, 0
         return gone
 
 
 def keep_review(contents: Contents, path: str, review: FileReview) -> KeptReview:
-    """The review of a file as a checkpoint keeps it."""
+    """Convert a file's review to the form that a checkpoint stores."""
     return KeptReview(
         path=path,
         base=contents.name_of(review.base),
@@ -238,13 +238,13 @@ def keep_review(contents: Contents, path: str, review: FileReview) -> KeptReview
 
 
 def review_of(contents: Contents, stance: KeptReview) -> FileReview:
-    """The review that `stance_of` kept. Raises UsageError where its content is gone."""
+    """Return the review that `keep_review` stored. Raises UsageError if its content is gone."""
     spans = tuple(ReviewSpan(*span) for span in stance.spans)
     return FileReview(contents.content(stance.base), contents.content(stance.now), spans, stance.origin)
 
 
 def add_outcome(contents: Contents, found: Sequence[KeptFile], patch: Patch) -> tuple[KeptFile, ...]:
-    """`found` with what `patch` is to make of each file."""
+    """Return the kept files of `found` with the content that `patch` will give each of them."""
     after: dict[str, tuple[str | None, str | None]] = {}
     for change in patch.files:
         moved = change.kind == "rename" and change.to is not None
@@ -261,7 +261,7 @@ def add_outcome(contents: Contents, found: Sequence[KeptFile], patch: Patch) -> 
     )
 
 
-def unusable_checkpoint(kind: str, message: Sentence, hint: Sentence) -> UsageError:
+def unusable_checkpoint(kind: str, message: Text, hint: Text) -> UsageError:
     """Why a checkpoint cannot be used."""
     return UsageError(Failure.model_validate({"kind": kind, "message": message, "hint": hint}))
 

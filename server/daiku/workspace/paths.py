@@ -10,14 +10,14 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from daiku.domain.errors import Failure, ToolValidationError
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 
 _SPECIAL = ("/proc", "/sys", "/dev")
 _STREAM = re.compile(r"::|:[^/]*\$")
 _GUARDED = (".git", ".daiku", ".vscode", ".github")
 
 
-def refuse(message: Sentence, hint: Sentence = NO_TEXT) -> ToolValidationError:
+def refuse(message: Text, hint: Text = NO_TEXT) -> ToolValidationError:
     """The error for a path or a file that may not or cannot be used."""
     return ToolValidationError(Failure(kind="tool", message=message, hint=hint))
 

@@ -10,7 +10,7 @@ from daiku.workspace.encodings import decode
 
 
 async def change_back(workspace: Workspace, path: str, before: bytes | None) -> FileChange | bool:
-    """The change that brings `path` back; True where it must be done in bytes, False where nothing is."""
+    """Return the change that restores `path`; True if it must be written as bytes, False if nothing differs."""
     text = decode(before) if before is not None else None
     exists = await workspace.exists(path)
     if before is not None and text is None:

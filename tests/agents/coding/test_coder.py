@@ -23,6 +23,7 @@ from daiku.domain.work.patches import SearchReplace
 from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Finding
 from daiku.runs.recorded.replay import replay
+from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with, in_protocol, said
 from tests.cases import for_each
 
@@ -45,13 +46,13 @@ ASKED = (UserMessage(text="Write it."),)
 
 
 def read(text: str, *, cut: bool = False) -> AssistantMessage:
-    found = CODE.read(AssistantMessage(text=text), ASKED, cut)
+    found = CODE.read(AssistantMessage(text=Text(text)), ASKED, cut)
     assert isinstance(found, AssistantMessage), found
     return found
 
 
 def problem(text: str, *, cut: bool = False) -> str:
-    found = CODE.read(AssistantMessage(text=text), ASKED, cut)
+    found = CODE.read(AssistantMessage(text=Text(text)), ASKED, cut)
     assert isinstance(found, Unreadable), found
     return found.problem
 
@@ -161,7 +162,7 @@ def test_nothing_to_change_is_an_answer() -> None:
 def test_words_count_once_something_was_changed() -> None:
     call = AssistantMessage(calls=read(TWO).calls[:1])
     done = ToolMessage(call_id=call.calls[0].id, tool="files/edit", ok=True, text="ok")
-    words = AssistantMessage(text="I renamed it.")
+    words = AssistantMessage(text=Text("I renamed it."))
     assert CODE.read(words, (*ASKED, call, done), False) == words
     failed = done.model_copy(update={"ok": False})
     assert isinstance(CODE.read(words, (*ASKED, call, failed), False), Unreadable)
@@ -318,6 +319,6 @@ def test_the_prompt_demands_what_it_must(demand: str) -> None:
 
 
 def test_nothing_changed_is_handed_over_as_that() -> None:
-    assert edits_made(State(conversation=Conversation(text="No change: it is there."))) == EditsMade()
+    assert edits_made(State(conversation=Conversation(text=Text("No change: it is there.")))) == EditsMade()
     assert find_agent("coder").stage == Stage(edits_made, code_request, shows="named")
     assert json.loads(EditsMade().model_dump_json())["files"] == []

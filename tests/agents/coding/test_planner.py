@@ -17,6 +17,7 @@ from daiku.domain.messages import AssistantMessage, ToolMessage, UserMessage
 from daiku.domain.work.handovers import Brief, CommandOutcome, CommandsRun, PlanMade
 from daiku.domain.work.plans import Plan, Step
 from daiku.runs.recorded.replay import replay
+from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
 from tests.cases import for_each
 
@@ -50,7 +51,7 @@ ASKED = (UserMessage(text="The user asked: a game"),)
 
 
 def read(text: str) -> AssistantMessage:
-    found = PLAN.read(AssistantMessage(text=text), ASKED, False)
+    found = PLAN.read(AssistantMessage(text=Text(text)), ASKED, False)
     assert isinstance(found, AssistantMessage), found
     return found
 
@@ -103,7 +104,7 @@ def test_json_with_the_five_keys_is_the_same_plan() -> None:
 @for_each("part", ["Project Name:", "Your Reply to the Human", "Current Focus:", "Summary:"])
 def test_a_plan_without_one_of_its_parts_is_unreadable(part: str) -> None:
     lines = [line for line in LINES.split("\n") if not line.startswith(part)]
-    found = PLAN.read(AssistantMessage(text="\n".join(lines)), ASKED, False)
+    found = PLAN.read(AssistantMessage(text=Text("\n".join(lines))), ASKED, False)
     assert isinstance(found, Unreadable)
     assert part.split(":", maxsplit=1)[0] in found.problem
 
@@ -120,11 +121,11 @@ def test_a_plan_without_one_of_its_parts_is_unreadable(part: str) -> None:
     ],
 )
 def test_any_other_reply_is_unreadable(text: str) -> None:
-    assert isinstance(PLAN.read(AssistantMessage(text=text), ASKED, False), Unreadable)
+    assert isinstance(PLAN.read(AssistantMessage(text=Text(text)), ASKED, False), Unreadable)
 
 
 def test_a_plan_that_was_cut_off_is_not_taken_for_whole() -> None:
-    assert isinstance(PLAN.read(AssistantMessage(text=LINES), ASKED, True), Unreadable)
+    assert isinstance(PLAN.read(AssistantMessage(text=Text(LINES)), ASKED, True), Unreadable)
 
 
 @for_each(

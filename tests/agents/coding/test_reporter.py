@@ -28,6 +28,7 @@ from daiku.domain.work.handovers import (
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Finding
+from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with
 from tests.cases import for_each
 
@@ -52,7 +53,7 @@ REPLY = {
 
 
 def read(text: str) -> AssistantMessage | Unreadable:
-    found = REPORT.read(AssistantMessage(text=text), ASKED, False)
+    found = REPORT.read(AssistantMessage(text=Text(text)), ASKED, False)
     wrong = REPORT.unfit(found, BRIEF) if isinstance(found, AssistantMessage) else ""
     return Unreadable(wrong) if wrong else found
 
@@ -99,7 +100,10 @@ def test_claims_are_linked_to_what_they_name(text: str) -> None:
     report = handed(text).report
     assert report.text == "The snake is there."
     proof = Proof(kind="exit_code", subject="pytest -q", ref="call_1", ok=True, value="0")
-    assert report.claims == (Claim(text="The tests pass.", proofs=(proof,)), Claim(text="It is fun."))
+    assert report.claims == (
+        Claim(text=Text("The tests pass."), proofs=(proof,)),
+        Claim(text=Text("It is fun.")),
+    )
 
 
 def test_an_invented_reference_is_refused_with_those_there_are() -> None:
@@ -133,9 +137,9 @@ def test_claims_are_shown_with_what_they_rest_on() -> None:
     proofs = proofs_of(BRIEF)
     text = listed(
         (
-            Claim(text="All is well.", proofs=proofs),
-            Claim(text="`pytest -q` passed.", proofs=proofs[2:3]),
-            Claim(text="It is fun."),
+            Claim(text=Text("All is well."), proofs=proofs),
+            Claim(text=Text("`pytest -q` passed."), proofs=proofs[2:3]),
+            Claim(text=Text("It is fun.")),
         )
     )
     assert text.split("\n") == [

@@ -36,6 +36,7 @@ from daiku.domain.work.research import Research
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
 from daiku.settings.config import Config
+from daiku.texts.text import Text
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
 from tests.runs.playing import Watch
@@ -51,7 +52,7 @@ def form(*queries: str, ask_user: str = "") -> str:
 
 
 def read(text: str, messages: tuple[Message, ...] = ASKED) -> AssistantMessage:
-    found = RESEARCH.read(AssistantMessage(text=text), messages, False)
+    found = RESEARCH.read(AssistantMessage(text=Text(text)), messages, False)
     assert isinstance(found, AssistantMessage), found
     return found
 
@@ -104,7 +105,7 @@ def test_nothing_to_look_up_is_an_answer() -> None:
     ],
 )
 def test_any_other_reply_is_unreadable(text: str) -> None:
-    assert isinstance(RESEARCH.read(AssistantMessage(text=text), ASKED, False), Unreadable)
+    assert isinstance(RESEARCH.read(AssistantMessage(text=Text(text)), ASKED, False), Unreadable)
 
 
 def test_searches_of_the_models_own_count_towards_the_three() -> None:
@@ -127,6 +128,7 @@ def test_the_last_words_are_the_sources_and_the_question() -> None:
         tool="web/research",
         ok=True,
         text="**a**\n- [1] [A](https://a/)\n\n---\n\nlong page",
+        sources=Text("**a**\n- [1] [A](https://a/)"),
     )
     closing = RESEARCH.go_on((*ASKED, spoke, found))
     assert closing is not None
@@ -151,7 +153,7 @@ async def replies(*texts: str) -> tuple[list[ModelEvent], list[ModelRequest]]:
         requests.append(request)
         text = said.pop(0)
         yield TextDelta(text)
-        yield Reply(AssistantMessage(text=text), Usage(prompt_tokens=10), "stop")
+        yield Reply(AssistantMessage(text=Text(text)), Usage(prompt_tokens=10), "stop")
 
     events: list[ModelEvent] = []
     with suppress(LLMRequestError):
@@ -162,7 +164,9 @@ async def replies(*texts: str) -> tuple[list[ModelEvent], list[ModelRequest]]:
 
 async def test_a_reply_that_cannot_be_read_is_told_what_is_wrong() -> None:
     events, requests = await replies("cats", form("a"))
-    assert events[0] == Restarted("Error occurred: there is no JSON in the reply. Retrying (1 of 4).", 1, 0)
+    assert events[0] == Restarted(
+        Text("Error occurred: there is no JSON in the reply. Retrying (1 of 4)."), 1, 0
+    )
     last = requests[1].messages[-1]
     assert isinstance(last, UserMessage)
     assert "there is no JSON" in last.text

@@ -34,6 +34,7 @@ from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
+from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
 from tests.cases import for_each
 from tests.runs.playing import Watch
@@ -47,7 +48,7 @@ def commands(*names: str) -> str:
 
 
 def read(text: str, messages: tuple[Message, ...] = ASKED) -> AssistantMessage:
-    found = RUN.read(AssistantMessage(text=text), messages, False)
+    found = RUN.read(AssistantMessage(text=Text(text)), messages, False)
     assert isinstance(found, AssistantMessage), found
     return found
 
@@ -106,7 +107,7 @@ def test_commands_run_one_after_the_other(text: str) -> None:
     ["", "Run npm test.", "{}", '{"commands": 7}', '{"commands": [1]}', "```sh\nnpm test\n```"],
 )
 def test_any_other_reply_is_unreadable(text: str) -> None:
-    assert isinstance(RUN.read(AssistantMessage(text=text), ASKED, False), Unreadable)
+    assert isinstance(RUN.read(AssistantMessage(text=Text(text)), ASKED, False), Unreadable)
 
 
 def test_nothing_to_run_is_an_answer() -> None:
@@ -168,7 +169,7 @@ def test_a_patch_without_a_change_and_a_command_without_one_are_told() -> None:
         ('{"action": "command"}', "command"),
         ("Hm.", "JSON"),
     ):
-        found = RUN.read(AssistantMessage(text=text), failed, False)
+        found = RUN.read(AssistantMessage(text=Text(text)), failed, False)
         assert isinstance(found, Unreadable)
         assert word in found.problem
 
@@ -230,7 +231,7 @@ async def test_the_reminder_is_in_one_request_only_and_a_failure_ends_the_stream
 
     async def ask(request: ModelRequest) -> AsyncIterator[ModelEvent]:
         requests.append(request)
-        yield Reply(AssistantMessage(text='{"action": "command", "command": "b"}'), Usage(), "stop")
+        yield Reply(AssistantMessage(text=Text('{"action": "command", "command": "b"}')), Usage(), "stop")
 
     messages = (*ASKED, *ran(read(commands("a")), 1))
     [reply] = [e async for e in answer_as(RUN, ModelRequest("", "", messages), ask) if isinstance(e, Reply)]

@@ -16,6 +16,7 @@ from daiku.core.team.tasks import Place, calls_of, task_of, with_list
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.work.handovers import TasksMade, TasksReported
 from daiku.domain.work.plans import Plan, Step, Task, WorkStatus
+from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
 from tests.cases import for_each
@@ -53,7 +54,7 @@ def test_the_request_for_a_report_has_the_log_and_the_persons_words() -> None:
 def read_list(reply: str) -> Any:
     agent = task_maker(REGISTRY.resolve, lambda _: "")
     assert agent.role is not None
-    message = agent.role.read(AssistantMessage(text=reply), (), False)
+    message = agent.role.read(AssistantMessage(text=Text(reply)), (), False)
     if isinstance(message, Unreadable):
         return message.problem
     made = (
@@ -107,7 +108,7 @@ def test_what_is_wrong_with_a_list_is_said(reply: str, problem: str) -> None:
 def test_a_report_has_to_agree_with_what_happened(said: dict[str, Any], problem: str) -> None:
     agent = task_reporter(plain_report(done("completed", "failed", "pending")))
     assert agent.role is not None
-    read = agent.role.read(AssistantMessage(text=json.dumps(said)), (), False)
+    read = agent.role.read(AssistantMessage(text=Text(json.dumps(said))), (), False)
     if problem:
         assert isinstance(read, Unreadable)
         assert problem in read.problem

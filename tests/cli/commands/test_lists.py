@@ -132,6 +132,10 @@ def test_models_say_why_they_cannot_be_used(
     providers = json.loads(daiku("models", "--json").out)["providers"]
     assert {p["provider"] for p in providers} >= {"anthropic", "openai", "gemini", "ollama", "scripted"}
     assert next(p for p in providers if p["provider"] == "ollama")["error"]["message"]
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    out = daiku("models").out
+    assert "Anthropic には API キーが必要ですが、設定されていません。ANTHROPIC_API_KEY を設定するか" in out
+    assert "台本の再生で、モデルは答えません" in out
 
 
 def test_tools_are_listed_with_what_they_touch(

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from daiku.domain.errors import Failure
+
 Script = Callable[..., str]
 Daiku = Callable[..., Any]
 LOOK = {"text": "Looking.", "calls": [{"tool": "shell/run", "args": {"command": "echo from-the-shell"}}]}
@@ -173,7 +175,7 @@ def test_a_wrong_setting_is_one_line_with_its_file(script: Script, daiku: Daiku,
     (workspace / ".daiku" / "config.toml").write_text("[limits]\nmax_rouns = 3\n")
     done = daiku("run", "--model", model, "hi")
     assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert "limits.max_rouns is not a setting; did you mean limits.max_rounds?" in done.err
+    assert "limits.max_rouns is not a setting (did you mean limits.max_rounds?)" in done.err
 
 
 def test_control_characters_of_a_model_never_reach_the_terminal(script: Script, daiku: Daiku) -> None:
@@ -204,7 +206,9 @@ def test_the_core_speaks_japanese_to_who_reads_it(
     model = script(LOOK)
     done = daiku("run", "--model", model, "--approve", "all", "--json", "hi")
     failed = [c["data"] for c in done.chunks() if c["type"] == "error"]
-    assert failed[0]["message"] == "台本 play.jsonl にはもう返答がありません（全 1 件）。"
+    failure = Failure.model_validate(failed[0])  # for a program: English, and what it is made from
+    assert failure.message == "The script play.jsonl has no reply left for this (it has 1)."
+    assert failure.in_language("ja").message == "台本 play.jsonl にはもう返答がありません（全 1 件）。"
     told = daiku("run", "--model", model, "--approve", "all", "hi").err
     assert "新しいセッションで再生し直すか、実際のモデルを選んでください。" in told
     assert "セッション" in daiku("sessions", "show", "sess_none").err

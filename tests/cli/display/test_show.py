@@ -27,6 +27,7 @@ from daiku.domain.messages import Usage
 from daiku.domain.tools import Outcome
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
+from daiku.texts.text import Text, text
 
 DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+two\n"
 
@@ -158,11 +159,11 @@ def test_what_is_said_and_what_is_done_stand_apart() -> None:
     call = called("a", "files/read", path="a.py")
     assert seen(
         Delta(text="First I look."),
-        MessageEvent(role="assistant", text="First I look.", agent="coordinator"),
+        MessageEvent(role="assistant", text=Text("First I look."), agent="coordinator"),
         call,
         responded("a", "files/read", "1 | one\n2 | two"),
         Delta(text="Done."),
-        MessageEvent(role="assistant", text="Done.", agent="coordinator"),
+        MessageEvent(role="assistant", text=Text("Done."), agent="coordinator"),
     ) == ["First I look.", "", "✓ Read a.py 2 lines", "", "Done."]
 
 
@@ -175,21 +176,20 @@ def test_a_script_that_plays_the_model_says_so() -> None:
 @pytest.mark.parametrize(
     ("outcome", "result", "shown"),
     [
-        ("unattended", "Nobody is there to approve this.", "承認する人がいません。"),
+        ("unattended", text("run.nobody_approves"), "承認する人がいません。"),
         (
             "rejected",
-            "The person rejected this call. They said: no",
+            text("team.call_rejected_because", message="no"),
             "この呼び出しは拒否されました。理由: no",
         ),
         ("failed", "Nobody is there to approve this.", "Nobody is there to approve this."),
     ],
 )
 def test_why_a_call_was_not_made_is_said_in_the_persons_language_and_a_programs_words_stay(
-    outcome: Outcome, result: str, shown: str, monkeypatch: pytest.MonkeyPatch
+    outcome: Outcome, result: str, shown: str
 ) -> None:
-    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
     answer = ToolResponse(id="a", tool="files/write", ok=False, outcome=outcome, result=result)
-    assert seen(called("a", "files/write", path="a"), answer)[-1].strip() == shown
+    assert seen(called("a", "files/write", path="a"), answer.in_language("ja"))[-1].strip() == shown
 
 
 def test_a_stage_of_a_team_is_where_it_goes_and_where_it_comes_from() -> None:

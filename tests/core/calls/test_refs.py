@@ -10,11 +10,14 @@ from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.tools import ToolCall, ToolSpec
+from daiku.texts.text import Text
 from tests.cases import for_each
 
 DATA: JsonObject = {"files": [{"path": "p"}], "n": 3}
 READ = ToolSpec(name="files/read", description="", parameters={}, effect="read", parallel=True)
-RULES = Rules(spec=lambda _: READ, verdict=lambda _call, _tainted: Verdict("allow", "", "edit"), compact_at=0)
+RULES = Rules(
+    spec=lambda _: READ, verdict=lambda _call, _tainted: Verdict("allow", Text(""), "edit"), compact_at=0
+)
 
 
 def use(target: str, id_: str = "c2") -> ToolCall:
@@ -91,7 +94,9 @@ def test_references_of_json_schema_are_none() -> None:
 
 
 def after(*events: Event, calls: tuple[ToolCall, ...]) -> State:
-    return fold([RunStarted(prompt="go"), MessageEvent(role="assistant", text="", calls=calls), *events])
+    return fold(
+        [RunStarted(prompt="go"), MessageEvent(role="assistant", text=Text(""), calls=calls), *events]
+    )
 
 
 FIRST = ToolCall(id="c1", tool="files/read", args={"path": "a"})

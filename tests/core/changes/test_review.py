@@ -23,6 +23,7 @@ from daiku.domain.events import (
 from daiku.domain.messages import UserMessage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileChange, FileStat, Patch
+from daiku.texts.text import Text
 from tests.cases import for_each
 
 TEXT = "".join(f"line {i}\n" for i in range(1, 31))
@@ -113,7 +114,7 @@ def test_what_was_taken_back_is_told_to_the_model_in_its_next_turn() -> None:
     accepted = Review(decision="accept", path="c.py", hunks=1)
     begun = (
         RunStarted(prompt="go"),
-        MessageEvent(role="assistant", text="done"),
+        MessageEvent(role="assistant", text=Text("done")),
         RunFinished(status="completed"),
     )
     told = fold((*begun, rejected, restored, accepted)).conversation.messages[2:]
@@ -123,7 +124,7 @@ def test_what_was_taken_back_is_told_to_the_model_in_its_next_turn() -> None:
 
 def test_what_was_taken_back_comes_after_the_results_of_calls_under_way() -> None:
     call = ToolCall(id="c1", tool="shell/run")
-    under_way = (RunStarted(prompt="go"), MessageEvent(role="assistant", text="", calls=(call,)))
+    under_way = (RunStarted(prompt="go"), MessageEvent(role="assistant", text=Text(""), calls=(call,)))
     state = fold((*under_way, Review(decision="reject", path="a.py", hunks=1)))
     assert not isinstance(state.conversation.messages[-1], UserMessage)
     assert len(state.conversation.queued) == 1
@@ -133,7 +134,7 @@ def test_checks_that_passed_before_something_was_taken_back_prove_nothing() -> N
     call = ToolCall(id="c1", tool="shell/run", args={"command": "pytest"})
     run = (
         RunStarted(prompt="go"),
-        MessageEvent(role="assistant", text="", calls=(call,)),
+        MessageEvent(role="assistant", text=Text(""), calls=(call,)),
         ToolCallEvent(id="c1", tool="shell/run", args=call.args),
         ToolResponse(id="c1", tool="shell/run", ok=True, result="", data={"exitCode": 0}),
     )
@@ -231,7 +232,7 @@ def test_a_choice_must_fit_what_was_asked(
     decision: ApprovalDecision, hunks: tuple[int, ...] | None, wrong: str
 ) -> None:
     asked = ApprovalAsked(
-        approval_id="a", kind="edit", tool="files/edit", args={}, preview="", why="", hunks=2
+        approval_id="a", kind="edit", tool="files/edit", args={}, preview=Text(""), why=Text(""), hunks=2
     )
     given = ApprovalGiven(approval_id="a", decision=decision, hunks=hunks)
     assert why_unfit(asked, given).startswith(wrong)

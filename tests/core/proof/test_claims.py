@@ -11,6 +11,7 @@ from daiku.core.proof.claims import check_report, claim_kinds, fitting_proofs, j
 from daiku.core.proof.evidence import Done
 from daiku.domain.work.handovers import Claim, CommandOutcome, Proof, Report
 from daiku.domain.work.patches import FileStat
+from daiku.texts.text import Text
 from tests.cases import for_each
 
 
@@ -77,9 +78,9 @@ def test_only_a_proof_of_the_right_kind_shows_a_claim(
     sentence: str, proofs: tuple[Proof, ...], fit: tuple[Proof, ...]
 ) -> None:
     assert set(fitting_proofs(sentence, proofs, Done(proofs=proofs))) == set(fit)
-    claim = judge_claim(Claim(text=sentence, proofs=proofs), Done(proofs=proofs), finished=True)
+    claim = judge_claim(Claim(text=Text(sentence), proofs=proofs), Done(proofs=proofs), finished=True)
     assert claim.unfit is (not fit)
-    assert not judge_claim(Claim(text=sentence), Done(proofs=proofs), finished=True).proofs
+    assert not judge_claim(Claim(text=Text(sentence)), Done(proofs=proofs), finished=True).proofs
 
 
 @given(st.sampled_from(sorted(CLAIMS)), st.data())
@@ -92,7 +93,7 @@ def test_no_look_at_a_file_and_no_diff_shows_tests_or_a_deployment(kind: str, da
 
 @given(st.lists(st.sampled_from([s for each in CLAIMS.values() for s in each] + list(NEUTRAL)), max_size=6))
 def test_over_nothing_on_record_no_claim_stands_in_the_text(parts: list[str]) -> None:
-    report = check_report(Report(text=" ".join(parts)), Done(), finished=False)
+    report = check_report(Report(text=Text(" ".join(parts))), Done(), finished=False)
     assert not claim_kinds(report.text)
     assert all(claim.unfit and not claim.proofs for claim in report.claims)
     assert {c.text for c in report.claims} == {part for part in parts if claim_kinds(part)}

@@ -42,6 +42,7 @@ from daiku.domain.messages import (
 )
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.texts.text import Text
 from tests.cases import for_each
 
 SPECS = {
@@ -54,7 +55,7 @@ ANSWERS = {"read": "allow", "edit": "ask", "command": "deny"}
 
 
 def said(text: str = "", *calls: ToolCall) -> Reply:
-    message = AssistantMessage(text=text, calls=calls)
+    message = AssistantMessage(text=Text(text), calls=calls)
     return Reply(message, Usage(prompt_tokens=10, completion_tokens=2), "stop")
 
 
@@ -106,7 +107,7 @@ class World:
         return ToolResult(ok=call.id not in self.failing, text=f"{call.tool} done")
 
     async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult:
-        return Card(f"preview of {call.id}", "edits")
+        return Card(Text(f"preview of {call.id}"), Text("edits"))
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
         return ApprovalGiven(approval_id=asked.approval_id, decision=self.decision)
@@ -206,7 +207,7 @@ def test_every_prefix_resumes_to_the_same_end_and_no_tool_runs_twice() -> None:
 def test_an_interrupted_call_is_told_to_the_model() -> None:
     history: list[Event] = [
         START,
-        MessageEvent(role="assistant", text="", calls=(call("1", "files/write"),)),
+        MessageEvent(role="assistant", text=Text(""), calls=(call("1", "files/write"),)),
         ToolCallEvent(id="1", tool="files/write", args={}),
     ]
     world = World([said(), said("I looked again.")])
@@ -245,8 +246,8 @@ def test_read_only_calls_of_one_reply_run_side_by_side_and_others_in_order() -> 
 def test_results_come_before_what_was_said_meanwhile() -> None:
     history = [
         START,
-        MessageEvent(role="assistant", text="", calls=(call("1", "files/read"),)),
-        MessageEvent(role="user", text="also the tests"),
+        MessageEvent(role="assistant", text=Text(""), calls=(call("1", "files/read"),)),
+        MessageEvent(role="user", text=Text("also the tests")),
     ]
     world = World([said(), said("Yes.")])
     play(world, history)
@@ -261,8 +262,8 @@ def test_results_come_before_what_was_said_meanwhile() -> None:
 def test_what_is_said_while_the_model_speaks_is_read_before_the_run_ends() -> None:
     history: list[Event] = [
         START,
-        MessageEvent(role="user", text="wait"),
-        MessageEvent(role="assistant", text="Done.", seen=1),
+        MessageEvent(role="user", text=Text("wait")),
+        MessageEvent(role="assistant", text=Text("Done."), seen=1),
     ]
     world = World([said("Done."), said("I waited.")])
     events = play(world, history)
@@ -297,7 +298,7 @@ def test_rejections_are_not_errors_in_a_row() -> None:
 
 
 def test_an_error_of_the_model_ends_the_run_as_failed() -> None:
-    wrong = LLMRequestError(Failure(kind="bad_request", message="no such model"))
+    wrong = LLMRequestError(Failure(kind="bad_request", message=Text("no such model")))
     events = play(World([wrong]))
     assert kinds(events)[-2:] == ["error", "run_finished"]
     assert isinstance(events[-1], RunFinished)
@@ -305,7 +306,7 @@ def test_an_error_of_the_model_ends_the_run_as_failed() -> None:
 
 
 def test_a_context_overflow_condenses_and_goes_on() -> None:
-    overflow = ContextOverflowError(Failure(kind="context_overflow", message="too long"))
+    overflow = ContextOverflowError(Failure(kind="context_overflow", message=Text("too long")))
     world = World([])
     replies: list[Reply | Exception] = [
         said("a", call("1", "files/read")),
@@ -330,7 +331,7 @@ def test_a_context_overflow_condenses_and_goes_on() -> None:
 
 
 def test_an_overflow_that_condensing_cannot_mend_fails() -> None:
-    overflow = ContextOverflowError(Failure(kind="context_overflow", message="too long"))
+    overflow = ContextOverflowError(Failure(kind="context_overflow", message=Text("too long")))
     events = play(World([overflow]))
     assert isinstance(events[-1], RunFinished)
     assert events[-1].status == "failed"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from daiku.core.run.prefix import first_divergence
 from daiku.domain.messages import AssistantMessage, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolSpec
+from daiku.texts.text import Text
 
 READ, WRITE = (
     ToolSpec(name=name, description="", parameters={}, effect="read")
@@ -15,7 +16,7 @@ READ, WRITE = (
 ONE = ModelRequest(
     model="m",
     system="You are.",
-    messages=(UserMessage(text="go"), AssistantMessage(text="I look.")),
+    messages=(UserMessage(text="go"), AssistantMessage(text=Text("I look."))),
     tools=(READ,),
 )
 
@@ -27,7 +28,7 @@ def test_a_request_that_goes_on_differs_nowhere() -> None:
 
 
 def test_the_first_place_is_named() -> None:
-    changed = (UserMessage(text="go"), AssistantMessage(text="I looked."))
+    changed = (UserMessage(text="go"), AssistantMessage(text=Text("I looked.")))
     assert first_divergence(ONE, replace(ONE, messages=changed)) == "message 2 (assistant)"
     assert first_divergence(ONE, replace(ONE, messages=ONE.messages[:1])) == "message 2 (assistant)"
     assert first_divergence(ONE, replace(ONE, system="You are not.", messages=changed)) == "system"

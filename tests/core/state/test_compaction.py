@@ -38,6 +38,7 @@ from daiku.domain.messages import (
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.plans import Plan, Step
+from daiku.texts.text import Text
 from tests.core.run.test_loop import World, call, said
 
 NEEDLE = re.compile(r"needle-\d+")
@@ -64,7 +65,7 @@ class Long(World):
             return
         turn = state.spending.rounds
         message = AssistantMessage(
-            text=f"turn {turn}", calls=(call(f"{turn}", "files/read", path=f"{turn}.py"),)
+            text=Text(f"turn {turn}"), calls=(call(f"{turn}", "files/read", path=f"{turn}.py"),)
         )
         tokens = 100 * len(state.conversation.messages)
         yield Reply(message, Usage(prompt_tokens=tokens, completion_tokens=0), "tool_calls")
@@ -89,7 +90,7 @@ def test_needles_rules_request_and_open_steps_outlive_ten_compactions() -> None:
     start = [
         RunStarted(prompt="mend «the till»", limits=RunLimits(max_rounds=99, max_repeats=0)),
         PlanEvent(plan=PLAN),
-        Notice(level="info", text="Rules", rules=(RULES,)),
+        Notice(level="info", text=Text("Rules"), rules=(RULES,)),
     ]
     end = asyncio.run(loop.run(Recorder(fold(start), write), world))
     compactions = [e for e in events if isinstance(e, Compacted)]
@@ -125,7 +126,7 @@ def test_what_is_said_during_a_summary_is_not_lost() -> None:
         nonlocal first
         if first:
             first = False
-            record(MessageEvent(role="user", text="also the door", agent="user"))
+            record(MessageEvent(role="user", text=Text("also the door"), agent="user"))
         return await inner(messages)
 
     world.summarise = summarise
@@ -134,7 +135,7 @@ def test_what_is_said_during_a_summary_is_not_lost() -> None:
 
 
 def test_a_summary_that_is_longer_than_what_it_replaces_is_refused() -> None:
-    old = (UserMessage(text="mend it"), AssistantMessage(text="I read a.py and b.py. " * 40))
+    old = (UserMessage(text="mend it"), AssistantMessage(text=Text("I read a.py and b.py. " * 40)))
     assert fitting("short", old) == "short"
     for bad in ("", "  \n", "blah " * 5000):
         made = fitting(bad, old)
@@ -146,7 +147,7 @@ def test_a_summary_that_is_longer_than_what_it_replaces_is_refused() -> None:
 MESSAGES = st.lists(
     st.one_of(
         st.text(max_size=400).map(lambda t: UserMessage(text=t)),
-        st.text(max_size=400).map(lambda t: AssistantMessage(text=t)),
+        st.text(max_size=400).map(lambda t: AssistantMessage(text=Text(t))),
     ),
     min_size=1,
     max_size=12,
@@ -161,7 +162,7 @@ def test_what_replaces_messages_is_never_much_longer(old: list[Message], summary
 @given(st.lists(st.booleans(), min_size=3, max_size=30), st.integers(1, 8))
 def test_what_is_kept_never_begins_with_a_result(kinds: list[bool], share: int) -> None:
     messages: list[Message] = [
-        ToolMessage(call_id="1", tool="t", ok=True, text="") if k else AssistantMessage(text="")
+        ToolMessage(call_id="1", tool="t", ok=True, text="") if k else AssistantMessage(text=Text(""))
         for k in kinds
     ]
     kept = keep_from(messages, share)

@@ -17,6 +17,7 @@ from daiku.domain.messages import ToolMessage
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileStat
+from daiku.texts.text import Text
 from tests.cases import for_each
 
 
@@ -74,10 +75,10 @@ def events(steps: Sequence[Step], limit: int = 3, speaker: str = "checks") -> li
     made: list[Event] = [RunStarted(prompt="mend it", limits=RunLimits(max_repeats=limit))]
     for number, step in enumerate(steps):
         if isinstance(step, str):
-            made.append(MessageEvent(role="user", text=step, agent=speaker))
+            made.append(MessageEvent(role="user", text=Text(step), agent=speaker))
             continue
         calls = tuple(ToolCall(id=f"{number}.{i}", tool=a.tool, args=a.args) for i, a in enumerate(step.acts))
-        made.append(MessageEvent(role="assistant", text=step.text, calls=calls))
+        made.append(MessageEvent(role="assistant", text=Text(step.text), calls=calls))
         for call, act in zip(calls, step.acts, strict=True):
             made.append(ToolCallEvent(id=call.id, tool=call.tool, args=call.args))
             if act.diff:

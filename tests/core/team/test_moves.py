@@ -28,6 +28,7 @@ from daiku.domain.work.handovers import (
     ReportMade,
 )
 from daiku.domain.work.plans import Plan, Step, WorkStatus
+from daiku.texts.text import Text
 from tests.cases import for_each
 
 STATUS: st.SearchStrategy[WorkStatus] = st.sampled_from(["pending", "in_progress", "completed", "failed"])
@@ -50,7 +51,7 @@ def call_of(move: Move) -> ToolCall:
 
 def answered(call: ToolCall, ok: bool, text: str, *between: Event) -> list[Event]:
     return [
-        MessageEvent(role="assistant", text="", agent="team", calls=(call,)),
+        MessageEvent(role="assistant", text=Text(""), agent="team", calls=(call,)),
         ToolCallEvent(id=call.id, tool=call.tool, args=call.args),
         *between,
         ToolResponse(id=call.id, tool=call.tool, ok=ok, result=text),
@@ -64,11 +65,11 @@ def back(call: ToolCall, to: str, **fields: object) -> HandoffEnd:
 @for_each(
     ("check", "do"),
     [
-        ("pytest -q", Do("shell/run", {"command": "pytest -q", "timeout": 600}, "Check: `pytest -q`")),
-        ("diagnostics", Do("editor/diagnostics", {}, "Check: diagnostics")),
-        ("diagnostics: a.py", Do("editor/diagnostics", {"path": "a.py"}, "Check: diagnostics: a.py")),
-        ("diagnostics: src", Do("editor/diagnostics", {}, "Check: diagnostics: src")),
-        ("diagnostics: **/*.py", Do("editor/diagnostics", {}, "Check: diagnostics: **/*.py")),
+        ("pytest -q", Do("shell/run", {"command": "pytest -q", "timeout": 600}, Text("Check: `pytest -q`"))),
+        ("diagnostics", Do("editor/diagnostics", {}, Text("Check: diagnostics"))),
+        ("diagnostics: a.py", Do("editor/diagnostics", {"path": "a.py"}, Text("Check: diagnostics: a.py"))),
+        ("diagnostics: src", Do("editor/diagnostics", {}, Text("Check: diagnostics: src"))),
+        ("diagnostics: **/*.py", Do("editor/diagnostics", {}, Text("Check: diagnostics: **/*.py"))),
     ],
 )
 def test_a_check_is_shown_by_the_call_that_its_proof_is_read_from(check: str, do: Do) -> None:
@@ -103,7 +104,7 @@ def test_what_is_found_reaches_the_coder_once_for_the_whole_plan() -> None:
 def test_a_failure_that_every_stage_would_have_ends_the_run() -> None:
     state = started(plan(Step(name="a")))
     call = call_of(next_move(state, "all"))
-    broken = Failure(kind="auth", message="bad key")
+    broken = Failure(kind="auth", message=Text("bad key"))
     state = fold(
         answered(call, False, "bad key", back(call, "researcher", status="failed", error=broken)), state
     )
@@ -158,7 +159,7 @@ def test_with_no_model_to_ask_only_what_is_coded_is_begun_and_no_step_is_given_u
     ]
     state = fold(answered(looked, True, "", back(looked, "researcher")), started(plan(*steps)))
     state = fold(answered(apart, True, "", *backs), state)
-    nothing_left = Failure(kind="limit", message="nothing is left")
+    nothing_left = Failure(kind="limit", message=Text("nothing is left"))
     begun = any(s.status == "in_progress" for s in steps)
     ready = well and any(s.status == "pending" and s.step_id in coded for s in steps)
     move = next_move(state, approvals, nothing_left)
@@ -180,14 +181,14 @@ def test_a_proof_counts_as_it_is_on_record_and_an_invented_one_does_not() -> Non
     state = started(plan(Step(name="a", status="completed", acceptance=("make",))))
     call = ToolCall(tool="agent/handoff", args={"agent": "reporter", "request": "G"})
     liar = Report(
-        text="All well.",
+        text=Text("All well."),
         claims=(
             Claim(
-                text="It builds.",
+                text=Text("It builds."),
                 proofs=(Proof(kind="exit_code", subject="make", ref="call_1", ok=True, value="0"),),
             ),
             Claim(
-                text="It flies.",
+                text=Text("It flies."),
                 proofs=(Proof(kind="exit_code", subject="fly", ref="call_9", ok=True, value="0"),),
             ),
         ),
@@ -196,7 +197,7 @@ def test_a_proof_counts_as_it_is_on_record_and_an_invented_one_does_not() -> Non
     state = fold(
         answered(call, True, "", back(call, "reporter", handover=ReportMade(report=liar), deeds=deeds)), state
     )
-    claims = {c.text: c.proofs for c in final_report(state, plan_of(state)).claims}
+    claims = {str(c.text): c.proofs for c in final_report(state, plan_of(state)).claims}
     [proof] = claims["It builds."]
     assert (proof.ok, proof.value) == (False, "2")
     assert claims["It flies."] == ()

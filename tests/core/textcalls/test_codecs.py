@@ -11,6 +11,7 @@ from daiku.core.textcalls.codecs import FormatProblem, TextProtocol, decode, enc
 from daiku.core.textcalls.humantext import HumanText
 from daiku.domain.messages import AssistantMessage, Image, Message, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall, ToolSpec
+from daiku.texts.text import Text
 from tests.cases import for_each
 
 READ = ToolSpec(
@@ -28,13 +29,13 @@ def asked(*messages: Message, tools: tuple[ToolSpec, ...] = (READ,)) -> ModelReq
 
 
 def said(reply: str, protocol: TextProtocol = "action_list", **options: Any) -> AssistantMessage:
-    message = decode(AssistantMessage(text=reply), protocol, **options)
+    message = decode(AssistantMessage(text=Text(reply)), protocol, **options)
     assert isinstance(message, AssistantMessage), message
     return message
 
 
 def refused(reply: str, protocol: TextProtocol = "action_list", **options: Any) -> str:
-    problem = decode(AssistantMessage(text=reply), protocol, **options)
+    problem = decode(AssistantMessage(text=Text(reply)), protocol, **options)
     assert isinstance(problem, FormatProblem), problem
     return problem.message
 
@@ -58,7 +59,7 @@ def test_a_request_without_tools_gets_no_protocol() -> None:
 
 HISTORY: tuple[Message, ...] = (
     UserMessage(text="look"),
-    AssistantMessage(text="Both.", calls=(CALL, OTHER), opaque={"x": 1}),
+    AssistantMessage(text=Text("Both."), calls=(CALL, OTHER), opaque={"x": 1}),
     ToolMessage(call_id="call_1", tool="files/read", ok=True, text="a\n```\nb", untrusted=True),
     ToolMessage(
         call_id="call_2",
@@ -67,7 +68,7 @@ HISTORY: tuple[Message, ...] = (
         text="no",
         images=(Image(media_type="image/png", data="x"),),
     ),
-    AssistantMessage(text="All fine."),
+    AssistantMessage(text=Text("All fine.")),
     UserMessage(text="thanks"),
 )
 
@@ -156,8 +157,8 @@ def test_calls_in_tags_are_no_text() -> None:
 
 
 def test_an_empty_list_and_plain_prose_only_answer() -> None:
-    assert said('{"actions": [], "comment": "Done."}') == AssistantMessage(text="Done.")
-    assert said("Hello there.") == AssistantMessage(text="Hello there.")
+    assert said('{"actions": [], "comment": "Done."}') == AssistantMessage(text=Text("Done."))
+    assert said("Hello there.") == AssistantMessage(text=Text("Hello there."))
 
 
 def test_a_command_is_one_call_and_done_is_none() -> None:
@@ -166,11 +167,11 @@ def test_a_command_is_one_call_and_done_is_none() -> None:
     )
     assert [(c.tool, c.args) for c in message.calls] == [("shell/run", {"command": "ls"})]
     assert message.text == "Look."
-    assert said('{"done": true, "comment": "Fixed."}', "command") == AssistantMessage(text="Fixed.")
+    assert said('{"done": true, "comment": "Fixed."}', "command") == AssistantMessage(text=Text("Fixed."))
 
 
 def test_thinking_and_what_belongs_to_the_provider_stay() -> None:
-    message = AssistantMessage(text='{"actions": []}', thinking="hm", opaque={"a": 1})
+    message = AssistantMessage(text=Text('{"actions": []}'), thinking="hm", opaque={"a": 1})
     assert decode(message, "action_list") == AssistantMessage(thinking="hm", opaque={"a": 1})
 
 
@@ -300,7 +301,7 @@ def test_recorded_calls_survive_being_written_and_read(corpora: Path) -> None:
         for protocol in ("action_list", "command"):
             calls = tuple(wanted) if protocol == "action_list" else tuple(wanted[:1])
             history = (
-                AssistantMessage(text="ok", calls=calls),
+                AssistantMessage(text=Text("ok"), calls=calls),
                 *(ToolMessage(call_id=c.id, tool=c.tool, ok=True, text="") for c in calls),
             )
             written = encode(asked(*history), protocol).messages[0]

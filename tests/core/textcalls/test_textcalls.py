@@ -16,6 +16,7 @@ from daiku.core.textcalls.humantext import HumanText
 from daiku.core.textcalls.written import OfferedTools
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import AssistantMessage
+from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.core.textcalls.callforms import FORMS, TOOLS, A, C, N, expected
 
@@ -75,7 +76,7 @@ THINGS = {
 @for_each("frame", QUOTED)
 def test_what_is_quoted_is_not_carried_out(frame: str, thing: str, protocol: ToolProtocol) -> None:
     reply = QUOTED[frame].replace("{}", THINGS[thing])
-    assert read(reply, protocol) == AssistantMessage(text=reply)
+    assert read(reply, protocol) == AssistantMessage(text=Text(reply))
 
 
 @for_each("protocol", PROTOCOLS)
@@ -95,7 +96,7 @@ def test_what_may_be_an_example_is_asked_about_once_and_then_is_none(
     found, again = read(reply, protocol), read(reply, protocol, again=True)
     assert isinstance(found, FormatProblem) or not any(c.tool == "files/delete" for c in found.calls)
     if "<tool_call>" not in frame:
-        assert again == AssistantMessage(text=reply)
+        assert again == AssistantMessage(text=Text(reply))
 
 
 ANSWERS = [
@@ -129,7 +130,7 @@ ANSWERS = [
 @for_each("protocol", PROTOCOLS)
 @for_each("reply", ANSWERS)
 def test_prose_with_brackets_is_an_answer(reply: str, protocol: ToolProtocol) -> None:
-    assert read(reply, protocol) == AssistantMessage(text=reply)
+    assert read(reply, protocol) == AssistantMessage(text=Text(reply))
 
 
 RESULTS = [
@@ -192,7 +193,7 @@ def test_a_tool_that_there_is_not_is_told_only_where_a_call_is_meant(protocol: T
     for unknown in (C.replace(N, "deploy"), f"<tool_call>{C.replace(N, 'deploy')}</tool_call>"):
         found = read(unknown, protocol)
         if protocol == "native":
-            assert found == AssistantMessage(text=unknown)
+            assert found == AssistantMessage(text=Text(unknown))
         else:
             assert [name for name, _ in calls_of(found)] == ["deploy"]
 
@@ -246,7 +247,7 @@ def test_a_list_that_was_cut_is_not_carried_out(reply: str, protocol: ToolProtoc
 
 @for_each("reply", ["Done.", "All is written; nothing is left to do."])
 def test_prose_ends_a_run_in_the_command_protocol_too(reply: str) -> None:
-    assert read(reply, "command") == AssistantMessage(text=reply)
+    assert read(reply, "command") == AssistantMessage(text=Text(reply))
 
 
 def test_arguments_are_what_the_schema_says() -> None:
@@ -265,7 +266,7 @@ def shown_of(pieces: list[str], protocol: ToolProtocol) -> tuple[str, AssistantM
         if told.kind == "answer":
             shown += said.feed(told.text)
             answer += told.text
-    found = decode(AssistantMessage(text=answer), protocol, tools=TOOLS)
+    found = decode(AssistantMessage(text=Text(answer)), protocol, tools=TOOLS)
     return shown + (said.rest(found.text) if isinstance(found, AssistantMessage) else ""), found
 
 
@@ -354,7 +355,7 @@ def test_a_long_reply_is_read_in_time(protocol: ToolProtocol) -> None:
     ):
         reply = piece * (60_000 // len(piece))
         start = time.process_time()
-        decode(AssistantMessage(text=reply), protocol, tools=TOOLS)
+        decode(AssistantMessage(text=Text(reply)), protocol, tools=TOOLS)
         assert time.process_time() - start < 3, piece
 
 
@@ -370,7 +371,7 @@ def test_a_long_reply_is_read_in_time(protocol: ToolProtocol) -> None:
 def test_a_reply_that_goes_round_in_circles_is_read_in_a_time_that_follows_its_length(piece: str) -> None:
     def seconds(length: int) -> float:
         start = time.process_time()
-        decode(AssistantMessage(text=piece * (length // len(piece))), "native", tools=TOOLS)
+        decode(AssistantMessage(text=Text(piece * (length // len(piece)))), "native", tools=TOOLS)
         return time.process_time() - start
 
     seconds(1_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from daiku.core.text.visible import strip_invisible
 from daiku.core.web.research import (
+    SOURCES_KEY,
     by_query,
     distinct_queries,
     findings_text,
@@ -11,9 +12,13 @@ from daiku.core.web.research import (
     one_line,
     page_identity,
     rank_results,
-    sources_of,
+    shown_sources,
+    sources_text,
 )
+from daiku.domain.base import JsonObject
+from daiku.domain.events import ToolResponse
 from daiku.domain.work.research import Finding
+from daiku.texts.text import Text, as_json, render
 
 
 def test_at_most_three_different_queries_count() -> None:
@@ -53,12 +58,17 @@ FINDINGS = (
 
 
 def test_findings_name_their_sources_and_a_page_cannot_forge_the_list() -> None:
-    text = findings_text(("q1", "q2"), FINDINGS, ("x was not reached.",))
-    assert "Source: https://a/1" in text
-    people = sources_of(text)
-    assert people == (
+    sources = sources_text(("q1", "q2"), FINDINGS, (Text("x was not reached."),))
+    assert "Source: https://a/1" in findings_text(sources, FINDINGS)
+    assert sources == (
         "**q1**\n- [1] [A (x)](https://a/1)\n- [2] [B](https://b/2)\n\n**q2**\n- nothing found\n\nNote: x was not reached."
     )
+    shown = {"web/research": sources, "mcp/other": ""}
+    for tool, said in shown.items():  # no other tool can say what a person reads of research
+        data: JsonObject = {SOURCES_KEY: as_json(sources)}
+        event = ToolResponse(id="c", tool=tool, ok=True, result="…", data=data, outcome="done")
+        assert shown_sources(event) == said
+    assert "見つかりませんでした" in render(sources, "ja")
 
 
 def test_the_coder_gets_what_was_found_by_query() -> None:

@@ -42,6 +42,7 @@ from daiku.llm.choice import Probe, resolve_model
 from daiku.llm.provider import Provider
 from daiku.llm.table import LLMSettings
 from daiku.llm.transport.addresses import openai_style
+from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document, events
 from tests.llm.talk import opened
@@ -133,7 +134,7 @@ async def test_a_chat_request_has_this_shape(model_server: ModelServer, chat: Pr
     conversation: tuple[Message, ...] = (
         UserMessage(text="What is this?", images=(PICTURE,)),
         AssistantMessage(
-            text="Let me look.",
+            text=Text("Let me look."),
             calls=(
                 ToolCall(id="call_1", tool="files/read", args={"path": "ä.py"}),
                 ToolCall(id="call_2", tool="web/fetch", malformed='{"url":'),

@@ -21,7 +21,7 @@ from daiku.domain.errors import (
 from daiku.llm.transport.client_errors import from_exception
 from daiku.llm.transport.failures import from_body, from_status, retry_after
 from daiku.llm.transport.service import Service
-from daiku.texts.matcher import translator
+from daiku.texts.text import render
 from tests.cases import for_each
 
 SERVICE = Service(name="x", label="X", address="http://x/v1", key_env="X_API_KEY", secrets=("hush-hush",))
@@ -294,7 +294,7 @@ def test_no_words_of_a_library_reach_a_person(error: Exception, words: str, loca
     failure = from_exception(SERVICE, error).failure
     told = f"{failure.message} {failure.hint}"
     assert words in told
-    said = translator(locale)(failure.message)
+    said = render(failure.message, locale)
     for word in ("Cannot connect", "ssl:default", "Errno", "Error:", "call failed", type(error).__name__):
         assert word not in f"{told} {said}"
     assert said != failure.message or locale == "en"

@@ -91,7 +91,7 @@ async def test_why_is_told_in_the_language_of_the_editor_and_kept_so(workspace: 
         )[0]
         assert asked["data"]["why"].startswith(".git/hooks/pre-commit に触れます: git 自身のファイルです。")
         refused = responses(client)[0]
-        assert "refused always: it would remove your home folder" in refused["result"]  # the model's English
+        assert refused["result"].startswith("常に拒否されます: あなたのホームフォルダー")
         answer = {"runId": asked["run"], "approvalId": asked["data"]["approvalId"], "decision": "reject_once"}
         await client.request("daiku/approve", answer)
         result = await waiting
@@ -100,7 +100,9 @@ async def test_why_is_told_in_the_language_of_the_editor_and_kept_so(workspace: 
         assert kept == [asked["data"]["why"]]
 
 
-async def test_an_export_for_people_is_in_their_language(workspace: Path, script: Script) -> None:
+async def test_an_export_for_people_is_in_their_language_and_one_for_programs_as_on_record(
+    workspace: Path, script: Script
+) -> None:
     model = script({"text": "never", "when": "no such words"})
     async with connected(workspace, client={"locale": "ja"}) as server:
         client = server.client
@@ -112,6 +114,7 @@ async def test_an_export_for_people_is_in_their_language(workspace: Path, script
             ]
 
         assert "**エラー:** 台本" in await exported("markdown")
+        assert "The script" in await exported("jsonl")
 
 
 async def test_a_command_tells_how_it_ended_in_the_language_of_the_editor(

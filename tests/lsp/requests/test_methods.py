@@ -186,6 +186,15 @@ async def test_models_come_with_why_a_provider_cannot_be_used(workspace: Path, s
         assert found["selected"].startswith("scripted/")
 
 
+async def test_models_are_told_of_in_the_language_of_the_client(workspace: Path, script: Script) -> None:
+    async with connected(workspace, client={"locale": "ja"}) as server:
+        found = await server.client.request("daiku/models")
+        error = next(p["error"] for p in found["providers"] if p["provider"] == "openai")
+        assert error["message"] == "OpenAI には API キーが必要ですが、設定されていません。"
+        (demo,) = (model for model in found["models"] if model["provider"] == "scripted")
+        assert demo["trait"] == "台本の再生で、モデルは答えません"
+
+
 async def test_tools_and_agents_are_listed(workspace: Path) -> None:
     async with connected(workspace) as server:
         tools = {t["name"]: t for t in (await server.client.request("daiku/tools", {}))["tools"]}

@@ -10,6 +10,7 @@ from daiku.domain.events import Delta, Event, MessageEvent, ToolOutput
 from daiku.lsp.requests.stream import HOLD_SECONDS, ChunkStream
 from daiku.lsp.wire.frames import Frames
 from daiku.lsp.wire.pipes import FdSink, Outlet, read_fd
+from daiku.texts.text import Text
 from tests.lsp.pair import MemorySink
 
 
@@ -64,7 +65,7 @@ async def test_deltas_that_meet_a_busy_pipe_become_one_that_says_which_it_is() -
         stream.send(chunk(i, Delta(text=str(i))))
     stream.send(chunk(6, ToolOutput(id="c", text="out")))
     stream.send(chunk(7, Delta(text="b"), run="run_2"))
-    stream.send(chunk(8, MessageEvent(role="assistant", text="whole")))
+    stream.send(chunk(8, MessageEvent(role="assistant", text=Text("whole"))))
     reader.sink.free()
     await asyncio.sleep(0.005)
     assert [(v.get("seqFrom"), v["seq"], v["data"].get("text")) for v in reader.values] == [

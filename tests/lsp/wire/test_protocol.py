@@ -11,8 +11,9 @@ from pydantic import BaseModel
 
 from daiku.domain.errors import Failure, UsageError
 from daiku.lsp.wire.frames import frame
-from daiku.lsp.wire.protocol import PyglsServer
+from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
+from daiku.texts.text import Text
 from tests.cases import examples
 from tests.lsp.pair import Client, retained
 
@@ -36,12 +37,11 @@ async def boom(_: Any) -> str:
 
 
 async def expected(_: Any) -> str:
-    raise UsageError(Failure(kind="not_found", message="No such thing.", hint="Look elsewhere."))
+    raise UsageError(Failure(kind="not_found", message=Text("No such thing."), hint=Text("Look elsewhere.")))
 
 
 def connect(*, ready: bool = True) -> Client:
-    server = PyglsServer()
-    protocol = server.protocol
+    protocol = Protocol()
 
     async def initialize(_: Any) -> str:
         return "{}"

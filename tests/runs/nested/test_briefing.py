@@ -17,6 +17,7 @@ from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.runs.nested.briefing import brief_from, write_request
 from daiku.runs.nested.projectfiles import FILE_LIMIT, MOST_NAMED
+from daiku.texts.text import Text
 from daiku.workspace.disk import DiskWorkspace
 
 OLD = Plan(name="Old", goal="g", steps=(Step(name="a"),))
@@ -39,7 +40,7 @@ def test_the_newest_plan_findings_and_edits_of_the_conversation_are_in_the_brief
         past(
             PlanEvent(plan=OLD),
             PlanEvent(plan=NEW),
-            MessageEvent(role="assistant", text="", calls=(SEARCH,)),
+            MessageEvent(role="assistant", text=Text(""), calls=(SEARCH,)),
             ToolResponse(id="call_1", tool="web/search", ok=True, result="", data=FOUND),
             Edit(files=(created,), checkpoint_id="checkpoint_1"),
             Edit(files=(edited,), checkpoint_id="checkpoint_2"),

@@ -140,7 +140,7 @@ async def test_one_instruction_goes_through_all_four_and_is_reported(tmp_path: P
     assert (last.ok, (last.data or {}).get("output")) == (True, "23\n")
 
     # The report: each claim with what it rests on, the steps done because their checks pass.
-    claims = {claim.text: claim for claim in report.report.claims}
+    claims = {str(claim.text): claim for claim in report.report.claims}
     assert [(p.subject, p.value) for p in claims["Its test passes."].proofs] == [
         ("python3 test_roman.py", "0")
     ]

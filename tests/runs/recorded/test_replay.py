@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,8 @@ import pytest
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import ApprovalAsked, MessageEvent, Notice, ToolResponse
 from daiku.domain.runs import RunLimits
-from daiku.runs import RunRequest, Runs
+from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
-from daiku.texts.matcher import translator
 from tests.runs.playing import Watch, make_app, shell
 
 
@@ -163,8 +161,7 @@ async def test_a_run_at_its_limit_replays_to_the_same_events_and_is_told_in_japa
     (tmp_path / "project").mkdir()
     looks = ({"calls": [{"tool": "files/list", "args": {}}]} for _ in range(4))
     app = make_app(tmp_path, *looks, {"text": "End."})
-    spoken = Runs(replace(app.runs.services, words=translator("ja")))
-    result = await spoken.run(RunRequest("go", approvals="all", limits=RunLimits(max_rounds=2)), Watch())
+    result = await app.runs.run(RunRequest("go", approvals="all", limits=RunLimits(max_rounds=2)), Watch())
     assert result.error is not None
     assert "モデル呼び出し回数の上限" in result.error.in_language("ja").message
     replayed = await replay(app.journal.chunks(result.session_id))

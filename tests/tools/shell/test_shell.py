@@ -18,6 +18,7 @@ from daiku.domain.events import Event, Notice, ToolOutput
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.patches import FileStat, Patch
 from daiku.settings.config import Config
+from daiku.texts.text import Text
 from daiku.tools.sandbox import bubblewrap
 from daiku.tools.shell import KillArgs, OutputArgs, RunArgs, kill, output, preview, run
 from daiku.tools.shell.background import Jobs
@@ -37,7 +38,7 @@ class Folder:
     def locate(self, path: str) -> Path:
         real = (self.roots[0] / path).resolve()
         if real != self.roots[0] and self.roots[0] not in real.parents:
-            raise ToolValidationError(Failure(kind="tool", message=f"{path} is outside the workspace."))
+            raise ToolValidationError(Failure(kind="tool", message=Text(f"{path} is outside the workspace.")))
         return real
 
     def relative(self, path: Path) -> str:

@@ -19,6 +19,7 @@ from daiku.domain.config import ApprovalSettings, ResearchSettings
 from daiku.domain.events import Event, Notice
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.settings.config import Config
+from daiku.texts.text import from_json, render
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Preview, ToolContext
 from daiku.tools.web import Web, web_tools
@@ -486,6 +487,10 @@ async def test_research_without_a_web_gives_its_questions_back(workspace: Path, 
     hands = Hands(workspace, Road(seconds=3), Config())
     result = await hands("web/research", queries=["a", "b"])
     assert result.ok
+    assert result.data is not None
+    sources = from_json("", result.data.pop("sources"))
+    assert sources == result.text
+    assert "分かっていることだけで進めます" in render(sources, "ja")
     assert result.data == {"queries": ["a", "b"], "results": [], "ask_user": ""}
     assert len(hands.notices) == 1
 

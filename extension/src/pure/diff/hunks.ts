@@ -1,4 +1,4 @@
-// Where the changes that wait for a decision are, on either side of a file; the way from one to the next.
+// Line ranges of undecided changes in the old and the new file, and navigation between them.
 
 import type { ChangedFile, ChangeHunk } from "../../contract.gen";
 

@@ -1,4 +1,4 @@
-// Fills values into texts.
+// Fill values into text templates.
 
 /** Puts values into `{0}`, `{1}`, … of a text. */
 export function fill(text: string, values: readonly (string | number)[]): string {

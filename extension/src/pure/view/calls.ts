@@ -1,4 +1,4 @@
-// Tool calls in the view: added, their output gathered, closed by their result, with the edits they made.
+// Tool calls in the view: add them, collect their output, close them with their result and edits.
 
 import type { Chunk } from "../../contract.gen";
 import { change, common, type Draft, findLast, push } from "./draft";

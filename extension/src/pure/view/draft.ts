@@ -1,4 +1,4 @@
-// A view while chunks are folded into it: its items, and how one is added or changed.
+// The mutable view while chunks are folded into it: its items, and adding or changing one.
 
 import type { Envelope, Usage } from "../../contract.gen";
 import type { UndoState } from "../chat/undoState";

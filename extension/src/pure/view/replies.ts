@@ -1,4 +1,4 @@
-// A model's reply while it streams: deltas gathered, closed by the whole reply; which messages it has read.
+// A model's reply while it streams: collect deltas, replace them by the whole reply; track read messages.
 
 import type { Envelope } from "../../contract.gen";
 import { common, type Draft, push } from "./draft";

@@ -1,4 +1,4 @@
-// How a tool call is introduced: an icon, what is done, and to what.
+// How a tool call is displayed: an icon, a verb and its subject.
 
 import type { JsonObject } from "../../contract.gen";
 import { TOOL_FACES } from "./tables.gen";

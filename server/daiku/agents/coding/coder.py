@@ -27,7 +27,7 @@ from daiku.domain.messages import AssistantMessage, Message, ToolMessage, is_own
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, EditsMade
 from daiku.prompts import render
-from daiku.texts.text import Sentence, joined, text
+from daiku.texts.text import Text, joined, text
 
 CHANGING = ("files/write", "files/edit", "files/patch", "files/move", "files/delete")
 MAX_NOTES = 4000
@@ -73,7 +73,7 @@ def code_request(brief: Brief) -> str:
 
 
 def edits_made(state: State) -> EditsMade | Unreadable:
-    """The files that were really changed; none is valid too, the notes then say why."""
+    """Return the files that the run changed; if there are none, the notes say why."""
     said = (
         m
         for m in since_asked(state.conversation.messages)
@@ -90,8 +90,8 @@ def edits_made(state: State) -> EditsMade | Unreadable:
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """The reply with the calls that make its changes. Words alone are taken once something was changed,
-    or when they say that nothing has to be."""
+    """Return the reply with the tool calls that make its changes. Plain text is accepted once something was
+    changed, or if it says that no change is needed."""
     if message.calls:
         return beside(message, _form(message, cut))
     found = _form(message, cut)
@@ -103,7 +103,7 @@ def read(
 
 
 def in_words(message: AssistantMessage) -> AssistantMessage:
-    """An answer in words is a result; that nothing was changed stands below it."""
+    """Accept a reply without edits as the result, with a note that nothing was changed."""
     said = joined("paragraphs", [message.text.strip(), text("roles.nothing_changed")])
     return message.model_copy(update={"text": said, "opaque": {}})
 
@@ -124,13 +124,13 @@ class Changes:
     """What a reply asks for: calls of the tools that change files, and what is said beside them."""
 
     calls: tuple[ToolCall, ...]
-    said: Sentence
+    said: Text
     unfinished: bool = False
 
 
 def changes_in(written: str, *, cut: bool = False) -> Changes | Unreadable:
-    """The changes in a text: a `File:` block as files/write, several and patches in any form as one
-    files/patch, which is carried out whole or not at all.
+    """Parse the changes in a text: a single `File:` block becomes a files/write call, anything else one
+    files/patch call, which is applied as a whole or not at all.
 
     Of a reply that was cut off the whole files count, and the rest is asked for.
     """
@@ -147,7 +147,7 @@ def changes_in(written: str, *, cut: bool = False) -> Changes | Unreadable:
     if patch and not cut:
         intents = parse_patch(patch)
         if isinstance(intents, Refusal):
-            return Unreadable(intents.text)
+            return Unreadable(Text(intents.text))
         names += paths_of(intents)
     calls = _calls(whole, patch if not cut else "")
     if not calls:
@@ -179,7 +179,7 @@ def _prose(text: str, names: list[str]) -> str:
 
 
 def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
-    """The coder's last words where all that its form asked for was done, and nothing got worse by it."""
+    """Return the coder's closing message once all its changes were applied without new problems, else None."""
     here = since_asked(messages)
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
     told = spoke.opaque.get("daiku") if spoke is not None else None

@@ -1,4 +1,4 @@
-"""Hand-overs as the next model reads them: fenced, bounded, and told what is data from outside."""
+"""Format the results of earlier stages for the next agent's prompt: length-limited, untrusted text fenced."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fenced(text: str, mark: str = "`") -> str:
 
 
 def happened(brief: Brief) -> str:
-    """What was changed and run before this stage; empty where nothing was."""
+    """Format the files changed and commands run before this stage; empty if there are none."""
     parts: list[str] = []
     if brief.edits is not None and brief.edits.files:
         lines = (f"- {f.path}: {f.kind}, +{f.added} -{f.removed}" for f in brief.edits.files)

@@ -1,4 +1,4 @@
-"""The planner: a request becomes a plan that a person can read and the others can work."""
+"""The planner agent: turns a request into a plan, for people to read and for the team to execute."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def plan_request(brief: Brief) -> str:
 
 
 def plan_made(state: State) -> PlanMade | Unreadable:
-    """The plan that the run proposed last; the one that it was given is none of its own."""
+    """Return the plan that the run proposed last; Unreadable if there is none or it equals the given one."""
     given = state.request.brief.plan if state.request.brief is not None else None
     newest = state.plans.all[-1] if state.plans.all else None
     if newest is None or not newest.steps:
@@ -59,8 +59,8 @@ def plan_made(state: State) -> PlanMade | Unreadable:
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """The reply with the call that proposes its plan. Words alone are taken once a plan was proposed. A
-    plan that it proposes itself is the one that counts."""
+    """Return the reply with a plan/propose call built from it. Plain text is accepted once a plan was
+    proposed; a plan/propose call that the model makes itself takes precedence."""
     if any(call.tool == "plan/propose" for call in message.calls):
         return message
     if message.calls:
@@ -85,7 +85,7 @@ def _form(
     if why := _refused_before(args, messages):
         return Unreadable(Text(why))
     return AssistantMessage(
-        text=reply.reply,
+        text=Text(reply.reply),
         thinking=message.thinking,
         calls=(ToolCall(tool="plan/propose", args=args),),
         opaque={"daiku": told},
@@ -93,8 +93,8 @@ def _form(
 
 
 def proposal(reply: PlanReply) -> JsonObject:
-    """The arguments of plan/propose: every step waits for the one before where it does not say more. The
-    goal is what was asked, which the call knows by itself."""
+    """Build the arguments of plan/propose; a step without dependencies depends on the one before it. The
+    goal is left out, because the tool knows the request."""
     steps: list[JsonValue] = [
         {
             "id": step.own,
@@ -109,7 +109,7 @@ def proposal(reply: PlanReply) -> JsonObject:
 
 
 def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
-    """The plan's summary, once it stands; a failure, where it was refused as often as a reply is asked for."""
+    """Return the plan's summary once the plan is accepted, Failed after too many rejected ones, else None."""
     here = since_asked(messages)
     refused = [
         m
@@ -126,7 +126,7 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     told = spoke.opaque.get("daiku")
     if not isinstance(told, dict) or "summary" not in told:
         return None
-    return AssistantMessage(text=str(told["summary"]))
+    return AssistantMessage(text=Text(str(told["summary"])))
 
 
 def _since_person(messages: tuple[Message, ...]) -> tuple[Message, ...]:

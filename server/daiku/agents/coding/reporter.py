@@ -1,4 +1,4 @@
-"""The reporter: what came of the work, every claim with what it rests on."""
+"""The reporter agent: summarizes the work as claims, each linked to the records that prove it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from daiku.core.proof.evidence import Done
 from daiku.core.replies.parse import Unreadable, read_json
 from daiku.core.state.state import State
 from daiku.core.team.summary import plain_report, proofs_of, sentence
-from daiku.core.web.research import findings_text, sources_of
+from daiku.core.web.research import sources_text
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message
 from daiku.domain.work.handovers import Brief, Claim, Proof, Report, ReportMade
 from daiku.prompts import render
-from daiku.texts.text import NO_TEXT, Sentence, joined, text
+from daiku.texts.text import NO_TEXT, Text, joined, text
 
 
 class ReportVariables(Frozen):
@@ -44,7 +44,7 @@ def report_request(brief: Brief) -> str:
         ReportVariables(
             request=brief.request,
             plan=checklist(brief.plan) if brief.plan is not None else "",
-            findings=sources_of(findings_text(findings.queries, findings.results)) if findings else "",
+            findings=sources_text(findings.queries, findings.results) if findings else "",
             happened=happened(brief),
             proofs=tuple((ref, sentence(p)) for ref, p in _references(brief).items()),
         ),
@@ -52,19 +52,19 @@ def report_request(brief: Brief) -> str:
 
 
 def report_made(state: State) -> ReportMade | Unreadable:
-    """The model's report with each reference resolved; where it made none, the one that follows from
-    what is on record."""
+    """Return the model's report with its references resolved; without one, a report made from the
+    records."""
     brief = state.request.brief
     said = next((m for m in reversed(state.conversation.messages) if isinstance(m, AssistantMessage)), None)
     reply = _reply_in(said) if said is not None else None
     if reply is not None:
         proofs = _references(brief)
         claims = tuple(
-            Claim(text=c.text, proofs=tuple(proofs[ref] for ref in c.refs if ref in proofs))
+            Claim(text=Text(c.text), proofs=tuple(proofs[ref] for ref in c.refs if ref in proofs))
             for c in reply.claims
         )
         finished = brief is None or brief.plan is None or brief.plan.status == "completed"
-        report = Report(text=reply.text, claims=claims)
+        report = Report(text=Text(reply.text), claims=claims)
         return ReportMade(report=check_report(report, records_of(brief), finished=finished))
     if brief is None:
         return Unreadable(text("roles.nothing_to_report"))
@@ -72,7 +72,7 @@ def report_made(state: State) -> ReportMade | Unreadable:
 
 
 def records_of(brief: Brief | None) -> Done:
-    """What a brief brings of what was done, as the claims of a report are held against it."""
+    """Return the commands and proofs in a brief, against which a report's claims are checked."""
     if brief is None:
         return Done()
     return Done(commands=brief.commands.commands if brief.commands else (), proofs=brief.proofs)
@@ -140,8 +140,8 @@ def _from_markdown(reply: str) -> ReportReply | Unreadable:
     return ReportReply(text=head, claims=tuple(claims))
 
 
-def invented_references(message: AssistantMessage, brief: Brief | None) -> Sentence:
-    """What is wrong where a claim names a reference that was not given: it proves nothing."""
+def invented_references(message: AssistantMessage, brief: Brief | None) -> Text:
+    """Return an error if a claim names a reference that was not given; empty if none does."""
     reply, known = _reply_in(message), _references(brief)
     invented = sorted(
         {ref for claim in reply.claims for ref in claim.refs if ref not in known} if reply else ()
@@ -155,7 +155,7 @@ def _reply_in(message: AssistantMessage) -> ReportReply | None:
     return ReportReply.model_validate(told["report"]) if isinstance(told, dict) and "report" in told else None
 
 
-def _shown(reply: ReportReply) -> Sentence:
+def _shown(reply: ReportReply) -> Text:
     """The reply to be read; what its free text claims has no reference, so it is not checked."""
     prose, said = split_claims(reply.text, Done(), finished=False)
     free = (ClaimReply(text=claim.text) for claim in said)

@@ -10,15 +10,15 @@ from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
 from daiku.core.replies.roleforms import MAX_QUERIES, read_queries
 from daiku.core.state.state import State
-from daiku.core.web.research import distinct_queries, keywords, queries_of, sources_of
+from daiku.core.web.research import distinct_queries, keywords, queries_of
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage, ours
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, Findings
 from daiku.domain.work.plans import Plan
 from daiku.prompts import render
-from daiku.texts.text import Text, as_json, joined, text
+from daiku.texts.text import NO_TEXT, Text, as_json, joined, text
 
 SEARCHES = ("web/search", "web/research")
 
@@ -46,29 +46,30 @@ def research_request(plan: Plan | None, question: str = "") -> str:
 
 
 def find_request(brief: Brief) -> str:
-    """The request to the researcher from what it is given."""
+    """Build the researcher's request from a brief."""
     return research_request(brief.plan, brief.request)
 
 
 def findings(state: State) -> Findings | Unreadable:
-    """What was found; nothing found is valid too."""
+    """Return what the run found on the web; an empty result is valid."""
     return Findings(**dict(state.research))
 
 
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """The reply with the call that looks its queries up. Searches that the model makes itself count
-    towards the three. Words are taken once it has looked at something."""
+    """Return the reply with the call that looks up its queries. Searches that the model makes itself count
+    towards the limit of three. Plain text is accepted once a search has succeeded."""
     here = since_asked(messages)
     asked = distinct_queries(
         query for m in here if isinstance(m, AssistantMessage) for query in queries_of(m)
     )
     if message.calls:
         own = _within_three(message, asked)
-        return beside(own, _form(own, distinct_queries((*asked, *queries_of(own))), "", cut))
-    known = "\n\n".join(
-        sources_of(m.text) for m in here if isinstance(m, ToolMessage) and m.tool in SEARCHES and m.ok
+        return beside(own, _form(own, distinct_queries((*asked, *queries_of(own))), NO_TEXT, cut))
+    known = joined(
+        "paragraphs",
+        [m.sources or m.text for m in here if isinstance(m, ToolMessage) and m.tool in SEARCHES and m.ok],
     )
     found = _form(message, asked, known, cut)
     looked = any(isinstance(m, ToolMessage) and m.ok for m in here)
@@ -77,7 +78,7 @@ def read(
 
 
 def _form(
-    message: AssistantMessage, asked: tuple[str, ...], sources: str, cut: bool
+    message: AssistantMessage, asked: tuple[str, ...], sources: Text, cut: bool
 ) -> AssistantMessage | Unreadable:
     """What the form in a reply comes to, where `asked` was looked up already and gave `sources`."""
     reply = read_queries(message.text, cut=cut)
@@ -95,7 +96,7 @@ def _form(
         return AssistantMessage(text=said, thinking=message.thinking, opaque={"daiku": told})
     queries: list[JsonValue] = list(fresh)
     return AssistantMessage(
-        text="\n".join(f"- {query}" for query in fresh),
+        text=Text("\n".join(f"- {query}" for query in fresh)),
         thinking=message.thinking,
         calls=(ToolCall(tool="web/research", args={"queries": queries}),),
         opaque={"daiku": told},
@@ -103,13 +104,13 @@ def _form(
 
 
 def in_words(message: AssistantMessage) -> AssistantMessage:
-    """An answer in words is a result: it knew, or it says why there is nothing to look up."""
+    """Accept a plain-text answer as the result, unchanged."""
     return message
 
 
 def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
-    """What was found, once the queries of a reply were looked up: sources by query, then the question
-    to the person."""
+    """Return the sources found, by query, and any question to the person, once the reply's queries were
+    looked up; else None."""
     here = since_asked(messages)
     answer = here[-1] if here else None
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
@@ -123,11 +124,7 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
         return AssistantMessage(
             text=joined("paragraphs", (text("roles.not_looked_up", why=answer.text), asked))
         )
-    found = sources_of(answer.text)
-    lines = (line for line in found.split("\n") if not line.startswith(("- [", "**")))
-    return AssistantMessage(
-        text=Text("\n\n".join(part for part in (found, asked) if part)), opaque={"daiku": ours(*lines)}
-    )
+    return AssistantMessage(text=joined("paragraphs", (answer.sources, asked)))
 
 
 def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> AssistantMessage:

@@ -9,11 +9,11 @@ from pydantic import JsonValue
 from daiku.core.proof.failures import CommandOutcome, is_lookup, open_failures
 from daiku.domain.base import JsonObject
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage
-from daiku.texts.text import Sentence, joined, text
+from daiku.texts.text import Text, joined, text
 
 
 def keep_waiting(commands: Sequence[str], note: JsonObject | None = None) -> JsonObject:
-    """What a message carries so that `commands` are run after it, and a `note` on what it repairs."""
+    """Build the message data that lists `commands` still to be run, and a `note` on what is being repaired."""
     waiting: list[JsonValue] = list(commands)
     return {"daiku": {"then": waiting, **(note or {})}}
 
@@ -38,18 +38,18 @@ def commands_of(here: Sequence[Message]) -> tuple[CommandOutcome, ...]:
 
 
 def open_failure(here: Sequence[Message]) -> CommandOutcome | None:
-    """The latest failure that still stands: it is what has to be mended."""
+    """Return the latest failed command that is not fixed yet."""
     return next(reversed(open_failures(commands_of(here))), None)
 
 
 def counts_as_attempt(each: CommandOutcome) -> bool:
-    """Whether a command was one of the list, or did more than look."""
+    """Return whether a command was on the reply's list, or did more than only read."""
     return each.listed or not is_lookup(each.command)
 
 
 def repairs_used(here: Sequence[Message]) -> int:
-    """Repairs that were made: each failure but the first is one, and so is a command of the form that went
-    well and mended nothing."""
+    """Count the repairs made so far: every failure after the first, or the replies marked as a repair,
+    whichever is more."""
     failures = sum(not each.ok and counts_as_attempt(each) for each in commands_of(here))
     made = sum(
         isinstance(told := m.opaque.get("daiku"), dict) and told.get("repair") is True
@@ -60,7 +60,7 @@ def repairs_used(here: Sequence[Message]) -> int:
 
 
 def listed_by(message: AssistantMessage) -> tuple[str, ...] | None:
-    """What a reply in the runner's own form left to be run."""
+    """Return the commands that a runner's reply listed to be run; None if it listed none."""
     told = message.opaque.get("daiku")
     then = told.get("then") if isinstance(told, dict) else None
     return tuple(str(command) for command in then) if isinstance(then, list) else None
@@ -72,12 +72,12 @@ def waiting_commands(here: Sequence[Message]) -> tuple[str, ...] | None:
     return next((then for then in said if then is not None), None)
 
 
-def outcome_lines(ran: Sequence[CommandOutcome]) -> Sentence:
+def outcome_lines(ran: Sequence[CommandOutcome]) -> Text:
     """Each command with what came of it, one line each."""
     return joined("lines", [text("roles.ran", command=each.command, outcome=_outcome(each)) for each in ran])
 
 
-def _outcome(ran: CommandOutcome) -> Sentence:
+def _outcome(ran: CommandOutcome) -> Text:
     if ran.exit_code is not None:
         return text("team.exit_code", code=ran.exit_code)
     return text("roles.started") if ran.ok else text("roles.not_run")

@@ -34,7 +34,7 @@ from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMe
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandsRun
 from daiku.prompts import render
-from daiku.texts.text import NO_TEXT, Sentence, Text, joined, text
+from daiku.texts.text import NO_TEXT, Text, joined, text
 
 DOING = ("shell/run", *CHANGING)
 MAX_REPAIRS = 2
@@ -56,7 +56,7 @@ class RunVariables(Frozen):
 
 
 def run_request(brief: Brief) -> str:
-    """The request to the runner: conversation, the code, the person's last message, the system."""
+    """Build the runner's request: the conversation, the code, the last message, the operating system."""
     return render(
         "agents/runner_request",
         RunVariables(
@@ -70,7 +70,7 @@ def run_request(brief: Brief) -> str:
 
 
 def commands_run(state: State) -> CommandsRun | Unreadable:
-    """Every command that was really run; none is valid too, the notes then say why."""
+    """Return every command that the run executed; if there are none, the notes say why."""
     return CommandsRun(commands=state.done.commands, notes=state.conversation.text)
 
 
@@ -110,8 +110,8 @@ class RepairVariables(Frozen):
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """The reply with the first of its commands, or with the repair that it chose. Words end the run once
-    something was looked at or run."""
+    """Return the reply with a call for its first command or for its chosen repair. Plain text ends the run
+    once something was read or run."""
     here = since_asked(messages)
     if message.calls:
         return _beside(message, messages, cut)
@@ -204,7 +204,7 @@ def _changes(message: AssistantMessage) -> bool:
 
 
 def ended(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | None:
-    """How a run whose last word is `message` failed: by exit codes, whatever the words say."""
+    """Return the failure of a run that ends with `message`, judged by exit codes only; None if it succeeded."""
     failures = open_failures(commands_of(since_asked(messages)))
     if not failures:
         return None
@@ -221,7 +221,7 @@ def ended(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | 
 
 
 def remind(messages: tuple[Message, ...]) -> str:
-    """What failed, and what can be chosen; empty where nothing did just now."""
+    """Build the reminder about the command that failed and the possible repairs; empty if none failed."""
     here = since_asked(messages)
     failed = open_failure(here)
     if failed is None:
@@ -239,7 +239,7 @@ def remind(messages: tuple[Message, ...]) -> str:
 
 
 def _run(
-    commands: Sequence[str], said: Sentence = NO_TEXT, thinking: str = "", repairs: str | None = None
+    commands: Sequence[str], said: Text = NO_TEXT, thinking: str = "", repairs: str | None = None
 ) -> AssistantMessage:
     """A reply that runs the first of `commands`; the others wait for it. As a repair it `repairs` the failed
     command in whose place it is run, empty where that is run again."""
@@ -269,7 +269,7 @@ def _repair(
             )
         return chosen if isinstance(chosen, Unreadable) else Unreadable(text("roles.patch_without_change"))
     if chosen.action == "stop":
-        said = chosen.reason or text("roles.cannot_mend")
+        said = Text(chosen.reason) if chosen.reason else text("roles.cannot_mend")
         return AssistantMessage(text=said, thinking=message.thinking)
     if not chosen.command.strip():
         return Unreadable(text("roles.no_command"))

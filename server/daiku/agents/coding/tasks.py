@@ -1,4 +1,4 @@
-"""Who breaks a step down into tasks, and who works through them and reports (seed 4: TaskTool, TaskLoop)."""
+"""The agents that split a step into tasks and that report on those tasks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from daiku.domain.tools import ToolSpec
 from daiku.domain.work.handovers import TaskReport, TasksMade, TasksReported
 from daiku.domain.work.plans import Task
 from daiku.prompts import render
-from daiku.texts.text import text
+from daiku.texts.text import Text, text
 
 TASKS = Agent(
     name="tasks",
@@ -108,7 +108,7 @@ def _operation(spec: ToolSpec) -> str:
 
 
 def report_request(place: Place, log: str, person: str) -> str:
-    """The request for the report on a step's tasks; the log as `core.tasks.execution_log` gives it."""
+    """Build the request for the report on a step's tasks; `log` comes from `task_report.execution_log`."""
     plan, step = place
     return render(
         "agents/task_loop_request",
@@ -122,7 +122,7 @@ def report_request(place: Place, log: str, person: str) -> str:
 
 
 def task_maker(resolve: Callable[[str], str | None], check: Check) -> Agent:
-    """Who makes the tasks of a step; a list with an operation that there is not is asked for again."""
+    """Return the agent that makes a step's tasks; a list with an unknown operation is rejected and retried."""
 
     def read(
         message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
@@ -147,7 +147,7 @@ def _short(task: Task) -> str:
 
 
 def task_reporter(facts: TaskReport) -> Agent:
-    """Who reports on tasks; a report that contradicts `facts` is asked for again."""
+    """Return the agent that reports on tasks; a report that contradicts `facts` is rejected and retried."""
 
     def read(
         message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
@@ -165,9 +165,9 @@ def _never(_messages: tuple[Message, ...]) -> AssistantMessage | None:
     return None
 
 
-def _telling(message: AssistantMessage, text: str, told: TasksMade | TasksReported) -> AssistantMessage:
+def _telling(message: AssistantMessage, said: str, told: TasksMade | TasksReported) -> AssistantMessage:
     handed = cast("JsonObject", told.model_dump(mode="json"))
-    return AssistantMessage(text=text, thinking=message.thinking, opaque={"daiku": handed})
+    return AssistantMessage(text=Text(said), thinking=message.thinking, opaque={"daiku": handed})
 
 
 def _tasks_of(state: State) -> TasksMade | Unreadable:

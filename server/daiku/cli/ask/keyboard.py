@@ -54,7 +54,7 @@ async def read_line() -> str | None:
 
 @contextmanager
 def restore_terminal() -> Generator[None]:
-    """Whatever happens inside, the terminal is afterwards as it was."""
+    """Restore the terminal settings on exit from the block."""
     if termios is None or not sys.stdin.isatty():
         yield
         return

@@ -1,4 +1,4 @@
-"""`daiku doctor`: what is wrong on this machine, and how to mend each of it."""
+"""`daiku doctor`: list the problems of this machine's setup, each with how to fix it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`daiku models` and `daiku tools`: what there is, and why what is missing is missing."""
+"""`daiku models` and `daiku tools`: list what is available, and say why the rest is unavailable."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from daiku.domain.servers import ServerReport
 from daiku.domain.tools import ToolSpec
 from daiku.llm.model import ProviderModels
 from daiku.texts.terminal import say, told
+from daiku.texts.text import joined
 from daiku.tools.plugins import Plugin
 
 
@@ -43,13 +44,13 @@ def models(folder: str | None, as_json: bool) -> None:  # click's flag
     for offer in offers:
         click.echo(out.paint(offer.provider, "bold"))
         if offer.error is not None:
-            why = safe(told(f"{offer.error.message} {offer.error.hint}".strip()))
+            why = safe(told(joined("sentences", [offer.error.message, offer.error.hint])))
             click.echo("  " + out.paint(say("models.unreachable", why=why), "dim"))
         for model in offer.models:
             context = say("models.context", tokens=f"{model.context:,}") if model.context else ""
             traits = ", ".join(n for n in ("tools", "images", "thinking") if getattr(model, n))
             mark = out.paint("*", "green") if f"{offer.provider}/{model.name}" == chosen else " "
-            rest = " · ".join(part for part in (context, traits, safe(model.trait)) if part)
+            rest = " · ".join(part for part in (context, traits, safe(told(model.trait))) if part)
             click.echo(f"{mark} {safe(model.name):<36} {out.paint(rest, 'dim')}".rstrip())
 
 
@@ -103,5 +104,5 @@ def show_plugin(plugin: Plugin, out: Terminal) -> None:
 @click.option("--tcp", metavar="HOST:PORT", help=say("help.opt.tcp"))
 @click.option("--stdio", is_flag=True, hidden=True)
 def lsp(**_: Any) -> None:
-    """Only its help is the command line's: `daiku.__main__` starts the server by itself."""
+    """Provide the help text of `daiku lsp`; the server itself is started by `daiku.__main__`."""
     raise usage(say("help.lsp"))

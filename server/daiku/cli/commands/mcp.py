@@ -1,4 +1,4 @@
-"""`daiku mcp`: the configured MCP servers, how they stand, and allowing them before nobody is there."""
+"""`daiku mcp`: list the configured MCP servers with their state, and allow them ahead of unattended runs."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class Show:
             self._spinner = None
 
     def quiet(self, *, silent: bool) -> None:
-        """Draw no spinner while a person is asked something."""
+        """Turn the spinner off or on, e.g. while a person is asked something."""
         self._silent = silent
         if silent:
             self._end_stream()

@@ -59,7 +59,7 @@ def human_stream() -> Terminal:
 
 
 def terminal(stream: IO[str], environ: Mapping[str, str] = os.environ) -> Terminal:
-    """`NO_COLOR` and a dumb terminal are respected; `FORCE_COLOR` colours a pipe."""
+    """Detect a stream's terminal features; honours `NO_COLOR`, `FORCE_COLOR` and `TERM=dumb`."""
     live = stream.isatty() and environ.get("TERM") != "dumb"
     forced = environ.get("FORCE_COLOR", "") not in ("", "0")
     return Terminal(stream, live, (live or forced) and not environ.get("NO_COLOR"))

@@ -13,7 +13,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.events import Edit, Restored, Review, ToolCallEvent, ToolResponse
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.review import Irrevocable
-from daiku.texts.terminal import locale_of, say, told
+from daiku.texts.terminal import locale_of, say
 from daiku.tools.face import Face, subject_of
 from daiku.tools.table import faces
 
@@ -56,11 +56,11 @@ class ToolLines:
         return f"{first.text} (+{more})" if more else first.text
 
     def previewed(self, call_id: str) -> None:
-        """The person has seen what this call would change: it need not be shown again."""
+        """Note that the person saw this call's changes in a preview, so that they are not printed again."""
         self._previewed.add(call_id)
 
     def planned(self) -> None:
-        """A plan was shown: it says what the calls of plan tools under way have to say."""
+        """Note that a plan was printed, so that open calls of plan tools need not print their results."""
         for call in self._open.values():
             call.planned = call.planned or call.tool.startswith("plan/")
 
@@ -124,8 +124,6 @@ class ToolLines:
         mark = paint("✓", "green") if event.ok else paint("✗", "red")
         took = f"{event.duration_ms / 1000:.1f} s" if event.duration_ms >= 100 else ""
         lines = [line for line in safe(event.result).split("\n") if line.strip()]
-        if event.outcome not in ("done", "failed"):  # our own words, not a program's
-            lines = [told(line) for line in lines]
         one = len(call.edits) == 1 and call.edits[0].path in call.text.split()
         if one:
             about = self._change(call.edits[0], path=False)
@@ -193,7 +191,7 @@ def decided_text(event: Review | Restored) -> str:
 
 
 def stays_lines(stays: Sequence[Irrevocable]) -> list[str]:
-    """What bringing files back did not undo, a line each under a line that says so."""
+    """Format the effects that restoring files did not undo, under a heading; empty if there are none."""
     if not stays:
         return []
     lines = [say("stays")]

@@ -1,1 +1,1 @@
-"""What a call names and hands over: tool names, arguments against their schema, references to earlier results."""
+"""Tool calls: tool names, checking arguments against a schema, references to earlier results."""

@@ -1,4 +1,4 @@
-"""Arguments of a tool call against the tool's model: mended where it is safe, else told precisely."""
+"""Validate tool arguments against the tool's model: safe mistakes are repaired, others reported precisely."""
 
 from __future__ import annotations
 

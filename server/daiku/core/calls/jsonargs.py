@@ -1,4 +1,4 @@
-"""Arguments of a call against a ready JSON Schema: its common part is checked, the rest is the server's business."""
+"""Check arguments against an external tool's JSON Schema; keywords that are not checked here are let pass."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SHOWN = 80
 
 
 def repair_args(schema: JsonObject, args: JsonObject) -> JsonObject:
-    """`args` with two habits of models mended, as for our own tools: an optional argument given as null,
-    and a list or an object given as its JSON text."""
+    """Repair two common mistakes of models: null for an optional argument, and a list or an object given
+    as JSON text."""
     properties, required = _properties(schema), _names(schema.get("required"))
     found: JsonObject = {}
     for key, value in args.items():
@@ -34,9 +34,9 @@ def repair_args(schema: JsonObject, args: JsonObject) -> JsonObject:
 
 
 def problems_of(schema: JsonObject, args: JsonObject) -> tuple[str, ...]:
-    """What is wrong with `args`, one line each; empty where nothing is. Total: a schema that makes no
-    sense, refers to other places or is nested too deeply lets everything pass. Patterns are not tried:
-    a stranger's regular expression can take for ever."""
+    """List what is wrong with `args`, one line each. Never raises: a schema that is invalid, too deep or
+    refers elsewhere accepts everything. Patterns are not checked, since an untrusted regular expression
+    may take forever."""
     found: list[str] = []
     _check(args, schema, schema, "", 0, found)
     return tuple(found[:_PROBLEMS])

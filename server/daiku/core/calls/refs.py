@@ -10,9 +10,9 @@ from pydantic import JsonValue
 from daiku.domain.base import JsonObject
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.tools import ToolCall
+from daiku.texts.text import NO_TEXT, Text, text
 
 _TARGET = re.compile(r"[\w-]+(?:\.[^/#]*)?")
-NOT_RUN_HEAD = "This action was not run: "
 
 
 def find_refs(value: JsonValue) -> Iterator[str]:
@@ -45,8 +45,8 @@ def replace_refs(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonVa
 
 
 def inner_ids(value: JsonValue) -> Iterator[str]:
-    """Ids and numbers of the operations of a list that is itself an argument: its references are its own
-    business."""
+    """Yield the ids and numbers of operations in an action list nested in an argument; references to
+    them are not resolved here."""
     match value:
         case dict():
             for item in value.values():
@@ -62,7 +62,7 @@ def inner_ids(value: JsonValue) -> Iterator[str]:
 
 
 def resolve_positions(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-    """The calls of a reply whose ids the model does not know: `1.text` is the text of the first of them."""
+    """Replace positions in references (`1.text`: the first call's text) by the ids of those calls."""
     found: list[ToolCall] = []
     ids: dict[str, str] = {}
     for number, call in enumerate(calls, 1):
@@ -97,15 +97,15 @@ PLAIN = "plain"
 
 
 def plain_text(text: str, data: JsonObject | None) -> str:
-    """What a tool found, without what is written around it for a model: the output of a command, the
-    text of a file."""
+    """Return a tool's bare result, without the wording added for the model: a command's output, a
+    file's text."""
     found = (data or {}).get(PLAIN, (data or {}).get("output"))
     return found if isinstance(found, str) else text
 
 
 def look_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
-    """What `path` (`text`, `data.files.0.path`, or a field of data) names in a result; no path: its
-    plain text. Raises LookupError."""
+    """Return the value at `path` in a result (`text`, `data.files.0.path`, or a field of data); without a
+    path its plain text. Raises LookupError."""
     plain = plain_text(text, data)
     here: JsonValue = {"text": plain, "result": plain, "output": plain, "stdout": plain, "data": data}
     parts = [part for part in path.split(".") if part] or ["text"]
@@ -122,7 +122,7 @@ def look_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
 
 
 def fill_refs(call: ToolCall, answered: str, text: str, data: JsonObject | None) -> ToolCall:
-    """`call` with its references to the call `answered` replaced by what that came to.
+    """Return `call` with its references to the call `answered` replaced by values from that result.
 
     One that leads nowhere stays: `why_not_run` then says so.
     """
@@ -143,7 +143,7 @@ def fill_refs(call: ToolCall, answered: str, text: str, data: JsonObject | None)
     return call.model_copy(update={"args": args})
 
 
-def why_not_run(call: ToolCall, messages: Sequence[Message]) -> str:
+def why_not_run(call: ToolCall, messages: Sequence[Message]) -> Text:
     """Why `call`, the next of its reply, must not run: a reference of it or of an earlier action of the
     list could not be resolved (C4.8). What still is a reference now names nothing that there is. Empty
     when nothing is against it."""
@@ -153,10 +153,10 @@ def why_not_run(call: ToolCall, messages: Sequence[Message]) -> str:
             inner = set(inner_ids(call.args))
             for target in find_refs(call.args):
                 if target.partition(".")[0] not in inner:
-                    return f'{NOT_RUN_HEAD}"$ref": "{target}" cannot be resolved: there is no such result.'
+                    return text("calls.unresolved", target=target)
             if any(answer.outcome == "not_run" for answer in answers):
-                return f"{NOT_RUN_HEAD}an earlier action of the list could not be."
-            return ""
+                return text("calls.earlier_not_run")
+            return NO_TEXT
         if isinstance(message, ToolMessage):
             answers.append(message)
-    return ""
+    return NO_TEXT

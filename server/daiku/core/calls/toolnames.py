@@ -1,4 +1,4 @@
-"""Names of tools: the canonical `namespace/tool`, its form on a model's wire and back, and the seeds' old names."""
+"""Tool names: the canonical `namespace/tool`, the function name sent to models, and legacy names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aligning two lists of lines: which stay, which come and go, in time that cannot explode."""
+"""Line diff of two texts: equal, added and removed lines, in time that is bounded for any input."""
 
 from __future__ import annotations
 

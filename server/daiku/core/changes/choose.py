@@ -11,6 +11,7 @@ from daiku.core.changes.diff import hunk_groups, patch_diff, split_lines
 from daiku.core.matching.refusal import Refusal
 from daiku.domain.events import ApprovalAsked, ApprovalGiven
 from daiku.domain.work.patches import FileChange, Patch
+from daiku.texts.text import NO_TEXT, Text, text
 
 BY_HUNK = frozenset({"files/write", "files/edit", "files/patch"})
 """Tools whose edit can be carried out in part."""
@@ -35,19 +36,19 @@ def chosen_hunks_of(
     return ChosenHunks(asked.preview, given.hunks, given.feedback or "")
 
 
-def why_unfit(asked: ApprovalAsked, given: ApprovalGiven) -> str:
+def why_unfit(asked: ApprovalAsked, given: ApprovalGiven) -> Text:
     """Why the chosen hunks cannot be a decision on what was asked; empty where they can."""
     if given.hunks is None:
-        return ""
+        return NO_TEXT
     if given.decision not in ("allow_once", "allow_always"):
-        return "Hunks can be chosen only of an edit that is allowed."
+        return text("hunks.not_allowed")
     if not asked.hunks:
-        return "This can only be allowed or rejected as a whole."
+        return text("hunks.whole")
     if not given.hunks:
-        return "No hunk was chosen: reject the edit instead."
+        return text("hunks.none")
     if any(not 0 <= hunk < asked.hunks for hunk in given.hunks):
-        return f"There are hunks 0 to {asked.hunks - 1}."
-    return ""
+        return text("hunks.there_are", last=asked.hunks - 1)
+    return NO_TEXT
 
 
 class NumberedHunk(NamedTuple):

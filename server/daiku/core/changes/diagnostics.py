@@ -143,7 +143,7 @@ def _unmatched(
 
 
 def problem_line(found: Diagnostic) -> str:
-    """As a compiler would print it: `path:line:character severity: message [source]`."""
+    """Format a diagnostic like a compiler: `path:line:character severity: message [source]`."""
     start = found.range.start
     cell = f" (cell {found.cell})" if found.cell is not None else ""
     source = f" [{found.source}]" if found.source else ""
@@ -165,7 +165,7 @@ def new_problems(data: JsonObject | None) -> int:
 
 
 def problem_delta_text(change: ProblemDelta) -> str:
-    """What the model reads of it; empty where nothing changed."""
+    """Format the change in diagnostics for the model; empty if nothing changed."""
     fixed = f"{change.fixed} fixed" if change.fixed else ""
     if not change.new:
         return f"Problems in the editor: {fixed}, none new." if fixed else ""

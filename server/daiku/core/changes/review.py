@@ -1,4 +1,4 @@
-"""Reviewing changes: which lines are Daiku's, between the text before it and the text as it stands now."""
+"""Review of changes: track which lines of a file come from Daiku while the file is edited further."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def lines_of(content: Content) -> list[str]:
 
 
 def hunks_of(review: FileReview) -> tuple[ReviewHunk, ...]:
-    """What is open, from the top of the file."""
+    """Return the undecided hunks of a file, from top to bottom."""
     base, now = lines_of(review.base), lines_of(review.now)
     found: list[ReviewHunk] = []
     seen: dict[str, int] = {}
@@ -89,7 +89,7 @@ def hunks_of(review: FileReview) -> tuple[ReviewHunk, ...]:
 
 
 def after_edit(review: FileReview, after: Content, birth: str) -> FileReview:
-    """Daiku made `after` of it."""
+    """Return the review after Daiku changed the file to `after`."""
     if isinstance(after, Blob) or isinstance(review.base, Blob) or isinstance(review.now, Blob):
         return replace(review, now=after, spans=())
     changes = _changes(lines_of(review.now), lines_of(after))
@@ -98,8 +98,8 @@ def after_edit(review: FileReview, after: Content, birth: str) -> FileReview:
 
 
 def after_typing(review: FileReview, now: Content) -> FileReview:
-    """The person (or a program of theirs) made `now` of it: typing beside Daiku's changes is no change of
-    Daiku's, typing within them becomes part of them and marks them as touched."""
+    """Return the review after someone else changed the file to `now`. A change outside Daiku's hunks
+    is not reviewed; one inside a hunk becomes part of it and marks it as touched."""
     if now == review.now:
         return review
     if not (isinstance(now, str) and isinstance(review.now, str)) or isinstance(review.base, Blob):
@@ -119,8 +119,8 @@ def after_typing(review: FileReview, now: Content) -> FileReview:
 
 
 def after_decision(review: FileReview, accept: bool, ids: Collection[str] | None = None) -> FileReview:
-    """The review after the hunks `ids` (None: all of the file) were accepted, or rejected: then `now` is
-    what the file must become. Unknown ids are left alone."""
+    """Return the review after the hunks `ids` (None: all) were accepted or rejected; if rejected, `now` is
+    the text that the file must get. Unknown ids are ignored."""
     chosen = {hunk.span for hunk in hunks_of(review) if ids is None or hunk.id in ids}
     if ids is None or (review.whole and chosen):
         content = review.now if accept else review.base

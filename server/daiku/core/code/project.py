@@ -106,7 +106,7 @@ def toml_of(folder: Folder, name: str) -> dict[str, Any]:
 
 
 def version_of(value: object) -> str:
-    """A version as it may be shown; empty for what is none."""
+    """Return `value` if it is a version or range that is safe to show, else an empty string."""
     text = value.strip() if isinstance(value, str) else ""
     return text if _VERSION.fullmatch(text) else ""
 
@@ -154,12 +154,12 @@ class PackageTool(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """The evidence, and where it lies."""
+        """Return the evidence for the tool, and whether it lies in a parent folder."""
         return f"{self.evidence} above" if self.above else self.evidence
 
 
 def javascript(folder: Folder, above: Sequence[Folder] = ()) -> Package | None:
-    """A package.json; a package of a workspace has the lock file of a folder above it."""
+    """Detect a package.json package; in a monorepo the lock file may be in a parent folder."""
     if not folder.has("package.json"):
         return None
     manifest = json_of(folder, "package.json")
@@ -234,7 +234,7 @@ _PY_IN = {
 
 
 def python(folder: Folder, above: Sequence[Folder] = ()) -> Package | None:
-    """A Python package or application, by its manifest."""
+    """Detect a Python package or application by its manifest."""
     manifests = ("pyproject.toml", "setup.py", "setup.cfg", "Pipfile", "environment.yml", "manage.py")
     listed = next((name for name in sorted(folder.files) if _REQUIREMENTS.fullmatch(name)), "")
     manifest = folder.first(*manifests) or listed

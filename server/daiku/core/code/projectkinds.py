@@ -1,4 +1,4 @@
-"""Packages of the other languages and build tools: how each is told, set up, tested and checked."""
+"""Detect packages of other languages and build tools, with their setup, test and check commands."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def go(folder: Folder, above: Sequence[Folder]) -> Package | None:
 
 
 def java(folder: Folder, above: Sequence[Folder]) -> Package | None:
-    """Maven or Gradle, through the project's own wrapper where there is one."""
+    """Detect a Maven or Gradle project; its wrapper script is preferred."""
     gradle = folder.first("build.gradle.kts", "build.gradle", "settings.gradle.kts", "settings.gradle")
     if folder.has("pom.xml") and not any(each.has("pom.xml") for each in above):
         program = _wrapper(folder, "mvnw", "mvn")
@@ -168,7 +168,7 @@ def deno(folder: Folder, above: Sequence[Folder]) -> Package | None:
 
 
 def others(folder: Folder, above: Sequence[Folder]) -> Package | None:
-    """Languages with one manifest and one program."""
+    """Detect a package of a language with one manifest and one tool, such as Elixir, Swift or CMake."""
     del above
     if folder.path:
         return None
@@ -188,14 +188,14 @@ def others(folder: Folder, above: Sequence[Folder]) -> Package | None:
 
 
 def make(folder: Folder, above: Sequence[Folder]) -> Package | None:
-    """A Makefile whose targets say what they are for."""
+    """Detect a Makefile with well-known targets, such as `test`."""
     del above
     name = folder.first("Makefile", "makefile", "GNUmakefile")
     return _goals(folder, name, "Make", f"make -C {folder.path}" if folder.path else "make", _TARGET)
 
 
 def just(folder: Folder, above: Sequence[Folder]) -> Package | None:
-    """A justfile whose recipes say what they are for."""
+    """Detect a justfile with well-known recipes, such as `test`."""
     del above
     name = folder.first("justfile", "Justfile", ".justfile")
     where = f"just -f {folder.path}/{name} -d {folder.path}" if folder.path else "just"

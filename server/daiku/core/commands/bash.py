@@ -11,7 +11,7 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from daiku.core.commands.words import Word, read_word
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ParsedCommands:
     """
 
     commands: tuple[SimpleCommand, ...]
-    doubts: tuple[Sentence, ...] = ()
+    doubts: tuple[Text, ...] = ()
     writes: tuple[Word, ...] = ()
     fed: tuple[str, ...] = ()
     bomb: bool = False
@@ -147,7 +147,7 @@ class _Reader:
     def __init__(self, source: bytes) -> None:
         self.source = source
         self.commands: list[SimpleCommand] = []
-        self.doubts: dict[Sentence, None] = {}
+        self.doubts: dict[Text, None] = {}
         self.writes: list[Word] = []
         self.fed: list[str] = []
         self.bomb = False

@@ -13,7 +13,7 @@ from daiku.core.commands.inlinecode import removes_unknown
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import inner_commands, program_name
 from daiku.core.text.patterns import lazy
-from daiku.texts.text import NO_TEXT, Sentence, Text, text
+from daiku.texts.text import NO_TEXT, Text, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ _REMOVERS = frozenset(["rm", "rmdir", "del", "rd", "srm", "shred", "trash", "gio
 _RECURSIVE = lazy(r"^-(?:[a-zA-Z]*[rR][a-zA-Z]*|-r(?:e(?:c(?:u(?:r(?:s(?:i(?:v(?:e)?)?)?)?)?)?)?)?)$")
 
 
-def why_never_allowed(simple: SimpleCommand, place: CommandScope) -> Sentence:
+def why_never_allowed(simple: SimpleCommand, place: CommandScope) -> Text:
     """Why this command is refused whatever was granted, or an empty string."""
     words = simple.words
     name = program_name(words)
@@ -87,7 +87,7 @@ def why_never_allowed(simple: SimpleCommand, place: CommandScope) -> Sentence:
     return reason or _devices(name, args)
 
 
-def _removal(operands: list[Word], flags: list[str], place: CommandScope, *, recursive: bool) -> Sentence:
+def _removal(operands: list[Word], flags: list[str], place: CommandScope, *, recursive: bool) -> Text:
     if any(len(f) > 5 and "--no-preserve-root".startswith(f) for f in flags):  # "--no-p"
         return text("commands.removes_system")
     for word in operands:
@@ -98,7 +98,7 @@ def _removal(operands: list[Word], flags: list[str], place: CommandScope, *, rec
     return NO_TEXT
 
 
-def _removes_what_it_computes(simple: SimpleCommand) -> Sentence:
+def _removes_what_it_computes(simple: SimpleCommand) -> Text:
     """For code of other programs, and for what xargs reads."""
     words = simple.words
     if not words:
@@ -116,7 +116,7 @@ def _removes_what_it_computes(simple: SimpleCommand) -> Sentence:
     return NO_TEXT
 
 
-def _first_bad(words: list[Word], place: CommandScope, key: str) -> Sentence:
+def _first_bad(words: list[Word], place: CommandScope, key: str) -> Text:
     for word in words:
         if what := valued_target(word.text, place):
             return text(key, what=what)
@@ -125,8 +125,8 @@ def _first_bad(words: list[Word], place: CommandScope, key: str) -> Sentence:
     return NO_TEXT
 
 
-def valued_target(word: str, place: CommandScope) -> Sentence:
-    """What of value `word` names: the system, a home, the workspace or a folder around it."""
+def valued_target(word: str, place: CommandScope) -> Text:
+    """Return which valuable place `word` names: the system, a home, the workspace or a parent of it."""
     if _OTHER_HOME.match(word) and not word.startswith("~/"):
         return text("commands.a_home")
     if _UNSET.match(word) and not (_HOME.match(word) or _PWD.match(word)) and "/" in word:
@@ -146,7 +146,7 @@ def valued_target(word: str, place: CommandScope) -> Sentence:
     return _named(path, place) or (_may_match(path, place) if _GLOB.search(path) else NO_TEXT)
 
 
-def _may_match(pattern: str, place: CommandScope) -> Sentence:
+def _may_match(pattern: str, place: CommandScope) -> Text:
     """What of value a shell's pattern may come to name."""
     home = place.home.rstrip("/") or "/home/somebody"
     wanted = pattern.strip("/").split("/")
@@ -158,7 +158,7 @@ def _may_match(pattern: str, place: CommandScope) -> Sentence:
     return NO_TEXT
 
 
-def _named(path: str, place: CommandScope) -> Sentence:
+def _named(path: str, place: CommandScope) -> Text:
     home = place.home.rstrip("/") or "/home/somebody"
     for root in place.roots:
         bare = root.rstrip("/")
@@ -181,7 +181,7 @@ def _named(path: str, place: CommandScope) -> Sentence:
     return NO_TEXT
 
 
-def _find(args: tuple[Word, ...], place: CommandScope) -> Sentence:
+def _find(args: tuple[Word, ...], place: CommandScope) -> Text:
     starts: list[Word] = []
     for word in args:
         if word.text.startswith(("-", "(", "!")):
@@ -202,7 +202,7 @@ def _find(args: tuple[Word, ...], place: CommandScope) -> Sentence:
     return NO_TEXT
 
 
-def _git(args: tuple[Word, ...], place: CommandScope) -> Sentence:
+def _git(args: tuple[Word, ...], place: CommandScope) -> Text:
     texts = [w.text for w in args]
     if "clean" not in texts:
         return NO_TEXT
@@ -222,7 +222,7 @@ def _git(args: tuple[Word, ...], place: CommandScope) -> Sentence:
     return NO_TEXT
 
 
-def _devices(name: str, args: tuple[Word, ...]) -> Sentence:
+def _devices(name: str, args: tuple[Word, ...]) -> Text:
     if name == "dd":
         targets = [w.text.removeprefix("of=") for w in args if w.text.startswith("of=")]
     elif name in ("cp", "tee", "shred", "cat", "wipe", "badblocks", "truncate"):
@@ -238,13 +238,13 @@ def _devices(name: str, args: tuple[Word, ...]) -> Sentence:
     return text("commands.would_overwrite", what=bad) if bad else NO_TEXT
 
 
-def why_redirect_denied(target: str) -> Sentence:
+def why_redirect_denied(target: str) -> Text:
     """Why nothing may be redirected to `target`, or an empty string."""
     return text("commands.would_overwrite", what=target) if _DEVICES.match(target) else NO_TEXT
 
 
 def scope_after(simple: SimpleCommand, place: CommandScope) -> CommandScope:
-    """Where the next command stands after this one."""
+    """Return the working folder after the command `simple`, which may change it (`cd`, `pushd`)."""
     if program_name(simple.words) not in ("cd", "pushd", "chdir", "popd"):
         return place
     operands = [w for w in simple.words[1:] if not w.text.startswith("-")]

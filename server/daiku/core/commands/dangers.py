@@ -1,4 +1,4 @@
-"""What a command does that cannot be had back or looked over before: it deletes, or it runs downloaded code."""
+"""Find commands that cannot be undone or checked beforehand: they delete, install, or run downloaded code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from daiku.core.commands.bash import SimpleCommand
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, program_name
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 
 DELETES = text("commands.deletes")
 DOWNLOADED = text("commands.downloaded_code")
@@ -136,11 +136,11 @@ _PYTHON = re.compile(r"^(?:python|python3|python3\.\d+|py|pypy3?)$")
 _REMOTE_CODE = re.compile(r"^(?:git\+|https?://|ssh://|github:|npm:|jsr:)", re.IGNORECASE)
 
 
-def dangers(every: Iterable[SimpleCommand]) -> tuple[Sentence, ...]:
-    """What of `every`, all the commands that a line would run, a person has to be told of by name. Such a
-    command is never remembered: what it does next time is another thing than what was shown."""
+def dangers(every: Iterable[SimpleCommand]) -> tuple[Text, ...]:
+    """Return which dangers the commands `every` have: they delete, run downloaded code, or install. Such a
+    command is never remembered by "always"."""
     parts = [simple.words for simple in every if simple.words]
-    found: dict[Sentence, None] = {}
+    found: dict[Text, None] = {}
     if any(_deletes(words) for words in parts):
         found[DELETES] = None
     fetches = any(_fetches(words) for words in parts)

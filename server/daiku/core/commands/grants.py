@@ -1,4 +1,4 @@
-"""What "always" remembers of a command: the line that was shown, operators and all, and nothing near it."""
+"""The command line that an "always" answer is stored for: exactly the line shown, no pattern."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from daiku.core.commands.rules import has_risky_option
 
 
 def grant_line(command: str, script: ParsedCommands, every: list[SimpleCommand]) -> str:
-    """The line that "always" remembers of `command`; empty where it must not be remembered: it was not
-    understood, it would be another command in another folder, it deletes, or it runs downloaded code."""
+    """Return the line to store when `command` is always allowed; empty if it must not be stored, because it
+    was not fully parsed, depends on its folder, deletes, or runs downloaded code."""
     if script.doubts or dangers(every):
         return ""
     if any(not word.plain or word.glob for simple in script.commands for word in simple.words):

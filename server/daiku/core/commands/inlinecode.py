@@ -92,7 +92,7 @@ def code_texts(words: tuple[Word, ...]) -> Iterator[Word]:
 
 
 def starts_unknown(words: tuple[Word, ...]) -> bool:
-    """True where code in the command line may start a program that nobody can name beforehand."""
+    """Return whether code in the command line may start a program that cannot be determined beforehand."""
     name = program_name(words)
     for word in code_texts(words):
         if not word.plain:
@@ -111,8 +111,7 @@ def starts_unknown(words: tuple[Word, ...]) -> bool:
 
 
 def fed_starts_unknown(words: tuple[Word, ...], texts: tuple[str, ...]) -> bool:
-    """True where one of `texts`, which the program may read as its code from its input, may start a program
-    that nobody can name beforehand."""
+    """Return whether code on stdin (`texts`) may start a program that cannot be determined beforehand."""
     name = program_name(words)
     if name in _READS_COMMANDS:
         return bool(texts)
@@ -120,7 +119,7 @@ def fed_starts_unknown(words: tuple[Word, ...], texts: tuple[str, ...]) -> bool:
 
 
 def awaits_code(words: tuple[Word, ...]) -> bool:
-    """True where the program takes nothing but its input for its code."""
+    """Return whether the program reads its code from stdin only."""
     return _reads_code(words) and all(word.text == "-" for word in words[1:])
 
 
@@ -133,12 +132,12 @@ def _reads_code(words: tuple[Word, ...]) -> bool:
 
 
 def removes_unknown(words: tuple[Word, ...]) -> bool:
-    """True where code in the command line removes folders, or runs a command that does."""
+    """Return whether code in the command line removes folders, or runs a command that does."""
     return any(_REMOVES.search(word.text) for word in code_texts(words))
 
 
 def acts(words: tuple[Word, ...]) -> bool:
-    """True where a script of sed or awk in the command line runs a program or writes a file, or may."""
+    """Return whether a sed or awk script in the command line may run a program or write a file."""
     name = program_name(words)
     if name in _SED:
         scripts = list(_sed_scripts(words))

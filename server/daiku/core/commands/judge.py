@@ -20,7 +20,7 @@ from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name
 from daiku.core.protected.paths import holds_secrets, why_protected
 from daiku.core.text.patterns import lazy
 from daiku.domain.config import Answer
-from daiku.texts.text import NO_TEXT, Sentence, joined, text
+from daiku.texts.text import NO_TEXT, Text, joined, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Judgement:
     """
 
     answer: Answer
-    why: Sentence
+    why: Text
     key: str = ""
     secret: bool = False
     understood: bool = False
@@ -69,7 +69,7 @@ _HIDING = lazy(
 )
 
 
-def why_not_visible(command: str) -> Sentence:
+def why_not_visible(command: str) -> Text:
     """Why a person could not see all of `command`, or an empty string."""
     if not command.strip():
         return text("commands.empty")
@@ -113,7 +113,7 @@ def judge(command: str, rules: CommandRules, stdin: str = "") -> Judgement:
 
 
 def _parts(
-    script: ParsedCommands, rules: CommandRules, *, network: bool, told: tuple[Sentence, ...], key: str
+    script: ParsedCommands, rules: CommandRules, *, network: bool, told: tuple[Text, ...], key: str
 ) -> Judgement:
     open_parts: list[SimpleCommand] = []
     all_read = True
@@ -171,7 +171,7 @@ def _every(script: ParsedCommands) -> list[SimpleCommand] | None:
     return found
 
 
-def _never(script: ParsedCommands, every: list[SimpleCommand], rules: CommandRules) -> Sentence:
+def _never(script: ParsedCommands, every: list[SimpleCommand], rules: CommandRules) -> Text:
     if script.bomb:
         return text("commands.starts_itself")
     place = CommandScope(
@@ -220,7 +220,7 @@ _ONLY_READ = frozenset(
 )
 
 
-def _protected(script: ParsedCommands, every: list[SimpleCommand], rules: CommandRules) -> Sentence:
+def _protected(script: ParsedCommands, every: list[SimpleCommand], rules: CommandRules) -> Text:
     for target in script.writes:
         if why := _why(target, rules):
             return text("commands.writes_protected", path=target.text, why=why)
@@ -244,7 +244,7 @@ def _protected(script: ParsedCommands, every: list[SimpleCommand], rules: Comman
     return NO_TEXT
 
 
-def _why(word: Word, rules: CommandRules) -> Sentence:
+def _why(word: Word, rules: CommandRules) -> Text:
     for name in candidates(word.text):
         if not name or "://" in name:
             continue
@@ -263,7 +263,7 @@ class StrippedCommand:
 
     command: str
     folder: str = ""
-    refusal: Sentence = NO_TEXT
+    refusal: Text = NO_TEXT
 
 
 _CD = lazy(r"^\s*(?:cd|pushd|chdir)(?=\s|$|[;&|])")

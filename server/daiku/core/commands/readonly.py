@@ -1,4 +1,4 @@
-"""Whether a command only reads, its flags included: what the tables do not name is not known to be harmless."""
+"""Decide whether a command, with its options, only reads; anything not in the tables counts as writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command would run that nobody can name beforehand: refused where the settings deny some programs."""
+"""Refuse commands whose programs cannot be determined before they run, where deny rules exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from daiku.core.commands.inlinecode import awaits_code, fed_starts_unknown, star
 from daiku.core.commands.rules import denied_by, rule_words
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name, runs_others
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 
 COMPUTED = text("commands.deny_computed")
 CODE = text("commands.deny_code")
@@ -23,7 +23,7 @@ _VALUE = re.compile(r"^\w+\+?=(?P<value>.+)$", re.DOTALL)
 _REPLACE = re.compile(r"^(?:-I|-i|--replace=?)(?P<mark>.*)$")
 
 
-def why_denied(script: ParsedCommands, every: list[SimpleCommand], rules: tuple[str, ...]) -> Sentence:
+def why_denied(script: ParsedCommands, every: list[SimpleCommand], rules: tuple[str, ...]) -> Text:
     """Why the person's deny `rules` refuse what `every` command of the line would run; empty where they
     do not. What cannot be known beforehand is refused as well."""
     if not rules:
@@ -52,7 +52,7 @@ def _in_disguise(simple: SimpleCommand, rules: tuple[str, ...]) -> str:
     return next((rule for rule in rules if len(rule_words(rule)) == 1 and rule_words(rule)[0] in named), "")
 
 
-def _unknown(simple: SimpleCommand, script: ParsedCommands) -> Sentence:
+def _unknown(simple: SimpleCommand, script: ParsedCommands) -> Text:
     words = simple.words
     if not words:
         return NO_TEXT

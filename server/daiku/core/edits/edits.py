@@ -1,4 +1,4 @@
-"""Search-and-replace edits of one text: exact first, then with drift, refused where there is doubt."""
+"""Apply search-and-replace edits to a text: exact match first, then tolerant; ambiguous ones are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model left out of a new text is taken from the old one where that is certain, else it is told what is missing."""
+"""Fill in what a model elided from a new text (`...`) from the old text; report it if that is ambiguous."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PROSE = (".md", ".mdx", ".markdown", ".rst", ".adoc")
 
 
 def fill_text(new: str, old: str, *, path: str = "", insisted: bool = False) -> str | Refusal:
-    """The whole new text of a file that has `old`, elisions filled in, or which lines are missing from it.
+    """Fill the elisions in the new text of a file from its old text; a Refusal names the missing lines.
 
     `insisted`: dots alone are meant as they stand, and so is what a text with examples of code says (`path`).
     """
@@ -191,7 +191,7 @@ def _fill_marks(new: Sequence[str], old: Sequence[str], marks: Sequence[int]) ->
 
 
 def split_at_elisions(new: Sequence[str], marks: Sequence[int]) -> tuple[list[int], list[list[str]]]:
-    """The elisions, and what is said before, between and behind them; two that follow on one another are one."""
+    """Split lines at their elision marks; return the marks and the parts between them, adjacent marks merged."""
     kept: list[int] = []
     parts = [_tail_off(new[: marks[0]])]
     for mark, following in zip(marks, [*marks[1:], None], strict=True):

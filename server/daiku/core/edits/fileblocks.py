@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 
 _HEADING = re.compile(
     r"[#>*\s]*File:\s*(?:\*\*)?\s*(?:`+([^`]+)`+|(\S.*?))\s*:?\s*(?:\*\*)?\s*:?\s*", re.IGNORECASE
@@ -22,7 +22,7 @@ class FileBlocks:
     `~~~` wrapper, which are not taken; `rest` is what stands outside the blocks."""
 
     files: dict[str, str]
-    warnings: tuple[Sentence, ...] = ()
+    warnings: tuple[Text, ...] = ()
     unclosed: str = ""
     rest: str = ""
     outside: tuple[str, ...] = ()
@@ -30,13 +30,12 @@ class FileBlocks:
 
 
 def parse_file_blocks(reply: str) -> FileBlocks:
-    """All `File:` blocks of `reply`. What stands outside a `~~~` wrapper is not taken where there is one, and told;
-    a path that comes twice has its last content. A fence that is never closed is not taken, nor one of which it
-    is not certain where it ends."""
+    """Parse all `File:` blocks of `reply`. If there is a `~~~` wrapper, text outside it is ignored with a warning.
+    The last block for a path wins; a block whose fence is unclosed or ambiguous is ignored."""
     lines = _strip_outer_fence([line.removesuffix("\r") for line in reply.split("\n")])
     found: list[tuple[int, str, str]] = []
     marks: list[int] = []
-    warnings: list[Sentence] = []
+    warnings: list[Text] = []
     rest: list[str] = []
     unclosed, doubtful, index = "", "", 0
     while index < len(lines):

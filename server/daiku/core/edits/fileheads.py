@@ -1,4 +1,4 @@
-"""Other ways in which models head a whole file than `File:`: where they are certain, they become that."""
+"""Recognize other ways in which models name a whole file, and rewrite them as `File:` lines."""
 
 from __future__ import annotations
 

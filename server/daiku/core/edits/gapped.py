@@ -1,4 +1,4 @@
-"""A search that leaves lines out in its middle: its parts are found one below the other, what lies between is kept."""
+"""Apply a search block that elides lines in its middle: match its parts in order, keep what is between."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _UNEQUAL = "The search leaves lines out in {} places and the replacement in {}: 
 
 
 def edit_with_gaps(text: str, search: Sequence[str], replace: Sequence[str]) -> str | Refusal | None:
-    """`text` with the replacement, what search and replacement leave out kept as it stands; None where the search
-    leaves nothing out."""
+    """Apply an edit whose search elides lines, keeping the elided lines as they are; None if the search elides
+    nothing."""
     marks = _marks(search)
     if not marks:
         return None

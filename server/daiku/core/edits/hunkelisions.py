@@ -1,4 +1,4 @@
-"""Hunks and searches in which a model left lines out: told apart at the elision, or filled in from what they replace."""
+"""Resolve elisions in hunks: split the hunk there, or fill the lines in from those it replaces."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _TAKES_OUT = "This line stands for lines that are left out ({!r}) and is to be r
 def resolve_elisions(
     text: str, hunk: Hunk, *, path: str = "", insisted: bool = False
 ) -> list[Hunk] | Refusal:
-    """The hunk as hunks that hold no elision: context that is left out parts it in two, of which the second stands
-    below the first; added lines are filled in from those that they replace."""
+    """Split a hunk at elided context, so that each part must match below the previous one; elided added lines
+    are filled in from the lines that they replace."""
     if not text.strip() or not any(may_hold_omission(line.text) for line in hunk.lines):
         return [hunk]
     known = {line.strip() for line in text.split("\n")}

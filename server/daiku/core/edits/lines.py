@@ -1,4 +1,4 @@
-"""Search-and-replace by whole lines: found with drift, kept lines untouched, refused where it could be two places."""
+"""Replace whole lines by search: tolerant matching, unchanged lines kept, ambiguous matches refused."""
 
 from __future__ import annotations
 

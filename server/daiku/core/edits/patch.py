@@ -1,4 +1,4 @@
-"""Every form of a change as one Patch: what a text asks for, and what it makes of the files as they are."""
+"""Parse every supported edit format into intents, and build the Patch that they make of the files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def parse_patch(text: str) -> tuple[Intent, ...] | Refusal:
 
 
 def is_change(path: str, content: str) -> bool:
-    """Whether what stands in a `File:` block is a change of the file rather than the file."""
+    """Return whether the content of a `File:` block is a patch of the file instead of its whole text."""
     first = content.lstrip().split("\n", 1)[0]
     if path.endswith((".patch", ".diff")):
         return False
@@ -98,7 +98,7 @@ def paths_of(intents: Sequence[Intent]) -> tuple[str, ...]:
 def build_patch(
     intents: Sequence[Intent], files: Mapping[str, str | None], *, insisted: bool = False
 ) -> Patch | Refusal:
-    """The patch that the intents make of `files` (path to text, None where there is no file).
+    """Build the patch that the intents make of `files` (path to text, None if the file does not exist).
 
     All or nothing: one refusal refuses the whole. Several intents for one file follow on one another. For
     `insisted` see `elisions.fill`.

@@ -1,1 +1,1 @@
-"""May this call be done: the verdict, what it touches, and secrets blacked out."""
+"""Permission checks for tool calls: the verdict, the paths a call touches, and redaction of secrets."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 
 
-def grant_in_words(key: str) -> Sentence:
+def grant_in_words(key: str) -> Text:
     """In words, what "always" would mean for a verdict's `key`; empty where it cannot be remembered."""
     prefix, _, rest = key.partition(":")
     match prefix:

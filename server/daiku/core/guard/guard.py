@@ -1,4 +1,4 @@
-"""May this call be done? Deny beats ask beats allow; what a person said beats what a model says."""
+"""Decide on a tool call: deny, ask or allow. Deny overrides ask, ask overrides allow, the person the model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from daiku.domain.config import Answer, ApprovalSettings
 from daiku.domain.events import ApprovalKind
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.texts.text import NO_TEXT, Sentence, joined, text
+from daiku.texts.text import NO_TEXT, Text, joined, text
 
 SHELL = "shell/run"
 _CONTAINED_TOOLS = frozenset({"git/commit"})
@@ -39,7 +39,7 @@ class Verdict:
     """
 
     answer: Answer
-    why: Sentence
+    why: Text
     kind: ApprovalKind = "command"
     key: str = ""
     unattended: bool = False
@@ -112,7 +112,7 @@ def verdict(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
             assert_never(spec.effect)
 
 
-def _refused_by_mode(spec: ToolSpec, mode: Mode) -> Sentence:
+def _refused_by_mode(spec: ToolSpec, mode: Mode) -> Text:
     if mode == "act" or spec.effect in ("none", "ask", "read", "network"):
         return NO_TEXT
     if mode == "plan" and spec.effect == "plan":
@@ -131,10 +131,10 @@ def _settle(
     kind: ApprovalKind,
     setting: Answer,
     key: str,
-    why: Sentence,
+    why: Text,
     policy: Policy,
     *,
-    ask: Sentence = NO_TEXT,
+    ask: Text = NO_TEXT,
     sacred: bool = False,
     secret: bool = False,
     sends: bool | None = None,
@@ -178,7 +178,7 @@ def _settle(
     return Verdict("ask", joined("clauses", reasons), kind, key)
 
 
-def _ask_a_person(why: Sentence, kind: ApprovalKind, policy: Policy) -> Verdict:
+def _ask_a_person(why: Text, kind: ApprovalKind, policy: Policy) -> Verdict:
     if policy.is_unattended:
         reason = joined("clauses", [why, text("guard.needs_person")])
         return Verdict("deny", reason, kind, unattended=True)
@@ -213,7 +213,7 @@ def _edit(call: ToolCall, policy: Policy) -> Verdict:
     return Verdict("allow", text("guard.edit_asked_for"), "edit", "edit") if asked_for else settled
 
 
-def _touches_protected(call: ToolCall, policy: Policy) -> Sentence:
+def _touches_protected(call: ToolCall, policy: Policy) -> Text:
     paths = touched_paths(call)
     for path in paths:
         for name in {path, policy.real(path) or path}:

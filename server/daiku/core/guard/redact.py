@@ -91,7 +91,7 @@ def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
 
 
 def may_hold_shape(text: str) -> bool:
-    """False only where no shape is in `text`; much cheaper than to look."""
+    """Check cheaply whether `text` may contain a secret's pattern; False only if it certainly does not."""
     if "://" in text and "@" in text:
         return True
     if (":" in text or "=" in text) and any(map(text.lower().__contains__, _HEADERS)):

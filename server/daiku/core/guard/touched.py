@@ -1,4 +1,4 @@
-"""What a call touches, from its arguments alone: a plug-in's tool is looked at as ours are."""
+"""Find the paths that a tool call refers to, from its arguments alone; plug-in tools are treated alike."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 def lexical_path(path: str, roots: tuple[str, ...]) -> str | None:
-    """The name of `path` within its root by its letters alone; None outside. Links are not followed."""
+    """Return `path` relative to its root without accessing the disk; None if outside. Links are not followed."""
     if posixpath.isabs(path):
         whole = posixpath.normpath(path)
         for root in roots:

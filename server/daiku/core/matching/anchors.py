@@ -27,12 +27,11 @@ class Scope:
     end: int
 
     def holds(self, span: BlockMatch) -> bool:
-        """Whether the span stands in the block, or holds the anchor's own line."""
+        """Return whether the span starts in the block, or contains the anchor line itself."""
         return self.start <= span.start < self.end or span.start <= self.start < span.end
 
     def reaches(self, text: str, span: BlockMatch) -> bool:
-        """Whether the span stands in the block, or below it where nothing else is defined in between: the anchor
-        is the nearest line to name for it too."""
+        """Return whether the span is in the block, or below it with no other definition between the two."""
         return self.holds(span) or (
             self.end <= span.start and not _DEFINES.search(text, self.below, span.start)
         )

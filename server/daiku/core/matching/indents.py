@@ -1,4 +1,4 @@
-"""Indentation that drifted: what a model's indentation is in the file, and lines written with the file's."""
+"""Map the indentation of a model's lines to the file's, and reindent new lines by that mapping."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Indents:
         return reindent(line, self.pairs) if self.pairs else self.shift + line if line.strip() else ""
 
     def doubtful(self, line: str) -> bool:
-        """Whether the line may have been left as it was because it was not indented so deep."""
+        """Return whether the line is indented less than the shift, so that the model may not have shifted it."""
         return len(indent_of(line)) < len(self.shift)
 
 
@@ -33,7 +33,7 @@ def indent_of(line: str) -> str:
 def learn_indents(
     wanted: Sequence[str | None], found: Sequence[str], *, shift: bool = False
 ) -> Indents | None:
-    """What leads from the indentation of `wanted` (None: any line) to that of `found`; None when the shapes differ.
+    """Return the mapping from the indentation of `wanted` (None: any line) to that of `found`, if there is one.
 
     With `shift` also where one indentation was taken off every line that has it and the others stayed.
     """
@@ -75,7 +75,7 @@ def _shifted(both: Sequence[tuple[str, str]]) -> Indents | None:
 
 
 def reindent(line: str, pairs: Mapping[str, str]) -> str:
-    """`line` with its indentation as the file has it, by the pairs that `indents` learnt."""
+    """Return `line` with its indentation converted by `pairs`, as learned by `learn_indents`."""
     if not line.strip():
         return line.strip()
     indent = indent_of(line)

@@ -17,7 +17,7 @@ Lines = list[tuple[str, str]]
 
 
 def new_lines(text: str, hunk: Hunk, span: BlockMatch) -> Replacement | Refusal:
-    """The new lines of the hunk's place, or that the indentation of an added line could be one of two."""
+    """Return the hunk's replacement text; a Refusal if an added line's indentation is ambiguous."""
     drift = (
         learn_indents(hunk.old(), span.lines, shift=not hunk.block) if span.level >= Level.indent else None
     )

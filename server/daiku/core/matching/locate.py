@@ -1,4 +1,4 @@
-"""Where a hunk belongs: every reading of its lines is compared with the file, and the nearest one counts."""
+"""Locate a hunk in a file: each way to interpret its lines is tried, and the closest match is used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LocatedHunk:
 
 
 def locate(text: str, hunk: Hunk) -> list[LocatedHunk] | Refusal:
-    """Every place that the hunk may mean, in the order of the file: of the nearest reading, where its anchor says."""
+    """Return the closest matches of the hunk, in file order, limited to the scope of its anchors."""
     if hunk.line is None and not hunk.at_end and not any(line.strip() for line in hunk.old_text()):
         return Refusal(
             "It names blank lines only, so its place is in doubt: give a line above or below as context."

@@ -1,4 +1,4 @@
-"""Finding a block of lines in a text: exactly, else with drift in blanks, indentation or punctuation."""
+"""Find a block of lines in a text: exact, else differing in whitespace, indentation or punctuation."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ def find_lines(text: str, wanted: Sequence[str]) -> list[BlockMatch]:
 
 
 def nearest_matches(spans: Sequence[BlockMatch]) -> list[BlockMatch]:
-    """Those of the nearest level."""
+    """Return the matches of the closest level."""
     level = min((span.level for span in spans), default=Level.exact)
     return [span for span in spans if span.level == level]
 
 
 def is_evenly_indented(wanted: Wanted, span: BlockMatch) -> bool:
-    """Whether the indentation drifted alike in all lines."""
+    """Return whether the indentation differs in the same way on all lines."""
     return span.level < Level.indent or learn_indents(wanted, span.lines) is not None
 
 
@@ -190,7 +190,7 @@ def compare_in_file(wanted: str, line: str) -> Level | None:
 
 
 def find_tokens(text: str, search: str) -> list[tuple[int, int]]:
-    """Places (start, end) with the same words and signs as `search` in another layout."""
+    """Find places (start, end) with the same tokens as `search` and different whitespace."""
     tokens = re.findall(r"\w+|[^\w\s]", search)
     if len(tokens) < 4 or len(tokens) > 2000:
         return []

@@ -1,4 +1,4 @@
-"""What a model did not mean to change of a line that it changed or moved: the file's own blanks stay."""
+"""Keep the file's own whitespace in lines where the model changed whitespace unintentionally."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class OldLine:
 
 
 def keep_blanks(added: str, instead_of: Sequence[OldLine], removed: Sequence[OldLine]) -> str:
-    """An added line without the blanks that only the model's version of a removed line had: of one that comes
-    back elsewhere, and of the one that it stands `instead_of`. Its indentation is untouched."""
+    """Return an added line with the file's whitespace where the model changed it by mistake: in a line that
+    only moved, and in the one that it replaces (`instead_of`). Indentation is kept."""
     indent = added[: len(added) - len(added.lstrip())]
     body = added.strip()
     for line in removed:
@@ -41,8 +41,8 @@ def keep_blanks(added: str, instead_of: Sequence[OldLine], removed: Sequence[Old
 
 
 def merge_blanks(search: str, replace: str, there: str) -> str | None:
-    """`replace` with the blanks of `there` wherever it has those of `search`; None where `search` and `there`
-    are not the same words and signs, or `replace` is another line."""
+    """Return `replace` with the whitespace of `there` wherever it has that of `search`; None if `search` and
+    `there` differ in more than whitespace, or `replace` is too different."""
     a, b, c = (_TOKEN.findall(line) for line in (search, replace, there))
     if [token for _, token in a] != [token for _, token in c]:
         return None

@@ -25,7 +25,7 @@ class Refusal:
     may_insist: bool = False
 
     def within(self, where: str) -> Refusal:
-        """The same refusal, told of a part of a larger edit."""
+        """Return the refusal with `where`, the part of a larger edit, before its text."""
         return replace(self, text=f"{where}: {self.text}")
 
 
@@ -49,7 +49,7 @@ def _numbered(lines: Sequence[str], first: int, last: int) -> str:
 
 
 def not_found(text: str, wanted: Sequence[str]) -> Refusal:
-    """That `wanted` (lines) stands nowhere in `text`, with the nearest lines and the first difference."""
+    """Build the refusal for lines that are not in `text`, with the nearest lines and the first difference."""
     lines = text.split("\n")
     place = _nearest(text, lines, wanted)
     if place is None:
@@ -73,7 +73,7 @@ def not_found(text: str, wanted: Sequence[str]) -> Refusal:
 
 
 def ambiguous(text: str, offsets: Sequence[int], advice: str = "") -> Refusal:
-    """That what is looked for stands at several `offsets` of `text`."""
+    """Build the refusal for a search that matches at several `offsets` of `text`."""
     numbers = [str(line_number(text, offset)) for offset in offsets[:10]]
     more = "" if len(offsets) <= 10 else f" and {len(offsets) - 10} more"
     return Refusal(

@@ -60,7 +60,7 @@ class Notebook:
 
 
 def is_notebook(path: str) -> bool:
-    """By its name."""
+    """Return whether `path` has the extension of a notebook."""
     return path.lower().endswith(SUFFIX)
 
 
@@ -302,7 +302,7 @@ def _likeness(cell: Cell) -> str:
 
 
 def with_cell_texts(change: FileChange) -> FileChange:
-    """A notebook's change by its cells' texts; any other, and one of the JSON only, as it is."""
+    """Convert a notebook's change from JSON to cell text; other changes are returned unchanged."""
     if not is_notebook(change.path):
         return change
     old = as_text(change.old) if change.old is not None else None

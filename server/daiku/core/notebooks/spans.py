@@ -52,11 +52,11 @@ class Layout:
     ascii: bool
 
     def line(self, depth: int) -> str:
-        """A new line at a depth."""
+        """Return a line break with the indentation of `depth`; empty if the JSON is on one line."""
         return self.newline + self.unit * depth if self.unit else ""
 
     def string(self, value: str) -> str:
-        """A string as this text writes them."""
+        """Encode a string as JSON, escaped in the way this document does."""
         return json.dumps(value, ensure_ascii=self.ascii)
 
 

@@ -1,4 +1,4 @@
-"""The heads of a plan's parts in English and Japanese, and what a person would not begin a reply with."""
+"""Recognize the headings of a plan in English and Japanese, and replies with machine-like openings."""
 
 from __future__ import annotations
 

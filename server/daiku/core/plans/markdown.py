@@ -1,4 +1,4 @@
-"""Plans as Markdown checklists, in and out (X.28); other shapes of a plan become one too (X.6)."""
+"""Write plans as Markdown checklists, and parse plans from checklists, planner replies or JSON."""
 
 from __future__ import annotations
 

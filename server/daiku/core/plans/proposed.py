@@ -1,4 +1,4 @@
-"""Steps as they were proposed become a plan's steps, made anew too; and what no plan may hold."""
+"""Turn proposed steps into a plan, revise an existing plan by them, and validate the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from daiku.core.plans.steptext import PlannedStep
 from daiku.core.proof.checks import objection, split_time_limit
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.work.plans import Plan, Step
-from daiku.texts.text import Sentence, joined, text
+from daiku.texts.text import Text, joined, text
 
 MAX_STEPS = 30
 """Steps of a plan that are not completed yet."""
@@ -50,8 +50,8 @@ def as_proposed(steps: Iterable[PlannedStep]) -> tuple[ProposedStep, ...]:
 
 
 def objections(steps: Sequence[ProposedStep]) -> tuple[str, ...]:
-    """What a proposal is asked back for before it is looked at with the plan that it may change: checks
-    that prove nothing, a number given twice, steps that wait for one another."""
+    """List the problems of a proposal alone, before it is merged into a plan: checks that prove nothing,
+    duplicate numbers, circular dependencies."""
     found = [wrong for step in steps for check in step.acceptance if (wrong := objection(check))]
     own = Counter(_key(step.own) for step in steps if step.own)
     found += [
@@ -75,11 +75,11 @@ def objections(steps: Sequence[ProposedStep]) -> tuple[str, ...]:
 # ---- what no plan may hold
 
 
-def problems_of(plan: Plan) -> tuple[Sentence, ...]:
+def problems_of(plan: Plan) -> tuple[Text, ...]:
     """Everything that is wrong with a plan, whoever made it; empty where it can be worked."""
     ids = Counter(step.step_id for step in plan.steps)
     names = {step.step_id: step.name for step in reversed(plan.steps)}
-    problems: list[Sentence] = [] if plan.steps else [text("plan.no_steps")]
+    problems: list[Text] = [] if plan.steps else [text("plan.no_steps")]
     left = sum(step.status != "completed" for step in plan.steps)
     if left > MAX_STEPS:
         problems.append(text("plan.too_many_open", count=left, most=MAX_STEPS))
@@ -128,9 +128,9 @@ def _circle(steps: Iterable[Step]) -> tuple[str, ...]:
 def order(
     steps: Iterable[ProposedStep], kept: Sequence[Step] = (), numbers: Mapping[str, int] | None = None
 ) -> tuple[Step, ...]:
-    """Steps as they were proposed: what `after` names becomes step ids, those of `kept` steps too
-    (`numbers`: the numbers under which the kept ones were shown). Raises ToolValidationError: a name that
-    nothing or more than one thing has, or what `problems_of` finds (C4.3)."""
+    """Link proposed steps by replacing the names in `after` with step ids, those of `kept` steps included
+    (`numbers`: the numbers under which these were shown). Raises ToolValidationError for an unknown or
+    ambiguous name, or for what `problems_of` finds (C4.3)."""
     given = list(steps)
     if not given:
         return ()
@@ -272,7 +272,7 @@ def mark_own_checks(old: Plan, new: Plan) -> Plan:
     return new.model_copy(update={"steps": tuple(marked(step) for step in new.steps)})
 
 
-def difference(old: Plan, new: Plan) -> Sentence:
+def difference(old: Plan, new: Plan) -> Text:
     """What a plan made anew changes, for whoever decides about it: steps that went and came, and checks
     that are in it no more. Empty where nothing is different."""
     names_before = [s.name for s in old.steps if s.status != "completed"]
@@ -293,5 +293,5 @@ def difference(old: Plan, new: Plan) -> Sentence:
     return joined("lines", [text(key, names=", ".join(each)) for key, each in lines if each])
 
 
-def _wrong(message: Sentence) -> ToolValidationError:
+def _wrong(message: Text) -> ToolValidationError:
     return ToolValidationError(Failure(kind="tool", message=message))

@@ -11,8 +11,9 @@ from pydantic_core import ErrorDetails
 
 from daiku.core.plans.headings import plan_head, printable, sounds_like_machine
 from daiku.core.plans.steptext import FENCE, NUMBER, check_line, open_check
-from daiku.core.replies.parse import Unreadable, read_json
+from daiku.core.replies.parse import Unreadable, read_json, said_of
 from daiku.domain.base import Frozen
+from daiku.texts.text import Text, joined, text
 
 
 class PlanReply(Frozen):
@@ -28,7 +29,7 @@ class PlanReply(Frozen):
     @classmethod
     def _human(cls, value: str) -> str:
         if sounds_like_machine(value):
-            raise ValueError('must sound like a person and not begin with "As an AI"')
+            raise ValueError(text("forms.machine", name="reply"))
         return value
 
     @field_validator("plans", mode="before")
@@ -45,10 +46,10 @@ class PlanReply(Frozen):
 
 
 def _numbered_text(key: str, step: Any) -> Any:
-    text = _step_text(step)
+    said = _step_text(step)
     number = re.fullmatch(r"(?:step)?[\s_]*(\d+)", key.strip(), re.IGNORECASE)
     return (
-        f"Step {number[1]}: {text}" if number and isinstance(text, str) and not NUMBER.match(text) else text
+        f"Step {number[1]}: {said}" if number and isinstance(said, str) and not NUMBER.match(said) else said
     )
 
 
@@ -86,16 +87,16 @@ def read_plan(reply: str) -> PlanReply | Unreadable:
     except ValueError:
         missing = [_PLAN_HEADS[key] for key in PlanReply.model_fields if not parts.get(key)]
         if missing:
-            problem = "the plan lacks " + ", ".join(missing)
+            problem = text("forms.lacks", names=", ".join(missing))
             return Unreadable(problem, words_only=not parts and bool(reply.strip()))
-        return Unreadable('"Your Reply to the Human Prompter" must not begin with "As an AI"')
+        return Unreadable(text("forms.machine_reply"))
 
 
 def _plan_of(value: JsonValue) -> PlanReply:
     """The plan in a JSON object whose keys are the plan's heads; other keys are ignored, models like to
     add some. Raises ValueError in the words of the form."""
     if not isinstance(value, dict):
-        raise ValueError('the JSON must be an object with "project", "reply", "focus", "plans" and "summary"')  # noqa: TRY004  # what read_json catches
+        raise ValueError(text("forms.plan_object"))  # noqa: TRY004  # what read_json catches
     heads = {key: plan_head(f"{key}:") for key in value}
     parts: dict[str, JsonValue] = {
         key if key in PlanReply.model_fields or head is None else head[0]: _printable(value[key])
@@ -104,20 +105,20 @@ def _plan_of(value: JsonValue) -> PlanReply:
     try:
         return _PLAN.validate_python({key: parts[key] for key in PlanReply.model_fields if key in parts})
     except ValidationError as wrong:
-        raise ValueError("; ".join(map(_in_words, wrong.errors(include_url=False)))) from None
+        raise ValueError(joined("clauses", map(_problem, wrong.errors(include_url=False)))) from None
 
 
-def _in_words(error: ErrorDetails) -> str:
-    name = error["loc"][0] if error["loc"] else "plan"
+def _problem(error: ErrorDetails) -> Text:
+    name = str(error["loc"][0] if error["loc"] else "plan")
     match error["type"]:
         case "missing":
-            return f'"{name}" is missing'
+            return text("forms.missing", name=name)
         case "value_error":
-            return f'"{name}" {error["msg"].removeprefix("Value error, ")}'
+            return said_of(error.get("ctx", {}).get("error") or ValueError(error["msg"]))
         case "string_too_short" | "too_short":
-            return f'"{name}" is empty'
+            return text("forms.empty", name=name)
         case _:
-            return f'"{name}" must be ' + ("a list of steps" if name == "plans" else "a text")
+            return text("forms.steps", name=name) if name == "plans" else text("forms.text", name=name)
 
 
 def _printable(value: JsonValue) -> JsonValue:

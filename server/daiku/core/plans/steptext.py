@@ -64,7 +64,7 @@ def planned_step(text: str) -> PlannedStep:
 
 
 def check_line(check: object) -> str:
-    """The line of a check that came as a value; one of several lines stands in a fence."""
+    """Format a check as a `Check:` line; a check of several lines is put in a fence."""
     text = str(check).strip()
     return f"Check:\n```\n{text}\n```" if "\n" in text else f"Check: {text}"
 

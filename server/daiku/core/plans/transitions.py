@@ -1,4 +1,4 @@
-"""A plan as it is worked: which transitions there are, its status from its steps, how it is shown to models."""
+"""Changes to a plan during execution: allowed status transitions, the derived status, and its text form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.work.plans import Plan, PlanStatus, Step, WorkStatus
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 
 MOVES: Mapping[WorkStatus, frozenset[WorkStatus]] = {
     "pending": frozenset({"in_progress", "completed", "failed"}),
@@ -46,7 +46,7 @@ def move_step(plan: Plan, step_id: str, status: WorkStatus, *, reopen: bool = Fa
 
 
 def approve_plan(plan: Plan) -> Plan:
-    """The plan as it stands when it may be worked: steps that are completed already count."""
+    """Return the plan as approved, with its status updated for steps that are completed already."""
     return update_status(plan.model_copy(update={"status": "approved"}))
 
 
@@ -90,7 +90,7 @@ def checklist(plan: Plan) -> str:
 
 
 def step_details(step: Step, numbers: Mapping[str, int]) -> Iterator[str]:
-    """The lines of a step's checks and of what it waits for, as `core.plantext` reads them back."""
+    """Yield the lines for a step's checks and dependencies, in the form that `core.plans.markdown` parses."""
     for check in step.acceptance:
         plain = " ".join(check.split())
         if plain:
@@ -122,5 +122,5 @@ def _progress(plan: Plan) -> str:
     return line if step is None else f"{line} Now: “{step.name}” ({step.step_id}, {step.status})."
 
 
-def _wrong(message: Sentence) -> ToolValidationError:
+def _wrong(message: Text) -> ToolValidationError:
     return ToolValidationError(Failure(kind="tool", message=message))

@@ -1,4 +1,4 @@
-"""What a check that passed is worth: whether it ran a test, and whether the work changed what it is made of."""
+"""Rate a passed check: whether it ran any tests, and whether the work changed the check's own files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from daiku.domain.work.patches import FileStat
 def remarks(
     command: str, output: str, files: Iterable[FileStat], *, passed_before: bool
 ) -> tuple[Remark, ...]:
-    """What takes from the worth of a command that passed; `files`: those that the work changed."""
+    """List why a passed command proves little, e.g. no tests ran; `files`: the files that the work changed."""
     found: list[Remark] = ["passed_before"] if passed_before else []
     if is_test_command(command) and tests_ran(output) == 0:
         found.append("no_tests")

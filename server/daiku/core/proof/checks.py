@@ -1,4 +1,4 @@
-"""What a check of a step is worth as it is written: its time limit, whether it can fail, whether it is a command."""
+"""Judge an acceptance check by its text: its time limit, whether it can fail, whether it is a command."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def programs(check: str) -> tuple[str, ...]:
 
 
 def only_looks(check: str) -> bool:
-    """Whether a check looks at files and runs nothing of the project: what it finds is what the step makes."""
+    """Return whether a check only inspects files and runs none of the project's code."""
     script = read_script(check)
     looking = all(
         simple.words and simple.words[0].text in _LOOKS and not _ACTS.intersection(simple.texts)

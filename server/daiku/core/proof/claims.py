@@ -1,4 +1,4 @@
-"""What a report may claim: which kind of claim a sentence is, and whether the records have what shows it."""
+"""Classify what a report's sentences claim, and find the recorded proofs that support each claim."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from daiku.core.proof.check_strength import is_test_command, tests_ran
 from daiku.core.proof.evidence import Done
 from daiku.core.text.patterns import lazy
 from daiku.domain.work.handovers import Claim, Proof, Report
+from daiku.texts.text import Text
 
 Kind = Literal["tests", "checked", "deployed", "fixed", "works", "changed"]
 """Tests pass; a check, a build, a linter passes; it is out in the world; a fault is gone; all is well; files are changed."""
@@ -196,7 +197,7 @@ def _names_a_file(sentence: str) -> bool:
 
 
 def judge_claim(claim: Claim, done: Done, *, finished: bool) -> Claim:
-    """A claim with the proofs that fit it; `unfit` where what it named does not show it."""
+    """Return a claim with the proofs that support it; `unfit` if none of those it names do."""
     proofs = fitting_proofs(claim.text, claim.proofs, done, finished=finished)
     against = tuple(proof for proof in claim.proofs if not proof.ok)
     told = bool(against) and _BROKEN.search(claim.text) is not None
@@ -205,7 +206,7 @@ def judge_claim(claim: Claim, done: Done, *, finished: bool) -> Claim:
 
 
 def split_claims(text: str, done: Done, *, finished: bool) -> tuple[str, tuple[Claim, ...]]:
-    """A report's free text without the sentences that claim what nothing on record shows, and those."""
+    """Split a report's free text into the text without unproven claims, and those claims."""
     kept: list[str] = []
     unshown: list[str] = []
     for line in text.split("\n"):
@@ -218,17 +219,20 @@ def split_claims(text: str, done: Done, *, finished: bool) -> tuple[str, tuple[C
             kept.append(rest)
         unshown += wrong
     shown = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
-    return shown, tuple(Claim(text=part, unfit=True) for part in dict.fromkeys(unshown))
+    return shown, tuple(Claim(text=Text(part), unfit=True) for part in dict.fromkeys(unshown))
 
 
 def check_report(report: Report, done: Done, *, finished: bool) -> Report:
-    """A model's report held against the records: its text without what it claims, and every claim with
-    the proofs that fit it. One that was made from the records stays as it is."""
+    """Check a model's report against the records: remove unproven claims from its text and attach to each
+    claim the proofs that support it. A report made from the records is returned unchanged."""
     if report.from_records:
         return report
-    text, said = split_claims(report.text, done, finished=finished)
+    rest, said = split_claims(report.text, done, finished=finished)
     claims = tuple(judge_claim(claim, done, finished=finished) for claim in report.claims)
     known = {claim.text for claim in claims}
     return report.model_copy(
-        update={"text": text, "claims": (*claims, *(claim for claim in said if claim.text not in known))}
+        update={
+            "text": Text(rest),
+            "claims": (*claims, *(claim for claim in said if claim.text not in known)),
+        }
     )

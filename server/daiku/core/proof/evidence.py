@@ -46,7 +46,7 @@ class Done(NamedTuple):
 
 
 def did_edit(done: Done, event: Edit) -> Done:
-    """After an edit nothing that was shown before is shown any more."""
+    """Record an edit: it invalidates all earlier proofs but diffs."""
     diffs = tuple(
         Proof(kind="diff", subject=f.path, ref=event.checkpoint_id, ok=True, value=f"+{f.added} -{f.removed}")
         for f in event.files
@@ -61,7 +61,7 @@ def did_edit(done: Done, event: Edit) -> Done:
 
 
 def did_keep(done: Done, event: CheckpointEvent) -> Done:
-    """Files were kept because they are about to change: as good as an edit, should that be cut short."""
+    """Record a checkpoint: it invalidates proofs like an edit, since the edit may have been interrupted."""
     return done._replace(
         green=_passed(done),
         checkpoints=_with(done.checkpoints, event.checkpoint_id),
@@ -70,7 +70,7 @@ def did_keep(done: Done, event: CheckpointEvent) -> Done:
 
 
 def did_undo(done: Done, paths: Collection[str]) -> Done:
-    """The person took changes of these files back: what was shown before is not shown any more."""
+    """Record that the person undid changes of these files: it invalidates the earlier proofs."""
     return done._replace(proofs=tuple(p for p in done.proofs if p.kind == "diff" and p.subject not in paths))
 
 
@@ -96,7 +96,7 @@ def did_respond(done: Done, event: ToolResponse) -> Done:
 
 
 def did_hand_over(done: Done, event: HandoffEnd) -> Done:
-    """What a nested run did is done by its parent too; an edit of it undoes what the parent had shown."""
+    """Record a nested run's work as the parent's own; its edits invalidate the parent's earlier proofs."""
     deeds = event.deeds
     if deeds is None:
         return done
@@ -123,7 +123,7 @@ def did_hand_over(done: Done, event: HandoffEnd) -> Done:
 
 
 def report_to_parent(done: Done) -> Deeds:
-    """What `done` is told as to a parent run."""
+    """Return the summary of `done` that is passed to a parent run."""
     return Deeds(
         files=done.files,
         checkpoints=done.checkpoints,
@@ -153,7 +153,7 @@ def diagnosed_place(check: str) -> str | None:
 
 
 def proof_of(check: str, done: Done) -> Proof | None:
-    """What `done` shows about an acceptance check, passed or not; None where nothing does."""
+    """Return the proof, passed or failed, that `done` has for an acceptance check; None if there is none."""
     word = next((p for p in done.proofs if p.kind == "person" and p.subject == check), None)
     if word is not None:
         return word
@@ -167,8 +167,8 @@ def proof_of(check: str, done: Done) -> Proof | None:
 
 
 def unproven_checks(checks: Iterable[str], done: Done) -> tuple[tuple[str, Proof | None], ...]:
-    """The checks without a passing proof, each with the failed proof where there is one. A command that
-    may have changed files since, and is none of `checks`, undoes what a command had shown before it."""
+    """Return the checks without a passing proof, each with its failed proof, if any. A command that may
+    have changed files and is not one of `checks` invalidates the proofs of earlier commands."""
     wanted = tuple(checks)
     known = frozenset(plain_command(check) for check in wanted)
     found = ((check, _standing(proof_of(check, done), known, done)) for check in wanted)

@@ -1,4 +1,4 @@
-"""Which failures of a run's commands still stand: a later exit code closes one, a model's word does not."""
+"""Which failed commands of a run are still open: only a later exit code closes one, not the model's word."""
 
 from __future__ import annotations
 

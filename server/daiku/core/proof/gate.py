@@ -1,4 +1,4 @@
-"""When a step counts as done: what of its checks is not shown yet, and how that is told."""
+"""Decide when a step may be completed: which of its checks still lack a proof, and the messages for that."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from daiku.core.proof.checks import LONGEST
 from daiku.core.proof.evidence import EVERYWHERE, Done, diagnosed_place, unproven_checks
 from daiku.domain.work.handovers import Proof
 from daiku.domain.work.plans import Plan, Step
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 
 VOUCH = text("plan.vouch")
 LEAVE = text("plan.leave_open")
@@ -24,7 +24,7 @@ class MissingProofs(NamedTuple):
 
 
 def missing_proofs(step: Step, done: Done, *, editor: bool) -> MissingProofs:
-    """What a step needs before it may be completed."""
+    """Return the checks of a step that still need a proof before it may be completed."""
     rest = unproven_checks(step.acceptance, done)
     unseen = tuple(c for c, proof in rest if not editor and diagnosed_place(c) is not None and proof is None)
     return MissingProofs(tuple((c, proof) for c, proof in rest if c not in unseen), unseen)
@@ -48,7 +48,7 @@ def refusal(step: Step, lacking: MissingProofs, check_seconds: int) -> str:
     )
 
 
-def question(step: Step, check: str) -> Sentence:
+def question(step: Step, check: str) -> Text:
     """What the person is asked about a check that cannot be shown here."""
     return text("plan.count_as_met", name=step.name, check=check)
 
@@ -65,14 +65,14 @@ def next_open(plans: tuple[Plan, ...]) -> Plan | None:
     return next((plan for plan in reversed(plans) if plan.status not in ("completed", "failed")), None)
 
 
-def open_notice(plans: tuple[Plan, ...]) -> Sentence:
+def open_notice(plans: tuple[Plan, ...]) -> Text:
     """What the person is told where a run ends before its plan does; empty where nothing is open."""
     for plan, steps in reversed(open_steps(plans)):
         return progress_text(plan, steps)
     return NO_TEXT
 
 
-def progress_text(plan: Plan, left: Sequence[Step]) -> Sentence:
+def progress_text(plan: Plan, left: Sequence[Step]) -> Text:
     """How far a plan is, with the names of the steps that are not completed."""
     done, total = plan.progress()
     names = ", ".join(step.name for step in left)

@@ -1,4 +1,4 @@
-"""Web addresses: read one way only, and told from those that are nobody's business but this machine's."""
+"""Parse web addresses strictly, and detect those that point to this machine or a private network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 
 MAX_URL = 4000
 _LOCAL_NAMES = (
@@ -33,8 +33,8 @@ class WebPlace:
     """The host as an IP address where it is one, whatever way it was written in."""
 
 
-def read_place(address: str) -> WebPlace | Sentence:
-    """The place that `address` names, or why it cannot be gone to. Says nothing of where a name leads."""
+def read_place(address: str) -> WebPlace | Text:
+    """Parse `address` strictly; return an error if it is not an allowed web address. Does no DNS lookup."""
     address = address.strip()
     if len(address) > MAX_URL:
         return text("web.too_long")
@@ -60,8 +60,8 @@ def read_place(address: str) -> WebPlace | Sentence:
     return WebPlace(url, scheme, host, port or (443 if scheme == "https" else 80), literal)
 
 
-def why_local(place: WebPlace) -> Sentence:
-    """Why the place, by its own letters, is inside: a private address or a local name; "" where it is not."""
+def why_local(place: WebPlace) -> Text:
+    """Return why the host is local, by its address or name alone; "" if it is public. Does no DNS lookup."""
     if place.address:
         return why_not_public(place.address)
     name = place.host.rstrip(".")
@@ -72,7 +72,7 @@ def why_local(place: WebPlace) -> Sentence:
     return NO_TEXT
 
 
-def why_not_public(address: str) -> Sentence:
+def why_not_public(address: str) -> Text:
     """Why `address` (IPv4 or IPv6) is not a public one; "" where it is. IPv4 inside IPv6 counts as itself."""
     try:
         ip = ip_address(address.partition("%")[0])

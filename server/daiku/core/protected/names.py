@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 
-PROTECTED_FOLDERS: dict[str, Sentence] = {
+PROTECTED_FOLDERS: dict[str, Text] = {
     ".git": text("protected.git_files"),
     ".hg": text("protected.mercurial_files"),
     ".svn": text("protected.subversion_files"),
@@ -47,7 +47,7 @@ PROTECTED_FOLDERS: dict[str, Sentence] = {
     ".docker": text("protected.credentials"),
 }
 # The folder's parent matters: `workflows` alone is a common name.
-PROTECTED_PAIRS: dict[tuple[str, str], Sentence] = {
+PROTECTED_PAIRS: dict[tuple[str, str], Text] = {
     (".github", "workflows"): text("protected.ci"),
     (".github", "actions"): text("protected.ci"),
     (".github", "instructions"): text("protected.agent_rules_of_one"),
@@ -103,7 +103,7 @@ _AGENT = text("protected.agent_rules")
 _SHELL = text("protected.shell_start")
 _PACKAGES = text("protected.package_settings")
 _HOOKS = text("protected.git_hooks")
-PROTECTED_FILES: dict[str, Sentence] = {
+PROTECTED_FILES: dict[str, Text] = {
     "*.code-workspace": text("protected.workspace_file"),
     "tasks.json": text("protected.tasks"),
     "launch.json": text("protected.launch"),

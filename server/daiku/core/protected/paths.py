@@ -20,7 +20,7 @@ from daiku.core.protected.names import (
     SOURCE_FILES,
 )
 from daiku.core.text.patterns import lazy
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
@@ -83,7 +83,7 @@ def _parts(path: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def why_protected(path: str) -> Sentence:
+def why_protected(path: str) -> Text:
     """What makes changing `path` a matter for a person, or an empty string."""
     for parts in spellings(path):
         for name in parts:
@@ -140,7 +140,7 @@ _INSTALL_HOOK = lazy(
 )
 
 
-def why_content_matters(path: str, content: str) -> Sentence:
+def why_content_matters(path: str, content: str) -> Text:
     """What in `content`, once written to `path`, would make a tool fetch or run something by itself."""
     plain = _UNICODE_ESCAPE.sub(lambda found: chr(int(found[1], 16)), content)
     names = {parts[-1] for parts in spellings(path) if parts}

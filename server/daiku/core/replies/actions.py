@@ -8,6 +8,7 @@ from pydantic import AliasChoices, Field, TypeAdapter, field_validator, model_va
 
 from daiku.core.replies.parse import Unreadable, read_json
 from daiku.domain.base import Frozen, JsonObject
+from daiku.texts.text import text
 
 MAX_ACTIONS = 50
 
@@ -60,7 +61,7 @@ class ActionsReply(Frozen):
             )
         ):
             return {"actions": [found]}
-        raise ValueError('there is no "actions" list in the JSON')
+        raise ValueError(text("forms.no_actions"))
 
 
 class CommandReply(Frozen):
@@ -75,14 +76,14 @@ class CommandReply(Frozen):
     @classmethod
     def _forms(cls, data: Any) -> Any:
         if not isinstance(data, dict):
-            raise ValueError('the JSON must be an object with "command" or "done"')  # noqa: TRY004  # pydantic wants ValueError
+            raise ValueError(text("forms.command_object"))  # noqa: TRY004  # pydantic wants ValueError
         found: dict[str, Any] = data  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
         comment = _comment_of(found)
         command = found.get("command")
         if isinstance(command, dict):
             inner: dict[str, Any] = command  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
             if not isinstance(inner.get("tool"), str) or not inner["tool"].strip():
-                raise ValueError('"command.tool" is missing: name the tool as "server/tool"')
+                raise ValueError(text("forms.command_tool"))
             return {
                 "comment": comment or _comment_of(inner),
                 "tool": inner["tool"],
@@ -91,14 +92,14 @@ class CommandReply(Frozen):
         if found.get("done") is True:
             return {"comment": comment, "done": True}
         if "done" in found and "command" not in found:
-            raise ValueError('"done" must be true; to go on, answer with "command"')
-        raise ValueError('the JSON must have "command" (an object with tool and args) or "done": true')
+            raise ValueError(text("forms.done"))
+        raise ValueError(text("forms.command_or_done"))
 
 
 def _comment_of(data: dict[str, Any]) -> str:
     for name in ("comment", "reply", "message", "response"):
-        if isinstance(text := data.get(name), str) and text:
-            return text
+        if isinstance(said := data.get(name), str) and said:
+            return said
     return ""
 
 

@@ -28,7 +28,7 @@ class AnswerPosition:
         """In the arguments of a call."""
 
     def within_line(self, text: str) -> None:
-        """Go on by a text without a line end."""
+        """Advance the position by a text without a line break."""
         if self.blank and text.strip():
             self.blank = False
         if self.line or "<" in text:
@@ -37,7 +37,7 @@ class AnswerPosition:
             self.fence, self.info = "", False
 
     def after_lines(self, text: str) -> None:
-        """Go on by a text in which a line, or several, ended."""
+        """Advance the position by a text that contains line breaks."""
         for line in text.splitlines(keepends=True) if text.count("\n") > 1 else (text,):
             before, newline, after = line.partition("\n")
             self.within_line(before)

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
-from daiku.texts.text import Sentence, Text, joined, text
+from daiku.texts.text import Text, joined, text
 
 T = TypeVar("T")
 Check = Callable[[JsonValue], T]
@@ -27,7 +27,7 @@ class Unreadable:
     """A reply that could not be understood; `problem` goes back to the model as it is. `words_only`:
     it holds nothing of the form that was asked for, only words."""
 
-    problem: Sentence
+    problem: Text
     words_only: bool = False
 
 
@@ -96,8 +96,8 @@ def repair_json(text: str) -> JsonValue:
 
 
 def repair_whole_json(text: str) -> JsonValue | None:
-    """The value that all of `text` is almost; None where that is not sure: where a bracket or a quote is
-    left open, the text may have been cut off, and half an instruction is no instruction."""
+    """Return the JSON object or array in `text`, repaired if needed; None if a bracket or quote is
+    unclosed, since the text may be cut off."""
     if not _balanced(text):
         return None
     try:
@@ -108,7 +108,7 @@ def repair_whole_json(text: str) -> JsonValue | None:
 
 
 def partial_json(text: str) -> JsonValue | None:
-    """What can be said of JSON that is still arriving; None while nothing can.
+    """Return the value of incomplete JSON as far as it has arrived; None if it cannot be parsed yet.
 
     An unfinished string counts as far as it came; an unfinished name, number or word does not.
     """
@@ -136,7 +136,7 @@ def describe_error(wrong: ValueError) -> Text:
 
 
 def said_of(wrong: ValueError) -> Text:
-    """What `wrong` was raised with: a value where it is a sentence of ours."""
+    """Return the message of `wrong`, as a translatable Text if it has one."""
     said = wrong.args[0] if wrong.args else ""
     return said if isinstance(said, Text) else Text(str(wrong))
 
@@ -170,17 +170,17 @@ _JSON_BEGINS = re.compile(r"\{\s*(?:\"|\})|\[\s*(?:[\[{\"\d\]-]|true|false|null)
 _AT_LINE_START = re.compile(r"^[{\[]", re.MULTILINE)
 
 
-def _loads(text: str) -> JsonValue:
+def _loads(written: str) -> JsonValue:
     """Strict JSON but for raw line breaks inside strings, which models write. Raises ValueError."""
     try:
-        value: JsonValue = json.loads(text, strict=False, parse_constant=_no_constant)
+        value: JsonValue = json.loads(written, strict=False, parse_constant=_no_constant)
     except RecursionError:
-        raise ValueError("the JSON is nested too deeply") from None
+        raise ValueError(text("forms.too_deep")) from None
     return _without_lone_surrogates(value)
 
 
 def _no_constant(name: str) -> JsonValue:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(text("forms.no_value", name=name))
 
 
 _DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant)

@@ -11,6 +11,7 @@ from typing import Generic, Literal, TypeVar
 from pydantic import JsonValue
 
 from daiku.core.replies.parse import SEVERAL, Unreadable, json_values, read_json
+from daiku.texts.text import text
 
 MAX_QUERIES = 3
 Form = TypeVar("Form")
@@ -125,19 +126,19 @@ def _get(value: dict[str, JsonValue], key: str) -> JsonValue:
 
 def _object(value: JsonValue, keys: str) -> dict[str, JsonValue]:
     if not isinstance(value, dict):
-        raise ValueError(f"the JSON must be an object with {keys}")  # noqa: TRY004  # what read_json catches
+        raise ValueError(text("forms.object", keys=keys))  # noqa: TRY004  # what read_json catches
     return value
 
 
 def _queries(value: JsonValue) -> QueriesReply:
     found = _object(value, '"queries" and "ask_user"')
     if not any(name in found for name in _SAME["queries"]):
-        raise ValueError('"queries" is missing')
+        raise ValueError(text("forms.missing", name="queries"))
     queries, ask = _get(found, "queries"), _get(found, "ask_user")
     if not isinstance(queries, list):
-        raise ValueError('"queries" must be a list')  # noqa: TRY004  # what read_json catches
+        raise ValueError(text("forms.list", name="queries"))  # noqa: TRY004  # what read_json catches
     if not isinstance(ask, str | None):
-        raise ValueError('"ask_user" must be a text')  # noqa: TRY004  # what read_json catches
+        raise ValueError(text("forms.text", name="ask_user"))  # noqa: TRY004  # what read_json catches
     whole = any(name in found for name in _SAME["ask_user"])
     return QueriesReply(_texts(queries, "queries", "query")[:MAX_QUERIES], ask or "", whole)
 
@@ -149,10 +150,10 @@ def _commands(value: JsonValue) -> CommandsReply:
     elif "action" not in found and isinstance(found.get("command"), str):
         commands = found["command"]
     else:
-        raise ValueError('"commands" is missing')
+        raise ValueError(text("forms.missing", name="commands"))
     listed: JsonValue = [commands] if isinstance(commands, str) else commands
     if not isinstance(listed, list):
-        raise ValueError('"commands" must be a list')  # noqa: TRY004  # what read_json catches
+        raise ValueError(text("forms.list", name="commands"))  # noqa: TRY004  # what read_json catches
     return CommandsReply(_texts(listed, "commands", "command"))
 
 
@@ -160,11 +161,11 @@ def _texts(items: list[JsonValue], name: str, key: str) -> tuple[str, ...]:
     """The items of a list that are texts, or objects that hold one under `key`; blank ones are none."""
     texts: list[str] = []
     for number, item in enumerate(items, 1):
-        text = _get(item, key) if isinstance(item, dict) else item
-        if not isinstance(text, str):
-            raise ValueError(f'item {number} of "{name}" must be a text')  # noqa: TRY004  # what read_json catches
-        texts.append(text)
-    return tuple(text for text in texts if text.strip())
+        said = _get(item, key) if isinstance(item, dict) else item
+        if not isinstance(said, str):
+            raise ValueError(text("forms.item", number=number, name=name))  # noqa: TRY004  # what read_json catches
+        texts.append(said)
+    return tuple(said for said in texts if said.strip())
 
 
 def _repair(value: JsonValue) -> RepairReply:
@@ -174,15 +175,15 @@ def _repair(value: JsonValue) -> RepairReply:
         case "command" | "patch" | "stop":
             pass
         case None:
-            raise ValueError('"action" is missing')
+            raise ValueError(text("forms.missing", name="action"))
         case _:
-            raise ValueError('"action" must be "command", "patch" or "stop"')
+            raise ValueError(text("forms.action"))
     texts = {name: found.get(name) or "" for name in ("command", "patch", "reason")}
-    for name, text in texts.items():
-        if not isinstance(text, str):
-            raise ValueError(f'"{name}" must be a text')  # noqa: TRY004  # what read_json catches
+    for name, said in texts.items():
+        if not isinstance(said, str):
+            raise ValueError(text("forms.text", name=name))  # noqa: TRY004  # what read_json catches
     retry = found.get("retry") in (True, "true", "True", 1)
-    return RepairReply(action, retry=retry, **{name: str(text) for name, text in texts.items()})
+    return RepairReply(action, retry=retry, **{name: str(said) for name, said in texts.items()})
 
 
 def _all_queries(forms: Sequence[QueriesReply], alone: bool) -> QueriesReply | None:

@@ -77,8 +77,8 @@ class ThoughtSplitter:
 
     @property
     def is_calm(self) -> bool:
-        """True within a line of an answer: text without line ends and without what may begin a mark is answer
-        too, however it is cut."""
+        """Return whether text without line breaks and possible markers can be passed on as answer text
+        unprocessed."""
         return not (self._fresh or self._held or self._closing or self._at.blank or self._at.info)
 
     def _plain(self, text: str) -> bool:
@@ -96,14 +96,14 @@ class ThoughtSplitter:
         return True
 
     def feed(self, text: str) -> Sequence[ThoughtPiece]:
-        """What can be told now."""
+        """Process the next text and return the pieces that are certain now."""
         if self._plain(text):
             return (ThoughtPiece("answer", text),)
         self._held += text
         return self._pieces(last=False)
 
     def close(self) -> Sequence[ThoughtPiece]:
-        """What was still undecided when the reply ended."""
+        """Return the pieces that were still undecided at the end of the reply."""
         return self._pieces(last=True)
 
     def _pieces(self, *, last: bool) -> list[ThoughtPiece]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunLimits
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 
 LEAST_OUTPUT = 256
 """Tokens of output below which a call is not worth making."""
@@ -118,8 +118,8 @@ def rounds_used_up(budget: Budget) -> Failure | None:
 
 
 def settle(budget: Budget, hold: Hold, usage: Usage | None) -> Budget:
-    """The budget after the call: what it really came to in place of what was set aside. None: it
-    came to nothing that is known."""
+    """Release the reservation `hold` and charge the actual `usage` of the call; None: the usage is
+    unknown and nothing is charged."""
     held = list(budget.held)
     held.remove(hold)
     if usage is None:
@@ -140,7 +140,7 @@ def add_earlier_use(budget: Budget, usage: Usage, rounds: int) -> Budget:
     )
 
 
-def _short(limit: Sentence, what: Sentence, setting: str) -> Failure:
+def _short(limit: Text, what: Text, setting: str) -> Failure:
     return Failure(
         kind="limit",
         message=text("limits.no_room", limit=limit, what=what),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from daiku.core.calls.refs import NOT_RUN_HEAD, find_refs, why_not_run
+from daiku.core.calls.refs import find_refs, why_not_run
 from daiku.core.guard.guard import Verdict
 from daiku.core.run.reminders import NO_MORE_CALLS, Remind, due, exhausted, reached, rounds_of, unanswered
 from daiku.core.state.context import rough_tokens
@@ -19,14 +19,9 @@ from daiku.domain.events import ApprovalAsked, InputAsked
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.runs import TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolSpec
-from daiku.texts.text import text
+from daiku.texts.text import NO_TEXT, Text, text
 
-INTERRUPTED = (
-    "This call was interrupted: it started, and how far it got is not known. "
-    "Look at the present state before you try it again."
-)
-
-
+INTERRUPTED = text("calls.interrupted")
 OBJECTIONS = 2
 """How often a run is told that it cannot end like this; after that it has failed."""
 
@@ -35,12 +30,12 @@ def _as_written(call: ToolCall) -> ToolCall:
     return call
 
 
-def _no_objection(_: State) -> str:
-    return ""
+def _no_objection(_: State) -> Text:
+    return NO_TEXT
 
 
 def nothing_left(_: State) -> Failure | None:
-    """For runs that end where they stop talking."""
+    """Return None: a run without a state machine may end when the model stops."""
     return None
 
 
@@ -56,7 +51,7 @@ class Rules:
     compact_at: int = 0
     tokens: Callable[[Sequence[Message]], int] = rough_tokens
     """About how many tokens a request with these messages takes."""
-    objection: Callable[[State], str] = _no_objection
+    objection: Callable[[State], Text] = _no_objection
     """What is wrong with ending now, as the model is to be told; empty where nothing is."""
     unfinished: Callable[[State], Failure | None] = nothing_left
     """Why a run that has said its last word has failed all the same."""
@@ -120,7 +115,7 @@ class Refuse:
     """Answer the call without carrying it out."""
 
     call: ToolCall
-    why: str
+    why: Text
     outcome: Outcome
 
 
@@ -128,7 +123,7 @@ class Refuse:
 class Object:
     """Tell the model why its work cannot be taken like this."""
 
-    why: str
+    why: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,16 +233,14 @@ def _next_call(state: State, rules: Rules) -> Command:
             return RunTools(_together(state, rules, call, spec))
 
 
-def _too_many(state: State, call: ToolCall) -> str:
+def _too_many(state: State, call: ToolCall) -> Text:
     """Why `call` is one too many of its reply; empty when it is not."""
     most = state.request.limits.max_actions
     if not most or len(state.conversation.messages) < 1:
-        return ""
+        return NO_TEXT
     reply = next((m for m in reversed(state.conversation.messages) if isinstance(m, AssistantMessage)), None)
     ids = [each.id for each in reply.calls] if reply is not None else []
-    if call.id not in ids[most:]:
-        return ""
-    return f"{NOT_RUN_HEAD}the reply makes {len(ids)} calls, and at most {most} are carried out. Make the rest anew."
+    return text("calls.too_many", count=len(ids), most=most) if call.id in ids[most:] else NO_TEXT
 
 
 def _question(state: State, call: ToolCall) -> Command:
@@ -266,7 +259,7 @@ def _approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
     if given.decision in ("allow_once", "allow_always"):
         return RunTools((call,))
     if given.unattended:
-        return Refuse(call, given.feedback or "", "unattended")
+        return Refuse(call, Text(given.feedback or ""), "unattended")
     return Refuse(call, rejection(given.feedback or ""), "rejected")
 
 

@@ -67,8 +67,8 @@ KEPT_MESSAGES = 6
 
 
 async def run(record: Recorder, ports: Ports) -> State:
-    """Go on until the run is finished or paused; the state then. Resuming is calling this with
-    the state folded from the events read back. Raises what a port raises beyond DaikuError."""
+    """Run until the run is finished or paused, and return its state. To resume, call this with the state
+    folded from the recorded events. Raises what a port raises, except DaikuError."""
     while record.state.finished is None and not ports.paused():
         await _perform(decide(record.state, ports.rules), record, ports)
     return record.state
@@ -95,7 +95,7 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
         case Object(why):
             record(MessageEvent(role="user", text=why, agent=CHECKER, reminder="objection"))
         case Tell(remind):
-            record(MessageEvent(role="user", text=remind.text, agent=CHECKER, reminder=remind.reminder))
+            record(MessageEvent(role="user", text=Text(remind.text), agent=CHECKER, reminder=remind.reminder))
         case Finish(status, failure):
             _finish(status, failure, record)
         case _:
@@ -312,7 +312,7 @@ def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolRespo
         tool=call.tool,
         ok=result.ok,
         outcome=result.outcome,
-        result="\n\n".join([result.text, *_read_as(call)]),
+        result="\n\n".join([result.text, *notes]) if (notes := _read_as(call)) else result.text,
         duration_ms=duration_ms,
         data=result.data,
         images=result.images,

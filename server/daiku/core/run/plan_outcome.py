@@ -1,4 +1,4 @@
-"""The outcome of a plan as a run ends: how far it is, and why the run failed where it was to work it."""
+"""The state of a plan at the end of a run: its progress, and the failure if it was to be finished."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from daiku.texts.text import text
 
 
 def unfinished(state: State) -> Failure | None:
-    """Why a run that was asked to work a plan, or one step of it, has not done so. None: all of it is done."""
+    """Return why the plan or step that the run was asked to do is not completed; None if it is."""
     plan = plan_of(state)
     wanted = state.request.brief.step_id if state.request.brief is not None else ""
     if plan is None:

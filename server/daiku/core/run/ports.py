@@ -25,6 +25,7 @@ from daiku.domain.messages import (
     Usage,
 )
 from daiku.domain.tools import ToolCall, ToolResult
+from daiku.texts.text import NO_TEXT, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,14 @@ class Card:
     """What a person is shown of a call: exactly what will happen, what "always" would mean (empty: it
     cannot be remembered), how many hunks there are to choose from."""
 
-    text: str
-    remember: str = ""
+    text: Text
+    remember: Text = NO_TEXT
     hunks: int = 0
 
 
 def card(call: ToolCall, text: str, remember: str) -> Card:
-    """`text` as a person can trust it. Hunks are found again by their text: where something of it had to
-    be spelled out, it can only be taken as a whole."""
+    """Build the Card shown to the person for a call, with hidden characters made visible. If there are any,
+    its hunks cannot be chosen one by one."""
     shown = show_hidden(text)
     return Card(shown, show_hidden(remember), choices(call.tool, text) if shown == text else 0)
 
@@ -62,8 +63,8 @@ class Ports(Protocol):
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult: ...
 
     async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult | None:
-        """What the person is to be shown; or why the call cannot work. None where what will happen need
-        not be asked about: from now on the guard allows the call."""
+        """Return what the person is shown about a call, or the error if it cannot work. None if no approval
+        is needed: the guard then allows the call."""
         ...
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven: ...

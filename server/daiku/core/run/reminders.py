@@ -11,7 +11,7 @@ from daiku.core.text.truncate import truncate_middle
 from daiku.domain.errors import Failure
 from daiku.domain.events import Reminder
 from daiku.domain.messages import AssistantMessage, ToolMessage, is_own
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 
 TOLD_ERRORS = 3
 """Replies in a row of which no call could be carried out, before the model is told what would be right."""
@@ -21,7 +21,7 @@ LEAST_ROUNDS = 5
 """A run with fewer rounds than this has none to spare for a last word."""
 SHOWN_CAUSE = 300
 """Characters of what failed last."""
-NO_MORE_CALLS = "This call was not run: the reply before was asked to be the last one, in words."
+NO_MORE_CALLS = text("calls.after_last_word")
 
 
 class Remind(NamedTuple):
@@ -37,12 +37,12 @@ def rounds_of(state: State) -> int:
 
 
 def keeps_last_word(state: State) -> bool:
-    """Whether the last round of a run is kept for words alone: its nested runs cannot have it."""
+    """Return whether the run's last round is reserved for its own closing words, not for nested runs."""
     return state.request.asks_model and not 0 < state.request.asked_limits.max_rounds < LEAST_ROUNDS
 
 
 def exhausted(state: State, *, before: int = 0) -> Failure | None:
-    """Why the run has to end for its turns or its failed calls; `before`: so many rounds earlier."""
+    """Return why the run must end by its limits on rounds or failed calls; `before`: that many rounds early."""
     limits = state.request.limits
     if 0 < limits.max_tool_errors <= state.health.failed_replies:
         what = text("limits.failed_replies", count=state.health.failed_replies)
@@ -71,8 +71,8 @@ def _cause(state: State) -> str:
     return truncate_middle(last.text.strip().partition("\n")[0], SHOWN_CAUSE)
 
 
-def reached(limit: Sentence, what: str, setting: str) -> Failure:
-    """That a limit of the settings was reached."""
+def reached(limit: Text, what: str, setting: str) -> Failure:
+    """Build the failure for a limit of the settings that was reached."""
     return Failure(
         kind="limit",
         message=text("limits.reached", limit=limit, what=what),
@@ -81,7 +81,7 @@ def reached(limit: Sentence, what: str, setting: str) -> Failure:
 
 
 def due(state: State) -> Remind | None:
-    """What the model has to be told before it is asked again; None where there is nothing, or it was told."""
+    """Return the reminder that the model must get before its next turn; None if none is due."""
     limits, told = state.request.limits, state.health.reminders
     begun = (
         state.spending.rounds + state.nested.rounds > 0
@@ -128,8 +128,8 @@ def _rounds(left: int) -> str:
 
 
 def unanswered(state: State) -> Remind | Failure | None:
-    """Where the model ended its turn with nothing, or with what it is about to do: it is asked once to go on,
-    and a second time in a row that is a failure. None where its words are an answer."""
+    """Return a reminder if the model's turn was empty or only announced an action, a Failure the second time
+    in a row, and None if its text is an answer."""
     last = state.conversation.messages[-1] if state.conversation.messages else None
     if (
         not isinstance(last, AssistantMessage)

@@ -69,7 +69,7 @@ def _rules(rules: RulesText) -> str:
 
 
 def undone_note(event: Review | Restored) -> str:
-    """What the model must know of a person's decision; empty where nothing changed under it."""
+    """Return what the model must be told of a review decision; empty if no file was changed by it."""
     match event:
         case Review(decision="accept"):
             return ""
@@ -109,7 +109,7 @@ def rough_tokens(messages: Sequence[Message]) -> int:
 
 
 def fitting(summary: str, old: Sequence[Message]) -> str:
-    """`summary`, or a plain one where it is empty or no shorter than the `old` messages that it replaces."""
+    """Return `summary`, or a fallback if it is empty or not shorter than the `old` messages."""
     size = weight(old)
     if summary.strip() and len(summary) < size:
         return summary

@@ -51,7 +51,7 @@ def recorded_words(past: Iterable[Chunk]) -> tuple[str, ...]:
 
 
 def bounded(words: Iterable[str]) -> tuple[str, ...]:
-    """As many of the words as there is room for, each once, the first ones first."""
+    """Return as many texts as fit the size limits, without duplicates, keeping the first ones."""
     kept: list[str] = []
     room = ALL
     for text in dict.fromkeys(each.strip() for each in words):
@@ -64,7 +64,7 @@ def bounded(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def describe_words(words: Iterable[str], request: str) -> str:
-    """What a stage is told of them besides its request; empty where the request says it all."""
+    """Format the person's earlier messages that `request` does not contain; empty if there are none."""
     news = [text for text in words if text not in request]
     lines = ("- " + text.replace("\n", "\n  ") for text in news)
     return "\n".join([HEAD, *lines]) if news else ""

@@ -40,6 +40,7 @@ from daiku.domain.events import (
 from daiku.domain.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from daiku.domain.work.handovers import PlanMade
 from daiku.domain.work.plans import Plan
+from daiku.texts.text import Text
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -224,7 +225,7 @@ def _close_calls(state: State) -> State:
     """Every call answered: what was still open is marked as not carried out. What was shown of a reply that
     was cut off stays in the conversation: the person may speak of it."""
     told, pending = state.conversation, state.calls.pending
-    draft = (AssistantMessage(text=told.draft),) if told.draft else ()
+    draft = (AssistantMessage(text=Text(told.draft)),) if told.draft else ()
     if not (draft or pending or told.queued):
         return state
     open_calls = tuple(

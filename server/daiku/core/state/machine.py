@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from daiku.domain.errors import Failure
 from daiku.domain.tools import ToolCall
-from daiku.texts.text import NO_TEXT, Sentence
+from daiku.texts.text import NO_TEXT, Text
 
 
 class MakeCall(NamedTuple):
@@ -14,14 +14,14 @@ class MakeCall(NamedTuple):
     lets the person choose, for the arguments of a call hold no more than their English."""
 
     call: ToolCall
-    text: Sentence = NO_TEXT
-    asks: tuple[Sentence, ...] = ()
+    text: Text = NO_TEXT
+    asks: tuple[Text, ...] = ()
 
 
 class EndRun(NamedTuple):
     """End the run with these last words."""
 
-    text: Sentence
+    text: Text
 
 
 Move: TypeAlias = MakeCall | EndRun | Failure

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, Never, TypeAlias
 from daiku.domain.errors import Failure
 from daiku.domain.events import Edit, ToolResponse
 from daiku.domain.tools import ToolCall
-from daiku.texts.text import Sentence, Text, text
+from daiku.texts.text import Text, text
 
 KEPT_TURNS = 64
 LONGEST_CYCLE = KEPT_TURNS // 4
@@ -214,7 +214,7 @@ def repetition_note(trail: Trail, limit: int) -> str:
     return f"Note: {found}" if found else ""
 
 
-def describe_repetition(trail: Trail, limit: int) -> Sentence:
+def describe_repetition(trail: Trail, limit: int) -> Text:
     """What came again, as long as the run may still get out of the loop; empty where it is in none.
     `limit` is the number of repeats that ends the run, 0 for never."""
     found = repetition(trail) if limit else None
@@ -235,7 +235,7 @@ def repetition_failure(trail: Trail, limit: int) -> Failure | None:
     )
 
 
-def _described(found: Repetition) -> Sentence:
+def _described(found: Repetition) -> Text:
     what, times = found.what, found.repeats + 1
     match found.kind:
         case "same_result":

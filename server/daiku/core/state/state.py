@@ -26,6 +26,7 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan
 from daiku.domain.work.research import Research
+from daiku.texts.text import NO_TEXT, Text
 
 NOTHING: Mapping[str, Never] = MappingProxyType({})
 CHECKER = "daiku"
@@ -67,7 +68,7 @@ class Conversation(NamedTuple):
     start: int = 0
     queued: tuple[UserMessage, ...] = ()
     steering: tuple[str, ...] = ()
-    text: str = ""
+    text: Text = NO_TEXT
     draft: str = ""
     progress: str = ""
     rules: Mapping[str, RulesText] = NOTHING

@@ -9,6 +9,7 @@ from daiku.core.plans.transitions import progress_note
 from daiku.core.proof.evidence import exit_code_of
 from daiku.core.state.repetition import Trail, add_reply, add_result, close_turn, repetition_note
 from daiku.core.state.state import CHECKER, PERSON, Calls, Conversation, Health, State
+from daiku.core.web.research import shown_sources
 from daiku.domain.events import MessageEvent, Reminder, ToolResponse
 from daiku.domain.messages import AssistantMessage, Image, ToolMessage, UserMessage, is_own
 
@@ -111,6 +112,7 @@ def _conversation_after(state: State, event: ToolResponse, health: Health, *, la
         new_problems=new_problems(event.data),
         exit_code=exit_code_of(event.data),
         text="\n\n".join(part for part in (event.result, news, note) if part),
+        sources=shown_sources(event),
         images=tuple(Image(media_type=i.media_type, data=i.data) for i in event.images),
         untrusted=event.untrusted,
     )

@@ -1,1 +1,1 @@
-"""A plan worked by agents, as pure moves: tasks, checks, records, reports."""
+"""The team that executes a plan, as pure functions: tasks, checks, records, reports."""

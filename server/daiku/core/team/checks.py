@@ -1,4 +1,4 @@
-"""The checks of a step as calls: those that are still to be made, and what fails in words."""
+"""Build the tool calls for a step's checks that are still to be run, and describe the failed ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.work.handovers import CommandOutcome, Proof
 from daiku.domain.work.plans import Plan, Step
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 
 TIMED_OUT = 124
 """The exit code of a command that took too long."""
@@ -30,22 +30,22 @@ class Do(NamedTuple):
 
     tool: str
     args: JsonObject
-    text: Sentence = NO_TEXT
-    asks: tuple[Sentence, ...] = ()
+    text: Text = NO_TEXT
+    asks: tuple[Text, ...] = ()
     """Of a question to the person: the question and its choices."""
 
 
-def hand(agent: str, request: str, said: Sentence) -> Do:
+def hand(agent: str, request: str, said: Text) -> Do:
     """Hand over to a stage."""
     return Do("agent/handoff", {"agent": agent, "request": request}, said)
 
 
-def move(step: Step, status: str, said: Sentence) -> Do:
+def move(step: Step, status: str, said: Text) -> Do:
     """Move a step of the plan."""
     return Do("plan/update_step", {"step_id": step.step_id, "status": status}, said)
 
 
-def ask(question: Sentence, *choices: Sentence) -> Do:
+def ask(question: Text, *choices: Text) -> Do:
     """Let the person choose."""
     return Do("user/ask", {"question": question, "choices": [*choices]}, asks=(question, *choices))
 
@@ -53,8 +53,8 @@ def ask(question: Sentence, *choices: Sentence) -> Do:
 def looks(
     state: State, plan: Plan, step: Step, since: tuple[Taken, ...], approvals: ApprovalMode
 ) -> Iterator[Do]:
-    """The checks of a step that are still to be run before it is worked, so that what they say then can
-    be told from what they say afterwards. One that the person would be asked about waits until then."""
+    """Yield the calls of a step's checks to run before the work, to compare with their later results. Checks
+    that need approval are left out."""
     free = (
         check
         for check in step.acceptance
@@ -74,8 +74,8 @@ def is_met(state: State, step: Step) -> bool:
 
 
 def unrun(state: State, plan: Plan, checks: tuple[str, ...], since: tuple[Taken, ...]) -> Iterator[Do]:
-    """The checks that are not shown and were not tried since the last edit of this attempt. One that a
-    restart cut short was not tried: to look again does no harm."""
+    """Yield the calls of checks that are unproven and not tried since the last edit of this attempt. A
+    check interrupted by a restart counts as not tried."""
     tried = {_key(t.call.tool, t.call.args) for t in since if t.outcome != "interrupted"}
     for check, _ in unproven_checks(checks, state.done):
         do = check_call(check, seconds_of(plan, check, state.request.limits.check_seconds))
@@ -99,11 +99,11 @@ def check_call(check: str, seconds: int) -> Do:
 class Failing(NamedTuple):
     """A check that fails: what came of it as a person is told, and what it printed."""
 
-    why: Sentence
+    why: Text
     output: str = ""
 
     def told(self) -> str:
-        """All of it, as the next attempt is told."""
+        """Return the full text of the failure, for the prompt of the next attempt."""
         return f"{self.why}:\n{self.output}" if self.output else f"{self.why.rstrip('.')}."
 
 
@@ -129,7 +129,7 @@ def _shown(state: State, check: str, proof: Proof) -> Failing:
 
 
 def failing(outcome: CommandOutcome) -> Failing:
-    """A command that ended badly, as a check that fails."""
+    """Convert a failed command to a failing check."""
     output = truncate_middle(outcome.output.rstrip(), OUTPUT_SHARE) or "(no output)"
     if outcome.exit_code == TIMED_OUT:
         return Failing(text("team.check_timed_out", command=outcome.command), output)

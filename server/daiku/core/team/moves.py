@@ -48,7 +48,7 @@ from daiku.domain.work.handovers import (
     ReportMade,
 )
 from daiku.domain.work.plans import Plan, Step
-from daiku.texts.text import Sentence, Text, text
+from daiku.texts.text import Text, text
 
 OF_THE_STAGE = ("format", "limit", "tool", "guardrail", "handoff_depth", "context_overflow", "content_filter")
 """Failures of one stage that another attempt may not have."""
@@ -57,7 +57,7 @@ OF_THE_STAGE = ("format", "limit", "tool", "guardrail", "handoff_depth", "contex
 class Stop(NamedTuple):
     """The team ends; `why` it does so before the plan is done."""
 
-    why: Sentence = Text("")
+    why: Text = Text("")
 
 
 def next_move(state: State, approvals: ApprovalMode, refused: Failure | None = None) -> Move:
@@ -170,7 +170,7 @@ def _apart(state: State, plan: Plan, steps: tuple[Step, ...], approvals: Approva
     return Do(TOOL, requests(steps, request), text("team.coders_at_once"))
 
 
-def _why_stopped(state: State, log: tuple[Taken, ...], plan: Plan | None) -> Sentence:
+def _why_stopped(state: State, log: tuple[Taken, ...], plan: Plan | None) -> Text:
     """What the person said against going on, in words; empty where they said nothing."""
     if not log:
         return Text("")

@@ -1,4 +1,4 @@
-"""Coders of steps that do not wait for one another, at once: when the team asks for it, what came of it."""
+"""Run coders of independent steps in parallel: when to do so, and the results of each."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def requests(steps: tuple[Step, ...], request: str) -> JsonObject:
 
 
 def early_coder_result(state: State, log: tuple[Taken, ...], step: Step) -> Taken | None:
-    """What the coder made of the step before it was begun, as if it had been handed over to then; None
-    where that was not so, or is used up already."""
+    """Return the coder's result from the parallel call, if it was made before the step began; None if there
+    is none or it is used already."""
     return _piece_of(state, log, step, begun=1)
 
 

@@ -1,4 +1,4 @@
-"""What the person is asked and says while a team works, as the stages after it are told."""
+"""Questions to the person during a team's run, and their answers as text for the later stages."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from daiku.core.state.state import State
 from daiku.core.team.record import Taken, log_of
 from daiku.domain.work.handovers import Findings
 from daiku.domain.work.plans import Plan
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 
 GO_ON, STOP = OFFERED = (text("team.go_on"), text("team.stop_here"))
 
 
-def rejection(feedback: str) -> Sentence:
-    """What a call comes to that the person rejected."""
+def rejection(feedback: str) -> Text:
+    """Return the result text of a call that the person rejected."""
     return text("team.call_rejected_because", message=feedback) if feedback else text("team.call_rejected")
 
 
@@ -44,7 +44,7 @@ def open_question(state: State, log: tuple[Taken, ...]) -> str | None:
 
 
 def unanswered(state: State) -> tuple[str, ...]:
-    """The questions that nobody was there to answer, and without choices: what was assumed is on nobody's word."""
+    """Return the open questions that nobody was there to answer; the assumptions made are unconfirmed."""
     asks = (t for t in log_of(state) if t.call.tool == "user/ask" and not t.call.args.get("choices"))
     return tuple(str(t.call.args.get("question", "")) for t in asks if _nobody(t))
 

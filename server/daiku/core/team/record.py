@@ -1,4 +1,4 @@
-"""What a driven run did so far: its calls in order, each with what came of it."""
+"""The answered tool calls of a team's run, in order, each with its outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The team's report: every claim held against the records, and what is missing said."""
+"""The team's report: each claim is checked against the records, and missing ones are added."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from daiku.core.team.summary import listed, plain_report
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.work.handovers import Brief, Claim, CommandsRun, EditsMade, Proof, Report, ReportMade
 from daiku.domain.work.plans import Plan, Step, WorkStatus
-from daiku.texts.text import Sentence, Text, joined, text
+from daiku.texts.text import Text, joined, text
 
 CAUSE = 300
 """Characters of why a step failed."""
@@ -116,7 +116,7 @@ def _step_claim(number: int, step: Step, done: Done, *, met: bool) -> Claim:
     return Claim(text=text(key, number=number, name=step.name), proofs=failing)
 
 
-def closing_words(state: State, plan: Plan | None, why: Sentence) -> Sentence:
+def closing_words(state: State, plan: Plan | None, why: Text) -> Text:
     """The team's last words: why it stopped, and what is missing; then the report, whatever that says."""
     report = final_report(state, plan)
     lacking = _lacking(state, plan) if plan is not None else []
@@ -130,19 +130,19 @@ def closing_words(state: State, plan: Plan | None, why: Sentence) -> Sentence:
     return joined("paragraphs", (why, missing, said, assumed, gone, claims))
 
 
-def _lacking(state: State, plan: Plan) -> list[Sentence]:
+def _lacking(state: State, plan: Plan) -> list[Text]:
     left = [Text(f"{each.path}: `{each.text}`") for each in new_leftovers(state.done.leftovers)]
     return [*(_open_step(state, step) for step in plan.steps if step.status != "completed"), *left]
 
 
-def _open_step(state: State, step: Step) -> Sentence:
+def _open_step(state: State, step: Step) -> Text:
     status, why = text(STATUS[step.status]), _because(state, step)
     if why:
         return text("team.open_step_because", name=step.name, status=status, why=why)
     return text("team.open_step", name=step.name, status=status)
 
 
-def _because(state: State, step: Step) -> Sentence:
+def _because(state: State, step: Step) -> Text:
     """What the step failed of, in a few words: the first check that fails, else how its coder ended."""
     if step.status != "failed":
         return Text("")

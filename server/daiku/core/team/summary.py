@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.work.handovers import Brief, Claim, Proof, Remark, Report
-from daiku.texts.text import Sentence, Text, joined, text
+from daiku.texts.text import Text, joined, text
 
 SHOWN_COMMAND = 120
 SHOWN_PROOFS = 5
@@ -60,7 +60,7 @@ def plain_report(brief: Brief) -> Report:
     return Report(text=joined("paragraphs", parts), claims=claims, from_records=True)
 
 
-def sentence(proof: Proof) -> Sentence:
+def sentence(proof: Proof) -> Text:
     """What a proof shows, as a sentence."""
     match proof.kind:
         case "exit_code":
@@ -79,12 +79,12 @@ def sentence(proof: Proof) -> Sentence:
             return text("team.proof_changed", path=proof.subject, how=proof.value)
 
 
-def listed(claims: Iterable[Claim]) -> Sentence:
+def listed(claims: Iterable[Claim]) -> Text:
     """Claims as Markdown, each with what it rests on; one without proof says so."""
     return joined("lines", [text("team.claim", claim=claim.text, proofs=_shown(claim)) for claim in claims])
 
 
-def _shown(claim: Claim) -> Sentence:
+def _shown(claim: Claim) -> Text:
     named = (_named(proof, claim.text) for proof in claim.proofs[:SHOWN_PROOFS])
     rest = len(claim.proofs) - SHOWN_PROOFS
     unfit = text("team.not_proven") if claim.unfit else ""
@@ -92,7 +92,7 @@ def _shown(claim: Claim) -> Sentence:
     return joined("clauses", parts) or text("team.not_checked")
 
 
-def _named(proof: Proof, beside: str) -> Sentence:
+def _named(proof: Proof, beside: str) -> Text:
     """A proof in a few words; without its subject where that stands beside it already."""
     subject = truncate_middle(proof.subject, SHOWN_COMMAND)
     match proof.kind:

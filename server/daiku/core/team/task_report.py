@@ -12,6 +12,7 @@ from daiku.core.team.tasks import ENDED, RESULT_SHARE, Place
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.work.handovers import TaskReport
 from daiku.domain.work.plans import Step
+from daiku.texts.text import text
 
 
 def execution_log(step: Step, checks: Sequence[tuple[str, bool, str]] = ()) -> str:
@@ -75,14 +76,14 @@ def read_report(reply: str, facts: TaskReport, *, cut: bool = False) -> TaskRepo
 
     def report(value: JsonValue) -> TaskReport:
         if not isinstance(value, dict):
-            raise ValueError('the JSON must be an object with "status", "succeeded" and "failed"')  # noqa: TRY004  # what is wrong with a reply
+            raise ValueError(text("forms.report_object"))  # noqa: TRY004  # what is wrong with a reply
         said = TaskReport.model_validate({_key(key): item for key, item in value.items()})
         for name in ("status", "succeeded", "failed"):
             wanted = getattr(facts, name)
             if getattr(said, name) != wanted:
-                raise ValueError(f'"{name}" must be {json.dumps(wanted)}: the log shows it')
+                raise ValueError(text("forms.report_differs", name=name, wanted=json.dumps(wanted)))
         if facts.status == "failed" and not (said.cause and said.next_action):
-            raise ValueError('"cause" and "next_action" must not be empty: it failed')
+            raise ValueError(text("forms.report_cause"))
         return said
 
     return read_json(reply, report, cut=cut)

@@ -20,6 +20,7 @@ from daiku.domain.base import new_id
 from daiku.domain.messages import ToolMessage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.plans import Plan, Step, Task, WorkStatus
+from daiku.texts.text import Text, joined, text
 
 OUTSIDE_LISTS = ("plan/*", "task/*", "task_loop/*", "agent/*", "user/*")
 """Tools that are no task: they decide about the work, they are not part of it."""
@@ -65,14 +66,14 @@ def _list_of(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         key = next((name for name in LISTS if isinstance(value.get(name), list)), None)
         if key is None:
-            raise ValueError('there is no "tasks" list in the JSON')
+            raise ValueError(text("forms.no_tasks"))
         value = value[key]
     if not isinstance(value, list):
-        raise ValueError('there is no "tasks" list in the JSON')  # noqa: TRY004  # what is wrong with a reply
+        raise ValueError(text("forms.no_tasks"))  # noqa: TRY004  # what is wrong with a reply
     if not value:
-        raise ValueError('"tasks" is empty: name at least one operation')
+        raise ValueError(text("forms.tasks_empty"))
     if len(value) > MAX_ACTIONS:
-        raise ValueError(f'"tasks" has {len(value)} entries; at most {MAX_ACTIONS} are allowed')
+        raise ValueError(text("forms.too_many_tasks", count=len(value), most=MAX_ACTIONS))
     return value
 
 
@@ -82,24 +83,26 @@ def made_of(
     check: Check,
     name_task: Callable[[int], str] = lambda _: new_id("task"),
 ) -> tuple[Task, ...]:
-    """The actions as tasks; what refers to an action by its own id or number (from 1) refers to the task
-    then. `name_task` gives the id of the task of a number. Raises ValueError with every problem."""
+    """Convert actions to tasks; references to an action by its id or number (from 1) become references to
+    its task. `name_task` makes the id for a task number. Raises ValueError with every problem."""
     ids: dict[str, str] = {}
     made: list[Task] = []
-    problems: list[str] = []
+    problems: list[Text] = []
     for number, action in enumerate(actions, 1):
         name = resolve(action.operation) or action.operation.strip()
         args = replace_refs(action.args, _renamer(dict(ids)))
         assert isinstance(args, dict)
         unknown = [t for t in find_refs(args) if t.partition(".")[0] not in ids.values()]
-        problems += [f'task {number}: "$ref": "{t}" names no earlier task' for t in unknown]
+        problems += [
+            text("forms.task", number=number, problem=text("forms.task_ref", target=t)) for t in unknown
+        ]
         if not unknown and (wrong := check(ToolCall(tool=name, args=args))):
-            problems.append(f"task {number}: {wrong}")
+            problems.append(text("forms.task", number=number, problem=wrong))
         task = Task(task_id=name_task(number), operation=name, args=args)
         made.append(task)
         ids |= {key: task.task_id for key in (str(number), action.id) if key}
     if problems:
-        raise ValueError("; ".join(problems))
+        raise ValueError(joined("clauses", problems))
     return tuple(made)
 
 
@@ -145,8 +148,8 @@ def waits_for(place: Place) -> tuple[str, ...]:
 
 
 def registered(plans: Sequence[Plan], tasks: tuple[Task, ...], request: str) -> Place:
-    """Where a list without a step belongs (C4.6): the step that has one of these tasks, else the step
-    that is to be worked now, else one of a plan of its own. The step has the list then."""
+    """Attach a task list without a step (C4.6): to the step that has one of these tasks, else to the next
+    step, else to the step of a new plan."""
     ids = {task.task_id for task in tasks}
     for plan in reversed(plans):
         for step in plan.steps:
@@ -178,7 +181,8 @@ def _same(one: Task, other: Task) -> bool:
 
 
 def progressed(place: Place, run: State) -> Place:
-    """The step with its tasks as the run stands that carries them out; an approval of that run counts."""
+    """Return the step with its tasks' statuses updated from `run`, which executes them; if that run approved
+    the plan, the plan is approved."""
     plan, step = place
     answers = {
         task_of(m.call_id): m
@@ -211,7 +215,7 @@ def _moved(task: Task, answer: ToolMessage | None, used: str | None, *, under_wa
 
 
 def stopped(place: Place) -> Place:
-    """The step after a run that did not get on: what it was at waits again."""
+    """Return the step after an interrupted run: its tasks in progress become pending again."""
     tasks = tuple(
         t.model_copy(update={"status": "pending"}) if t.status == "in_progress" else t
         for t in place.step.task_list

@@ -1,1 +1,1 @@
-"""Text worked on as text: truncated, fenced, made visible, lines left out."""
+"""Plain-text helpers: truncation, fencing, showing hidden characters, recognizing elision lines."""

@@ -1,4 +1,4 @@
-"""A stranger's text as data in a prompt: between marks that nothing inside it can close."""
+"""Wrap untrusted text as data in a prompt, between markers that the text cannot close."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from daiku.core.text.patterns import lazy
-from daiku.texts.text import Sentence, Text
+from daiku.texts.text import Text
 
 _JOINERS = "\u200c\u200d"
 _SHOWS_ITSELF = frozenset(
@@ -22,7 +22,7 @@ _INVISIBLE = lazy(
 _HIDES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
-def show_hidden(text: str) -> Sentence:
+def show_hidden(text: str) -> Text:
     """`text` with control, direction, tag and other invisible characters spelled out, line ends kept. What
     joins letters or pictures of a script that needs it stays."""
     plain = text if text.isascii() and text.isprintable() else "".join(_escapes(text))

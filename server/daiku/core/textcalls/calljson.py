@@ -36,8 +36,8 @@ class JsonReply(NamedTuple):
 
 
 def read_value(value: JsonValue, *, own: bool) -> JsonReply | UnreadableCall | None:
-    """What `value` calls; None where it is just data. `own` says that the model was told the forms of
-    the text protocols."""
+    """Return the calls in a JSON value; None if it is only data. `own` says that the model was given the
+    text protocols."""
     if isinstance(value, list):
         return _listed(value, own=own)
     if not isinstance(value, dict):
@@ -162,8 +162,8 @@ def values_from(text: str, at: int = 0) -> Values | UnreadableCall:
 
 
 def whole_values(text: str) -> Values | UnreadableCall | None:
-    """The values that all of `text` consists of: None where it is something else, Wrong where it begins
-    like them and cannot be read."""
+    """Parse all of `text` as JSON values; None if it is something else, UnreadableCall if it starts like
+    JSON and cannot be parsed."""
     text = text.strip()
     if not _LOOKS.match(text):
         return None

@@ -28,7 +28,7 @@ from daiku.domain.messages import (
     marked_own,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.texts.text import NO_TEXT, Sentence
+from daiku.texts.text import NO_TEXT, Text
 
 TextProtocol: TypeAlias = Literal["action_list", "command"]
 
@@ -59,7 +59,7 @@ class FormatProblem:
     `problem` is what is wrong in a few words."""
 
     message: str
-    problem: Sentence = NO_TEXT
+    problem: Text = NO_TEXT
 
 
 def encode(request: ModelRequest, protocol: TextProtocol) -> ModelRequest:
@@ -104,7 +104,7 @@ def decode(
             return _problem(problem, protocol)
         case ReplyCalls(text, written, dropped):
             named = [offered.with_tool_name(call) for call in written]
-            found = message.model_copy(update={"text": text, "calls": _calls(named)})
+            found = message.model_copy(update={"text": Text(text), "calls": _calls(named)})
             return mark_dropped(found) if dropped else found
         case _:
             assert_never(read)
@@ -129,7 +129,7 @@ def _calls(written: Sequence[WrittenCall]) -> tuple[ToolCall, ...]:
     return tuple(calls)
 
 
-def _problem(problem: Sentence, protocol: ToolProtocol) -> FormatProblem:
+def _problem(problem: Text, protocol: ToolProtocol) -> FormatProblem:
     if protocol == "native":
         form = "Call tools through the interface that you were given; what is only an example stands in a block of code."
     else:
@@ -147,14 +147,14 @@ DROPPED_NOTE = (
 
 
 def mark_dropped(message: AssistantMessage) -> AssistantMessage:
-    """The reply marked as one that went on with results that no tool had given."""
+    """Mark a reply in which invented tool results were dropped."""
     told = message.opaque.get(OWN_KEY)
     own: JsonObject = {**(told if isinstance(told, dict) else {}), _DROPPED: True}
     return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
 
 
 def add_dropped_notes(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The conversation with a note behind the results of every reply that had invented some."""
+    """Add a note after the tool results of every reply that had contained invented ones."""
     if not any(isinstance(message, AssistantMessage) and has_dropped(message) for message in messages):
         return messages
     told: list[Message] = []
@@ -172,7 +172,7 @@ _NOTE = UserMessage(text=DROPPED_NOTE, kind="note")
 
 
 def has_dropped(message: AssistantMessage) -> bool:
-    """True for a reply that `marked_dropped` marked."""
+    """Return whether `mark_dropped` marked this reply."""
     own = message.opaque.get(OWN_KEY)
     return isinstance(own, dict) and own.get(_DROPPED) is True
 
@@ -200,7 +200,7 @@ def _as_action_lists(messages: tuple[Message, ...]) -> Iterator[Message]:
                 actions: list[JsonValue] = [
                     {"id": c.id, "operation": c.tool, "args": c.args} for c in message.calls
                 ]
-                text = _json({"comment": message.text, "actions": actions})
+                text = Text(_json({"comment": message.text, "actions": actions}))
                 yield AssistantMessage(text=text, opaque=_mark(message))
             case UserMessage():
                 yield message
@@ -219,14 +219,15 @@ def _as_commands(messages: tuple[Message, ...]) -> Iterator[Message]:
             case ToolMessage():
                 call = calls.get(message.call_id) or ToolCall(id=message.call_id, tool=message.tool)
                 command: JsonObject = {"tool": call.tool, "args": call.args}
-                yield AssistantMessage(text=_json({"comment": comment, "command": command}), opaque=mark)
+                text = Text(_json({"comment": comment, "command": command}))
+                yield AssistantMessage(text=text, opaque=mark)
                 yield _results([message], calls)
                 comment = ""
             case AssistantMessage() if message.calls:
                 calls.update({call.id: call for call in message.calls})
                 comment, mark = message.text, _mark(message)
             case AssistantMessage():
-                text = _json({"done": True, "comment": message.text})
+                text = Text(_json({"done": True, "comment": message.text}))
                 yield AssistantMessage(text=text, opaque=_mark(message))
             case UserMessage():
                 yield message

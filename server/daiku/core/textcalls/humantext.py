@@ -84,7 +84,7 @@ class HumanText:
 
     @property
     def is_calm(self) -> bool:
-        """True while text without any mark or line end is shown as it is, however it is cut."""
+        """Return whether text without markers or line breaks can be shown unprocessed."""
         return self._plain
 
     def _look_at(self, piece: str) -> str:
@@ -106,7 +106,7 @@ class HumanText:
         return self._note_shown(out)
 
     def rest(self, text: str) -> str:
-        """What is still to be shown of a reply that says `text`; empty where something else was shown."""
+        """Return the part of `text`, the final reply, that is not shown yet; empty if other text was shown."""
         shown = "".join(self._shown)
         shown = shown if text.startswith(shown) else shown.strip()
         return text[len(shown) :] if text.startswith(shown) else ""

@@ -1,4 +1,4 @@
-"""A call found between marks, and the JSON behind an opening mark read as calls."""
+"""A tool call found between markers, and parsing the JSON after an opening marker as calls."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from daiku.core.textcalls.calljson import (
     read_value,
     values_from,
 )
-from daiku.core.textcalls.problems import NO_TOOL
+from daiku.core.textcalls.problems import NO_TOOL, bad_arguments
 from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall
+from daiku.texts.text import NO_TEXT, Text
 
 
 class MarkedCalls(NamedTuple):
@@ -22,7 +23,7 @@ class MarkedCalls(NamedTuple):
     start: int
     end: int
     calls: tuple[WrittenCall, ...]
-    wrong: str = ""
+    wrong: Text = NO_TEXT
     closed: bool = True
 
 
@@ -36,13 +37,13 @@ _ENDS = lazy(
 
 
 def after_ends(text: str, at: int) -> int:
-    """The place behind the closing tokens that stand at `at`."""
+    """Return the position after any closing tokens at `at`."""
     found = _ENDS.match(text, at)
     return found.end() if found else at
 
 
 def json_calls(text: str, at: int, start: int) -> MarkedCalls | None:
-    """JSON that follows an opening mark, as far as it goes."""
+    """Parse the JSON after an opening marker as calls."""
     found = values_from(text, at)
     if isinstance(found, UnreadableCall):
         return MarkedCalls(start, len(text), (), found.problem, closed=False)
@@ -67,7 +68,7 @@ def call_with_arguments(text: str, start: int, at: int, name: str) -> MarkedCall
         return MarkedCalls(start, len(text), (), found.problem, closed=False)
     args = found.values[0] if len(found.values) == 1 else None
     if not isinstance(args, dict):
-        return MarkedCalls(start, max(found.end, at), (), f"the arguments of {name} are no JSON object")
+        return MarkedCalls(start, max(found.end, at), (), bad_arguments(name))
     end = found.end
     if fence and (ended := re.compile(r"\s*```").match(text, end)):
         end = ended.end()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 
 CUT = text("calls.cut_off")
 WITHIN = text("calls.text_between")
@@ -12,21 +12,32 @@ SOME_ITEMS = text("calls.some_items")
 SOME_VALUES = text("calls.some_values")
 NO_TOOL = text("calls.no_tool")
 NO_JSON = text("roles.no_json")
+NO_OBJECT = text("calls.arguments")
 NONE_IN_TAGS = text("calls.none_in_tags")
 NONE_BEHIND_MARK = text("calls.none_behind_mark")
 
 
-def bad_arguments(tool: str) -> Sentence:
+def bad_arguments(tool: str) -> Text:
     """The arguments of `tool` are no object."""
     return text("calls.bad_arguments", name=tool)
 
 
-def without_end(parameter: str) -> Sentence:
+def without_end(parameter: str) -> Text:
     """A tag of a parameter is never closed."""
     return text("calls.without_end", name=parameter)
 
 
-def bad_json(wrong: Exception) -> Sentence:
+def no_closing_tag(tag: str) -> Text:
+    """A tag around calls is never closed."""
+    return text("calls.no_closing", tag=tag)
+
+
+def tag_without_end(tag: str) -> Text:
+    """A tag of an argument is never closed."""
+    return text("calls.tag_without_end", tag=tag)
+
+
+def bad_json(wrong: Exception) -> Text:
     """JSON that cannot be read, with the place where that is known."""
     if isinstance(wrong, json.JSONDecodeError):
         return text("roles.json_error", problem=wrong.msg, line=wrong.lineno, column=wrong.colno)

@@ -12,7 +12,7 @@ from daiku.core.textcalls.marked import after_ends
 from daiku.core.textcalls.problems import CUT, NO_JSON, SOME_VALUES, WITHIN
 from daiku.core.textcalls.scan import CodeBlock, ScannedReply, scan_reply
 from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall
-from daiku.texts.text import Sentence
+from daiku.texts.text import NO_TEXT, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ReplyCalls:
 class DoubtfulCalls(NamedTuple):
     """What may be meant as calls and may be an example of them: nothing of it is carried out."""
 
-    problem: Sentence
+    problem: Text
 
 
 class _Act(NamedTuple):
@@ -36,7 +36,7 @@ class _Act(NamedTuple):
     start: int
     end: int
     said: JsonReply
-    wrong: str = ""
+    wrong: Text = NO_TEXT
     marked: bool = False
     alone: bool = True
     """Nothing but the end of a sentence stands before it in its line."""
@@ -130,7 +130,7 @@ class ReplyReader:
             if not insists:
                 doubtful = not self.again and (earlier or run)
                 return DoubtfulCalls(WITHIN) if doubtful else ReplyCalls(reply)
-        if wrong := next((act.wrong for act in (*earlier, *run) if act.wrong), ""):
+        if wrong := next((act.wrong for act in (*earlier, *run) if act.wrong), NO_TEXT):
             return UnreadableCall(CUT if self.cut else wrong)
         if self.cut:
             return UnreadableCall(CUT)

@@ -1,4 +1,4 @@
-"""A reply from its start to its end: blocks of code, quotations, marked calls, invented results of tools."""
+"""Scan a reply once from start to end for code blocks, quotations, marked calls and invented results."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.marks import FORMATS
 from daiku.core.textcalls.written import OfferedTools, WrittenCall
+from daiku.texts.text import Text
 
 
 class CodeBlock(NamedTuple):
@@ -28,7 +29,7 @@ class ScannedCalls(NamedTuple):
     start: int
     end: int
     calls: tuple[WrittenCall, ...]
-    wrong: str
+    wrong: Text
     token: bool
 
 

@@ -37,7 +37,7 @@ class SpokenJSON:
         return "".join(out), len(text), False
 
     def unspoken(self) -> str:
-        """The command's own comment, where no outer one was said (C2.2)."""
+        """Return the command's own comment if there was no outer comment (C2.2)."""
         text, self._nested = self._nested, ""
         return "" if self._spoken or not text else self._with_break(text)
 

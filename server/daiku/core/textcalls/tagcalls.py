@@ -13,8 +13,15 @@ from daiku.core.textcalls.calljson import (
     whole_values,
 )
 from daiku.core.textcalls.marked import MarkedCalls, json_calls
-from daiku.core.textcalls.problems import NONE_IN_TAGS, without_end
+from daiku.core.textcalls.problems import (
+    NO_OBJECT,
+    NONE_IN_TAGS,
+    no_closing_tag,
+    tag_without_end,
+    without_end,
+)
 from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall, whole_object
+from daiku.texts.text import NO_TEXT, Text
 
 _FUNCTION = lazy(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>")
 _INVOKE = lazy(r"<(?P<mark>[｜|]DSML[｜|])?invoke\s+name=[\"']([^\"'>]+)[\"']\s*>")
@@ -28,7 +35,7 @@ _ARG = lazy(r"<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re
 
 
 def tagged(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
-    """`<tool_call>…</tool_call>` and its kin, whatever stands between."""
+    """Parse calls inside `<tool_call>…</tool_call>` and similar tags."""
     start, at = match.span()
     closing = re.compile(rf"\s*</{re.escape(match['tag'])}\s*>", re.IGNORECASE)
     inner = text[at:].lstrip()[:1]
@@ -50,7 +57,7 @@ def tagged(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCall
     end = closing.search(text, at)
     body = text[at : end.start()] if end else text[at:]
     if end is None:
-        return MarkedCalls(start, len(text), (), f"</{match['tag']}> is missing", closed=False)
+        return MarkedCalls(start, len(text), (), no_closing_tag(match["tag"]), closed=False)
     found_here = _read_named(body, offered)
     if found_here is None:
         return MarkedCalls(start, end.end(), (), NONE_IN_TAGS)
@@ -77,7 +84,7 @@ def _read_named(body: str, offered: OfferedTools) -> tuple[WrittenCall, ...] | N
     return (WrittenCall(found[1], args),) if found and args is not None else None
 
 
-def _read_invocations(text: str, at: int, offered: OfferedTools) -> tuple[tuple[WrittenCall, ...], int, str]:
+def _read_invocations(text: str, at: int, offered: OfferedTools) -> tuple[tuple[WrittenCall, ...], int, Text]:
     """Every `<function=…>` or `<invoke name=…>` from `at` on: the calls, their end, what is wrong."""
     calls: list[WrittenCall] = []
     end = at
@@ -85,15 +92,15 @@ def _read_invocations(text: str, at: int, offered: OfferedTools) -> tuple[tuple[
         at = _blanks(text, end)
         opened = _FUNCTION.match(text, at) or _INVOKE.match(text, at)
         if opened is None:
-            return tuple(calls), end, ""
+            return tuple(calls), end, NO_TEXT
         found = _one(text, opened, offered)
-        if isinstance(found, str):
+        if isinstance(found, Text):
             return tuple(calls), len(text), found
         call, end = found
         calls.append(call)
 
 
-def _one(text: str, opened: re.Match[str], offered: OfferedTools) -> tuple[WrittenCall, int] | str:
+def _one(text: str, opened: re.Match[str], offered: OfferedTools) -> tuple[WrittenCall, int] | Text:
     """The call of one opening tag and where it ends, or what is wrong with it."""
     name = opened[opened.lastindex or 1]
     kind = "function" if opened[0].startswith("<function") else "invoke"
@@ -106,7 +113,7 @@ def _one(text: str, opened: re.Match[str], offered: OfferedTools) -> tuple[Writt
         args = values.values[0] if len(values.values) == 1 else None
         ended = closing.match(text, values.end)
         if not isinstance(args, dict):
-            return "the arguments are no JSON object"
+            return NO_OBJECT
         return WrittenCall(name, args), ended.end() if ended else values.end
     texts: dict[str, str] = {}
     raw: set[str] = set()
@@ -121,7 +128,7 @@ def _one(text: str, opened: re.Match[str], offered: OfferedTools) -> tuple[Writt
             raw.add(parameter["name"])
     ended = closing.match(text, at)
     if ended is None:
-        return f"</{kind}> is missing"
+        return no_closing_tag(kind)
     typed = offered.parse_texts(name, texts)
     typed.update(offered.parse_texts(name, {key: texts[key] for key in raw}, loose=True))
     return WrittenCall(name, typed), ended.end()
@@ -176,7 +183,7 @@ def tool_tag(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCa
     while opened := re.compile(r"\s*<([A-Za-z_]\w*)>").match(text, at):
         ended = re.compile(rf"\n?</{opened[1]}>(?=\s*<)").search(text, opened.end())
         if ended is None:
-            return MarkedCalls(match.start(), len(text), (), f"<{opened[1]}> has no end", closed=False)
+            return MarkedCalls(match.start(), len(text), (), tag_without_end(opened[1]), closed=False)
         texts[opened[1]] = text[opened.end() : ended.start()].removeprefix("\n")
         at = ended.end()
     end = closing.match(text, at)

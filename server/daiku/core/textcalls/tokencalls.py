@@ -17,7 +17,7 @@ _TOKEN_END = lazy(r"<\|(?:tool_call_end|END_ACTION|/tool_call)\|>")
 
 
 def token(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
-    """A token with JSON behind it: values of any number."""
+    """Parse calls after a special token: any number of JSON values."""
     found = json_calls(text, match.end(), match.start())
     if (found is None or found.wrong) and may_be_python_calls(text, match.end()):
         end = _TOKEN_END.search(text, match.end())
@@ -32,7 +32,7 @@ _MISTRAL = lazy(r"\s*([\w./-]+)\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\])?\s*(?
 
 
 def mistral(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
-    """`[TOOL_CALLS]` with a list of calls, or with a name and its arguments, again and again."""
+    """Parse calls after `[TOOL_CALLS]`: a JSON list of calls, or a name with its arguments."""
     named = _MISTRAL.match(text, match.end())
     if named is None:
         return token(text, match, offered)
@@ -83,7 +83,7 @@ _HARMONY_TO = lazy(r"to=(?:functions\.)?([^\s<]+)")
 
 
 def harmony(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
-    """A message of harmony to a function."""
+    """Parse a Harmony message that is addressed to a function."""
     at = text.find("<|message|>", match.start(), match.start() + 300)
     to = _HARMONY_TO.search(text, match.start(), at) if at >= 0 else None
     if to is None:

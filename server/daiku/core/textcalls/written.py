@@ -1,4 +1,4 @@
-"""Calls as they are written in text: names that models use for tools, arguments by the tool's schema."""
+"""Types for tool calls found in reply text, and resolving their tool names and arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from daiku.core.calls.toolnames import match_spelling
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolSpec
-from daiku.texts.text import Sentence
+from daiku.texts.text import Text
 
 
 class WrittenCall(NamedTuple):
@@ -28,7 +28,7 @@ class WrittenCall(NamedTuple):
 class UnreadableCall(NamedTuple):
     """What is meant as a call and cannot be read; `problem` says why in a few words."""
 
-    problem: Sentence
+    problem: Text
 
 
 _PREFIX = re.compile(r"^(?:functions|tools|default_api)\.(?=.)")

@@ -1,4 +1,4 @@
-"""Research: which queries count, which results are the same, what of them a model and a person read."""
+"""Research: remove duplicate queries, rank and merge results, and format them for models and people."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.events import Event, MessageEvent, ToolResponse
 from daiku.domain.messages import AssistantMessage
 from daiku.domain.work.research import Finding, Research, SearchResult
+from daiku.texts.text import NO_TEXT, Text, from_json, joined, text
 
 MAX_QUERY = 400
 """Characters of a query."""
@@ -21,8 +22,8 @@ SNIPPET = 500
 """Characters that a search engine's own words about a page may have."""
 PAGE_PART = 6000
 """Characters of an opened page that go into a finding."""
-CUT_MARK = "\n\n---\n\n"
-"""Stands between the list of sources and the text of the pages."""
+SOURCES_KEY = "sources"
+"""Under this key the data of web/research hold what a person reads of it."""
 _TRACKING = lazy(r"^(?:utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|ref_src|igshid)$", re.IGNORECASE)
 
 
@@ -89,25 +90,32 @@ def results_text(results: Iterable[SearchResult]) -> str:
     )
 
 
-def findings_text(
-    queries: tuple[str, ...], findings: tuple[Finding, ...], problems: tuple[str, ...] = ()
-) -> str:
-    """Findings as a model reads them: sources by query first, then the text of each page."""
-    lines: list[str] = []
+def sources_text(
+    queries: tuple[str, ...], findings: tuple[Finding, ...], problems: tuple[Text, ...] = ()
+) -> Text:
+    """What a person reads of findings: the sources by query, then what could not be looked at."""
     numbers = {finding.url: number for number, finding in enumerate(findings, 1)}
+    groups: list[Text] = []
     for query in queries:
-        lines.append(f"**{query}**")
         own = [f for f in findings if f.query == query]
-        lines += [f"- [{numbers[f.url]}] [{_label(f.title)}]({f.url})" for f in own] or ["- nothing found"]
-        lines.append("")
-    lines += [f"Note: {problem}" for problem in problems]
-    pages = [f"[{numbers[f.url]}] {f.title}\nSource: {f.url}\n\n{f.text}" for f in findings if f.text]
-    return CUT_MARK.join(["\n".join(lines).strip(), *pages])
+        rows = [f"- [{numbers[f.url]}] [{_label(f.title)}]({f.url})" for f in own]
+        groups.append(joined("lines", [f"**{query}**", *(rows or [text("web.nothing_found")])]))
+    notes = joined("lines", [text("roles.note", note=problem) for problem in problems])
+    return joined("paragraphs", [*groups, notes])
 
 
-def sources_of(text: str) -> str:
-    """The part of `told` that a person reads."""
-    return text.partition(CUT_MARK)[0].strip()
+def findings_text(sources: Text, findings: tuple[Finding, ...]) -> str:
+    """Findings as a model reads them: the sources, then the text of each page."""
+    pages = [
+        f"[{number}] {f.title}\nSource: {f.url}\n\n{f.text}" for number, f in enumerate(findings, 1) if f.text
+    ]
+    return "\n\n---\n\n".join([sources, *pages])
+
+
+def shown_sources(event: ToolResponse) -> Text:
+    """What a person reads of the result of web/research; empty for other tools."""
+    value = (event.data or {}).get(SOURCES_KEY) if event.tool == "web/research" else None
+    return from_json("", value) if value is not None else NO_TEXT
 
 
 def by_query(findings: Iterable[Finding]) -> Mapping[str, str]:
@@ -130,8 +138,8 @@ def queries_of(message: AssistantMessage | MessageEvent) -> tuple[str, ...]:
 
 
 def gather(so_far: Research, event: Event) -> Research:
-    """The research after one more event of its run. Only what web tools really returned becomes a
-    finding; a page that was read stands in for the engine's words about it."""
+    """Fold one more event of a run into its research. Only results that web tools really returned become
+    findings; a page's text replaces the search engine's summary of it."""
     match event:
         case MessageEvent(role="assistant") if event.calls or event.opaque:
             said = event.opaque.get("daiku")

@@ -10,7 +10,7 @@ from daiku.domain.base import Telling, Wire
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Task
 from daiku.domain.work.research import Research
-from daiku.texts.text import Sentence
+from daiku.texts.text import Text
 
 
 class CommandOutcome(Wire):
@@ -66,7 +66,7 @@ class Claim(Telling):
     """One sentence of a report with what it rests on; without proof it is an assertion and is shown as one.
     `unfit`: nothing on record shows it, whatever it named."""
 
-    text: Sentence
+    text: Text
     proofs: tuple[Proof, ...] = ()
     unfit: bool = False
 
@@ -74,7 +74,7 @@ class Claim(Telling):
 class Report(Telling):
     """What came of the work, in words, and each claim with its proofs. `from_records`: no model said it."""
 
-    text: Sentence
+    text: Text
     claims: tuple[Claim, ...] = ()
     from_records: bool = False
 

@@ -69,7 +69,7 @@ class Plan(Wire):
         return sum(s.status == "completed" for s in self.steps), len(self.steps)
 
     def standing(self) -> PlanStanding:
-        """How far it is."""
+        """Return the plan's progress: its steps counted by status."""
         done, total = self.progress()
         failed = sum(s.status == "failed" for s in self.steps)
         return PlanStanding(
@@ -88,5 +88,5 @@ class PlanInFull(Plan, PlanStanding):
 
 
 def in_full(plan: Plan | None) -> PlanInFull | None:
-    """The plan with how far it is."""
+    """Return the plan together with its progress."""
     return None if plan is None else PlanInFull(**{**dict(plan.standing()), **dict(plan)})

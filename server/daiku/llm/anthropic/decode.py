@@ -26,6 +26,7 @@ from daiku.llm.transport.failures import from_body, stream_cut
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import SseCutter, TextMender, mend, parse_json
 from daiku.llm.transport.wire import read_object
+from daiku.texts.text import Text, text
 
 _FINISH: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -91,7 +92,7 @@ class AnthropicDecoder:
         return events
 
     def finish(self) -> Reply:
-        """Raises StreamCutError before the closing event was seen."""
+        """Return the whole reply. Raises StreamCutError if the closing event is missing."""
         for event in self._cutter.flush():
             if not self._ended:
                 self._last_event(event.data)
@@ -190,13 +191,13 @@ class AnthropicDecoder:
         for block in blocks:
             if rest := block.mender.flush():
                 block.parts.append(rest)
-        text = "".join(block.text for block in blocks if block.kind == "text")
+        said = Text("".join(block.text for block in blocks if block.kind == "text"))
         thinking = "".join(block.text for block in blocks if block.kind == "thinking")
         calls = tuple(self._call(block) for block in blocks if block.kind == "tool_use")
         finish = _FINISH.get(self._stop or "", "other")
-        if finish == "content_filter" and not text:
-            text = self._refusal or "The model declined to answer."
-        message = AssistantMessage(text=text, thinking=thinking, calls=calls, opaque=self._opaque(blocks))
+        if finish == "content_filter" and not said:
+            said = Text(self._refusal) if self._refusal else text("llm.declined")
+        message = AssistantMessage(text=said, thinking=thinking, calls=calls, opaque=self._opaque(blocks))
         return Reply(message, self._total(), finish)
 
     def _call(self, block: _Block) -> ToolCall:

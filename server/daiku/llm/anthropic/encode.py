@@ -49,7 +49,7 @@ class Turn:
 
 
 def history(request: ModelRequest) -> History[Turn]:
-    """A new history for the request's model."""
+    """Create an empty History that encodes messages for the request's model."""
     model = request.model
 
     def encode(message: Message, before: list[Turn]) -> Turn:

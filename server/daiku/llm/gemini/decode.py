@@ -24,6 +24,7 @@ from daiku.llm.transport.failures import from_body, stream_cut
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import SseCutter, TextMender, parse_json
 from daiku.llm.transport.wire import number, read_object
+from daiku.texts.text import Text, text
 
 # Also the numbers of the enumeration, which some gateways send.
 _FINISH: dict[JsonValue, FinishReason] = {"STOP": "stop", 1: "stop", "MAX_TOKENS": "length", 2: "length"}
@@ -52,7 +53,7 @@ class GeminiDecoder:
 
     @property
     def ended(self) -> bool:
-        """The end of the bytes is the end: usage may follow the chunk that gives the reason."""
+        """Return False: only the end of the stream ends a reply, since usage may follow the finish reason."""
         return False
 
     def feed(self, data: bytes) -> list[ModelEvent]:
@@ -63,7 +64,7 @@ class GeminiDecoder:
         return events
 
     def finish(self) -> Reply:
-        """Raises StreamCutError where no chunk gave the reason why the reply ended."""
+        """Return the whole reply. Raises StreamCutError if no chunk had a finish reason."""
         rest = [event.data for event in self._cutter.flush()]
         if (document := self._cutter.document) is not None:
             rest.append(document)
@@ -75,8 +76,8 @@ class GeminiDecoder:
             raise StreamCutError(
                 Failure(
                     kind="format",
-                    message=f"{self._service.label} wrote a call that cannot be read.",
-                    hint="Ask again, or choose another model.",
+                    message=text("llm.call_unreadable", service=self._service.label),
+                    hint=text("llm.ask_another_model"),
                     retryable=True,
                 )
             )
@@ -114,8 +115,8 @@ class GeminiDecoder:
         return LLMRequestError(
             Failure(
                 kind="content_filter",
-                message=f"{self._service.label} blocked the request: {said}",
-                hint="Say it differently, or choose another model.",
+                message=text("llm.blocked", service=self._service.label, words=str(said)),
+                hint=text("llm.say_it_differently"),
             )
         )
 
@@ -173,7 +174,7 @@ class GeminiDecoder:
             order: list[JsonValue] = [*self._order]
             opaque = {PROTOCOL: {"model": self._model, "parts": order, "ids": self._ids}}
         message = AssistantMessage(
-            text="".join(self._texts),
+            text=Text("".join(self._texts)),
             thinking="".join(self._thoughts),
             calls=tuple(self._calls),
             opaque=opaque,

@@ -30,6 +30,7 @@ from daiku.llm.transport.history import History
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import LineCutter, TextMender, encode_json, mend, parse_json
 from daiku.llm.transport.wire import number, read_object
+from daiku.texts.text import Text
 
 KEEP_ALIVE = "30m"
 """A person thinks between two turns; loading a model anew takes longer than most replies."""
@@ -149,7 +150,7 @@ class OllamaDecoder:
         return events
 
     def finish(self) -> Reply:
-        """Raises StreamCutError where no line said that it is done."""
+        """Return the whole reply. Raises StreamCutError if no line was marked as done."""
         for line in self._cutter.flush():
             try:
                 value = parse_json(line)
@@ -161,7 +162,7 @@ class OllamaDecoder:
             raise stream_cut(self._service)
         self._texts.append(self._mender.flush())
         message = AssistantMessage(
-            text="".join(self._texts), thinking=mend("".join(self._thoughts)), calls=tuple(self._calls)
+            text=Text("".join(self._texts)), thinking=mend("".join(self._thoughts)), calls=tuple(self._calls)
         )
         usage = Usage(
             model=self._model,

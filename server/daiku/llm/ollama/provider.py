@@ -20,6 +20,7 @@ from daiku.llm.transport.history import Histories, LastResult
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import encode_json
 from daiku.llm.transport.wire import HttpService, number, stream_reply
+from daiku.texts.text import text
 
 LISTED_AT_ONCE = 4
 
@@ -92,7 +93,7 @@ class OllamaProvider:
                 tools=card.can("tools"),
                 images=card.able is not None and "vision" in card.able,
                 thinking=card.able is not None and "thinking" in card.able,
-                trait="on this machine, free of charge",
+                trait=text("llm.trait.ollama"),
             )
 
         found = await asyncio.gather(*(one(name) for name in names))
@@ -113,8 +114,10 @@ class OllamaProvider:
             raise ContextOverflowError(
                 Failure(
                     kind="context_overflow",
-                    message=f"The conversation (about {size:,} tokens) does not fit into the window of {request.model} ({window:,}).",
-                    hint="Compact it, or raise llm.ollama.context_length if the memory allows.",
+                    message=text(
+                        "llm.window_too_small", count=f"{size:,}", model=request.model, most=f"{window:,}"
+                    ),
+                    hint=text("llm.compact_or_raise"),
                 )
             )
 
@@ -122,17 +125,15 @@ class OllamaProvider:
         return LLMRequestError(
             Failure(
                 kind="bad_request",
-                message=f"{model} cannot use tools.",
-                hint='Set tool_protocol = "action_list" under [llm.ollama], or choose a model with tools (`daiku models`).',
+                message=text("llm.no_tools", model=model),
+                hint=text("llm.use_action_list"),
             ),
             status=status,
         )
 
     def _explain(self, error: LLMRequestError, model: str) -> LLMRequestError:
         if error.status == 404:
-            failure = error.failure.model_copy(
-                update={"hint": f"Fetch it with `ollama pull {model}`; `daiku models` lists what is there."}
-            )
+            failure = error.failure.model_copy(update={"hint": text("llm.pull_model", model=model)})
             return LLMRequestError(failure, status=404)
         if "does not support tools" in error.said:
             return self._no_tools(model, error.status)

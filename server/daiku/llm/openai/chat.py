@@ -23,6 +23,7 @@ from daiku.llm.transport.failures import from_body, stream_cut
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import SseCutter, TextMender, mend
 from daiku.llm.transport.wire import number, read_object
+from daiku.texts.text import Text
 
 
 class ChatDecoder:
@@ -93,7 +94,7 @@ class ChatDecoder:
         if self._details:
             kept["reasoning_details"] = cast("list[JsonValue]", self._details)
         message = AssistantMessage(
-            text="".join(self._texts),
+            text=Text("".join(self._texts)),
             thinking=thinking,
             calls=calls,
             opaque={PROTOCOL: kept} if kept else {},

@@ -27,6 +27,7 @@ from daiku.llm.transport.history import Histories
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import encode_json
 from daiku.llm.transport.wire import Decoder, http_client, number, read_object, stream_reply, timeouts
+from daiku.texts.text import text
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -210,11 +211,8 @@ class OpenAIProvider:
         if self._client is not None:
             return self._client
         if self._official and not self._key:
-            raise LLMAuthError(
-                Failure(
-                    kind="auth", message="OpenAI needs a key and none is set.", hint=self._service.key_hint
-                )
-            )
+            message = text("llm.needs_key", service="OpenAI")
+            raise LLMAuthError(Failure(kind="auth", message=message, hint=self._service.key_hint))
         if "openai" not in sys.modules:
             await asyncio.to_thread(importlib.import_module, "openai")
             if self._client is not None:  # another request was quicker

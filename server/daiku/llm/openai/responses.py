@@ -17,10 +17,11 @@ from daiku.domain.messages import (
 from daiku.llm.openai.chat import read_usage
 from daiku.llm.openai.responses_request import PROTOCOL
 from daiku.llm.transport.calls import CallParts, whole_calls
-from daiku.llm.transport.failures import from_body, stream_cut
+from daiku.llm.transport.failures import cancelled, from_body, stream_cut
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import SseCutter, TextMender, mend
 from daiku.llm.transport.wire import read_object
+from daiku.texts.text import Text
 
 _TEXT = {"response.output_text.delta", "response.refusal.delta"}
 _THINKING = {"response.reasoning_summary_text.delta", "response.reasoning_text.delta"}
@@ -147,8 +148,9 @@ class ResponsesDecoder:
         if response.get("status") in ("failed", "cancelled") or (
             response.get("error") and not response.get("output")
         ):
-            error = response.get("error") or {"message": "the response was cancelled"}
-            raise from_body(self._service, {"error": error})
+            if error := response.get("error"):
+                raise from_body(self._service, {"error": error})
+            raise cancelled(self._service)
         if not isinstance(response.get("output"), list) and not self._items and "status" not in response:
             raise from_body(self._service, response)
         self._final = response
@@ -165,7 +167,7 @@ class ResponsesDecoder:
         calls = whole_calls((_parts(item) for item in items if item.get("type") in _CALLS), self._names)
         kept = _kept(items)
         message = AssistantMessage(
-            text=whole or streamed,
+            text=Text(whole or streamed),
             thinking=thinking,
             calls=calls,
             opaque={PROTOCOL: {"author": self._author, "items": kept}} if kept else {},

@@ -10,12 +10,12 @@ _OLLAMA_PORT = 11434
 
 
 def usual(address: str) -> Callable[[str], str]:
-    """What is given, without a slash at its end; `address` where nothing is."""
+    """Return a function that strips a base URL's trailing slash and uses `address` if it is empty."""
     return lambda given: (given.strip() or address).rstrip("/")
 
 
 def openai_style(default: str = "") -> Callable[[str], str]:
-    """As OpenAI's SDK wants it: with a scheme, with `/v1` where it has no path, without the method's path."""
+    """Return a function that completes a base URL for OpenAI's SDK: a scheme, `/v1`, no method path."""
 
     def whole(given: str) -> str:
         address = (given.strip() or default).rstrip("/")
@@ -30,7 +30,7 @@ def openai_style(default: str = "") -> Callable[[str], str]:
 
 
 def anthropic_address(given: str) -> str:
-    """Without the version, which the SDK puts behind it."""
+    """Normalize Anthropic's base URL: without `/v1`, which the SDK adds."""
     return usual("https://api.anthropic.com")(given).removesuffix("/v1")
 
 

@@ -12,6 +12,7 @@ import httpx2
 from daiku.domain.errors import Failure, LLMAuthError, LLMError, LLMRequestError
 from daiku.llm.transport.failures import from_status, lost, silent
 from daiku.llm.transport.service import Service
+from daiku.texts.text import Text, text
 
 log = logging.getLogger(__name__)
 
@@ -36,62 +37,64 @@ def from_exception(service: Service, error: Exception) -> LLMError:
 
 
 def _translate(service: Service, error: Exception) -> LLMError:
-    place = f" at {service.address}" if service.address else ""
+    who = service.label
     match error:
         case httpx2.ConnectTimeout() | httpx2.ConnectError():
-            return lost(
-                "connection",
-                f"{service.label} cannot be reached{place}: {_connect_problem(error)}.",
-                service.start_hint or "Check the network, the proxy and the address.",
+            why, address = _connect_problem(error), service.address
+            message = (
+                text("llm.unreachable_at", service=who, address=address, why=why)
+                if address
+                else text("llm.unreachable", service=who, why=why)
             )
+            return lost("connection", message, service.start_hint or text("llm.check_network"))
         case httpx2.TimeoutException():
             return silent(service)
         case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
             failure = Failure(
                 kind="usage",
-                message=f"The address of {service.label} cannot be used.",
-                hint=f"Set llm.{service.name}.base_url to an address that begins with http:// or https://.",
+                message=text("llm.bad_address", service=who),
+                hint=text("llm.set_address", name=service.name),
             )
             return LLMRequestError(failure)
         case httpx2.RequestError():
-            message = f"The connection to {service.label} was lost."
-            return lost("connection", message, "Ask again; if it stays, check the network and the proxy.")
+            return lost("connection", text("llm.lost", service=who), text("llm.again_or_network"))
         case UnicodeEncodeError():
             failure = Failure(
                 kind="auth",
-                message=f"The key or a header of {service.label} has characters that cannot be sent.",
-                hint=f"Copy it again: {service.key_hint}",
+                message=text("llm.bad_key", service=who),
+                hint=text("llm.copy_key_again", how=service.key_hint),
             )
             return LLMAuthError(failure)
         case _:
             return LLMRequestError(
                 Failure(
                     kind="internal",
-                    message=f"The call of {service.label} failed in an unexpected way.",
-                    hint="The log has the details (`Daiku: Show Log`, or logs/daiku.log).",
+                    message=text("llm.unexpected", service=who),
+                    hint=text("runs.see_log"),
                 )
             )
 
 
-def _connect_problem(error: BaseException | None) -> str:
+def _connect_problem(error: BaseException | None) -> Text:
     """Why no connection was made, by the kind of what lies behind the client's own error."""
     seen: list[BaseException] = []
-    last = "no connection could be made"
+    last = text("llm.why.no_connection")
     while error is not None and error not in seen:
         seen.append(error)
         match error:
             case ssl.SSLCertVerificationError():
-                return "its certificate is not trusted here"
+                return text("llm.why.certificate")
             case ssl.SSLError():
-                return "it speaks no TLS (https) there"
+                return text("llm.why.no_tls")
             case socket.gaierror():
-                return "nobody knows its name"
+                return text("llm.why.no_name")
             case ConnectionRefusedError():
-                return "nothing answers there"
+                return text("llm.why.nothing_there")
             case OSError(errno=errno.EHOSTUNREACH | errno.ENETUNREACH):
-                return "no network leads there"
+                return text("llm.why.no_network")
             case TimeoutError() | httpx2.TimeoutException():
-                last = "no answer"  # some clients call every failure to connect so: what lies behind counts
+                # Some clients call every failure to connect so: what lies behind counts.
+                last = text("llm.why.no_answer")
             case _:
                 pass
         error = error.__cause__ or error.__context__

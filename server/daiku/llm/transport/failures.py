@@ -24,6 +24,7 @@ from daiku.domain.errors import (
 )
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.vendor_errors import STATUS_OF_CODE, VendorError, is_overflow, read_error
+from daiku.texts.text import Text, joined, text
 
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
 
@@ -48,11 +49,11 @@ def from_status(
 ) -> LLMError:
     """The error of an HTTP answer with `status` 300 and above; `headers` with lower-case names."""
     document: JsonValue = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-    text = document.strip() if isinstance(document, str) else ""
-    if text.startswith("<"):  # a proxy's HTML page says nothing to a person
+    plain = document.strip() if isinstance(document, str) else ""
+    if plain.startswith("<"):  # a proxy's HTML page says nothing to a person
         document = ""
-    elif text:
-        document = text
+    elif plain:
+        document = plain
     error = read_error(document)
     return _translate(service, status, error, retry_after(headers or {}))
 
@@ -67,58 +68,62 @@ def from_body(service: Service, document: JsonValue) -> LLMError:
 
 
 def silent(service: Service, seconds: float = 0) -> LLMTimeoutError:
-    """The service sent nothing for too long."""
-    span = f" for {seconds:g} s" if seconds else " for too long"
-    return lost(
-        "timeout",
-        f"{service.label} sent nothing{span}.",
-        f"A slow model may need more: raise llm.{service.name}.idle_seconds or first_token_seconds.",
+    """Build the error for a service that sent nothing for too long."""
+    message = (
+        text("llm.silent_for", service=service.label, seconds=f"{seconds:g}")
+        if seconds
+        else text("llm.silent", service=service.label)
     )
+    return lost("timeout", message, text("llm.more_seconds", name=service.name))
+
+
+def cancelled(service: Service) -> LLMTimeoutError:
+    """The service itself gave up its reply, and does not say why."""
+    return _failed(service, 500, text("llm.cancelled"))
 
 
 def stream_cut(service: Service) -> StreamCutError:
-    """The stream ended before its closing event."""
+    """Build the error for a stream that ended before its closing event."""
     return StreamCutError(
         Failure(
             kind="stream_cut",
-            message=f"{service.label} broke off in the middle of its reply.",
-            hint="None of its tool calls was run; ask again.",
+            message=text("llm.broke_off", service=service.label),
+            hint=text("llm.no_call_run"),
             retryable=True,
         )
     )
 
 
 def empty(service: Service) -> StreamCutError:
-    """The service answered with nothing at all."""
+    """Build the error for an empty response."""
     return StreamCutError(
         Failure(
             kind="stream_cut",
-            message=f"{service.label} answered with nothing.",
-            hint=f"Ask again; if it stays, check llm.{service.name}.base_url.",
+            message=text("llm.empty", service=service.label),
+            hint=text("llm.again_or_address", name=service.name),
             retryable=True,
         )
     )
 
 
 def web_page(service: Service) -> LLMRequestError:
-    """A page for people stands where the service should be."""
-    place = f" at {service.address}" if service.address else ""
-    return LLMRequestError(
-        Failure(
-            kind="not_found",
-            message=f"{service.label}{place} answered with a web page, not as a model service does.",
-            hint=f"Check llm.{service.name}.base_url (many end with /v1), and whether a proxy asks to sign in.",
-        )
+    """Build the error for a web page in place of an API response."""
+    message = (
+        text("llm.web_page_at", service=service.label, address=service.address)
+        if service.address
+        else text("llm.web_page", service=service.label)
     )
+    hint = text("llm.address_or_proxy", name=service.name)
+    return LLMRequestError(Failure(kind="not_found", message=message, hint=hint))
 
 
 def unreadable(service: Service, what: str) -> StreamCutError:
-    """The service sent something that is not its protocol; `what` shows the beginning of it."""
+    """Build the error for a response outside the protocol; `what` is its beginning."""
     return StreamCutError(
         Failure(
             kind="format",
-            message=f"{service.label} sent what cannot be read: {service.clean(what)[:200]}.",
-            hint=f"Check that llm.{service.name}.base_url is the address of such a service.",
+            message=text("llm.unreadable", service=service.label, what=service.clean(what)[:200]),
+            hint=text("llm.check_address", name=service.name),
             retryable=True,
         )
     )
@@ -143,15 +148,15 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
-def lost(kind: FailureKind, message: str, hint: str, status: int = 0) -> LLMTimeoutError:
-    """A failure that may pass: asking again can help."""
+def lost(kind: FailureKind, message: Text, hint: Text, status: int = 0) -> LLMTimeoutError:
+    """Build an error for a temporary failure that may be retried."""
     return LLMTimeoutError(Failure(kind=kind, message=message, hint=hint, retryable=True), status=status)
 
 
 def _translate(service: Service, status: int, error: VendorError, wait: float | None) -> LLMError:
     """The typed error for a status and what the vendor said."""
     said = service.clean(error.message)
-    about = f": {said}{'' if said.endswith(_ENDS) else '.'}" if said else "."
+    more = _in_its_words(said)
     codes = set(error.codes)
     if wait is None:
         wait = error.retry_after
@@ -160,8 +165,8 @@ def _translate(service: Service, status: int, error: VendorError, wait: float | 
     if is_overflow(status, error):
         failure = Failure(
             kind="context_overflow",
-            message=f"The conversation is too long for this model of {service.label}{about}",
-            hint="Start a new conversation, or choose a model with a larger window.",
+            message=text("llm.too_long", service=service.label, more=more),
+            hint=text("llm.new_conversation"),
         )
         return ContextOverflowError(failure, status=status)
     if (
@@ -171,22 +176,34 @@ def _translate(service: Service, status: int, error: VendorError, wait: float | 
         or (status == 400 and _BAD_KEY.search(error.message))
         or _out_of_credit(status, error)
     ):
-        return _refused(service, status, error, about)
+        return _refused(service, status, error, more)
     if status == 429 or status in (503, 529) or "overloaded_error" in codes:
         busy = status != 429
         failure = Failure(
             kind="overloaded" if busy else "rate_limit",
-            message=f"{service.label} is {'overloaded' if busy else 'limiting requests'}{about}",
-            hint="Wait a little, or set llm.fallback_model.",
+            message=text("llm.overloaded" if busy else "llm.limiting", service=service.label, more=more),
+            hint=text("llm.wait_or_fallback"),
             retryable=True,
         )
         return LLMRateLimitError(failure, status=status, retry_after=wait)
     if status in (408, 409, 425) or status >= 500:
-        message = f"{service.label} failed (HTTP {status}){about}"
-        failed = lost("timeout", message, "Ask again; if it stays, look at the service's status.", status)
+        failed = _failed(service, status, more)
         failed.retry_after = wait
         return failed
-    return _rejected(service, status, codes, said, about)
+    return _rejected(service, status, codes, said, more)
+
+
+def _in_its_words(said: str) -> Text:
+    """What the service said, as the end of a sentence of ours; only that end where it said nothing."""
+    if not said:
+        return text("llm.end")
+    return text("llm.said" if said.endswith(_ENDS) else "llm.said_end", words=said)
+
+
+def _failed(service: Service, status: int, more: Text) -> LLMTimeoutError:
+    """Something went wrong inside the service."""
+    message = text("llm.failed", service=service.label, status=status, more=more)
+    return lost("timeout", message, text("llm.again_or_status"), status)
 
 
 def _out_of_credit(status: int, error: VendorError) -> bool:
@@ -196,35 +213,35 @@ def _out_of_credit(status: int, error: VendorError) -> bool:
     return status in (400, 429) and not error.rate and _NO_CREDIT.search(error.message) is not None
 
 
-def _refused(service: Service, status: int, error: VendorError, about: str) -> LLMError:
+def _refused(service: Service, status: int, error: VendorError, more: Text) -> LLMError:
     """No key, a wrong one, one without credit, or one that may not do this."""
     if _out_of_credit(status, error) or (status in (401, 403) and _NO_CREDIT.search(error.message)):
-        message = f"The account at {service.label} has no credit left{about}"
-        hint = "Add credit there, or choose another provider."
+        message = text("llm.no_credit", service=service.label, more=more)
+        hint = text("llm.add_credit")
     elif status == 403:
-        message = f"{service.label} does not allow this{about}"
-        hint = f"The key may lack this model or the service your region. {service.key_hint}"
+        message = text("llm.not_allowed", service=service.label, more=more)
+        hint = joined("sentences", [text("llm.key_may_lack"), service.key_hint])
     else:
-        message = f"{service.label} refused the key{about}"
+        message = text("llm.key_refused", service=service.label, more=more)
         hint = service.key_hint
     return LLMAuthError(Failure(kind="auth", message=message, hint=hint), status=status)
 
 
-def _rejected(service: Service, status: int, codes: set[str], said: str, about: str) -> LLMError:
+def _rejected(service: Service, status: int, codes: set[str], said: str, more: Text) -> LLMError:
     """The request itself is wrong: the address, the model, an argument."""
     kind: FailureKind = "bad_request"
-    message = f"{service.label} rejected the request (HTTP {status}){about}"
-    hint = "Asking again changes nothing: change what is asked for, or choose another model."
+    message = text("llm.rejected", service=service.label, status=status, more=more)
+    hint = text("llm.ask_otherwise")
     missing = not codes.isdisjoint({"model_not_found", "not_found_error", "NOT_FOUND"})
     if status == 404 or missing:
         kind = "not_found"
-        message = f"{service.label} does not have this model or address{about}"
-        hint = f"`daiku models` lists the models; check llm.model and llm.{service.name}.base_url."
+        message = text("llm.not_there", service=service.label, more=more)
+        hint = text("llm.see_models", name=service.name)
     elif 300 <= status < 400:
-        hint = f"The address leads elsewhere: set llm.{service.name}.base_url to its new place."
+        hint = text("llm.moved", name=service.name)
     elif not said:
-        hint = f"Check llm.model and llm.{service.name}.base_url."
+        hint = text("llm.check_model_and_address", name=service.name)
     elif not codes.isdisjoint({"content_policy_violation", "content_filter"}):
         kind = "content_filter"
-        hint = "The service's content filter blocked the request; say it differently."
+        hint = text("llm.filtered")
     return LLMRequestError(Failure(kind=kind, message=message, hint=hint), status=status, said=said)

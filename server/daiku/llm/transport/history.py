@@ -28,7 +28,7 @@ class CallPairing:
     _used: set[str] = field(default_factory=set[str])
 
     def take(self, message: Message) -> list[Message]:
-        """What stands for `message`: itself, with answers to what was left open before it."""
+        """Return the messages to send for `message`, with results added for calls left open before it."""
         match message:
             case AssistantMessage():
                 return [*self.close(), self._with_open_calls(message)]
@@ -43,7 +43,7 @@ class CallPairing:
                 assert_never(message)
 
     def unanswered(self) -> list[Message]:
-        """Answers to the calls that are still open, which stay open."""
+        """Return placeholder results for the open calls, without closing them."""
         return [
             ToolMessage(call_id=call.id, tool=call.tool, ok=False, text=UNANSWERED)
             for call in self._open.values()

@@ -1,9 +1,11 @@
-"""A model service as failures name it: its label, its address, how its key is set, and text without its secrets."""
+"""A model service as error messages describe it: its label, its address, how its key is set."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+
+from daiku.texts.text import NO_TEXT, Text, text
 
 LONGEST_MESSAGE = 600
 _KEY = re.compile(r"\b(?:sk|gsk|xai|pplx|AIza)[-_]?[A-Za-z0-9_-]{16,}")
@@ -11,7 +13,8 @@ _KEY = re.compile(r"\b(?:sk|gsk|xai|pplx|AIza)[-_]?[A-Za-z0-9_-]{16,}")
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Who failed, in words for a person: `label` ("LM Studio"), where it is, how to mend it.
+    """Who failed, in words for a person: `label` (a name such as "LM Studio", or a `Text`), where it is, how to
+    mend it.
 
     `secrets` are the keys sent to it; no message ever shows them.
     """
@@ -20,19 +23,19 @@ class Service:
     label: str
     address: str = ""
     key_env: str = ""
-    start_hint: str = ""
+    start_hint: Text = NO_TEXT
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     @property
-    def key_hint(self) -> str:
+    def key_hint(self) -> Text:
         if not self.key_env:
-            return f"Check the key of {self.label}: run “Daiku: Set API Key”."
-        return f"Set {self.key_env}, or run “Daiku: Set API Key” for {self.label}."
+            return text("llm.check_key", service=self.label)
+        return text("llm.set_key_of", name=self.key_env, service=self.label)
 
-    def clean(self, text: str) -> str:
-        """`text` on one line, shortened, without keys."""
+    def clean(self, words: str) -> str:
+        """`words` on one line, shortened, without keys."""
         for secret in self.secrets:
             if secret:
-                text = text.replace(secret, "***")
-        text = " ".join(_KEY.sub("***", text).split())
-        return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+                words = words.replace(secret, "***")
+        words = " ".join(_KEY.sub("***", words).split())
+        return words if len(words) <= LONGEST_MESSAGE else words[: LONGEST_MESSAGE - 1] + "…"

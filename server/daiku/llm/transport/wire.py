@@ -184,9 +184,10 @@ async def stream_reply(
 
 
 def _deltas_of(reply: Reply) -> list[ModelEvent]:
+    """The whole reply as deltas; a sentence of Daiku's own is left to the Reply, which keeps it a `Text`."""
     message = reply.message
     news: list[ModelEvent] = [ThinkingDelta(message.thinking)] if message.thinking else []
-    return [*news, TextDelta(message.text)] if message.text else news
+    return [*news, TextDelta(message.text)] if message.text and not message.text.id else news
 
 
 async def _drain(pieces: AsyncIterator[bytes]) -> None:
@@ -216,14 +217,14 @@ class SilenceTimer:
         self._expired = False
 
     def start(self) -> None:
-        """The task waits for the next piece from now on."""
+        """Start timing: the current task now waits for the next piece."""
         self._since = self._loop.time()
         self._task = asyncio.current_task()
         if self._timer is None:
             self._timer = self._loop.call_at(self._since + self._limit, self._look)
 
     def pause(self) -> None:
-        """A piece has come; what its reader does with it is not silence."""
+        """Stop timing after a piece has arrived, while its consumer works."""
         self._task = None
 
     def is_mine(self) -> bool:

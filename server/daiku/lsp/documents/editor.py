@@ -18,6 +18,7 @@ from daiku.lsp.documents.workspace_edit import Target, apply_params, fits
 from daiku.lsp.opening import Json, Offer
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
+from daiku.texts.text import Text, render, text
 
 log = logging.getLogger(__name__)
 
@@ -102,20 +103,20 @@ class EditorWorkspace:
         to = self.locate(change.to) if change.to is not None else None
         if document is not None:
             if document.shown != change.old:
-                raise _stale(change.path, "it was changed in the editor meanwhile")
+                raise _stale(change.path, text("editor.changed_in_editor"))
             return Target(change, place, to, document)
         if change.old is None and change.kind in ("delete", "rename"):
             return Target(change, place, to, plain=False)  # no text: the disk's business, looked at there
         if change.old is None:
             if await self.disk.exists(change.path):
-                raise _stale(change.path, "it exists already")
+                raise _stale(change.path, text("editor.exists"))
             return Target(change, place, to)
         file = await self.disk.read(change.path)
         notebook = await self._notebook(change.path, place, file.text) if change.kind == "edit" else None
         if (notebook.raw if notebook is not None else file.text) != change.old:
             if notebook is not None:
-                raise _stale(change.path, "it was changed in the editor meanwhile")
-            raise _stale(change.path, "it was changed on disk meanwhile")
+                raise _stale(change.path, text("editor.changed_in_editor"))
+            raise _stale(change.path, text("editor.changed_on_disk"))
         if notebook is not None:
             return Target(change, place, to, notebook=notebook)
         return Target(change, place, to, plain=file.encoding.lower() in ("utf-8", "ascii") and not file.bom)
@@ -147,8 +148,10 @@ class EditorWorkspace:
         first = targets[0].change.path
         for target in targets:  # again: since they were looked at, others may have had their turn
             if target.document is not None and target.document.shown != target.change.old:
-                raise _stale(target.change.path, "it was changed in the editor meanwhile")
-        params = apply_params(targets, self._protocol.words(label), self._offer, self._documents.encoding)
+                raise _stale(target.change.path, text("editor.changed_in_editor"))
+        params = apply_params(
+            targets, render(label, self._protocol.language), self._offer, self._documents.encoding
+        )
         for target in targets:
             if target.document is not None:
                 target.document.changed.clear()
@@ -156,11 +159,14 @@ class EditorWorkspace:
             answer: Json = await self._protocol.ask("workspace/applyEdit", params)
         except Refused as error:
             await self._news(targets)
-            raise _stale(first, f"the editor refused the edit ({error.message})") from None
+            raise _stale(first, text("editor.refused", what=error.message)) from None
         if not isinstance(answer, dict) or answer.get("applied") is not True:
             await self._news(targets)
             reason = answer.get("failureReason") if isinstance(answer, dict) else None
-            raise _stale(first, f"the editor did not apply the edit ({reason or 'it gave no reason'})")
+            raise _stale(
+                first,
+                text("editor.not_applied_because", what=str(reason) if reason else text("editor.no_reason")),
+            )
 
     async def _news(self, targets: list[Target]) -> None:
         """An editor that refused has typed-in news that it may tell a moment later: wait for some of it,
@@ -243,15 +249,15 @@ class EditorWorkspace:
 def _refuse_unsaved(target: Target, on_disk: str | None) -> None:
     document: Document | None = target.document
     if document is not None and document.text != on_disk:
-        raise _stale(target.change.path, "it has unsaved changes and this editor takes no edits")
+        raise _stale(target.change.path, text("editor.unsaved"))
 
 
-def _stale(path: str, why: str) -> StaleVersionError:
+def _stale(path: str, why: Text) -> StaleVersionError:
     return StaleVersionError(
         Failure(
             kind="stale",
-            message=f"{path} was not changed: {why}.",
-            hint="Read it again and repeat the edit.",
+            message=text("editor.not_changed", path=path, why=why),
+            hint=text("editor.read_again"),
             retryable=True,
         )
     )

@@ -18,6 +18,7 @@ from daiku.lsp.documents.positions import Encoding, line_starts, offset_of, posi
 from daiku.lsp.opening import Json, to_path
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
+from daiku.texts.text import text
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -108,8 +109,8 @@ class ClientEditor:
         try:
             return kind.model_validate(await self._protocol.ask(method, params))
         except (Refused, ValidationError) as error:
-            why = error.message if isinstance(error, Refused) else "its answer has a wrong form"
-            raise UsageError(Failure(kind="tool", message=f"The editor could not tell: {why}.")) from None
+            why = error.message if isinstance(error, Refused) else text("editor.bad_answer")
+            raise UsageError(Failure(kind="tool", message=text("editor.not_opened", why=why))) from None
 
 
 def _diagnostic(path: str, item: EditorDiagnostic, seen: ModelText | None, encoding: Encoding) -> Diagnostic:

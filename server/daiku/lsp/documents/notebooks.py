@@ -14,6 +14,7 @@ from daiku.core.notebooks.celltext import EMPTY, Cell, match_cells, parse_notebo
 from daiku.lsp.documents.open_documents import to_uri
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
+from daiku.texts.text import NO_TEXT, Text, text
 
 CELL_SCHEME = "vscode-notebook-cell"
 MARKDOWN, RAW = "markdown", "raw"
@@ -66,11 +67,11 @@ async def place_of(protocol: Protocol, uri: str) -> str:
     return name if number is None else f"{name}#cell={number}"
 
 
-async def edit_notebook(protocol: Protocol, notebook: OpenNotebook, new: str) -> str:
+async def edit_notebook(protocol: Protocol, notebook: OpenNotebook, new: str) -> Text:
     """Bring the cells of an open notebook to those of the JSON `new`; why not, where it could not be done."""
     target = parse_notebook(new)
     if target is None:
-        return "it would be no notebook any more"
+        return text("editor.no_notebook")
     now = parse_notebook(
         notebook.raw
     )  # cell by cell what the editor has, with the ids that the edit was made with
@@ -85,10 +86,12 @@ async def edit_notebook(protocol: Protocol, notebook: OpenNotebook, new: str) ->
         answer = await protocol.ask("daiku/editor/editNotebook", params.model_dump(by_alias=True))
         result = EditNotebookResult.model_validate(answer)
     except Refused as error:
-        return f"the editor refused the edit ({error.message})"
+        return text("editor.refused", what=error.message)
     except ValidationError:
-        return "the editor's answer has a wrong form"
-    return "" if result.applied else result.reason or "the editor did not apply the edit"
+        return text("editor.bad_answer")
+    if result.applied:
+        return NO_TEXT
+    return Text(result.reason) if result.reason else text("editor.not_applied")
 
 
 def _new(cell: Cell, notebook: OpenNotebook) -> NewCell:

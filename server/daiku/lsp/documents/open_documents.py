@@ -35,7 +35,7 @@ class Document:
 
     @property
     def shown(self) -> str:
-        """The text to read: with our accepted edit, also before the editor reports it."""
+        """Return the text to read, including an edit that was accepted and that the editor has not reported yet."""
         return self.text if self.expected is None else self.expected
 
     def replace(self, start: Position, end: Position, text: str, encoding: Encoding) -> None:
@@ -98,7 +98,7 @@ class Documents:
         document.changed.set()
 
     def close(self, uri: str) -> None:
-        """The document's truth is the disk again."""
+        """Forget a closed document; from now on its text is the one on disk."""
         document = self._by_uri.pop(uri, None)
         if document is None:
             return
@@ -111,7 +111,7 @@ class Documents:
         return self._by_path.get(_key(str(path)))
 
     def all(self) -> tuple[Document, ...]:
-        """In the order of opening."""
+        """Return all open documents, in the order of opening."""
         return tuple(self._by_uri.values())
 
 

@@ -1,4 +1,4 @@
-"""`textDocument/codeAction` and `codeAction/resolve`: what can be done here, told without a model or an App."""
+"""`textDocument/codeAction` and `codeAction/resolve`: list code actions without calling a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from daiku.domain.runs import Range
 from daiku.lsp.connection import ClientConnection
 from daiku.lsp.opening import FIX, REWRITE, SOURCE, Json
 from daiku.lsp.wire.jsontext import write_json
-from daiku.texts.code_actions import ActionTexts, action_texts
+from daiku.texts.text import render, text
 
 AUTOMATIC = 2
 """The trigger kind of a client that asks by itself, not because the person did."""
@@ -68,8 +68,7 @@ class ResolveParams(BaseModel):
 async def code_actions(c: ClientConnection, params: Json) -> str:
     """Answer `textDocument/codeAction`. Raises pydantic.ValidationError."""
     asked = ListParams.model_validate(params if params is not None else {})
-    words = action_texts(c.offer.locale)
-    actions = [a for a in _actions(asked, words) if _wanted(str(a["kind"]), asked.context.only)]
+    actions = [a for a in _actions(asked, c.protocol.language) if _wanted(str(a["kind"]), asked.context.only)]
     if not c.offer.action_literals:
         return write_json([_command(a) for a in actions])
     if not c.offer.lazy_actions:
@@ -83,30 +82,37 @@ async def resolve_action(_: ClientConnection, params: Json) -> str:
     return write_json(_resolved(action.model_dump(exclude_none=True)))
 
 
-def _actions(asked: ListParams, words: ActionTexts) -> Iterator[JsonObject]:
+def _actions(asked: ListParams, language: str) -> Iterator[JsonObject]:
+    def said(key: str) -> str:
+        return render(text(key), language)
+
     uri, where = asked.document.uri, asked.range
-    yield from _fixes(asked, words)
+    yield from _fixes(asked, language)
     by_itself = asked.context.trigger == AUTOMATIC
     here: JsonObject = {"uri": uri, "range": where.model_dump()}
     if where.start != where.end:
-        refactor: JsonObject = {**here, "instruction": words.refactor, "ask": True}
-        yield _action(words.refactor_title, REWRITE, "daiku.generateCode", refactor)
-        yield _action(words.document_title, REWRITE, "daiku.document", here)
-        yield _action(words.tests_title, REWRITE, "daiku.writeTests", here)
-        translate: JsonObject = {**here, "instruction": words.translate}
-        yield _action(words.translate_title, REWRITE, "daiku.generateCode", translate)
+        refactor: JsonObject = {**here, "instruction": said("action.refactor"), "ask": True}
+        yield _action(said("action.refactor_title"), REWRITE, "daiku.generateCode", refactor)
+        yield _action(said("action.document_title"), REWRITE, "daiku.document", here)
+        yield _action(said("action.tests_title"), REWRITE, "daiku.writeTests", here)
+        translate: JsonObject = {**here, "instruction": said("action.translate")}
+        yield _action(said("action.translate_title"), REWRITE, "daiku.generateCode", translate)
     if not by_itself:
-        yield _action(words.explain_title, SOURCE, "daiku.explain", here)
-        yield _action(words.review_title, SOURCE, "daiku.review", {"uri": uri})
+        yield _action(said("action.explain_title"), SOURCE, "daiku.explain", here)
+        yield _action(said("action.review_title"), SOURCE, "daiku.review", {"uri": uri})
 
 
-def _fixes(asked: ListParams, words: ActionTexts) -> Iterator[JsonObject]:
+def _fixes(asked: ListParams, language: str) -> Iterator[JsonObject]:
     """One for each problem, and one for all where there are several."""
     found = list({(d.message, d.range.start.line): d for d in asked.context.diagnostics}.values())
     for one in found[:MOST_FIXES]:
-        yield _fix(words.fix_one.format(_one_line(one.message)), asked.document.uri, [one])
+        yield _fix(
+            render(text("action.fix_one", problem=_one_line(one.message)), language),
+            asked.document.uri,
+            [one],
+        )
     if len(found) > 1:
-        yield _fix(words.fix_all.format(len(found)), asked.document.uri, found)
+        yield _fix(render(text("action.fix_all", count=len(found)), language), asked.document.uri, found)
 
 
 def _fix(title: str, uri: str, problems: list[ListedDiagnostic]) -> JsonObject:

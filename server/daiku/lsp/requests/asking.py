@@ -4,35 +4,49 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalGiven, InputAsked, InputGiven
+from daiku.domain.events import (
+    ApprovalAsked,
+    ApprovalDecision,
+    ApprovalGiven,
+    ApprovalKind,
+    InputAsked,
+    InputGiven,
+)
 from daiku.lsp.opening import Json
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
 from daiku.runs import Runs
-from daiku.texts.editor import Texts, shortened
+from daiku.texts.text import render, shortened, text
 
 log = logging.getLogger(__name__)
 
 PREVIEW = 2000
 WARNING, INFO = 2, 3
+_ASKS: Mapping[ApprovalKind, str] = {
+    "edit": "box.ask_edit",
+    "command": "box.ask_command",
+    "network": "box.ask_network",
+    "mcp": "box.ask_mcp",
+    "plan": "box.ask_plan",
+}
 
 
 class MessageBoxes:
     """Shows what a run asks, hands on the answers. One per run; `close` takes open questions away."""
 
-    def __init__(self, protocol: Protocol, runs: Runs, words: Texts) -> None:
+    def __init__(self, protocol: Protocol, runs: Runs, language: str) -> None:
         self._protocol = protocol
         self._runs = runs
-        self._words = words
+        self._language = language
         self._open: dict[str, asyncio.Task[None]] = {}
 
     def hear(self, chunk: Chunk) -> None:
-        """Listen to the run's chunks."""
+        """Handle one chunk of the run: open or close message boxes."""
         match chunk.event:
             case ApprovalAsked() as asked:
                 self._start(asked.approval_id, self._approve(chunk.run, asked))
@@ -44,7 +58,7 @@ class MessageBoxes:
                 pass
 
     def close(self) -> None:
-        """Nothing is asked any more."""
+        """Close all open message boxes."""
         for key in tuple(self._open):
             self._drop(key)
 
@@ -58,21 +72,23 @@ class MessageBoxes:
             task.cancel()
 
     async def _approve(self, run: str, asked: ApprovalAsked) -> None:
-        words = self._words
-        buttons: dict[str, ApprovalDecision] = {words.allow: "allow_once"}
+        buttons: dict[str, ApprovalDecision] = {self._said("box.allow"): "allow_once"}
         if asked.remember:
-            buttons[f"{words.always}: {shortened(asked.remember, 60, words)}"] = "allow_always"
-        buttons[words.reject] = "reject_once"
-        parts = (words.ask[asked.kind], asked.why, shortened(asked.preview, PREVIEW, words))
-        text = "\n".join(part for part in parts if part)
-        chosen = await self._box(WARNING, text, tuple(buttons))
+            remember = shortened(asked.remember, 60, self._language)
+            buttons[f"{self._said('box.always')}: {remember}"] = "allow_always"
+        buttons[self._said("box.reject")] = "reject_once"
+        preview = shortened(asked.preview, PREVIEW, self._language)
+        parts = (self._said(_ASKS[asked.kind]) if asked.kind in _ASKS else "", asked.why, preview)
+        chosen = await self._box(WARNING, "\n".join(part for part in parts if part), tuple(buttons))
         await self._hand_on(self._runs.approve(run, asked.approval_id, buttons.get(chosen, "reject_once")))
 
     async def _answer(self, run: str, asked: InputAsked) -> None:
-        words = self._words
-        chosen = await self._box(INFO, asked.question, (*asked.choices, words.no_answer))
-        text = chosen if chosen in asked.choices else words.nobody_answered
-        await self._hand_on(self._runs.answer(run, asked.input_id, text))
+        chosen = await self._box(INFO, asked.question, (*asked.choices, self._said("box.no_answer")))
+        said = chosen if chosen in asked.choices else str(text("box.nobody_answered"))
+        await self._hand_on(self._runs.answer(run, asked.input_id, said))
+
+    def _said(self, key: str) -> str:
+        return render(text(key), self._language)
 
     async def _box(self, kind: int, text: str, buttons: tuple[str, ...]) -> str:
         """The title of the button that was pressed; empty where none was."""

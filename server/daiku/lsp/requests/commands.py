@@ -25,8 +25,7 @@ from daiku.lsp.wire.jsontext import MessageId, model_json
 from daiku.lsp.wire.refused import CANCELLED, Refused, invalid
 from daiku.runs import RunRequest
 from daiku.runs.review.views import restored
-from daiku.texts.code_actions import ActionTexts, action_texts
-from daiku.texts.editor import shortened
+from daiku.texts.text import render, shortened, text
 
 SHOWN = 3000
 """Characters of an answer in a message box, for editors that have no other place for it."""
@@ -75,7 +74,6 @@ class Tokens:
 
 
 Command: TypeAlias = Callable[[ClientConnection, CommandArgs, Tokens], Awaitable[BaseModel | None]]
-Words: TypeAlias = Callable[[ActionTexts], str]
 
 
 async def execute(c: ClientConnection, params: Json) -> str:
@@ -91,21 +89,21 @@ async def execute(c: ClientConnection, params: Json) -> str:
 
 
 def prompt(
-    words: Words | None,
+    words: str,
     mode: Mode = "act",
     *,
     needs: str = "",
     look: bool = False,
     agent: str = "coordinator",
 ) -> Command:
-    """A command that asks `agent`: `words`, then what the person said, about the given place. `look`: with
+    """A command that asks `agent`: the sentence `words`, then what the person said, about the given place. `look`: with
     the problems that the editor knows there."""
 
     async def run(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel:
         if needs and not args.said:
             raise invalid([f"arguments[0]: {needs}"])
-        text = words(action_texts(c.offer.locale)) if words else ""
-        asked = "\n\n".join(part for part in (text, args.said) if part)
+        opening = render(text(words), c.protocol.language) if words else ""
+        asked = "\n\n".join(part for part in (opening, args.said) if part)
         context = args.context
         if args.uri is not None:
             context += await context_items(c, args.uri, args.range, args.diagnostics, look=look)
@@ -119,9 +117,9 @@ def prompt(
 
 
 async def fix(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel | None:
-    """Problems of a place; or, where the terminal's words are given, what failed there."""
+    """Ask the agent to fix the problems in a range, or a failed terminal command if one is given."""
     in_terminal = any(item.kind == "terminal" for item in args.context)
-    command = prompt((lambda t: t.fix_terminal) if in_terminal else (lambda t: t.fix), look=True)
+    command = prompt("action.fix_terminal" if in_terminal else "action.fix", look=True)
     return await command(c, args, tokens)
 
 
@@ -132,7 +130,9 @@ async def research(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> Ba
 
 
 async def commit_message(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel:
-    words = "\n\n".join(part for part in (action_texts(c.offer.locale).commit, args.said) if part)
+    words = "\n\n".join(
+        part for part in (render(text("action.commit"), c.protocol.language), args.said) if part
+    )
     result = await _result(c, args, tokens, await message_request(await c.app(), args.uri, words))
     if result.status == "cancelled":  # whoever fills a box with the text must not empty it
         raise Refused(CANCELLED, "The run was cancelled.")
@@ -153,7 +153,7 @@ async def undo(c: ClientConnection, args: CommandArgs, _: Tokens) -> BaseModel:
     brought = await app.reviews.undo(session)
     if brought.cannot_undo:
         ran = "\n".join(each.command for each in brought.cannot_undo)
-        _tell(c, f"{c.protocol.words('Not undone, because it ran since then:')}\n{ran}")
+        _tell(c, f"{render(text('editor.stays'), c.protocol.language)}\n{ran}")
     return restored(brought)
 
 
@@ -177,29 +177,30 @@ async def resume(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> Base
 
 
 async def doctor(c: ClientConnection, _: CommandArgs, __: Tokens) -> BaseModel:
-    """What there is, and what is wrong, as lines of text."""
-    roots = ", ".join(map(str, (await c.app()).workspace.roots)) or "none"
-    lines = [c.protocol.words(f"Workspace: {roots}")]
-    found = (await examine(c)).findings
+    """Show the doctor's findings in a message, and return them as text."""
+    roots = ", ".join(map(str, (await c.app()).workspace.roots))
+    workspace = text("editor.workspace", paths=roots) if roots else text("editor.no_workspace")
+    lines = [render(workspace, c.protocol.language)]
+    found = (await examine(c)).in_language(c.protocol.language).findings
     lines += [" ".join(filter(None, (MARKS[one.state], one.what, one.mend))) for one in found]
-    text = "\n".join(lines)
-    c.protocol.tell("window/showMessage", {"type": INFO, "message": text})
-    return api.TextResult(text=text)
+    report = "\n".join(lines)
+    c.protocol.tell("window/showMessage", {"type": INFO, "message": report})
+    return api.TextResult(text=report)
 
 
 MARKS = {"good": "✓", "note": "·", "bad": "✗"}
 
 COMMANDS: dict[str, Command] = {
     "daiku.newChat": new_chat,
-    "daiku.plan": prompt(None, "plan", needs="say what to plan", agent="planner"),
+    "daiku.plan": prompt("", "plan", needs="say what to plan", agent="planner"),
     "daiku.research": research,
-    "daiku.generateCode": prompt(None, needs="say what to write", agent="coder"),
-    "daiku.runCommands": prompt(None, needs="say what to run", agent="runner"),
-    "daiku.explain": prompt(lambda t: t.explain, "ask"),
+    "daiku.generateCode": prompt("", needs="say what to write", agent="coder"),
+    "daiku.runCommands": prompt("", needs="say what to run", agent="runner"),
+    "daiku.explain": prompt("action.explain", "ask"),
     "daiku.fix": fix,
-    "daiku.writeTests": prompt(lambda t: t.tests),
-    "daiku.document": prompt(lambda t: t.document),
-    "daiku.review": prompt(lambda t: t.review, "ask"),
+    "daiku.writeTests": prompt("action.tests"),
+    "daiku.document": prompt("action.document"),
+    "daiku.review": prompt("action.review", "ask"),
     "daiku.commitMessage": commit_message,
     "daiku.undo": undo,
     "daiku.stop": stop,
@@ -226,10 +227,12 @@ async def _result(c: ClientConnection, args: CommandArgs, tokens: Tokens, reques
     return await start(c, params, request)
 
 
-def _tell(c: ClientConnection, text: str) -> None:
+def _tell(c: ClientConnection, said: str) -> None:
     """Show an answer where the client has no place of its own for it."""
     if not c.offer.approvals:
-        c.protocol.tell("window/showMessage", {"type": INFO, "message": shortened(text, SHOWN, c.words)})
+        c.protocol.tell(
+            "window/showMessage", {"type": INFO, "message": shortened(said, SHOWN, c.protocol.language)}
+        )
 
 
 async def _token(c: ClientConnection, given: int | str | None) -> int | str | None:
@@ -246,6 +249,6 @@ async def _token(c: ClientConnection, given: int | str | None) -> int | str | No
 
 def _newest(c: ClientConnection, sessions: list[str]) -> str:
     if not sessions:
-        where = Path(c.workspace_key).name or "this window"
-        raise UsageError(Failure(kind="not_found", message=f"There is no such conversation in {where}."))
+        where = Path(c.workspace_key).name or text("editor.this_window")
+        raise UsageError(Failure(kind="not_found", message=text("editor.no_conversation", where=where)))
     return sessions[0]

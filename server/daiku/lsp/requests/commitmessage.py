@@ -10,6 +10,7 @@ from daiku.domain.errors import DaikuError, Failure, LLMRequestError, UsageError
 from daiku.domain.runs import ContextItem, RunResult
 from daiku.lsp.opening import to_path
 from daiku.runs import RunRequest
+from daiku.texts.text import Text, text
 from daiku.tools.git.git import DiffArgs, LogArgs, StatusArgs, diff, log, status
 from daiku.tools.tool import ToolContext
 
@@ -34,12 +35,12 @@ def message_of(result: RunResult) -> RunResult:
     where the model said nothing."""
     if result.error is not None:
         raise DaikuError(result.error)
-    text = _FENCE.sub(r"\1", result.text.strip()).strip()
-    if result.status == "completed" and not text:
+    said = _FENCE.sub(r"\1", result.text.strip()).strip()
+    if result.status == "completed" and not said:
         raise LLMRequestError(
-            Failure(kind="format", message="The model gave no commit message.", hint="Try again.")
+            Failure(kind="format", message=text("commit.no_message"), hint=text("commit.try_again"))
         )
-    return result.model_copy(update={"text": text})
+    return result.model_copy(update={"text": Text(said)})
 
 
 async def _changes(app: App, folder: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -47,7 +48,7 @@ async def _changes(app: App, folder: tuple[str, ...]) -> tuple[str, tuple[str, .
     context = _context(app)
     staged = await diff(DiffArgs(staged=True, paths=folder), context)
     if not staged.ok:
-        raise UsageError(Failure(kind="usage", message=staged.text.strip()))
+        raise UsageError(Failure(kind="usage", message=Text(staged.text.strip())))
     what, name = _output(staged.data), "staged"
     if not what:
         what, name = _output((await diff(DiffArgs(paths=folder), context)).data), "not staged"
@@ -56,8 +57,8 @@ async def _changes(app: App, folder: tuple[str, ...]) -> tuple[str, tuple[str, .
             raise UsageError(
                 Failure(
                     kind="usage",
-                    message="Nothing has changed: there is nothing to write a message for.",
-                    hint="Change or stage something first.",
+                    message=text("commit.nothing_changed"),
+                    hint=text("commit.change_first"),
                 )
             )
         what = f"<status>\n{listed}\n</status>\n\n{what}"

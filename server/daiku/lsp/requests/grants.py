@@ -6,6 +6,7 @@ from daiku import api
 from daiku.app import App
 from daiku.domain.errors import Failure, UsageError
 from daiku.lsp.connection import ClientConnection
+from daiku.texts.text import text
 from daiku.trace.remembered import SERVER, all_answers, revoke_answer
 
 
@@ -16,7 +17,7 @@ async def grants_list(c: ClientConnection, _: api.Nothing) -> api.GrantsResult:
 async def grants_revoke(c: ClientConnection, p: api.GrantRef) -> api.GrantsResult:
     app = await c.app()
     if not revoke_answer(app.grants, app.consents, c.workspace_key, p.key):
-        raise UsageError(Failure(kind="not_found", message="Nothing of this kind is remembered here."))
+        raise UsageError(Failure(kind="not_found", message=text("editor.not_remembered")))
     if p.key.startswith(SERVER):
         app.servers.forget(p.key.removeprefix(SERVER))
     return _all(c, app)
@@ -25,8 +26,6 @@ async def grants_revoke(c: ClientConnection, p: api.GrantRef) -> api.GrantsResul
 def _all(c: ClientConnection, app: App) -> api.GrantsResult:
     found = all_answers(app.grants, app.consents, c.workspace_key)
     return api.GrantsResult(
-        grants=tuple(
-            api.Grant(key=one.key, answer=one.answer, what=c.protocol.words(one.what)) for one in found
-        ),
+        grants=tuple(api.Grant(key=one.key, answer=one.answer, what=one.what) for one in found),
         workspace=c.workspace_key,
     )

@@ -10,14 +10,12 @@ from daiku.lsp.connection import ClientConnection
 
 
 async def examine(c: ClientConnection) -> api.DoctorResult:
-    """Everything that was looked at. Raises DaikuError where the settings are wrong."""
-    app, say = await c.app(), c.protocol.words
+    """Return all of the doctor's findings. Raises DaikuError if the settings are wrong."""
+    app = await c.app()
     place = app.workspace.roots[0] if app.workspace.roots else None
     found = [
         *machine(),
         *files(place, os.environ, trusted=c.offer.trusted is not False),
         *await inside(app),
     ]
-    return api.DoctorResult(
-        findings=tuple(f.model_copy(update={"what": say(f.what), "mend": say(f.mend)}) for f in found)
-    )
+    return api.DoctorResult(findings=tuple(found))

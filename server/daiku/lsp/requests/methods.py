@@ -30,6 +30,7 @@ from daiku.lsp.requests.starts import chat, code, commands, plan, research, resu
 from daiku.lsp.wire.jsontext import model_json
 from daiku.lsp.wire.protocol import Handler
 from daiku.lsp.wire.refused import invalid
+from daiku.texts.text import render
 from daiku.trace.export import forget_trace
 from daiku.trace.transcript import export
 
@@ -117,7 +118,7 @@ async def plan_get(c: ClientConnection, p: api.PlanRef) -> BaseModel:
 
 
 async def plan_update(c: ClientConnection, p: api.PlanUpdateParams) -> BaseModel:
-    """The plan as a person changed it. Raises what makes it a plan that cannot be worked."""
+    """Save the person's changes to a plan. Raises Refused with the problems if the plan is invalid."""
     app = await c.app()
     before = app.journal.get_plan(p.plan_id)
     given = {name: getattr(p, name) for name in p.model_fields_set - {"plan_id"}}
@@ -161,10 +162,10 @@ async def models(c: ClientConnection, _: api.Nothing) -> BaseModel:
         selected: str | None = app.llm.resolve("").name
     except DaikuError:
         selected = None
+    language = c.protocol.language
+    told = (m.model_copy(update={"trait": render(m.trait, language)}) for o in offered for m in o.models)
     return api.ModelsResult(
-        models=tuple(
-            api.ModelOffer(id=f"{m.provider}/{m.name}", **m.model_dump()) for o in offered for m in o.models
-        ),
+        models=tuple(api.ModelOffer(id=f"{m.provider}/{m.name}", **m.model_dump()) for m in told),
         providers=tuple(
             api.ProviderState(
                 provider=o.provider,
@@ -178,12 +179,11 @@ async def models(c: ClientConnection, _: api.Nothing) -> BaseModel:
 
 
 async def tools(c: ClientConnection, _: api.Nothing) -> BaseModel:
-    app, say = await c.app(), c.protocol.words
+    app = await c.app()
     fields = ("name", "description", "parameters", "effect")
-    servers = (r.model_copy(update={"why": say(r.why), "hint": say(r.hint)}) for r in app.servers.reports())
     return api.ToolsResult(
         tools=tuple(api.ToolInfo(**{f: getattr(s, f) for f in fields}) for s in app.tools()),
-        servers=tuple(api.ServerState(**dict(report)) for report in servers),
+        servers=tuple(api.ServerState(**dict(report)) for report in app.servers.reports()),
     )
 
 
@@ -240,12 +240,12 @@ METHODS: dict[str, Method] = {
 
 
 def told(c: ClientConnection, result: BaseModel | None) -> BaseModel | None:
-    """A result in the client's language."""
+    """Translate a result into the client's language."""
     return result.in_language(c.protocol.language) if isinstance(result, Telling) else result
 
 
 def handler(connection: ClientConnection, name: str) -> Handler:
-    """`name` with its params checked and its result as JSON text."""
+    """Return the handler of method `name`: it validates params and returns the result as JSON text."""
     method = METHODS[name]
 
     async def handle(params: Json) -> str:

@@ -1,4 +1,4 @@
-"""Plans over the wire: worked by the team, read from a text, written as one."""
+"""Plan requests: run a plan with the team, import a plan from text, export it as text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TeamRunListener:
     state: State = field(default_factory=State)
 
     def hear(self, chunk: Chunk) -> None:
-        """Listen to the run's chunks."""
+        """Fold one chunk of the team's run into its state."""
         if chunk.parent is None:
             self.run = self.run or chunk.run
             self.state = apply(self.state, chunk.event)

@@ -1,4 +1,4 @@
-"""What a command is about, as the model sees it: selection, the definition around it, problems."""
+"""Build context items for a document range: the selection, its enclosing definition, its diagnostics."""
 
 from __future__ import annotations
 

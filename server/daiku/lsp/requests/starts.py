@@ -1,4 +1,4 @@
-"""Requests that start a run: what they ask of it, what they add to its result, how it is shown."""
+"""Requests that start a run: build the run request, collect its result, stream its progress."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RunCollector:
     _calls: dict[str, str] = field(default_factory=dict[str, str])
 
     def hear(self, chunk: Chunk) -> None:
-        """Listen to the run's chunks."""
+        """Collect results from one chunk of the run."""
         self.research = gather(self.research, chunk.event)
         match chunk.event:
             case PlanEvent(plan=plan):
@@ -167,13 +167,13 @@ async def show(
         stream = ChunkStream(c.protocol.outlet, p.partial_result_token)
         listeners.append(stream.send)
     if not c.offer.approvals:
-        boxes = MessageBoxes(c.protocol, app.runs, c.words)
+        boxes = MessageBoxes(c.protocol, app.runs, c.protocol.language)
         listeners.append(boxes.hear)
     if p.work_done_token is not None:
-        bar = ProgressBar(c.protocol, p.work_done_token, c.words)
+        bar = ProgressBar(c.protocol, p.work_done_token, c.protocol.language)
         listeners.append(lambda chunk: bar.show(chunk.event))
         listeners.append(_Cancels(c, app, p.work_done_token).hear)
-        bar.begin(c.words.working)
+        bar.begin("Daiku")
     status = "failed"
     try:
         tell, language = fan_out(*listeners), c.protocol.language

@@ -12,7 +12,7 @@ from daiku.lsp.wire.frames import frame
 from daiku.lsp.wire.jsontext import MessageId
 from daiku.lsp.wire.pipes import Outlet
 from daiku.lsp.wire.protocol import Protocol
-from daiku.texts.editor import Texts
+from daiku.texts.text import render, text
 
 HOLD_SECONDS = 0.04
 FULL = 1024 * 1024
@@ -71,10 +71,10 @@ class ChunkStream:
 class ProgressBar:
     """Work-done progress on a token of the client's, or on one that we make."""
 
-    def __init__(self, protocol: Protocol, token: MessageId, words: Texts) -> None:
+    def __init__(self, protocol: Protocol, token: MessageId, language: str) -> None:
         self._protocol = protocol
         self._token = token
-        self._words = words
+        self._language = language
 
     def begin(self, title: str) -> None:
         self._tell({"kind": "begin", "title": title, "cancellable": True})
@@ -91,7 +91,7 @@ class ProgressBar:
                     }
                 )
             case RunStarted():
-                self._tell({"kind": "report", "message": self._words.thinking})
+                self._tell({"kind": "report", "message": render(text("box.thinking"), self._language)})
             case _:
                 pass
 
@@ -103,7 +103,7 @@ class ProgressBar:
 
 
 def fan_out(*listeners: Callable[[Chunk], None]) -> Callable[[Chunk], None]:
-    """One listener that tells all, in order."""
+    """Combine listeners into one that calls each in order."""
     if len(listeners) == 1:
         return listeners[0]
 

@@ -48,7 +48,7 @@ class Frames:
             self._buffer[:0] = body[found.start() :]
 
     def end(self) -> BadFrame | None:
-        """At the end of the input: says so where a message was cut off."""
+        """Handle the end of the input: return a BadFrame if a message was cut off."""
         cut = self._need >= 0 or bool(self._buffer.strip())
         return BadFrame("The input ended within a message.") if cut else None
 

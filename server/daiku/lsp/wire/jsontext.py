@@ -1,4 +1,4 @@
-"""JSON as it comes from strangers, and JSON-RPC messages as bytes."""
+"""Parse untrusted JSON, and write JSON-RPC messages as bytes."""
 
 from __future__ import annotations
 

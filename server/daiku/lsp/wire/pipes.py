@@ -50,7 +50,7 @@ class Outlet:
         return sum(map(len, self._backlog))
 
     def write(self, data: bytes) -> None:
-        """Say `data`, after everything said before."""
+        """Queue `data` after everything written before."""
         if self.closed:
             return
         self._fresh.append(data)
@@ -83,14 +83,14 @@ class Outlet:
         self._empty.set()
 
     async def drained(self, seconds: float) -> None:
-        """Wait until everything said has been taken, at most `seconds`."""
+        """Wait until everything queued has been written, at most `seconds`."""
         self.flush()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._empty.wait()
 
     def close(self) -> None:
-        """Say nothing more."""
+        """Close the sink and drop what is not written yet."""
         self.closed = True
         self._backlog.clear()
         self._fresh.clear()

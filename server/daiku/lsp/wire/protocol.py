@@ -1,9 +1,9 @@
-"""JSON-RPC on top of pygls: every request is answered once, whatever comes in, and nothing piles up.
+"""JSON-RPC for the language server: every request is answered once, whatever comes in, and nothing piles up.
 
-Of pygls there are the converter between JSON and lsprotocol's types, and the base classes that carry it. Reading,
-routing, answering and asking are ours: pygls leaves a request whose params do not fit without an answer, keeps a
-future for each notification, turns unknown params into tuples, reads a nested "jsonrpc" key as a message, sends
-tracebacks to the client and shows a popup when an answer comes late.
+pygls gives the converter between JSON and lsprotocol's types. Reading, routing, answering and asking are our own:
+pygls leaves a request whose params do not fit without an answer, keeps a future for each notification, turns unknown
+params into tuples, reads a nested "jsonrpc" key as a message, sends tracebacks to the client and shows a popup when an
+answer comes late.
 """
 
 from __future__ import annotations
@@ -17,18 +17,13 @@ from typing import Any, TypeAlias, TypeGuard
 from cattrs import transform_error
 from lsprotocol import types
 from pydantic import BaseModel, ValidationError
-from pygls.exceptions import JsonRpcException
-from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol, default_converter
+from pygls.protocol import default_converter
 
-from daiku import __version__
-from daiku.api.localised import localised_failure
 from daiku.domain.errors import DaikuError
 from daiku.lsp.opening import Json
 from daiku.lsp.wire.frames import BadFrame, Frames
 from daiku.lsp.wire.jsontext import (
     MessageId,
-    encode,
     model_json,
     notification,
     read_json,
@@ -52,7 +47,7 @@ from daiku.lsp.wire.refused import (
     problems_of,
 )
 from daiku.texts.catalogue import ENGLISH
-from daiku.texts.matcher import Words, translator
+from daiku.texts.text import render
 
 log = logging.getLogger(__name__)
 
@@ -61,16 +56,14 @@ Handler: TypeAlias = Callable[[Json], Awaitable[str]]
 Listener: TypeAlias = Callable[[Json], None]
 
 
-class Protocol(LanguageServerProtocol):
+class Protocol:
     """One connection. `feed` takes bytes; `outlet` is where answers go."""
 
-    def __init__(self, server: LanguageServer, converter: Any) -> None:  # pygls's own signature
-        # First: pygls looks at every attribute, properties included, while it starts.
+    def __init__(self) -> None:
         self.outlet: Outlet | None = None
         self.handlers: dict[str, Handler] = {}
         self.listeners: dict[str, Listener] = {}
         self.on_exit: Callable[[int], None] = lambda _: None
-        self.words: Words = translator("en")
         self.language = ENGLISH
         """The client's language for failures."""
         self.stopped = False
@@ -81,7 +74,7 @@ class Protocol(LanguageServerProtocol):
         self._asked: dict[MessageId, asyncio.Future[Json]] = {}
         self._parts: dict[MessageId, Listener] = {}
         self._last_asked = 0
-        super().__init__(server, converter)
+        self._converter = _converter()
 
     # ---- in
 
@@ -91,7 +84,7 @@ class Protocol(LanguageServerProtocol):
             self.receive(item)
 
     def end(self) -> None:
-        """The input ended."""
+        """Handle the end of the input: report a cut message and cancel pending requests to the client."""
         if (cut := self._frames.end()) is not None:
             self.receive(cut)
         for future in self._asked.values():
@@ -194,11 +187,9 @@ class Protocol(LanguageServerProtocol):
             case ValidationError() as error:
                 self._say(refusal(msg_id, INVALID_PARAMS, "Invalid params", problems_of(error)))
             case DaikuError() as error:
-                told = localised_failure(error.failure, self.words).in_language(self.language)
+                told = error.failure.in_language(self.language)
                 failure = told.model_dump(include={"kind", "message", "hint"})
                 self._say(refusal(msg_id, FAILED, told.message, failure))
-            case JsonRpcException() as error:
-                self._say(refusal(msg_id, error.code or INTERNAL, str(error.message)))
             case error:
                 log.error("%s failed", method, exc_info=error)
                 self._say(refusal(msg_id, INTERNAL, type(error).__name__))
@@ -207,7 +198,7 @@ class Protocol(LanguageServerProtocol):
         """A list of problems in the client's language."""
         if not isinstance(data, list):
             return data
-        return [self.words(each) if isinstance(each, str) else each for each in data]
+        return [render(each, self.language) if isinstance(each, str) else each for each in data]
 
     # ---- notifications of the client
 
@@ -294,11 +285,8 @@ class Protocol(LanguageServerProtocol):
         if self.outlet is not None:
             self.outlet.write(data)
 
-    def _send_data(self, data: Any) -> None:  # pygls's generated methods end here
-        self._say(encode(write_json(self._converter.unstructure(data))))
-
     def initialized_already(self) -> None:
-        """`initialize` was answered before this connection was made."""
+        """Mark the connection as ready: `initialize` was answered before it was created."""
         self._ready = True
 
     def cancel_all(self, but: asyncio.Task[Any] | None = None) -> None:
@@ -315,20 +303,6 @@ class Protocol(LanguageServerProtocol):
 
 # It keeps nothing of a connection, and making it takes longer than all else of a server.
 _converter = cache(default_converter)
-
-
-class PyglsServer(LanguageServer):
-    """pygls's server with our protocol."""
-
-    protocol: Protocol  # pyright: ignore[reportIncompatibleVariableOverride]  # made by protocol_cls below
-
-    def __init__(self) -> None:
-        options: Any = {"protocol_cls": Protocol, "converter_factory": _converter}  # untyped in pygls
-        super().__init__("daiku", __version__, **options)  # pyright: ignore[reportUnknownMemberType]  # likewise
-
-    def report_server_error(self, error: Exception, source: Any) -> None:  # pygls's own signature
-        """To the log, never a popup."""
-        log.error("%s: %s", source, error)
 
 
 async def _run(handler: Handler, params: Json) -> str:

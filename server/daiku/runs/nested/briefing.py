@@ -1,4 +1,4 @@
-"""What a stage of work is given beyond its request: the plan, and what a session's past has to say about it."""
+"""Build the brief of a stage: its request, the plan, and relevant parts of the session's past."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from daiku.runs.nested.briefing import make_brief, write_request
 from daiku.runs.ports.run_ports import RunPorts
 from daiku.runs.services import RunServices
 from daiku.runs.waiting import Paused
-from daiku.texts.text import Sentence, Text, text
+from daiku.texts.text import Text, text
 
 MAX_DEPTH = 3
 """Nested handoffs that are allowed; the fourth ends the top run (R1.31, C1.4)."""
@@ -47,7 +47,7 @@ class Nested:
 
 
 async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> ToolResult:
-    """What agent `name` answers to `request`, after `on_handoff_return` (R1.32, R1.33).
+    """Run agent `name` on `request` as a nested run and return its result to the caller (R1.32, R1.33).
 
     Raises HandoffDepthExceeded, UsageError (no such agent), Paused.
     """
@@ -63,9 +63,9 @@ async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> Tool
 
 
 async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
-    """How the nested run of `parent` for `call` ended. Its chunks carry its own agent and run and the
-    parent's run as `parent`; it draws on the same budget and approvals. Run again for the same `call`
-    after a restart it goes on with the nested run where that was.
+    """Run `work` as a nested run of `parent` for `call`, and return how it ended. Its chunks carry its own
+    agent and run id, with the parent's run as `parent`; budget and approvals are shared. If called again
+    for the same `call` after a restart, it continues the nested run.
 
     Raises HandoffDepthExceeded, Paused.
     """
@@ -208,7 +208,7 @@ def _rejected(state: State) -> int:
     return own + sum(back.rejected for back in state.nested.returned)
 
 
-def _handed(agent: Agent, state: State) -> tuple[Handover | None, Sentence]:
+def _handed(agent: Agent, state: State) -> tuple[Handover | None, Text]:
     """What the run hands over, or why that is of no use."""
     found = None if agent.stage is None else agent.stage.hand_back(state)
     return (None, found.problem) if isinstance(found, Unreadable) else (found, Text(""))

@@ -1,4 +1,4 @@
-"""Files of the project as a stage of work is shown them: those that it is about, and a map of the others."""
+"""Project files for a stage's prompt: the text of the relevant ones, as far as it fits, and a map of the rest."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Place:
 
 
 def changed(edits: EditsMade | None) -> tuple[Place, ...]:
-    """The files that were changed."""
+    """Return the changed files as places to show."""
     stats = edits.files if edits is not None else ()
     return tuple(Place(stat.path, deleted=stat.kind == "delete") for stat in stats)
 

@@ -30,7 +30,7 @@ from daiku.runs.live import LiveRun
 from daiku.runs.nested.briefing import make_brief
 from daiku.runs.nested.handoff import Nested, nest
 from daiku.runs.nested.worktrees import Piece, side_by_side
-from daiku.texts.text import text
+from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.tool import failed
 
 REPORT = ":report"
@@ -47,7 +47,7 @@ class TaskWork:
     call: str
 
     async def plan(self, goal: str) -> ToolResult:
-        """Have the planner make a plan for `goal` (R4.14); it is on record here then."""
+        """Have the planner make a plan for `goal` (R4.14), and record it in this run."""
         parent = self.parent
         planner = find_agent("planner")
         if parent.log.agent.name == planner.name:  # it would hand over to itself
@@ -67,7 +67,7 @@ class TaskWork:
         if place is None:
             return failed(_no_step(step_id))
         if place.step.status == "completed":
-            return failed(f"Step “{place.step.name}” is completed; reopen it if it must be done again.")
+            return failed(text("tasks.completed", name=place.step.name))
         agent = task_maker(parent.log.services.registry.resolve, self._check)
         request = tasks_request(place, parent.record.state.conversation.messages, self._operations())
         back = await nest(parent, self.call, Nested(agent, request, _brief(place, request)))
@@ -105,7 +105,7 @@ class TaskWork:
     async def side_by_side(
         self, pieces: tuple[tuple[str, str, str], ...], *, only_apart: bool = False
     ) -> ToolResult:
-        """Independent requests to agents, at once where that can be (`runs.worktrees`)."""
+        """Give independent requests to agents, in parallel where possible (`runs.nested.worktrees`)."""
         works = [self._nested(*piece) for piece in pieces]
         done = await side_by_side(self.parent, self.call, works, only_apart=only_apart)
         if isinstance(done, str):
@@ -161,16 +161,16 @@ class TaskWork:
         state = self.parent.record.state
         return self.call in state.nested.open or any(b.call_id == self.call for b in state.nested.returned)
 
-    def _why_not(self, place: Place) -> str:
+    def _why_not(self, place: Place) -> Text:
         if self.parent.record.state.request.mode != WORKING:
-            return "Tasks are carried out in act mode only."
+            return text("tasks.act_only")
         if place.step.status == "completed":
-            return f"Step “{place.step.name}” is completed; reopen it if it must be done again."
+            return text("tasks.completed", name=place.step.name)
         if waiting := tasks.waits_for(place):
-            return f"Step “{place.step.name}” has to wait for: {', '.join(waiting)}."
+            return text("tasks.waits", name=place.step.name, names=", ".join(waiting))
         if not (place.step.task_list and self._calls(place)):
-            return f"Step “{place.step.name}” has no tasks yet: task/generate_list makes them."
-        return ""
+            return text("tasks.none", name=place.step.name)
+        return NO_TEXT
 
     # -- the work ------------------------------------------------------------------------
 

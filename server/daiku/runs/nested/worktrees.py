@@ -23,7 +23,7 @@ from daiku.runs.live import LiveRun
 from daiku.runs.nested.handoff import Nested, give_up, nest
 from daiku.runs.services import RunServices
 from daiku.store.lock import SessionLock
-from daiku.texts.text import NO_TEXT, Sentence, Text, text
+from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import (
     Base,
     Changes,
@@ -56,16 +56,16 @@ class Piece:
     """How one piece of work ended: its run, and why it was done again here (empty: it was not)."""
 
     back: HandoffEnd
-    again: Sentence = Text("")
+    again: Text = Text("")
 
 
 async def side_by_side(
     parent: LiveRun, call: str, works: Sequence[Nested], *, only_apart: bool = False
-) -> tuple[Piece, ...] | Sentence:
-    """The pieces `works` done, in their order. Where they can be, they are done at once, each in a copy
-    of the project below Daiku's home, and come back as one patch each, through the guard and with a
-    checkpoint, in order; one that does not fit any more is done again on top of what is there. Else they are done one after the
-    other, and a notice says why. Run again after a restart it goes on where it was.
+) -> tuple[Piece, ...] | Text:
+    """Do the pieces `works` and return their results in order. If possible they run in parallel, each in a
+    copy of the project below Daiku's home, and are merged as one patch each, in order, through the guard
+    and with a checkpoint; a piece that no longer applies is done again on the merged state. Otherwise they
+    run one after the other, and a notice says why. If called again after a restart, it continues.
 
     With `only_apart` nothing is done where it cannot be at once: the reason then.
 
@@ -119,7 +119,7 @@ async def _all(works: Iterable[Coroutine[Any, Any, _Done]]) -> list[_Done]:
     return [task.result() for task in tasks]
 
 
-async def _base(parent: LiveRun, works: Sequence[Nested]) -> Base | Sentence:
+async def _base(parent: LiveRun, works: Sequence[Nested]) -> Base | Text:
     """What copies are made of; a reason why none are, empty where there is nothing to say."""
     services = parent.log.services
     if len(works) < 2 or services.worktrees is None:
@@ -142,7 +142,7 @@ class _Done:
 
     back: HandoffEnd | None
     found: Changes = Changes("")
-    problem: Sentence = Text("")
+    problem: Text = Text("")
 
 
 async def _apart(
@@ -167,7 +167,7 @@ async def _apart(
             await asyncio.shield(_away(tree, lock))
 
 
-def _of_no_use(back: HandoffEnd) -> Sentence:
+def _of_no_use(back: HandoffEnd) -> Text:
     if back.status == "completed" and not back.problem:
         return Text("")
     return back.problem or text("runs.ended_in_copy", status=back.status)
@@ -187,7 +187,7 @@ async def _home(parent: LiveRun, key: str, work: Nested, done: _Done) -> Piece:
     return Piece(await nest(parent, key + AGAIN, work), problem)
 
 
-async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> Sentence:
+async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> Text:
     """Apply the patch as a call like any other; why it could not be, empty when it was. After a restart
     the run that was begun has its call."""
     patch = ToolCall(id=long_id("call"), tool="files/patch", args={"patch": diff})

@@ -1,4 +1,4 @@
-"""Consent to MCP servers: before a model call the person is asked what is open, and what is allowed starts."""
+"""Consent to MCP servers: ask the person before a model call, then start the servers that are allowed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from daiku.domain.base import long_id
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalGiven, Notice
 from daiku.domain.runs import Mode
 from daiku.domain.servers import ConsentQuestion
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 from daiku.tools.mcp import McpServers
 
 
@@ -44,7 +44,7 @@ class McpConsent:
     async def _start(self) -> None:
         await self.servers.ready(self._hear, person=self.attended)
 
-    def _hear(self, said: Sentence) -> None:
+    def _hear(self, said: Text) -> None:
         self.record(Notice(level="warning", text=said))
 
     def _open(self) -> tuple[ConsentQuestion, ...]:

@@ -1,4 +1,4 @@
-"""The replies of a run's model, with the system prompt and the tools that it is offered."""
+"""Request the model's replies for a run: system prompt, offered tools, compaction."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ from daiku.runs.ports.folder_rules import FolderRules
 from daiku.runs.ports.mcp_consent import McpConsent, wants_servers
 from daiku.runs.ports.replies import Replies
 from daiku.runs.run_budget import Metered
+from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.tool import Answer, Preview, ToolContext
 
 
@@ -76,16 +77,16 @@ class RunPorts:
             return None
         return McpConsent(servers, live.record, self.approval, live.tree.attended)
 
-    def _objection(self, state: State) -> str:
+    def _objection(self, state: State) -> Text:
         """Why what a stage of work hands back cannot be passed on."""
         log = self._live.log
         if log.parent is None or log.agent.stage is None:
-            return ""
+            return NO_TEXT
         found = log.agent.stage.hand_back(state)
-        return found.problem if isinstance(found, Unreadable) else ""
+        return found.problem if isinstance(found, Unreadable) else NO_TEXT
 
-    def _warn(self, text: str) -> None:
-        self._live.record(Notice(level="warning", text=text))
+    def _warn(self, said: Text) -> None:
+        self._live.record(Notice(level="warning", text=said))
 
     def _spec(self, name: str) -> ToolSpec | None:
         return self._replies.tools.get(name)

@@ -15,6 +15,7 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.texts.catalogue import ENGLISH
+from daiku.texts.text import NO_TEXT
 
 
 class Difference(Frozen):
@@ -29,7 +30,7 @@ def _plain(event: Event) -> str:
     """The event without what differs from play to play: new ids, measured times, prose of notices."""
     match event:
         case ApprovalAsked():
-            event = event.model_copy(update={"approval_id": "", "kind": "edit", "why": ""})
+            event = event.model_copy(update={"approval_id": "", "kind": "edit", "why": NO_TEXT})
         case Failure():
             event = event.in_language(ENGLISH)
         case ApprovalGiven():

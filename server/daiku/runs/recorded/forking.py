@@ -10,7 +10,7 @@ from daiku.workspace.checkpoints import CheckpointStore
 
 
 def copied(store: CheckpointStore, session: str, chunks: Sequence[Chunk]) -> Mapping[str, str]:
-    """Copies for `session` of the checkpoints that the chunks name; the new ids by the old ones."""
+    """Copy for `session` the checkpoints that the chunks name; return the new ids by the old ones."""
     names = dict.fromkeys(name for chunk in chunks if (name := taken(chunk)) is not None)
     restored: set[str] = set()
     for chunk in chunks:
@@ -22,7 +22,7 @@ def copied(store: CheckpointStore, session: str, chunks: Sequence[Chunk]) -> Map
 
 
 def taken(chunk: Chunk) -> str | None:
-    """The checkpoint that was taken before what the chunk tells."""
+    """Return the checkpoint taken before the change that the chunk records; None for other chunks."""
     match chunk.event:
         case CheckpointEvent(checkpoint_id=name) | Edit(checkpoint_id=name) | Review(checkpoint_id=name):
             return name

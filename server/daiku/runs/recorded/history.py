@@ -1,4 +1,4 @@
-"""Reading a session's chunks back: the events of its top-level runs, the state of one, who asked what."""
+"""Read from a session's chunks: events of top-level runs, the state of a run, which run asked a question."""
 
 from __future__ import annotations
 

@@ -44,6 +44,7 @@ from daiku.domain.events import (
 from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage, asked_in
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.recorded.compare import Difference, first_difference
+from daiku.texts.text import NO_TEXT, Text
 
 
 class Replayed(Frozen):
@@ -248,18 +249,18 @@ class _Recorded:
 
     def _verdict(self, call: ToolCall, tainted: bool) -> Verdict:
         if call.id in self._asked:
-            return Verdict("ask", "on record")
+            return Verdict("ask", NO_TEXT)
         answer = self._answers.get(call.id)
         if answer is not None and answer.outcome in ("denied", "unattended"):
-            return Verdict("deny", answer.result, unattended=answer.outcome == "unattended")
-        return Verdict("allow", "")
+            return Verdict("deny", Text(answer.result), unattended=answer.outcome == "unattended")
+        return Verdict("allow", NO_TEXT)
 
     def paused(self) -> bool:
         return False
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
         if isinstance(self._following(), Compacted | Usage):  # too long, or full enough, as it was then
-            raise ContextOverflowError(Failure(kind="context_overflow", message="on record"))
+            raise ContextOverflowError(Failure(kind="context_overflow", message=NO_TEXT))
         if not self._replies:
             raise self._failure() or _Over
         said, used = self._replies.popleft()

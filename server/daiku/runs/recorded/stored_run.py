@@ -1,4 +1,4 @@
-"""Runs on record that are not under way here: opened to write to them, or to end them."""
+"""Open runs from the journal that are not running in this process, to write to them or to end them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from daiku.runs.services import RunServices
 
 
 def nobody(_: Chunk) -> None:
-    """A listener for writes that no front follows."""
+    """Ignore the chunk; used as the listener if no client follows."""
 
 
 def from_record(
@@ -26,7 +26,7 @@ def from_record(
     state: State,
     listen: Listener = nobody,
 ) -> RunLog:
-    """The run as it stands on record, a nested one too."""
+    """Return the log of a recorded run, nested ones included."""
     first = next(c for c in chunks if c.run == run)
     agent = agent_on_record(first.agent)
     return open_log(services, agent, run, first.session, state, listen, first.parent)
@@ -47,7 +47,7 @@ def reopen(services: RunServices, run: str, question: str) -> Generator[RunLog]:
 
 
 def add_to_record(services: RunServices, session: str, run: str, *events: Event) -> None:
-    """Write what the person did in a session in which nothing is under way. Raises UsageError where something is."""
+    """Record the person's action in a session in which no run is in progress. Raises UsageError otherwise."""
     lock = services.journal.lock(session)
     try:
         services.journal.writer(session).write(run, None, "user", events)

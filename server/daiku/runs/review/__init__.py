@@ -1,1 +1,1 @@
-"""What runs changed: decided on, brought back, shown."""
+"""Review of the changes that runs made: decide on them, restore files, list them."""

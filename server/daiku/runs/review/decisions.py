@@ -1,4 +1,4 @@
-"""What a session changed, the person's decisions on it, and bringing files back: all on record."""
+"""Review service: a session's changes, accepting and rejecting them, restoring files; all recorded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from daiku.runs.recorded.forking import copied, first_after
 from daiku.runs.review.irreversible import irrevocable
 from daiku.runs.review.review_state import Standing, adopt_interrupted_edit, begun, changed_lines, follow
 from daiku.runs.runs import Runs
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.keeping import unusable_checkpoint
 
@@ -99,7 +99,7 @@ class Reviews:
         return found
 
     async def original(self, session: str, path: str) -> str | None:
-        """The text of a file without what is open; None where there was none, or no text."""
+        """Return a file's text without its undecided changes; None if it did not exist or is not text."""
         review = (await self.changes(session)).get(path)
         content = await self._store.current_content(path) if review is None else review.base
         return content if isinstance(content, str) else None
@@ -107,8 +107,8 @@ class Reviews:
     async def decide(
         self, session: str, decision: ReviewDecision, path: str | None, hunk_ids: Sequence[str] | None
     ) -> str | None:
-        """Accept or reject; what is rejected is undone at once. The checkpoint that brings it back.
-        Raises StaleVersionError where a hunk is not (or no longer) as it was shown."""
+        """Accept or reject changes; rejected ones are undone at once. Return the checkpoint for undoing this.
+        Raises StaleVersionError if a hunk is not (or no longer) as it was shown."""
         async with self._store.change_lock:
             reviews = await self.changes(session)
             if hunk_ids is not None and not hunk_ids:
@@ -160,7 +160,7 @@ class Reviews:
     async def _undo(self, made: Sequence[_Decision]) -> None:
         changes = [change for each in made if (change := _change(each)) is not None]
         if changes:
-            await self._workspace.apply(Patch(files=tuple(changes)), "Reject changes", exact=True)
+            await self._workspace.apply(Patch(files=tuple(changes)), text("edits.reject"), exact=True)
         for each in made:
             if isinstance(each.after.now, Blob) and each.before.now is None:
                 await self._store.put_back(each.path, each.after.now)
@@ -260,7 +260,7 @@ def _decided(path: str, review: FileReview, decision: ReviewDecision, ids: Seque
 
 
 def place_of(hunk: ReviewHunk) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
-    """What makes two hunks of one file the same change, in whichever conversation."""
+    """Return a key that is equal for the same hunk of a file in different sessions."""
     return hunk.span.new, hunk.span.new_end, hunk.old, hunk.new
 
 
@@ -338,6 +338,6 @@ def _change(each: _Decision) -> FileChange | None:
     return FileChange(path=each.path, kind="edit", old=before, new=new)
 
 
-def _stale(message: Sentence, now: str) -> StaleVersionError:
+def _stale(message: Text, now: str) -> StaleVersionError:
     hint = text("runs.there_now", lines=now) if now else text("runs.list_again")
     return StaleVersionError(Failure(kind="stale", message=message, hint=hint))

@@ -93,7 +93,7 @@ def adopt_interrupted_edit(standing: Standing, path: str, content: Content, stor
 
 
 def begun(standing: Standing, store: CheckpointStore) -> tuple[str, ...]:
-    """The files of edits that may have been made without being on record."""
+    """Return the files of edits that were started and may be missing in the journal."""
     found = (store.get(name) for name in standing.begun)
     return tuple(dict.fromkeys(kept.path for checkpoint in found if checkpoint for kept in checkpoint.files))
 

@@ -1,4 +1,4 @@
-"""Changes and what was brought back, as fronts show them: the types of the wire, and a diff."""
+"""Convert changes and restored files to wire types for clients, and to a diff."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def diff_of(path: str, review: FileReview) -> str:
 
 
 def restored(brought: Brought) -> api.RestoreResult:
-    """What bringing files back did, for the wire."""
+    """Convert the result of restoring files to its wire type."""
     return api.RestoreResult(files=brought.files, cannot_undo=brought.cannot_undo, checkpoint_id=brought.redo)
 
 

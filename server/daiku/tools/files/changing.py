@@ -173,8 +173,8 @@ async def carry_out(
     context: ToolContext,
     desk: FileToolsState,
 ) -> ToolResult:
-    """Build the patch, keep the files as they are, change them, tell of it. A file that moved on under
-    the edit is read again, and the edit made anew for what it is now."""
+    """Build the patch, take a checkpoint, apply the patch and report it. If a file changed meanwhile, the
+    patch is built again from its new text."""
     stale = ""
     for _ in range(TRIES):
         try:
@@ -248,32 +248,32 @@ def _changing(
 
 
 def file_tools(seen: SeenTexts | None = None) -> tuple[Tool, ...]:
-    """The tools of files, with a memory of their own for what was refused once; and what was `seen`."""
+    """Return the file tools; `seen` records the texts that the model has read."""
     desk = FileToolsState(OfferedEdits(), seen or SeenTexts(), RefusedCalls())
     return (
         *reading_tools(desk.seen),
         _changing(
-            "files/write", WriteArgs, "Write a file", partial(_write, desk.seen), desk,
+            "files/write", WriteArgs, text("edits.write"), partial(_write, desk.seen), desk,
             face=Face("new-file", Label("Write", "書き込み"), "{path}"),
             description="Make a new file, or replace a file's whole text by `content`. To change part of a file use files/edit.",
         ),
         _changing(
-            "files/edit", EditArgs, "Edit a file", _edit, desk,
+            "files/edit", EditArgs, text("edits.edit"), _edit, desk,
             face=Face("edit", Label("Edit", "編集"), "{path}"),
             description="Change parts of one file: each edit replaces `search` by `replace`, in order, all or none. `search` is copied from the file with its indentation and must stand there exactly once: take enough lines around it, or set `replace_all` to change every place. A notebook is edited as files/read shows it; a new cell begins with `# %% cell new [code]` or `[markdown]`. An empty `search` puts the text before the first line.",
         ),
         _changing(
-            "files/patch", PatchArgs, "Apply a patch", partial(_patch, desk.seen), desk,
+            "files/patch", PatchArgs, text("edits.patch"), partial(_patch, desk.seen), desk,
             face=Face("diff", Label("Patch", "パッチ"), "{files}"),
             description="Change, make, move or delete several files at once, all or none. `patch` is a unified diff, or an apply-patch (*** Begin Patch, then *** Add File: / *** Update File: / *** Delete File: with optional *** Move to:, hunks under @@ with lines that begin with a blank, - or +, *** End Patch). Give three lines of context around each change.",
         ),
         _changing(
-            "files/move", MoveArgs, "Move a file", _move, desk,
+            "files/move", MoveArgs, text("edits.move"), _move, desk,
             face=Face("arrow-swap", Label("Move", "移動"), "{path} → {to}"),
             description="Move or rename a file from `path` to `to`; missing folders are made. An existing file is never replaced.",
         ),
         _changing(
-            "files/delete", DeleteArgs, "Delete a file", _delete, desk,
+            "files/delete", DeleteArgs, text("edits.delete"), _delete, desk,
             face=Face("trash", Label("Delete", "削除"), "{path}"),
             description="Delete a file. It can be brought back with undo.",
         ),

@@ -74,12 +74,12 @@ async def problems(patch: Patch, context: ToolContext, *, before: bool) -> tuple
 def difference(
     before: Sequence[Diagnostic] | None, after: Sequence[Diagnostic] | None, patch: Patch
 ) -> ProblemDelta | None:
-    """What the patch did to the problems; None where the editor could not tell."""
+    """Return how the patch changed the diagnostics; None if the editor could not tell."""
     return None if before is None or after is None else problem_delta(before, after, patch.files)
 
 
 def edit_note(further: Patch, change: ProblemDelta | None) -> str:
-    """What the model reads of formatting and problems; empty where there is neither."""
+    """Format formatting changes and diagnostics for the model; empty if there are none."""
     parts: list[str] = []
     if further.files:
         diff = truncate_middle(patch_diff(further), _SHOWN_FORMATTING, "files/read shows the file")

@@ -50,7 +50,7 @@ def find_ripgrep(roots: tuple[Path, ...], path: str | None = None) -> Path | Non
 
 
 def arguments(query: Query) -> list[str]:
-    """Flags only in the form `--name=value`: a pattern or glob can never become one."""
+    """Build ripgrep's arguments, as `--name=value` so that no pattern or glob is read as a flag."""
     flags = [
         "--no-config",
         "--no-messages",

@@ -1,4 +1,4 @@
-"""What a session's model saw of each file: whoever writes a whole file must know what stands there."""
+"""Record which text of each file a session's model has read, so that it overwrites no text it never saw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an edit break what parsed? Looked at before it is offered: Python, JSON, TOML, YAML, and what has a grammar."""
+"""Check whether an edit breaks a file's syntax before it is offered: Python, JSON, TOML, YAML and grammars."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class OfferedEdits:
         self._refused: OrderedDict[str, None] = OrderedDict()
 
     def objection(self, patch: Patch, session: str) -> str:
-        """What is wrong with the files that the patch would break; empty where nothing is, or it was said."""
+        """Return the syntax errors that the patch would cause; empty if none, or if this edit was refused before."""
         told: list[str] = []
         for change in patch.files:
             key = _key(change, session)
@@ -106,7 +106,7 @@ def _told(change: FileChange, flaw: Flaw) -> str:
 
 
 def new_flaw(change: FileChange) -> Flaw | None:
-    """The flaw of a text that was none before (or is new); None also where nobody can tell."""
+    """Return the syntax error that a change introduces; None if there is none or it cannot be checked."""
     new, path = change.new, change.to or change.path
     if new is None or new == change.old or not new.strip():
         return None

@@ -1,4 +1,4 @@
-"""What git says when it fails, cut to its kind: its own words quote settings and files."""
+"""Classify git's error output; only the kind is passed on, since git's words quote settings and files."""
 
 from __future__ import annotations
 

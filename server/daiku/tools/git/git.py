@@ -212,7 +212,7 @@ class Repository:
         )
 
     async def names(self, argv: list[str]) -> tuple[int, str]:
-        """The same for a list of names, not cut, as it came; too long a list fails."""
+        """Run git like `run`, for a list of names: the output is not truncated, and a too long one fails."""
         done = await _run(self, argv, None, None, largest=LARGEST_LIST)
         return done.code, _failure(done) or done.text
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 from daiku.tools.git.git import Repository, repository
 
 LARGEST = 2_000_000
@@ -65,10 +65,10 @@ class Changes:
     unfit: tuple[str, ...] = ()
 
 
-async def base_of(roots: tuple[Path, ...], own: Collection[str], folder: Path) -> Base | Sentence:
-    """What copies can be made of, or why none can be. `own` are files that may have changes which are
-    not committed (from the project's folder): they are part of the copies. `folder` is for scratch files.
-    Raises OSError, WorktreeError."""
+async def base_of(roots: tuple[Path, ...], own: Collection[str], folder: Path) -> Base | Text:
+    """Return the commit to make worktrees from, or why none can be made. Uncommitted changes of the files
+    `own` (relative to the project) are included. `folder` is for temporary files. Raises OSError,
+    WorktreeError."""
     if len(roots) != 1:
         return text("git.several_folders") if roots else text("git.no_folder")
     found = await repository(roots[0], roots)

@@ -1,4 +1,4 @@
-"""What the person agreed to of one MCP server: what is asked of them, and what of its offer they allowed."""
+"""The person's consent to one MCP server: what is asked, and which of its tools are allowed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import Consent, ConsentQuestion
-from daiku.texts.text import NO_TEXT, Sentence, joined, text
+from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.mcp.definitions import Listing, OfferedTool, changes, digest_of
 from daiku.tools.mcp.launch import Launch, token_file
 
@@ -22,14 +22,14 @@ class McpHost:
     lookup: Callable[[], Consent | None]
     remember: Callable[[Consent], None]
     changed: Callable[[], None]
-    say: Callable[[Sentence], None]
+    say: Callable[[Text], None]
     person: Callable[[], bool]
 
 
 class Agreement:
     """Between the person and one configured server. `problem` says why it cannot be used whatever they answer."""
 
-    def __init__(self, launch: Launch, host: McpHost, problem: Sentence) -> None:
+    def __init__(self, launch: Launch, host: McpHost, problem: Text) -> None:
         self.launch = launch
         self.problem = problem
         self.listing = Listing()
@@ -41,7 +41,7 @@ class Agreement:
 
     @property
     def consent(self) -> Consent | None:
-        """What was said to this very launch, this time or for always."""
+        """Return the person's consent for exactly this launch, once or stored; None if there is none."""
         if not self._looked:
             self._looked = True
             kept = self._host.lookup()
@@ -95,11 +95,11 @@ class Agreement:
             self._host.remember(self._consent)
 
     def forget(self) -> None:
-        """As if nothing had ever been said, and nobody signed in."""
+        """Delete the consent and the sign-in."""
         self._consent, self._looked, self._declined = None, False, ""
         token_file(self._host.home, self.launch.settings.url).unlink(missing_ok=True)
 
-    def differences(self) -> Sentence:
+    def differences(self) -> Text:
         """What the server offers otherwise than when the person agreed; empty where nothing is."""
         consent = self.consent
         seen = consent.tools if consent is not None else None
@@ -124,7 +124,7 @@ class Agreement:
         return told if told and seen.get("") == self.listing.digests[""] else ""
 
     def listed(self, listing: Listing) -> None:
-        """Take a new listing: what is listed for the first time is what the person's yes was for."""
+        """Take the server's new tool list; the first list is stored as the one that the person consented to."""
         self.listing = listing
         consent = self.consent
         if consent is not None and consent.tools is None:

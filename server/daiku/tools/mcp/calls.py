@@ -1,4 +1,4 @@
-"""Calls under way at one server: their clocks, their progress, their way to the person."""
+"""Calls in progress at one server: their timeouts, their progress, and questions to the person."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from daiku.domain.events import Notice, ToolOutput
-from daiku.texts.text import Sentence
+from daiku.texts.text import Text
 from daiku.tools.mcp.definitions import cleaned
 from daiku.tools.tool import Answer, Ask, ToolContext
 
@@ -31,7 +31,7 @@ class Call:
     """One call: `clock` ends it when nothing is heard for `patience` seconds, `until` in any case."""
 
     ask: Ask | None
-    tell: Callable[[Sentence], None]
+    tell: Callable[[Text], None]
     clock: asyncio.Timeout
     patience: float
     until: float
@@ -39,12 +39,12 @@ class Call:
     lines: int = 0
 
     def heard(self, *, waits: bool = False) -> None:
-        """A sign of life: the clock begins anew, or stands still while a person is asked (`waits`)."""
+        """Reset the timeout after activity, or suspend it while a person is asked (`waits`)."""
         now = asyncio.get_running_loop().time()
         self.clock.reschedule(self.until if waits else min(self.until, now + self.patience))
 
     def progress(self, context: ToolContext) -> Progress:
-        """Shows the server's progress as output of the call, not too often."""
+        """Return a callback that emits the server's progress as output of the call, rate-limited."""
 
         async def told(progress: float, total: float | None, message: str | None) -> None:
             self.heard()
@@ -68,7 +68,7 @@ class OpenCalls:
 
     @contextmanager
     def begun(self, context: ToolContext, clock: asyncio.Timeout) -> Generator[Call]:
-        """A call for as long as the context lasts."""
+        """Register a call for the duration of the block."""
         until = asyncio.get_running_loop().time() + LONGEST
         call = Call(context.ask, partial(_tell, context), clock, self._patience, until)
         self._open.append(call)
@@ -77,7 +77,7 @@ class OpenCalls:
         finally:
             self._open.remove(call)
 
-    def sign_in(self, said: Sentence) -> bool:
+    def sign_in(self, said: Text) -> bool:
         """Tell the person of the latest call that they are to sign in, and wait for that as long as it
         may take; False where no call is under way."""
         call = next((c for c in reversed(self._open) if c.ask is not None), None)
@@ -88,14 +88,14 @@ class OpenCalls:
         return True
 
     def asker(self) -> Ask | None:
-        """The way to the person of the latest call; None where nobody can be asked. (A server does not
-        say for which call it asks.)"""
+        """Return a function that asks the person of the latest call; None if nobody can be asked. (A server
+        does not say which call its question belongs to.)"""
         call = next((c for c in reversed(self._open) if c.ask is not None), None)
         if call is None or call.ask is None:
             return None
         asking = call.ask
 
-        async def ask(question: Sentence, choices: tuple[Sentence, ...]) -> Answer:
+        async def ask(question: Text, choices: tuple[Text, ...]) -> Answer:
             call.heard(waits=True)
             try:
                 return await asking(question, choices)
@@ -105,5 +105,5 @@ class OpenCalls:
         return ask
 
 
-def _tell(context: ToolContext, said: Sentence) -> None:
+def _tell(context: ToolContext, said: Text) -> None:
     context.emit(Notice(level="warning", text=said))

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from daiku import __version__
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolResult
-from daiku.texts.text import NO_TEXT, Sentence, Text, text
+from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.mcp.calls import Progress
 from daiku.tools.mcp.contents import prompt_text, resource_text, result_of, untrusted
 from daiku.tools.mcp.definitions import Listing, cleaned, listing
@@ -43,11 +43,11 @@ class Hooks:
     gives the way to ask the person of the call under way, None where nobody is there; `why` says more
     about a failure than the SDK does (an exit code, an HTTP status)."""
 
-    transport: Callable[[Callable[[Sentence], None]], AbstractAsyncContextManager[Transport]]
+    transport: Callable[[Callable[[Text], None]], AbstractAsyncContextManager[Transport]]
     asker: Callable[[], Ask | None]
     changed: Callable[[], None]
     roots: tuple[Path, ...] = ()
-    why: Callable[[], Sentence] = lambda: NO_TEXT
+    why: Callable[[], Text] = lambda: NO_TEXT
 
 
 class McpConnection:
@@ -66,12 +66,12 @@ class McpConnection:
         self._task = asyncio.create_task(self._live(), name=f"mcp {name}")
 
     @property
-    def reason(self) -> Sentence:
+    def reason(self) -> Text:
         """Why it ended, where it did by itself."""
         return self._reason
 
     async def opened(self) -> None:
-        """Wait until it is ready to be used. Raises Broken."""
+        """Wait until the connection is ready. Raises Broken."""
         await asyncio.shield(self._opened)
 
     async def close(self) -> None:
@@ -156,7 +156,7 @@ class McpConnection:
             case _:
                 return Broken(self._said(_own_words(f"{type(error).__name__}: {error}")), gone=False)
 
-    def _said(self, otherwise: Sentence) -> Sentence:
+    def _said(self, otherwise: Text) -> Text:
         return self._reason or self._hooks.why() or otherwise
 
     # -- the task that owns the session -----------------------------------------------------
@@ -195,7 +195,7 @@ class McpConnection:
             self._opened.set_exception(broken)
             self._opened.exception()  # it may be that nobody waits
 
-    def _over(self, why: Sentence) -> None:
+    def _over(self, why: Text) -> None:
         """The transport ended by itself."""
         self._reason = self._reason or why or self._hooks.why() or text("mcp.ended")
         self.ended.set()

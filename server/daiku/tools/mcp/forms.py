@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from daiku.domain.base import JsonObject
-from daiku.texts.text import NO_TEXT, Sentence, Text, joined, renderings, text
+from daiku.texts.text import NO_TEXT, Text, joined, renderings, text
 from daiku.tools.mcp.definitions import cleaned
 from daiku.tools.tool import Ask
 
@@ -35,7 +35,7 @@ class Filled:
 class _Wrong:
     """An answer that does not fit the field; `why` for the person."""
 
-    why: Sentence
+    why: Text
 
 
 async def fill_form(server: str, message: str, schema: JsonObject, ask: Ask) -> Filled:
@@ -63,7 +63,7 @@ async def fill_form(server: str, message: str, schema: JsonObject, ask: Ask) -> 
 
 
 async def visit(server: str, message: str, url: str, ask: Ask) -> Filled:
-    """Send the person to a page of the server's; only they open it."""
+    """Ask the person to open a page of the server; it is never opened for them."""
     told = text(
         "mcp.open_page", name=repr(server), message=cleaned(message, MESSAGE), url=cleaned(url, MESSAGE)
     )
@@ -71,7 +71,7 @@ async def visit(server: str, message: str, url: str, ask: Ask) -> Filled:
     return Filled("accept" if done else "decline")
 
 
-async def _agreed(question: Sentence, yes: Sentence, ask: Ask) -> bool:
+async def _agreed(question: Text, yes: Text, ask: Ask) -> bool:
     """Whether the person chose `yes`; everything else declines."""
     return (await ask(question, (yes, DECLINE))).choice == 0
 
@@ -107,7 +107,7 @@ async def _field(name: str, node: JsonObject, required: bool, ask: Ask) -> JsonV
     return _Wrong(wrong)
 
 
-def _choices(node: JsonObject) -> dict[Sentence, JsonValue]:
+def _choices(node: JsonObject) -> dict[Text, JsonValue]:
     """What is shown -> what is answered."""
     if node.get("type") == "boolean":
         return {text("mcp.yes"): True, text("mcp.no"): False}
@@ -116,14 +116,14 @@ def _choices(node: JsonObject) -> dict[Sentence, JsonValue]:
         shown = names if isinstance(names, list) and len(names) == len(values) else values
         return {Text(cleaned(str(name), 200)): value for name, value in zip(shown, values, strict=True)}
     options = node.get("oneOf") or node.get("anyOf")
-    found: dict[Sentence, JsonValue] = {}
+    found: dict[Text, JsonValue] = {}
     for option in options if isinstance(options, list) else ():
         if isinstance(option, dict) and "const" in option:
             found[Text(cleaned(str(option.get("title") or option["const"]), 200))] = option["const"]
     return found
 
 
-def _one(said: str, choices: dict[Sentence, JsonValue], node: JsonObject) -> JsonValue | _Wrong:
+def _one(said: str, choices: dict[Text, JsonValue], node: JsonObject) -> JsonValue | _Wrong:
     if choices:
         for shown, value in choices.items():
             if said.casefold() in {name.casefold() for name in (*renderings(shown), str(value))}:
@@ -141,7 +141,7 @@ def _one(said: str, choices: dict[Sentence, JsonValue], node: JsonObject) -> Jso
             return said
 
 
-def _many(said: str, choices: dict[Sentence, JsonValue], node: JsonObject) -> JsonValue | _Wrong:
+def _many(said: str, choices: dict[Text, JsonValue], node: JsonObject) -> JsonValue | _Wrong:
     found: list[JsonValue] = []
     for part in (p.strip() for p in said.split(",") if p.strip()):
         value = _one(part, choices, {"type": "string"})

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from daiku.domain.config import MCPServerSettings
-from daiku.texts.text import NO_TEXT, Sentence, joined, text
+from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.mcp.definitions import RESERVED, SERVER_NAME, digest_of, visible
 from daiku.tools.sandbox import safe_path
 from daiku.tools.shell.environment import child_environment
@@ -24,7 +24,7 @@ _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 class Broken(Exception):  # expected; every caller turns it into words for the model or the person
     """A server could not be reached, ended, or answered with an error; `str` says what, for people."""
 
-    def __init__(self, why: Sentence, *, gone: bool) -> None:
+    def __init__(self, why: Text, *, gone: bool) -> None:
         super().__init__(why)
         self.why = why
         self.gone = gone
@@ -38,7 +38,7 @@ class Launch:
 
     settings: MCPServerSettings
     roots: tuple[Path, ...]
-    problem: Sentence = NO_TEXT
+    problem: Text = NO_TEXT
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Launch:
         return self.roots[0] if self.roots else Path.home()
 
     @property
-    def preview(self) -> Sentence:
+    def preview(self) -> Text:
         """Exactly what will be started or reached, for the person who is to allow it."""
         s = self.settings
         if s.url:
@@ -128,7 +128,7 @@ def _scheme_and_host(url: str) -> tuple[str, str]:
         return "", ""
 
 
-def _problem(settings: MCPServerSettings) -> Sentence:
+def _problem(settings: MCPServerSettings) -> Text:
     name = settings.mcp_server_name
     if not SERVER_NAME.fullmatch(name) or name in RESERVED:
         return text("mcp.wrong_name")

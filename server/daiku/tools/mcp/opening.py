@@ -1,4 +1,4 @@
-"""A Launch becomes a Connection: the one module that the rest imports late, for the SDK takes half a second."""
+"""Connect to a server from its Launch; imported late, because the MCP SDK takes half a second to import."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from daiku.domain.base import JsonObject
 from daiku.domain.servers import ServerReport, ServerStatus
 from daiku.domain.tools import ToolResult
-from daiku.texts.text import NO_TEXT, Sentence, Text, joined, text
+from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.mcp.agreement import Agreement, McpHost
 from daiku.tools.mcp.calls import Call, OpenCalls
 from daiku.tools.mcp.definitions import cleaned
@@ -44,7 +44,7 @@ class _Life:
     opening: asyncio.Task[None] | None = None
     failures: int = 0
     retry_at: float = 0.0
-    why: Sentence = NO_TEXT
+    why: Text = NO_TEXT
 
 
 class McpServer:
@@ -69,7 +69,7 @@ class McpServer:
         problems = joined("clauses", [why, *self.agreement.listing.problems])
         return ServerReport(name=self.name, status=status, tools=names, why=problems, hint=hint)
 
-    def _status(self) -> tuple[ServerStatus, Sentence, Sentence]:
+    def _status(self) -> tuple[ServerStatus, Text, Text]:
         life, consent = self._life, self.agreement.consent
         allow = text("mcp.allow_it", name=self.name)
         if self.agreement.problem:
@@ -155,7 +155,7 @@ class McpServer:
         if connection is not None:
             await connection.close()
 
-    def _failed(self, why: Sentence) -> None:
+    def _failed(self, why: Text) -> None:
         life = self._life
         life.failures += 1
         wait = BACK_OFF[min(life.failures, len(BACK_OFF) - 1)]
@@ -195,7 +195,7 @@ class McpServer:
     async def use(
         self, work: Callable[[McpConnection], Awaitable[ToolResult]], context: ToolContext
     ) -> ToolResult:
-        """Do something else with the connection, bounded and translated like a call."""
+        """Run `work` on the connection, with the limits and error handling of a call."""
         return await self._during(lambda connection, _: work(connection), context)
 
     async def _during(
@@ -258,7 +258,7 @@ class McpServer:
             untrusted=True,
         )
 
-    async def _lost(self, connection: McpConnection, why: Sentence) -> None:
+    async def _lost(self, connection: McpConnection, why: Text) -> None:
         if self._life.connection is connection:
             self._life.connection = None
             self._failed(why)
@@ -269,7 +269,7 @@ _WATCHING: set[asyncio.Task[None]] = set()
 """Tasks that nothing else holds."""
 
 
-def _why(error: Broken | TimeoutError | OSError) -> Sentence:
+def _why(error: Broken | TimeoutError | OSError) -> Text:
     match error:
         case Broken():
             return error.why

@@ -14,7 +14,7 @@ from daiku.domain.config import MCPServerSettings
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import ConsentQuestion, ServerReport
 from daiku.domain.tools import ToolResult
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.mcp.agreement import Agreement, McpHost
 from daiku.tools.mcp.definitions import as_data
 from daiku.tools.mcp.launch import launches
@@ -51,15 +51,15 @@ class McpServers:
         registry: ToolRegistry,
         context: McpContext,
         *,
-        denied: Sentence = NO_TEXT,
+        denied: Text = NO_TEXT,
         patience: float = PATIENCE,
     ) -> None:
         self.version = 0
         self._registry = registry
         self._context = context
         self._put: dict[str, frozenset[str]] = {}
-        self._news: list[Sentence] = []
-        self._hear: Callable[[Sentence], None] | None = None
+        self._news: list[Text] = []
+        self._hear: Callable[[Text], None] | None = None
         self._person = False
         self._servers: dict[int, McpServer] = {}
         for at, launch in enumerate(launches(tuple(settings), context.roots)):
@@ -102,7 +102,7 @@ class McpServers:
 
     async def ready(
         self,
-        hear: Callable[[Sentence], None],
+        hear: Callable[[Text], None],
         *,
         person: bool,
         seconds: float = FIRST_WAIT,
@@ -151,13 +151,13 @@ class McpServers:
         """End every server with what it started."""
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
-    def _say(self, said: Sentence) -> None:
+    def _say(self, said: Text) -> None:
         if self._hear is not None:
             self._hear(said)
         elif said not in self._news:
             self._news = [*self._news[-NEWS:], said]
 
-    def _take_news(self) -> list[Sentence]:
+    def _take_news(self) -> list[Text]:
         news, self._news = self._news, []
         return news
 

@@ -26,7 +26,7 @@ _NAMESPACE, _FILTER = 8, 9
 
 
 def sandbox_state(settings: SandboxSettings) -> SandboxState:
-    """What the guard needs to know: is there a sandbox, and is that as the person wants it."""
+    """Return the sandbox state for the guard: off, on, missing, or refused because strict mode needs one."""
     if settings.mode == "off":
         return "off"
     if bubblewrap():
@@ -41,7 +41,7 @@ def bubblewrap() -> str:
 
 
 def rights_end_at_the_sandbox() -> bool:
-    """False where the server runs as an administrator and the kernel gives the sandbox no users of its own."""
+    """Return whether root's rights end at the sandbox: not run as root, or it has its own user namespace."""
     found = bubblewrap()
     return os.geteuid() != 0 or (bool(found) and (_way(found) or ("", ""))[0] != "")
 

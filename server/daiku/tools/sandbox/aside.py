@@ -166,8 +166,8 @@ def _younger(path: str, than: int) -> bool:
 
 
 def put_aside(earlier: Before, changed: Changed, folder: Path) -> tuple[PutAside, ...]:
-    """Take out of effect what `changed` of protected files since `earlier`; it is moved below `folder`.
-    Raises OSError."""
+    """Move the protected files that a command changed since `earlier` below `folder`, and restore their
+    old text. Raises OSError."""
     moved: list[PutAside] = []
     for root, place in changed.places:
         if os.path.realpath(place.parent) != str(place.parent):
@@ -191,7 +191,7 @@ def _git_made(place: Path) -> bool:
 
 
 def put_back(moved: PutAside) -> None:
-    """The person said yes: what the command made takes effect. Raises OSError."""
+    """Move a file that was put aside back to its place, after the person approved. Raises OSError."""
     if moved.place.is_symlink() or moved.place.is_file():
         moved.place.unlink()
     moved.place.parent.mkdir(parents=True, exist_ok=True)

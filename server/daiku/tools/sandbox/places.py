@@ -107,7 +107,7 @@ def system_secrets() -> list[Path]:
 
 
 def foreign_places() -> list[Path]:
-    """Folders of other people and other systems, and the homes: hidden as a whole. Empty ones are left out."""
+    """Return folders to hide completely: homes, mounted media, /var/tmp; empty ones are left out."""
     found = [place for place in _real(map(Path, FOREIGN_PLACES)) if not _empty(place)]
     return list(dict.fromkeys([*found, *homes()]))
 
@@ -208,7 +208,7 @@ def listening_sockets() -> Iterator[Path]:
 
 
 def answering(sockets: tuple[Path, ...]) -> Iterator[Path]:
-    """Those of `sockets` that may be ones which a process named from the folder that it was in."""
+    """Yield those of `sockets` that may be bound by a relative path, compared by name."""
     names = (
         {Path(name).name for name in _socket_names() if not name.startswith("/")} if sockets else set[str]()
     )
@@ -255,7 +255,7 @@ class Machine:
 
 
 def machine(*, network: bool) -> Machine:
-    """The places of this machine as they are, or were a few seconds ago."""
+    """Return the places of this machine to hide and show, cached for a few seconds."""
     named = (
         *TOOL_VARIABLES,
         "HOME",

@@ -87,7 +87,7 @@ class Tree:
     _lock: Lock = field(default_factory=Lock)
 
     def look(self) -> Found:
-        """How it stands now. Costs a look at every folder, and reading those that changed."""
+        """Scan the tree and return its current state; only folders that changed are read again."""
         with self._lock:
             return self._look()
 

@@ -16,7 +16,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.events import Notice, ToolOutput
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
-from daiku.texts.text import text
+from daiku.texts.text import joined, text
 from daiku.tools.face import Face
 from daiku.tools.sandbox.aside import Before, PutAside
 from daiku.tools.shell.background import Jobs
@@ -163,19 +163,21 @@ async def preview(args: RunArgs, context: ToolContext) -> Preview | ToolResult:
     prepared = prepare(args, context)
     if isinstance(prepared, ToolResult):
         return prepared
-    lines = [show_hidden(prepared.command)]
     where = context.workspace.relative(prepared.folder)
-    notes = [
-        f"in {where}" if where not in ("", ".") else "",
-        "in the background" if args.background else "",
-        "with all your rights (no sandbox)" if prepared.state != "on" else "in the sandbox",
-    ]
-    lines.append("# " + ", ".join(note for note in notes if note))
+    how = joined(
+        "list",
+        [
+            text("shell.preview_in", folder=where) if where not in ("", ".") else "",
+            text("shell.preview_background") if args.background else "",
+            text("shell.preview_rights") if prepared.state != "on" else text("shell.preview_sandbox"),
+        ],
+    )
+    lines = [show_hidden(prepared.command), text("shell.preview_how", how=how)]
     if own := own_programs(prepared):
-        lines.append(f"# of the project itself: {', '.join(map(show_hidden, own))}")
+        lines.append(text("shell.preview_own", names=", ".join(map(show_hidden, own))))
     if args.stdin:
-        lines += ["# it reads:", show_hidden(args.stdin)]
-    return Preview("\n".join(lines))
+        lines += [text("shell.preview_reads"), show_hidden(args.stdin)]
+    return Preview(joined("lines", lines))
 
 
 async def output(args: OutputArgs, context: ToolContext, jobs: Jobs) -> ToolResult:

@@ -1,4 +1,4 @@
-"""A program run to its end, its output and its errors apart, both bounded."""
+"""Run a program to its end, capturing stdout and stderr separately, both bounded."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def git_settings(settings: Settings) -> dict[str, str]:
 
 
 def read_listed(said: str) -> Listed:
-    """What git printed when it was asked with LISTED."""
+    """Parse the output of `git config` for the arguments LISTED."""
     fields = said.split("\0")
     off: dict[str, str] = {}
     large_files: dict[str, str] = {}
@@ -126,8 +126,8 @@ _known: dict[Path, tuple[tuple[int, ...], Listed]] = {}
 
 
 def listed(root: Path, folder: Path | None, environ: Mapping[str, str]) -> Listed | None:
-    """What counts at `root`, with the git folder `folder` (None: there is none); None where git does not
-    come to the end of it. `environ` is the one that git runs in."""
+    """Return the git settings in effect at `root`, with the git folder `folder` (None: there is none); None
+    if git fails. `environ` is the environment that git runs in."""
     home = Path(environ.get("HOME") or "/")
     settings = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
     files = [folder / name for name in ("config", "config.worktree")] if folder else []

@@ -181,8 +181,8 @@ def _stays_with_git(simple: SimpleCommand) -> bool:
 
 
 def enclosed(prepared: Prepared) -> tuple[list[str], Before | None]:
-    """The argv, in its sandbox where it has one, and how protected files stood before (None where they are
-    not looked at afterwards). Blocks for a moment. Raises OSError."""
+    """Return the argv, wrapped in the sandbox if there is one, and the state of protected files before the
+    run (None if they are not compared afterwards). Blocks briefly. Raises OSError."""
     bounds = prepared.bounds
     if bounds is None:
         return prepared.argv, before(prepared.roots) if prepared.guards else None
@@ -209,7 +209,7 @@ def own_programs(prepared: Prepared) -> tuple[str, ...]:
 
 
 def rules_of(context: ToolContext, folder: Path) -> CommandRules:
-    """What the guard judged the command by, as far as running it depends on it."""
+    """Build the rules by which a command is judged, for the context in which it will run."""
 
     def resolve(path: str) -> str | None:
         try:

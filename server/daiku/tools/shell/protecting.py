@@ -1,4 +1,4 @@
-"""After a command: what it made of protected files is put aside, told, and put back when a person says so."""
+"""After a command: move its changes to protected files aside, report them, restore them on approval."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _for_this_process() -> tempfile.TemporaryDirectory[str]:
 async def set_aside(
     earlier: Before | None, folder: Path | None, context: ToolContext, *, sandboxed: bool
 ) -> tuple[PutAside, ...]:
-    """Put aside what is new or different since `earlier`, and say so. Without a sandbox it is only said: the
-    person let the command do what it likes. Said too is where not all of the folder was looked at."""
+    """Put changed protected files aside since `earlier`, and report it. Without a sandbox they are only
+    reported, since the person allowed it; an incomplete scan is reported too."""
     if earlier is None:
         return ()
     target = (folder or Path(_for_this_process().name)) / context.session
@@ -71,18 +71,18 @@ async def ask_to_put_back(moved: tuple[PutAside, ...], context: ToolContext) -> 
 
 
 def names(moved: tuple[PutAside, ...]) -> str:
-    """The places in a few words."""
+    """Return the places of files put aside, shortened."""
     return named([str(each.place) for each in moved])
 
 
 def named(places: Sequence[str]) -> str:
-    """The first of `places`, and how many more there are."""
+    """Join the first of `places`, with the number of the others."""
     first = ", ".join(places[:MOST_NAMED])
     return first + (f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else "")
 
 
 def aside_note(moved: tuple[PutAside, ...]) -> str:
-    """What the model reads of it; empty where there is nothing to say."""
+    """Return the note to the model about files put aside; empty if there are none."""
     if not moved:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Run a command and leave nothing of it behind: started by file name where there is no sandbox to do so."""
+"""Run a command as a child subreaper, and kill its descendants when it ends or when the server dies."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _stop(_signal: int, _frame: object) -> None:
 
 
 def main() -> None:
-    """`reaper.py PARENT COMMAND…`: the command's exit code is ours."""
+    """Run `reaper.py PARENT COMMAND…` and exit with the command's exit code."""
     parent = int(sys.argv[1])
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGTERM, _stop)

@@ -1,4 +1,4 @@
-"""Searching and reading: an engine of the settings, pages as text, over one road and one cache."""
+"""Search the web and read pages as text, with one HTTP client and one cache."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ResearchSettings
 from daiku.domain.work.research import SearchResult
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.web.cache import Cache
 from daiku.tools.web.engines import ENGINES, OTHERS, read
 from daiku.tools.web.extract import Page, page_of
@@ -33,7 +33,7 @@ class SearchOutcome:
 
     engine: str
     results: tuple[SearchResult, ...] = ()
-    problem: Sentence = NO_TEXT
+    problem: Text = NO_TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def _found(engine: str, kept: JsonObject) -> SearchOutcome:
     return SearchOutcome(engine, results)
 
 
-def _otherwise(settings: ResearchSettings) -> Sentence:
+def _otherwise(settings: ResearchSettings) -> Text:
     if settings.base_url:
         return text("web.look_at_base_url")
     return text("web.look_at_network", otherwise=OTHERS)

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 from daiku.core.web.research import rank_results
 from daiku.domain.work.research import SearchResult
-from daiku.texts.text import NO_TEXT, Sentence, joined, text
+from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.web.markup import EndTag, StartTag, TextToken, tokens
 from daiku.tools.web.road import Answer, Request
 
@@ -28,8 +28,8 @@ class Engine:
     key: str
     encode: Callable[[str, str, int, str], Request]
     """(base, query, limit, key) to the request."""
-    decode: Callable[[Answer, int], tuple[SearchResult, ...] | Sentence]
-    help: Sentence = NO_TEXT
+    decode: Callable[[Answer, int], tuple[SearchResult, ...] | Text]
+    help: Text = NO_TEXT
     """What to do where it refuses."""
 
 
@@ -42,7 +42,7 @@ def _ask_duckduckgo(base: str, query: str, _limit: int, _key: str) -> Request:
     return Request(f"{base}/html/", "POST", kind, form)
 
 
-def _read_duckduckgo(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Sentence:
+def _read_duckduckgo(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Text:
     page = answer.body.decode("utf-8", "replace")
     hits = _hits_of(page)
     if not hits and (answer.status == 202 or "anomaly" in page or "bots use DuckDuckGo" in page):
@@ -107,7 +107,7 @@ def _ask_brave(base: str, query: str, limit: int, key: str) -> Request:
     return Request(f"{base}/res/v1/web/search?{asked}", headers=headers)
 
 
-def _read_brave(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Sentence:
+def _read_brave(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Text:
     web = _object(answer).get("web")
     hits = _entries(web.get("results") if isinstance(web, dict) else None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  # JSON
     return rank_results(
@@ -125,7 +125,7 @@ def _ask_tavily(base: str, query: str, limit: int, key: str) -> Request:
     return Request(f"{base}/search", "POST", headers, body)
 
 
-def _read_tavily(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Sentence:
+def _read_tavily(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Text:
     hits = _entries(_object(answer).get("results"))
     rows = ((h.text("url"), h.text("title"), h.text("content"), h.number("score")) for h in hits)
     return rank_results("tavily", rows, limit)
@@ -136,7 +136,7 @@ def _ask_searxng(base: str, query: str, _limit: int, key: str) -> Request:
     return Request(f"{base}/search?{urlencode({'q': query, 'format': 'json'})}", headers=headers)
 
 
-def _read_searxng(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Sentence:
+def _read_searxng(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Text:
     whole = _object(answer)
     hits = tuple(_entries(whole.get("results")))
     silent = whole.get("unresponsive_engines")
@@ -208,7 +208,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
 )  # fmt: skip
 
 
-def read(engine: Engine, answer: Answer, limit: int) -> tuple[SearchResult, ...] | Sentence:
+def read(engine: Engine, answer: Answer, limit: int) -> tuple[SearchResult, ...] | Text:
     """The results of an answer, best first, or what is wrong with it."""
     if answer.status >= 400:
         return joined(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from daiku.core.text.visible import strip_invisible
 from daiku.core.web.research import one_line
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, text
 from daiku.tools.web.clean import clean
 from daiku.tools.web.road import Answer, readable
 from daiku.workspace import encodings
@@ -41,7 +41,7 @@ class Page:
     """True where a proxy chose the address behind the name."""
 
 
-def page_of(answer: Answer) -> Page | Sentence:
+def page_of(answer: Answer) -> Page | Text:
     """The page, or why it is not one for reading."""
     kind = answer.kind
     if not readable(kind):

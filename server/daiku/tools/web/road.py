@@ -1,4 +1,4 @@
-"""The road to the web: names resolved once, checked and pinned; redirects, sizes and times bounded."""
+"""HTTP requests to the web: DNS resolved once, checked and pinned; redirects, sizes and times bounded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 
 from daiku import __version__
 from daiku.core.protected.addresses import WebPlace, read_place, same_site, why_local, why_not_public
-from daiku.texts.text import Sentence, Text, joined, text
+from daiku.texts.text import Text, joined, text
 
 if TYPE_CHECKING:
     import httpx2
@@ -67,14 +67,14 @@ class Answer:
 class Trouble:
     """Why nothing came; `moved` is the other site that it would have led to."""
 
-    why: Sentence
+    why: Text
     moved: str = ""
 
 
 class _Stopped(Exception):  # control flow of one module: becomes a Trouble
     """The request cannot be made or answered, for the reason given."""
 
-    def __init__(self, why: Sentence) -> None:
+    def __init__(self, why: Text) -> None:
         super().__init__(why)
         self.why = why
 
@@ -112,8 +112,8 @@ class Road:
         self._seconds = seconds
         self._tls: ssl.SSLContext | None = None
 
-    def place(self, url: str, *, private: bool = False) -> WebPlace | Sentence:
-        """Where `url` leads by its own letters, or why nobody goes there. Looks nothing up."""
+    def place(self, url: str, *, private: bool = False) -> WebPlace | Text:
+        """Parse `url`; return an error if it may not be requested, e.g. a private address. Does no DNS lookup."""
         place = read_place(url)
         if isinstance(place, str) or private or self._private:
             return place
@@ -121,8 +121,8 @@ class Road:
         return joined("clauses", [why, text("web.public_only")]) if why else place
 
     async def ask(self, request: Request, *, follow: Callable[[str], bool] | None = None) -> Answer | Trouble:
-        """What `request` comes to. Redirects within one site are followed, to another one only where
-        `follow` says so of its host; every step is checked like the first."""
+        """Send `request` and return the response, or why there is none. Redirects within a site are followed,
+        others only if `follow` accepts the host; each hop is checked like the first."""
         bound = asyncio.timeout(self._seconds)
         try:
             async with bound:

@@ -8,12 +8,21 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from daiku.core.replies.roleforms import MAX_QUERIES
-from daiku.core.web.research import PAGE_PART, distinct_queries, findings_text, page_identity, results_text
+from daiku.core.web.research import (
+    PAGE_PART,
+    SOURCES_KEY,
+    distinct_queries,
+    findings_text,
+    page_identity,
+    results_text,
+    sources_text,
+)
+from daiku.domain.base import JsonObject
 from daiku.domain.events import Notice
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.research import Finding, Research, SearchResult
-from daiku.texts.text import Sentence, text
+from daiku.texts.text import Text, as_json, joined, text
 from daiku.tools.face import Face
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.tools.web.client import SearchOutcome, Web
@@ -25,7 +34,6 @@ PART = 24_000
 """Characters of a page in one answer of web/fetch."""
 SOURCES = 4
 """Sources that research keeps for each question; the best one is opened."""
-GO_ON = "Go on with what is known, and say that it was not looked up."
 
 
 class SearchArgs(Args):
@@ -105,7 +113,7 @@ def web_tools(web: Web) -> tuple[Tool, ...]:
 
 
 async def _research(web: Web, queries: tuple[str, ...], context: ToolContext) -> ToolResult:
-    problems: list[Sentence] = []
+    problems: list[Text] = []
     hits: dict[str, tuple[SearchResult, ...]] = {}
     for query in queries:  # one after the other: engines shut out who asks side by side
         found = await web.search(query, SOURCES, context.config.research)
@@ -130,10 +138,12 @@ async def _research(web: Web, queries: tuple[str, ...], context: ToolContext) ->
     for problem in problems:
         _notice(problem, context)
     done = Research(queries=queries, results=tuple(findings))
-    answer = findings_text(queries, done.results, tuple(problems))
+    sources = sources_text(queries, done.results, tuple(problems))
     if not findings:
-        answer = f"{answer}\n\n{GO_ON}"
-    return ToolResult(ok=True, text=answer, data=done.model_dump(mode="json"), untrusted=bool(findings))
+        sources = joined("paragraphs", [sources, text("web.go_on_without")])
+    data: JsonObject = {**done.model_dump(mode="json"), SOURCES_KEY: as_json(sources)}
+    said = findings_text(sources, done.results)
+    return ToolResult(ok=True, text=said, data=data, untrusted=bool(findings))
 
 
 def _each_once(hits: dict[str, tuple[SearchResult, ...]]) -> dict[str, list[SearchResult]]:
@@ -156,7 +166,7 @@ def _finding(query: str, result: SearchResult, page: Page | Trouble | None) -> F
 
 def _hits(query: str, found: SearchOutcome) -> str:
     if found.problem:
-        return f"Nothing was looked up for “{query}”: {found.problem} {GO_ON}"
+        return f"Nothing was looked up for “{query}”: {found.problem} {text('web.go_on_without')}"
     if not found.results:
         return f"{found.engine} found nothing for “{query}”. Try other words."
     return f"Results of {found.engine} for “{query}”:\n{results_text(found.results)}"
@@ -184,7 +194,7 @@ def _part(page: Page, start: int) -> ToolResult:
     return ToolResult(ok=True, text="\n\n".join([text, *ends]), data=data, untrusted=True)
 
 
-def _notice(problem: Sentence, context: ToolContext) -> None:
+def _notice(problem: Text, context: ToolContext) -> None:
     context.emit(Notice(level="warning", text=text("web.notice", what=problem)))
 
 

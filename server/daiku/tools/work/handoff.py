@@ -48,7 +48,7 @@ async def parallel(args: ParallelArgs, context: ToolContext) -> ToolResult:
 
 
 def handoff_tools(agents: Mapping[str, str]) -> tuple[Tool, ...]:
-    """The tools, told with who can be asked: what each agent does, by its name."""
+    """Return the handoff tools; their descriptions list the agents that can be asked."""
     named = "; ".join(f"{name} ({does})" for name, does in agents.items()) or "none"
     return (
         Tool(

@@ -171,7 +171,7 @@ async def get(args: PlanIdArgs, context: ToolContext) -> ToolResult:
 
 
 async def approve(args: PlanIdArgs, context: ToolContext) -> ToolResult:
-    """Note that the plan may be worked; the guard has asked the person before this runs (C4.4)."""
+    """Mark the plan as approved; the guard has asked the person before this runs (C4.4)."""
     plan = _find(args.plan_id, context)
     if plan is None:
         return _none(args.plan_id, context)

@@ -1,1 +1,1 @@
-"""What is known of programs: data alone."""
+"""Tables of facts about programs: which only read, which use the network, which run other programs."""

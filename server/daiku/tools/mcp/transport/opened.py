@@ -1,4 +1,4 @@
-"""From a Launch to the SDK's transport: an owned child, or HTTP with headers, sign-in and bounded answers."""
+"""Open the SDK's transport for a Launch: a child process, or HTTP with headers, sign-in and size limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import httpx2
 from mcp.client import Transport
 from mcp.client.streamable_http import streamable_http_client
 
-from daiku.texts.text import Sentence, Text, text
+from daiku.texts.text import Text, text
 from daiku.tools.mcp.definitions import visible
 from daiku.tools.mcp.launch import Launch
 from daiku.tools.mcp.transport.stdio import stdio_transport
@@ -37,7 +37,7 @@ class Opened:
     last_words: list[str] = field(default_factory=list[str])
     _said: int = 0
 
-    def why(self) -> Sentence:
+    def why(self) -> Text:
         """An exit code with the last words on stderr, or an HTTP status; empty where all is well."""
         if self.child is not None and self.child.exit_code is not None:
             code, words = self.child.exit_code, visible("".join(self.last_words[-1:])[:200])
@@ -48,12 +48,12 @@ class Opened:
             return text("mcp.wants_sign_in", status=self.status)
         return Text(f"HTTP {self.status}" if self.status >= 400 else "")
 
-    def transport(self, ended: Callable[[Sentence], None]) -> AbstractAsyncContextManager[Transport]:
+    def transport(self, ended: Callable[[Text], None]) -> AbstractAsyncContextManager[Transport]:
         """The SDK's transport, opened; `ended` hears why it ended by itself."""
         return self._http() if self.launch.settings.url else self._stdio(ended)
 
     @asynccontextmanager
-    async def _stdio(self, ended: Callable[[Sentence], None]) -> AsyncGenerator[Transport]:
+    async def _stdio(self, ended: Callable[[Text], None]) -> AsyncGenerator[Transport]:
         launch = self.launch
         self.child = await start_piped(
             launch.argv(os.environ), cwd=launch.cwd, env=launch.environment(os.environ), said=self._hear

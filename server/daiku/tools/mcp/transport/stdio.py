@@ -14,7 +14,7 @@ from mcp.client._transport import TransportStreams  # the SDK's own name for wha
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
-from daiku.texts.text import NO_TEXT, Sentence, text
+from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.shell.pipes import LINE_LIMIT, LineTooLong, PipedChild
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ GARBAGE = 1000
 
 @asynccontextmanager
 async def stdio_transport(
-    child: PipedChild, ended: Callable[[Sentence], None]
+    child: PipedChild, ended: Callable[[Text], None]
 ) -> AsyncGenerator[TransportStreams]:
     """Talk to `child`; `ended` hears once why it can no longer be talked to. The child is stopped with
     all that it started when the context is left."""
@@ -59,7 +59,7 @@ async def _flushed(to_child: MemoryObjectSendStream[SessionMessage], writer: asy
 async def _read(
     child: PipedChild,
     to_session: MemoryObjectSendStream[SessionMessage | Exception],
-    ended: Callable[[Sentence], None],
+    ended: Callable[[Text], None],
 ) -> None:
     why = NO_TEXT
     try:
@@ -77,9 +77,7 @@ async def _read(
         ended(why)
 
 
-async def _pass_on(
-    child: PipedChild, to_session: MemoryObjectSendStream[SessionMessage | Exception]
-) -> Sentence:
+async def _pass_on(child: PipedChild, to_session: MemoryObjectSendStream[SessionMessage | Exception]) -> Text:
     """Until the child's output ends; why it was given up before, where it was."""
     loop = asyncio.get_running_loop()
     began, lines, garbage = loop.time(), 0, 0
