@@ -10,8 +10,9 @@ sys.path[:0] = [str(ROOT / "server"), str(ROOT / ".dev")]
 
 from codemap import with_rooms  # noqa: E402  # the paths above come first
 from contract import contract  # noqa: E402  # likewise
-from manifest import TEXTS, manifest, texts  # noqa: E402  # likewise
-from tables import bundle, tables  # noqa: E402  # likewise
+from manifest import manifest, provided  # noqa: E402  # likewise
+from tables import tables  # noqa: E402  # likewise
+from words import file_of, languages, manifest_words, panel_words  # noqa: E402  # likewise
 
 from daiku.lsp.requests.methods import METHODS  # noqa: E402  # likewise
 
@@ -21,7 +22,6 @@ NAMES = "Names of the custom methods, generated: `initialize` is answered before
 
 
 EXTENSION = ROOT / "extension"
-WORDS = {"en": EXTENSION / "l10n" / "bundle.l10n.json", "ja": EXTENSION / "l10n" / "bundle.l10n.ja.json"}
 
 
 def targets() -> dict[Path, str]:
@@ -30,9 +30,11 @@ def targets() -> dict[Path, str]:
     return {
         EXTENSION / "src" / "contract.gen.ts": contract(),
         EXTENSION / "src" / "pure" / "view" / "tables.gen.ts": tables(),
-        **{path: bundle(path, language) for language, path in WORDS.items()},
         EXTENSION / "package.json": manifest(),
-        **{EXTENSION / name: texts(name) for name in TEXTS},
+        **{
+            EXTENSION / file_of("package.nls", each): manifest_words(each, provided()) for each in languages()
+        },
+        **{EXTENSION / "l10n" / file_of("bundle.l10n", each): panel_words(each) for each in languages()},
         PACKAGE / "lsp" / "methodnames.py": f'"""{NAMES}"""\n\nMETHODS = (\n{names})\n',
         README: with_rooms(README.read_text(encoding="utf-8"), PACKAGE),
     }

@@ -1,4 +1,4 @@
-"""The settings in the editor's manifest: types and defaults as the server has them, and those of each provider with their texts."""
+"""The settings in the editor's manifest: types and defaults as the server has them, and those of each provider."""
 
 from __future__ import annotations
 
@@ -25,16 +25,6 @@ SHOWN: dict[str, tuple[Needs, ...]] = {
 }
 """The settings of a provider that the editor shows, by what the provider needs."""
 SCOPES = {"base_url": "machine", "context_length": "window"}
-TEXTS = {
-    "package.nls.json": {
-        "base_url": "Address of {label}. Empty: the usual one.",
-        "context_length": "Context window of {label} in tokens. 0: ask the server.",
-    },
-    "package.nls.ja.json": {
-        "base_url": "{label} のアドレス。空なら通常のもの。",
-        "context_length": "{label} のコンテキスト長(トークン)。0 ならサーバーに尋ねます。",
-    },
-}
 _BEFORE_PROVIDERS = "llm.fallbackModel"
 
 
@@ -57,12 +47,9 @@ def manifest() -> str:
     return _text(whole)
 
 
-def texts(file: str) -> str:
-    """The text of one of the manifest's language files."""
-    whole: dict[str, str] = json.loads((EXTENSION / file).read_text(encoding="utf-8"))
-    made = {f"config.{key}": TEXTS[file][name].format(label=label) for key, name, label in _of_providers()}
-    names = _spliced(list(whole), list(made), f"config.{_BEFORE_PROVIDERS}")
-    return _text({name: made.get(name) or whole[name] for name in names})
+def provided() -> list[tuple[str, str, str]]:
+    """The editor's key, the entry of its words, and the provider's label of each setting of a provider."""
+    return [(key, f"config.llm.{{provider}}.{to_camel(name)}", label) for key, name, label in _of_providers()]
 
 
 def _of_providers() -> list[tuple[str, str, str]]:

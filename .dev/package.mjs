@@ -9,7 +9,7 @@ import { must } from "./run.mjs";
 import { main, say } from "./say.mjs";
 import { ensureNode, ensurePython, toolEnvironment } from "./setup.mjs";
 
-const CLIENT = ["package.json", "package.nls.json", "package.nls.ja.json", "l10n", "media", "dist"];
+const CLIENT = ["package.json", "l10n", "media", "dist"];
 const TEXTS = ["README.md", "CHANGELOG.md", "LICENSE"];
 
 function copyInto(folder, sources) {
@@ -25,7 +25,9 @@ function stage(name) {
   mkdirSync(folder, { recursive: true });
   copyInto(
     folder,
-    CLIENT.map((part) => at("extension", part)),
+    [...CLIENT, ...readdirSync(at("extension")).filter((name) => name.startsWith("package.nls."))].map((part) =>
+      at("extension", part),
+    ),
   );
   copyInto(
     folder,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from pydantic.alias_generators import to_camel
 
@@ -44,7 +43,7 @@ def tables() -> str:
     lines = "".join(
         f"  {name}: "
         + (
-            f"{{ icon: {_text(line.icon)}, text: {_text(_wire(line.label).en)} }}"
+            f"{{ icon: {_text(line.icon)}, text: {_text(on_wire(line.label.en))} }}"
             if (line := event.line)
             else "null"
         )
@@ -67,25 +66,20 @@ export const EVENT_LINES = {{
 """
 
 
-def bundle(path: Path, language: str) -> str:
-    """The panel's words of a language, with those of the tables in it."""
-    words: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-    words |= {label.en: label.text(language) for label in _labels()}
-    return json.dumps(dict(sorted(words.items())), ensure_ascii=False, indent=2) + "\n"
+def labels(language: str) -> dict[str, str]:
+    """The labels in the tables by their English, in `language`."""
+    return {on_wire(label.en): on_wire(label.text(language)) for label in _labels()}
 
 
 def _labels() -> Iterator[Label]:
     yield from (face.label for face in faces().values())
     yield from (agent.label for agent in ALL_AGENTS.values())
-    yield from (_wire(e.line.label) for e in EVENTS.values() if issubclass(e, LineEvent) and e.line)
+    yield from (e.line.label for e in EVENTS.values() if issubclass(e, LineEvent) and e.line)
 
 
-def _wire(label: Label) -> Label:
-    """The label with fields named as on the wire."""
-    en, ja = (
-        re.sub(r"\{(\w+)\}", lambda field: f"{{{to_camel(field[1])}}}", text) for text in (label.en, label.ja)
-    )
-    return Label(en, ja)
+def on_wire(text: str) -> str:
+    """A label with fields named as on the wire."""
+    return re.sub(r"\{(\w+)\}", lambda field: f"{{{to_camel(field[1])}}}", text)
 
 
 def _text(text: str) -> str:

@@ -20,7 +20,7 @@ from tests.dead import dead, unreached
 from tests.reached import Sources
 from tests.test_architecture import modules
 
-GENERATORS = ("contract", "gen", "manifest", "tables")
+GENERATORS = ("contract", "gen", "manifest", "tables", "words")
 """Programs of `.dev` that make parts of the product from the server's tables."""
 FOR_PEOPLES_OWN_CODE = ("daiku.sdk.inference", "daiku.sdk.mcp", "daiku.llm.adapter")
 KEPT: dict[str, tuple[str, ...]] = {

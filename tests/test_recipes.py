@@ -1,4 +1,4 @@
-"""Adding a tool, an agent, an event, a method, a sentence as the README says it; and what catches a forgotten piece."""
+"""Adding a tool, an agent, an event, a method, a sentence as the README says; and what catches each gap."""
 
 from __future__ import annotations
 

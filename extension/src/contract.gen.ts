@@ -933,7 +933,7 @@ export interface RunResult {
   unattended: boolean;
 }
 
-/** First event of a run. `prompt` is what the person said; `images` and `context` what came along. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, not asked of a model; what bounds a model's rounds does not bound them. `told` is what the agent reads in place of the prompt, made from `brief`, what a stage of work was given; `tainted`: text from outside is in it. `rounds_before`: of `limits.max_rounds` so many are not this run's: those that the runs around it had used as it began, and one for the last word of each run above it. */
+/** First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. */
 export interface RunStarted {
   prompt: string;
   mode: "ask" | "plan" | "act";

@@ -14,7 +14,7 @@ function sources(folder: string): string[] {
 }
 
 /** Those of the tables that come from the server. */
-function generated(): string[] {
+export function generated(): string[] {
   const faces = Object.values(TOOL_FACES).map((face) => face.title);
   const lines = Object.values(EVENT_LINES).map((line) => line?.text ?? []);
   return [...faces, ...Object.values(AGENT_LABELS), ...lines.flat()];

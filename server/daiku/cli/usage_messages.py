@@ -1,4 +1,4 @@
-"""Error messages for a wrong command line: click's own in English, translations of them in Japanese."""
+"""Error messages for a wrong command line: click's own in English, translations of them in other languages."""
 
 from __future__ import annotations
 
@@ -8,39 +8,42 @@ from collections.abc import Iterable
 import click
 from click import exceptions
 
+from daiku.texts.catalogue import ENGLISH
 from daiku.texts.terminal import locale_of
+from daiku.texts.text import Text, joined, render, text
 
 
 def usage_message(wrong: click.ClickException) -> str:
     """Return the message for a usage error, in the person's language."""
-    return wrong.format_message() if locale_of(os.environ) == "en" else _japanese(wrong)
+    language = locale_of(os.environ)
+    return wrong.format_message() if language == ENGLISH else render(_said(wrong), language)
 
 
-def _japanese(wrong: click.ClickException) -> str:
+def _said(wrong: click.ClickException) -> Text:
     match wrong:
         case exceptions.NoSuchCommand(command_name=name, possibilities=near):
-            return f"{name} というコマンドはありません。{_nearest(near)}"
+            return joined("sentences", [text("misuse.no_command", name=name), _nearest(near)])
         case exceptions.NoSuchOption(option_name=name, possibilities=near):
-            return f"{name} というオプションはありません。{_nearest(near)}"
+            return joined("sentences", [text("misuse.no_option", name=name), _nearest(near)])
         case exceptions.MissingParameter():
-            return f"{_name(wrong)} を指定してください。"
+            return text("misuse.missing", name=_name(wrong))
         case exceptions.BadOptionUsage(option_name=name):
-            return f"オプション {name} の使い方が違います。値の有無と数を確かめてください。"
+            return text("misuse.option_usage", name=name)
         case exceptions.BadParameter(param=click.Parameter(type=click.Choice(choices=choices))):
             listed = ", ".join(str(choice) for choice in choices)
-            return f"{_name(wrong)} に指定できるのは次のいずれかです: {listed}。"
+            return text("misuse.not_one_of", name=_name(wrong), listed=listed)
         case exceptions.BadParameter():
-            return f"{_name(wrong)} の値が正しくありません。"
+            return text("misuse.bad_value", name=_name(wrong))
         case _:
-            return f"コマンドの書き方が違います: {wrong.format_message()}"
+            return text("misuse.other", what=wrong.format_message())
 
 
 def _nearest(names: Iterable[str] | None) -> str:
     near = ", ".join(sorted(names or ()))
-    return f"近いもの: {near}。" if near else ""
+    return text("misuse.nearest", near=near) if near else ""
 
 
 def _name(wrong: exceptions.BadParameter) -> str:
     if wrong.param is None:
-        return "値"
+        return text("misuse.a_value")
     return wrong.param.opts[0] if isinstance(wrong.param, click.Option) else wrong.param.human_readable_name

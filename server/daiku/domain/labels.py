@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from daiku.texts.catalogue import ENGLISH, label
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """`en` English, `ja` Japanese."""
+    """`en` English, `ja` Japanese; a further language has it in its catalogue, under `label.` and the English."""
 
     en: str
     ja: str
 
     def text(self, language: str) -> str:
-        """The text in `language` (`ja`, …); English where it is none of these."""
-        return self.ja if language == "ja" else self.en
+        """The text in `language`; English where it has none."""
+        return {ENGLISH: self.en, "ja": self.ja}.get(language) or label(language, self.en)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,11 @@ def sentences(language: str) -> Mapping[str, str]:
     return found
 
 
+def label(language: str, english: str) -> str:
+    """The short text `english`, which stands in the code, in `language`; as it is where that has none."""
+    return sentences(language if language in languages() else ENGLISH).get(f"label.{english}", english)
+
+
 def fill(language: str, key: str, args: Mapping[str, Argument]) -> str:
     """The sentence `key` with its holes filled; the parts of a `join.` beside one another. Raises KeyError for an
     id or an argument that is not there."""
