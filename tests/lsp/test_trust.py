@@ -10,7 +10,7 @@ import pytest
 from daiku.app import App
 from daiku.lsp.initialize import read_offer
 from daiku.lsp.server import serve
-from daiku.settings.trusted import set_trusted
+from daiku.settings.trust import set_trusted
 
 LOOSE: dict[str, Any] = {
     'approvals.edit = "allow"': lambda app: app.config.approvals.edit == "allow",

@@ -21,9 +21,8 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.runs import RunLimits
-from daiku.llm.adapter import LLMAdapter
+from daiku.llm.adapter import LLMAdapter, RetryPolicy
 from daiku.llm.provider import ModelChoice
-from daiku.llm.retry import RetryPolicy
 from daiku.llm.table import PROVIDERS
 from daiku.runs.run_budget import Metered, RunBudget
 from daiku.texts.text import Text

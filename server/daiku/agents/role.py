@@ -8,8 +8,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from daiku.core.replies.attempts import ATTEMPTS, should_give_up
-from daiku.core.replies.parse import Unreadable
+from daiku.core.replies.parse import ATTEMPTS, Unreadable, should_give_up
 from daiku.core.state.context import is_rules
 from daiku.core.textcalls.codecs import FormatProblem, TextProtocol, decode, encode
 from daiku.domain.base import JsonObject

@@ -14,7 +14,7 @@ from daiku.core.guard.redact import redactor
 from daiku.domain.base import JsonObject
 from daiku.logs import start_logging
 from daiku.settings import Loaded, home, load, secrets_of
-from daiku.settings.trusted import is_trusted
+from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import locale_of, localize, say
 from daiku.workspace.disk import DiskWorkspace
 

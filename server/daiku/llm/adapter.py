@@ -10,8 +10,8 @@ from typing import Literal, overload
 
 from daiku.core.run.budget import Quote, worst_quote
 from daiku.core.textcalls.codecs import add_dropped_notes
-from daiku.domain.config import ProviderSettings, ToolProtocol
-from daiku.domain.errors import DaikuError, LLMError
+from daiku.domain.config import Price, ProviderSettings, ToolProtocol
+from daiku.domain.errors import DaikuError, LLMError, LLMRateLimitError, LLMTimeoutError, StreamCutError
 from daiku.domain.messages import (
     Message,
     ModelEvent,
@@ -25,12 +25,42 @@ from daiku.domain.messages import (
 from daiku.domain.tools import ToolSpec
 from daiku.llm.catalogue import cost, find_model, normalize_model_name
 from daiku.llm.provider import ModelChoice, Provider, ProviderEntry
-from daiku.llm.quote import quote_call
 from daiku.llm.reply_filter import filter_reply
-from daiku.llm.retry import RetryPolicy, is_transient, retry_delay
 from daiku.llm.textcalls import TextCallStream
 from daiku.llm.tokens import estimate, estimate_message, estimate_messages, estimate_request
 from daiku.texts.text import text
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often a call is retried, and the delays in seconds: doubled from the first one up to the longest."""
+
+    retries: int = 3
+    first_delay: float = 1.0
+    longest_delay: float = 30.0
+    longest_retry_after: float = 120.0
+    """A service that asks for a longer wait than this is given up at once."""
+
+
+def is_transient(error: LLMError) -> bool:
+    """True for 408, 429, 5xx, time-outs, lost connections and cut streams; never for what would fail
+    the same way again (400, 401, 403, 404, an overflow, a quota that is used up)."""
+    return isinstance(error, LLMTimeoutError | LLMRateLimitError | StreamCutError) and error.failure.retryable
+
+
+def retry_delay(attempt: int, error: LLMError, policy: RetryPolicy, chance: float) -> float | None:
+    """Seconds before retry number `attempt`, counted from 1, or None: do not retry.
+
+    The service's Retry-After is a lower bound. `chance` in [0, 1) spreads the tries of many clients
+    over the upper half of the wait.
+    """
+    if attempt > policy.retries or not is_transient(error):
+        return None
+    asked = error.retry_after or 0.0
+    if asked > policy.longest_retry_after:
+        return None
+    backoff = min(policy.longest_delay, policy.first_delay * 2.0 ** (attempt - 1))
+    return max(asked, backoff * (0.5 + chance / 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,3 +283,29 @@ def _with_try_count(error: LLMError, tries: int) -> LLMError:
     message = text("llm.tries", message=error.failure.message, count=tries)
     failure = error.failure.model_copy(update={"message": message})
     return type(error)(failure, status=error.status, retry_after=error.retry_after)
+
+
+USUAL_OUTPUT = 16_384
+"""Tokens of output that are reckoned with where neither the model's limit nor its window is known."""
+MARGIN = 1.1
+"""The estimate of a prompt may be this much too small."""
+
+
+def quote_call(request: ModelRequest, prices: dict[str, Price], context: int) -> Quote:
+    """The worst case of `request` at its model. `prices` are the settings', `context` the window."""
+    prompt = int(estimate_request(request) * MARGIN) + 1
+    entry = find_model(request.model)
+    longest = entry.max_output if entry is not None else 0
+    room = max(context - prompt, 0) if context else 0
+    output = request.max_output or min((n for n in (longest, room) if n), default=USUAL_OUTPUT)
+    return Quote(prompt, output, *_costs(request.model, prompt, prices))
+
+
+def _costs(model: str, prompt: int, prices: dict[str, Price]) -> tuple[float | None, float | None]:
+    entry = find_model(model)
+    written = prompt if entry is not None and entry.provider == "anthropic" else 0
+    asked = cost(Usage(prompt_tokens=prompt), model, prices, written=written)
+    answered = cost(Usage(prompt_tokens=prompt, completion_tokens=1_000_000), model, prices, written=written)
+    if asked is None or answered is None:
+        return None, None
+    return asked, (answered - asked) / 1_000_000

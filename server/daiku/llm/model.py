@@ -11,11 +11,10 @@ from daiku.core.ports import LanguageModelBridge
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelInfo, Usage
-from daiku.llm.adapter import Clock, LLMAdapter
+from daiku.llm.adapter import Clock, LLMAdapter, RetryPolicy
 from daiku.llm.catalogue import models_of
 from daiku.llm.choice import Probe, missing_requirement, resolve_model
 from daiku.llm.provider import ModelChoice, Provider, ProviderDeps
-from daiku.llm.retry import RetryPolicy
 from daiku.llm.table import PROVIDERS, LLMSettings
 from daiku.texts.text import text
 

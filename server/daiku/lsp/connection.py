@@ -27,7 +27,7 @@ from daiku.lsp.wire.jsontext import MessageId, write_json
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused, invalid
 from daiku.settings import home, load, secrets_of
-from daiku.settings.trusted import is_trusted
+from daiku.settings.trust import is_trusted
 from daiku.texts.catalogue import language_of
 from daiku.texts.text import joined, render
 from daiku.workspace.disk import DiskWorkspace

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from daiku.workspace.homes import homes, within
+from daiku.workspace.paths import homes, within
 
 MOST_ALTERNATES = 20
 _LARGEST = 200_000

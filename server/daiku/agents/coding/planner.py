@@ -12,8 +12,7 @@ from daiku.core.plans.proposed import as_proposed, objections
 from daiku.core.plans.reply import PlanReply, read_plan
 from daiku.core.plans.steptext import planned_step
 from daiku.core.plans.transitions import checklist
-from daiku.core.replies.attempts import ATTEMPTS
-from daiku.core.replies.parse import Unreadable
+from daiku.core.replies.parse import ATTEMPTS, Unreadable
 from daiku.core.state.state import State
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.errors import Failure

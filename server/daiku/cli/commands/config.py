@@ -14,7 +14,7 @@ from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import safe, terminal
 from daiku.domain.base import JsonObject
 from daiku.settings import Loaded, every_key, has_no_effect_yet, home
-from daiku.settings.trusted import set_trusted
+from daiku.settings.trust import set_trusted
 from daiku.texts.terminal import say
 
 MASK = "••••••••"

@@ -16,7 +16,7 @@ from daiku.cli.main import FAILED
 from daiku.doctor import broken, files, inside, machine
 from daiku.domain.errors import DaikuError
 from daiku.settings import home
-from daiku.settings.trusted import is_trusted
+from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import localize, say
 
 MARKS: dict[str, tuple[str, Colour]] = {

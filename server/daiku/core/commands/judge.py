@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from daiku.core.commands.bash import ParsedCommands, SimpleCommand, read_script
 from daiku.core.commands.catastrophe import CommandScope, scope_after, why_never_allowed, why_redirect_denied
 from daiku.core.commands.dangers import dangers
-from daiku.core.commands.grants import grant_line
 from daiku.core.commands.network import wants_network
 from daiku.core.commands.readonly import candidates, reads_only
-from daiku.core.commands.rules import allowed_by
+from daiku.core.commands.rules import allowed_by, has_risky_option
 from daiku.core.commands.undetermined import TORN, why_denied
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name
@@ -297,3 +296,13 @@ def changes_folder(command: str) -> bool:
     or a wrapper. True where it is nested too deeply to tell."""
     every = _every(read_script(command))
     return every is None or any(program_name(simple.words) in _FOLDER_CHANGERS for simple in every)
+
+
+def grant_line(command: str, script: ParsedCommands, every: list[SimpleCommand]) -> str:
+    """Return the line to store when `command` is always allowed; empty if it must not be stored, because it
+    was not fully parsed, depends on its folder, deletes, or runs downloaded code."""
+    if script.doubts or dangers(every):
+        return ""
+    if any(not word.plain or word.glob for simple in script.commands for word in simple.words):
+        return ""
+    return "" if any(has_risky_option(simple.words) for simple in every) else command.strip()

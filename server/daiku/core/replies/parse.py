@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,6 +12,19 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
 from daiku.texts.text import Text, joined, text
+
+ATTEMPTS = 5
+"""Replies in all, where each is wrong in another way than the one before (R0.97)."""
+SAME = 3
+"""Replies that are wrong in the same way: then another one would be too."""
+
+
+def should_give_up(problems: Sequence[str]) -> bool:
+    """Whether a model whose replies had these problems, one after the other, is not asked again. Nothing
+    is waited for in between: a reply that came is no overload (the transport sees to those)."""
+    same = len(problems) >= SAME and len(set(problems[-SAME:])) == 1
+    return same or len(problems) >= ATTEMPTS
+
 
 T = TypeVar("T")
 Check = Callable[[JsonValue], T]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.replies.attempts import SAME
+from daiku.core.replies.parse import SAME
 from daiku.core.state.state import State
 from daiku.core.team.checks import (
     TeamCall,

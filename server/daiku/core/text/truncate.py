@@ -1,6 +1,8 @@
-"""Cutting text that is too long in its middle, and saying how much is missing."""
+"""Truncate long texts in the middle, and wrap untrusted ones as data between markers that they cannot close."""
 
 from __future__ import annotations
+
+import re
 
 OUTPUT_LIMIT = 30_000
 """Characters of one tool result that a model is shown."""
@@ -26,3 +28,12 @@ def truncate_middle(text: str, limit: int = OUTPUT_LIMIT, how: str = "") -> str:
     note = f"[… {amount} left out here{'. ' + how if how else ''} …]"
     gap = "" if text[head_end - 1 : head_end] == "\n" else "\n"
     return f"{text[:head_end]}{gap}{note}\n{text[tail_start:]}"
+
+
+_OPENS = re.compile("[<\uff1c\ufe64\u2039\u27e8\u3008]")
+
+
+def fence_as_data(text: str) -> str:
+    """`text` between `<data>` and `</data>`; whatever in it could begin such a mark is escaped, in its
+    look-alikes too. The same text gives the same words: a provider's cache depends on it."""
+    return f"<data>\n{_OPENS.sub('&lt;', text)}\n</data>"

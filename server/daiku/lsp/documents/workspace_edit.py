@@ -1,15 +1,16 @@
-"""A patch as one WorkspaceEdit: versioned for open documents, file operations where the client has them."""
+"""A patch as one WorkspaceEdit of smallest text edits: versioned for open documents, file operations if offered."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from daiku.core.changes.align import line_ops
+from daiku.domain.runs import Range
 from daiku.domain.work.patches import FileChange
-from daiku.lsp.documents.edits import text_edits
 from daiku.lsp.documents.notebooks import OpenNotebook
 from daiku.lsp.documents.open_documents import Document, to_uri
-from daiku.lsp.documents.positions import Encoding
+from daiku.lsp.documents.positions import Encoding, line_starts, range_of
 from daiku.lsp.initialize import Json, Offer
 
 ANNOTATION = "daiku"
@@ -96,3 +97,30 @@ def _text(target: Target, offer: Offer, encoding: Encoding) -> list[Json]:
     return [
         {"range": e.range.model_dump(), "newText": e.text, **note} for e in text_edits(old, new, encoding)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """Replace `range` of the old text by `text`."""
+
+    range: Range
+    text: str
+
+
+def text_edits(old: str, new: str, encoding: Encoding) -> tuple[TextEdit, ...]:
+    """Edits of whole lines that turn `old` into `new`; they do not overlap, positions are in `old`."""
+    starts = line_starts(old)
+    before, after = _lines(old, starts), _lines(new, line_starts(new))
+    offsets = [*starts[: len(before)], len(old)]
+    return tuple(
+        TextEdit(range_of(old, starts, offsets[a], offsets[b], encoding), "".join(after[c:d]))
+        for kind, a, b, c, d in line_ops(before, after)
+        if kind != "equal"
+    )
+
+
+def _lines(text: str, starts: list[int]) -> list[str]:
+    """Lines with their ends; the part after the last line end only where it is not empty."""
+    ends = [*starts[1:], len(text)]
+    lines = [text[a:b] for a, b in zip(starts, ends, strict=True)]
+    return lines if lines[-1] else lines[:-1]

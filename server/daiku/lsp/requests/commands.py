@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from daiku import api
+from daiku.doctor import files, inside, machine
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import RunStarted
@@ -18,7 +20,6 @@ from daiku.lsp.connection import INFO, ClientConnection
 from daiku.lsp.initialize import Json
 from daiku.lsp.requests.commitmessage import message_of, message_request
 from daiku.lsp.requests.context_items import Problem, context_items
-from daiku.lsp.requests.health import examine
 from daiku.lsp.requests.run_requests import resume as resume_run
 from daiku.lsp.requests.run_requests import start
 from daiku.lsp.wire.jsontext import MessageId, model_json
@@ -26,6 +27,19 @@ from daiku.lsp.wire.refused import CANCELLED, Refused, invalid
 from daiku.runs import RunRequest
 from daiku.runs.review.views import restore_result
 from daiku.texts.text import render, shortened, text
+
+
+async def examine(c: ClientConnection) -> api.DoctorResult:
+    """Return all of the doctor's findings. Raises DaikuError if the settings are wrong."""
+    app = await c.app()
+    place = app.workspace.roots[0] if app.workspace.roots else None
+    found = [
+        *machine(),
+        *files(place, os.environ, trusted=c.offer.trusted is not False),
+        *await inside(app),
+    ]
+    return api.DoctorResult(findings=tuple(found))
+
 
 SHOWN = 3000
 """Characters of an answer in a message box, for editors that have no other place for it."""

@@ -23,8 +23,8 @@ from daiku.domain.work.plans import Plan
 from daiku.lsp.connection import ClientConnection
 from daiku.lsp.initialize import Json
 from daiku.lsp.requests.changes import changes_decide, changes_list, changes_original, checkpoint_restore
+from daiku.lsp.requests.commands import examine
 from daiku.lsp.requests.grants import grants_list, grants_revoke
-from daiku.lsp.requests.health import examine
 from daiku.lsp.requests.plans import plan_export, plan_import, plan_run
 from daiku.lsp.requests.run_requests import chat, code, commands, plan, research, resume
 from daiku.lsp.wire.jsontext import model_json

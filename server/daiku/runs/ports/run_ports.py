@@ -13,8 +13,7 @@ from daiku.core.guard.guard import Verdict, verdict
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run.decide import Rules, never_unfinished
 from daiku.core.run.ports import ApprovalPreview, approval_preview
-from daiku.core.run.preset_calls import next_preset_call
-from daiku.core.state.machine import Move
+from daiku.core.state.machine import Move, next_preset_call
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.core.text.visible import show_hidden

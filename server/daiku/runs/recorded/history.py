@@ -1,13 +1,24 @@
-"""Read from a session's chunks: events of top-level runs, the state of a run, which run asked a question."""
+"""Read the history of a session: runs and their states, forks of it, and the checkpoints that forks copy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import ApprovalAsked, Event, InputAsked, RunFinished, RunStarted
+from daiku.domain.events import (
+    ApprovalAsked,
+    CheckpointEvent,
+    Edit,
+    Event,
+    InputAsked,
+    Restored,
+    Review,
+    RunFinished,
+    RunStarted,
+)
+from daiku.workspace.checkpoints import CheckpointStore
 
 
 def events_of(chunks: Sequence[Chunk], until_run: str | None = None) -> list[Event]:
@@ -52,3 +63,33 @@ def open_nested_starts(chunks: Sequence[Chunk], run: str) -> tuple[Chunk, ...]:
             if chunk.run not in ended:
                 found.insert(0, chunk)
     return tuple(found)
+
+
+def copy_checkpoints(store: CheckpointStore, session: str, chunks: Sequence[Chunk]) -> Mapping[str, str]:
+    """Copy for `session` the checkpoints that the chunks name; return the new ids by the old ones."""
+    names = dict.fromkeys(name for chunk in chunks if (name := checkpoint_of(chunk)) is not None)
+    restored: set[str] = set()
+    for chunk in chunks:
+        if isinstance(chunk.event, Restored):
+            back, redo = store.get(chunk.event.checkpoint_id), store.get(chunk.event.redo or "")
+            restored |= set(redo.undid) if redo is not None else set[str]()
+            restored -= set(back.undid) if back is not None and back.kind == "restore" else set[str]()
+    return store.copy(session, tuple(names), restored)
+
+
+def checkpoint_of(chunk: Chunk) -> str | None:
+    """Return the checkpoint taken before the change that the chunk records; None for other chunks."""
+    match chunk.event:
+        case CheckpointEvent(checkpoint_id=name) | Edit(checkpoint_id=name) | Review(checkpoint_id=name):
+            return name
+        case Restored(redo=name):
+            return name
+        case _:
+            return None
+
+
+def first_after(store: CheckpointStore, chunks: Sequence[Chunk], at_seq: int) -> str | None:
+    """The first checkpoint after `at_seq`: going back to it brings back the files as they were there."""
+    before = {checkpoint_of(chunk) for chunk in chunks if chunk.seq <= at_seq}
+    later = (checkpoint_of(chunk) for chunk in chunks if chunk.seq > at_seq)
+    return next((n for n in later if n is not None and n not in before and store.get(n) is not None), None)

@@ -25,7 +25,7 @@ from daiku.domain.sessions import Session
 from daiku.domain.tools import Effect
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.domain.work.review import Irrevocable, ReviewDecision
-from daiku.runs.recorded.forking import copy_checkpoints, first_after
+from daiku.runs.recorded.history import copy_checkpoints, first_after
 from daiku.runs.review.irreversible import irrevocable
 from daiku.runs.review.review_state import (
     ReviewStates,

@@ -10,7 +10,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.events import ToolCallEvent, ToolResponse
 from daiku.domain.tools import Effect
 from daiku.domain.work.review import Irrevocable
-from daiku.runs.recorded.forking import checkpoint_of
+from daiku.runs.recorded.history import checkpoint_of
 
 OUTSIDE: tuple[Effect | None, ...] = ("command", "network", "mcp", None)
 """Effects beyond the files that checkpoints keep; None: a tool that is not known here now."""

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from daiku.core.ports import Consents
-from daiku.core.text.fenced import fence_as_data
+from daiku.core.text.truncate import fence_as_data
 from daiku.domain.config import MCPServerSettings
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import ConsentQuestion, ServerReport

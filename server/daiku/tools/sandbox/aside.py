@@ -11,7 +11,7 @@ from pathlib import Path
 
 from daiku.tools.sandbox.gitfolder import harmless
 from daiku.tools.sandbox.tree import Found, Mark, Role, topmost, tree_of
-from daiku.workspace.homes import within
+from daiku.workspace.paths import within
 
 MOST_KEPT = 24
 """Places that are mounted for reading only; each costs time, and what is beyond is restored afterwards."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from daiku.workspace.homes import homes, within
+from daiku.workspace.paths import homes, within
 
 # Of a home only these are shown, for reading. A folder that also holds credentials is named by its parts.
 TOOL_PLACES = (

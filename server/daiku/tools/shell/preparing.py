@@ -35,7 +35,7 @@ from daiku.tools.shell.gitsettings import (
 )
 from daiku.tools.shell.process import reaper_argv
 from daiku.tools.tool import Args, ToolContext
-from daiku.workspace.homes import within
+from daiku.workspace.paths import within
 from daiku.workspace.repository import GitPlaces, git_places
 
 DEFAULT_SECONDS = 120.0
