@@ -46,11 +46,7 @@ def machine() -> Iterator[DoctorFinding]:
     )
     for name, package, mend in (
         ("git", "git", text("doctor.install_git")),
-        (
-            "rg",
-            "ripgrep",
-            text("doctor.install_ripgrep"),
-        ),
+        ("rg", "ripgrep", text("doctor.install_ripgrep")),
     ):
         if path := shutil.which(name):
             yield DoctorFinding(area="programs", state="good", what=Text(f"{name}: {path}"))

@@ -282,9 +282,7 @@ def test_names_are_normalised_by_the_port() -> None:
 
 def test_the_window_is_the_settings_else_what_is_known() -> None:
     llm = LLMSettings(
-        anthropic=keyed(),
-        openai=keyed(context_length=5000),
-        ollama=settings(base_url="http://127.0.0.1:9"),
+        anthropic=keyed(), openai=keyed(context_length=5000), ollama=settings(base_url="http://127.0.0.1:9")
     )
     models = Models(llm)
     assert models.resolve("anthropic/claude-opus-5-5").context == 1_000_000

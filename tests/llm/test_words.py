@@ -42,9 +42,7 @@ def test_a_vendors_own_words_stand_in_a_sentence_of_the_persons_language(
     assert hint in render(failure.hint, "ja")
 
 
-async def test_another_try_and_another_model_are_told_in_japanese(
-    model_server: ModelServer,
-) -> None:
+async def test_another_try_and_another_model_are_told_in_japanese(model_server: ModelServer) -> None:
     models = Models(config(model_server, fallback_model="compatible/b"), clock=Waits().clock)
     model_server.answer(CHAT, *[failing(503, "Please wait.")] * 4, saying("from the other"))
     heard = await hear_adapter(models.resolve())

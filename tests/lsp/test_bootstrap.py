@@ -62,11 +62,7 @@ def computed(capabilities: types.ClientCapabilities) -> dict[str, Any]:
     )
     for command in api.COMMANDS:
         server.command(command)(lambda *_: None)
-    kinds = [
-        types.CodeActionKind.QuickFix,
-        types.CodeActionKind.RefactorRewrite,
-        types.CodeActionKind.Source,
-    ]
+    kinds = [types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite, types.CodeActionKind.Source]
     options = types.CodeActionOptions(code_action_kinds=kinds, resolve_provider=True)
     server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)(lambda *_: None)
     server.feature(types.CODE_ACTION_RESOLVE)(lambda *_: None)

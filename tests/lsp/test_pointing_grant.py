@@ -16,10 +16,7 @@ THERE = {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 2
 
 
 def edit(path: str, search: str, replace: str) -> dict[str, Any]:
-    return {
-        "tool": "files/edit",
-        "args": {"path": path, "edits": [{"search": search, "replace": replace}]},
-    }
+    return {"tool": "files/edit", "args": {"path": path, "edits": [{"search": search, "replace": replace}]}}
 
 
 async def outcome(

@@ -30,10 +30,7 @@ def call(tool: str, **args: Any) -> Line:
 
 def planned(*checks: str) -> tuple[Line, Line]:
     steps = [{"name": "Do it", "acceptance": list(checks)}]
-    return (
-        {"calls": [call("plan/propose", goal="G", steps=steps)]},
-        {"calls": [call("plan/approve")]},
-    )
+    return ({"calls": [call("plan/propose", goal="G", steps=steps)]}, {"calls": [call("plan/approve")]})
 
 
 def move(status: str) -> Line:

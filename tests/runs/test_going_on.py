@@ -11,15 +11,7 @@ import pytest
 
 from daiku.app import App
 from daiku.core.state.fold import fold
-from daiku.domain.events import (
-    ApprovalAsked,
-    Delta,
-    MessageEvent,
-    Notice,
-    PlanEvent,
-    RunFinished,
-    RunStarted,
-)
+from daiku.domain.events import ApprovalAsked, Delta, MessageEvent, Notice, PlanEvent, RunFinished, RunStarted
 from daiku.domain.messages import AssistantMessage
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.tools import ToolCall

@@ -127,9 +127,7 @@ def durable_events(tmp_path: Path) -> int:
 
 
 @pytest.mark.slow
-def test_killed_anywhere_the_run_resumes_to_the_same_end_and_nothing_happens_twice(
-    tmp_path: Path,
-) -> None:
+def test_killed_anywhere_the_run_resumes_to_the_same_end_and_nothing_happens_twice(tmp_path: Path) -> None:
     total = durable_events(tmp_path)
     assert total > 40
     for die_at in range(1, total):

@@ -94,13 +94,7 @@ async def test_a_run_of_calls_never_spends_more_than_its_limit(limits: dict[str,
 
 async def test_a_fallback_that_costs_more_is_what_is_reserved() -> None:
     dear = Wordy()
-    fallback = replace(
-        adapter(dear, Price(input=100, output=1000)),
-        choice=ModelChoice(
-            "compatible",
-            "m",
-        ),
-    )
+    fallback = replace(adapter(dear, Price(input=100, output=1000)), choice=ModelChoice("compatible", "m"))
     cheap = adapter(Wordy(down=True), Price(input=0.01, output=0.01), fallback)
     bound = purse(max_cost=0.05)
     failure = await until_refused(Metered(cheap, bound, lambda _: None), 3)

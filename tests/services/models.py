@@ -76,15 +76,9 @@ class Service:
                     "DAIKU_LLM__MODEL": f"gemini/{MODEL}",
                 }
             case "ollama":
-                return {
-                    "OLLAMA_HOST": f"127.0.0.1:{self.port}",
-                    "DAIKU_LLM__MODEL": f"ollama/{MODEL}",
-                }
+                return {"OLLAMA_HOST": f"127.0.0.1:{self.port}", "DAIKU_LLM__MODEL": f"ollama/{MODEL}"}
             case "lmstudio":
-                return {
-                    "LMSTUDIO_BASE_URL": f"{base}/v1",
-                    "DAIKU_LLM__MODEL": f"lmstudio/{MODEL}",
-                }
+                return {"LMSTUDIO_BASE_URL": f"{base}/v1", "DAIKU_LLM__MODEL": f"lmstudio/{MODEL}"}
 
 
 @asynccontextmanager

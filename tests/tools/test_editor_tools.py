@@ -54,10 +54,7 @@ async def test_a_name_on_a_line_leads_to_its_definition_and_uses(tmp_path: Path)
 
     defined, used, unknown, outside = await results(
         tmp_path,
-        {
-            "daiku/editor/definition": definition,
-            "daiku/editor/references": lambda _: {"locations": []},
-        },
+        {"daiku/editor/definition": definition, "daiku/editor/references": lambda _: {"locations": []}},
         {"tool": "editor/definition", "args": {"path": "a.py", "line": 4, "symbol": "tax"}},
         {"tool": "editor/references", "args": {"path": "a.py", "line": 1, "character": 5}},
         {"tool": "editor/definition", "args": {"path": "a.py", "line": 2, "symbol": "tax"}},

@@ -10,14 +10,7 @@ from typing import assert_never
 from daiku.core.calls.refs import resolve_positions
 from daiku.core.replies.thoughts import ThoughtPiece, ThoughtSplitter, may_hold_thoughts, split_thoughts
 from daiku.core.textcalls.humantext import HumanText
-from daiku.domain.messages import (
-    AssistantMessage,
-    ModelEvent,
-    Reply,
-    Restarted,
-    TextDelta,
-    ThinkingDelta,
-)
+from daiku.domain.messages import AssistantMessage, ModelEvent, Reply, Restarted, TextDelta, ThinkingDelta
 from daiku.texts.text import Text, text
 
 THOUGHT_AFTER_ALL = text("llm.thought_after_all")

@@ -22,10 +22,7 @@ KANA_WEIGHT = 0.75
 IDEOGRAPH_WEIGHT = 1.05
 
 # The vocabularies of these families cut finer than the one that the pattern follows.
-_FAMILIES = (
-    (lazy(r"claude-(opus-4-[7-9]|[a-z]+-[5-9])"), 1.35),
-    (lazy(r"claude"), 1.12),
-)
+_FAMILIES = ((lazy(r"claude-(opus-4-[7-9]|[a-z]+-[5-9])"), 1.35), (lazy(r"claude"), 1.12))
 
 PER_MESSAGE = 4
 PER_IMAGE = 1500

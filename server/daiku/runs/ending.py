@@ -81,8 +81,4 @@ def time_limit_failure(seconds: int) -> Failure:
 
 
 def unexpected() -> Failure:
-    return Failure(
-        kind="internal",
-        message=text("runs.unexpected"),
-        hint=text("runs.see_log"),
-    )
+    return Failure(kind="internal", message=text("runs.unexpected"), hint=text("runs.see_log"))

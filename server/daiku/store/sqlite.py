@@ -143,9 +143,7 @@ def _open(path: Path, schema: str) -> SqliteDatabase:
     elif _was_emptied(path):
         raise UsageError(
             Failure(
-                kind="usage",
-                message=text("store.emptied", path=str(path)),
-                hint=text("store.bring_back"),
+                kind="usage", message=text("store.emptied", path=str(path)), hint=text("store.bring_back")
             )
         )
     try:

@@ -39,12 +39,7 @@ class ToolRegistry:
     """Every tool by name. `redact` takes secrets out of the text of unexpected errors. Later tools of
     the same name replace earlier ones."""
 
-    def __init__(
-        self,
-        tools: Iterable[Tool],
-        *,
-        redact: Callable[[str], str] = _unchanged,
-    ) -> None:
+    def __init__(self, tools: Iterable[Tool], *, redact: Callable[[str], str] = _unchanged) -> None:
         self._tools: dict[str, Tool] = {}
         self._wire: dict[str, str] = {}
         self._redact = redact

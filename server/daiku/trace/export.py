@@ -12,28 +12,13 @@ from typing import Literal
 
 from daiku.domain.base import Frozen
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import (
-    HandoffEnd,
-    HandoffStart,
-    RunFinished,
-    RunStarted,
-    ToolCallEvent,
-    ToolResponse,
-)
+from daiku.domain.events import HandoffEnd, HandoffStart, RunFinished, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.messages import Usage
 
 TraceKind = Literal["agent_start", "tool_start", "tool_end", "handoff_start", "handoff_end", "agent_end"]
 TRACED = frozenset(
     kind.type
-    for kind in (
-        RunStarted,
-        Usage,
-        ToolCallEvent,
-        ToolResponse,
-        HandoffStart,
-        HandoffEnd,
-        RunFinished,
-    )
+    for kind in (RunStarted, Usage, ToolCallEvent, ToolResponse, HandoffStart, HandoffEnd, RunFinished)
 )
 RESULT_LIMIT = 2000
 """Characters of a result that a trace line keeps; the journal has all of it."""

@@ -27,8 +27,7 @@ def copy_chunks(db: Database, old: str, new: str, at_seq: int, copies: Copies | 
     """Copy the chunks of session `old` up to and including `at_seq` to session `new`, which then stands as
     `old` did there. `copies` renames further things."""
     rows: list[Read] = db.query(
-        f"{READ} WHERE session = ? AND seq <= ? ORDER BY seq",
-        (old, _end_of_answer(db, old, at_seq)),
+        f"{READ} WHERE session = ? AND seq <= ? ORDER BY seq", (old, _end_of_answer(db, old, at_seq))
     )
     names = _new_names(rows)
     if copies is not None:

@@ -51,8 +51,7 @@ class Journal:
         """The id of a new session without chunks. Raises DaikuError where it cannot be stored."""
         session, now = long_id("ses"), iso_now()
         self._db.write(
-            "INSERT INTO sessions VALUES(?,?,?,?,?,NULL,'idle',0)",
-            (session, title, workspace, now, now),
+            "INSERT INTO sessions VALUES(?,?,?,?,?,NULL,'idle',0)", (session, title, workspace, now, now)
         )
         return session
 
@@ -125,10 +124,7 @@ class Journal:
     def chunks(self, session: str, after_seq: int = 0) -> list[Chunk]:
         """The durable chunks after `after_seq`, oldest first. Raises UsageError (not_found)."""
         self.get_session(session)
-        rows = self._db.query(
-            f"{READ} WHERE session = ? AND seq > ? ORDER BY seq",
-            (session, after_seq),
-        )
+        rows = self._db.query(f"{READ} WHERE session = ? AND seq > ? ORDER BY seq", (session, after_seq))
         return [chunk_of(session, row) for row in rows]
 
     def changes(self, session: str, after_seq: int = 0) -> list[Chunk]:
@@ -195,13 +191,7 @@ class Journal:
         """The right to run in `session`, until released or the process ends. Raises UsageError (busy)."""
         lock = self._lock(session)
         if not lock.acquire():
-            raise UsageError(
-                Failure(
-                    kind="busy",
-                    message=text("journal.busy"),
-                    hint=text("journal.wait"),
-                )
-            )
+            raise UsageError(Failure(kind="busy", message=text("journal.busy"), hint=text("journal.wait")))
         return lock
 
     def _lock(self, session: str) -> SessionLock:
@@ -320,9 +310,5 @@ _SELECT = (
 
 def _unknown(key: str, name: str) -> UsageError:
     return UsageError(
-        Failure(
-            kind="not_found",
-            message=text(key, name=repr(name)),
-            hint=text("journal.list_sessions"),
-        )
+        Failure(kind="not_found", message=text(key, name=repr(name)), hint=text("journal.list_sessions"))
     )

@@ -25,8 +25,7 @@ def read_window(db: Database, session: str, *, before_seq: int, last: int) -> Wi
     below = before_seq or 1 << 62
     first_seq = _first(db, session, below, last)
     rows: list[Read] = db.query(
-        f"{READ} WHERE session = ? AND seq >= ? AND seq < ? ORDER BY seq",
-        (session, first_seq, below),
+        f"{READ} WHERE session = ? AND seq >= ? AND seq < ? ORDER BY seq", (session, first_seq, below)
     )
     before = _needed(db, session, first_seq, rows)
     earlier, prompt, completion, cached, cost, model = db.first(
@@ -69,10 +68,7 @@ def _needed(db: Database, session: str, first_seq: int, rows: list[Read]) -> lis
     if not first_seq or not rows:
         return []
     found: dict[int, Read] = {}
-    wanted = (
-        ("type = 'run_started' AND run = ?", (rows[0][2],)),
-        ("type = 'plan'", ()),
-    )
+    wanted = (("type = 'run_started' AND run = ?", (rows[0][2],)), ("type = 'plan'", ()))
     for condition, values in wanted:
         row = db.first(
             f"{READ} WHERE session = ? AND seq < ? AND {condition} ORDER BY seq DESC LIMIT 1",

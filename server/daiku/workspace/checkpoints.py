@@ -136,9 +136,7 @@ class CheckpointStore:
         found = self.get(checkpoint_id)
         if found is None:
             raise unusable_checkpoint(
-                "not_found",
-                text("checkpoints.none_such", id=checkpoint_id),
-                text("checkpoints.too_old"),
+                "not_found", text("checkpoints.none_such", id=checkpoint_id), text("checkpoints.too_old")
             )
         return found
 

@@ -75,12 +75,7 @@ async def test_lines_become_a_plan_with_order_and_checks(tmp_path: Path) -> None
     assert one.name == "Write snake.py"
     assert one.description == "with a board of 20 by 20."
     assert one.acceptance == ("python -m py_compile snake.py", "diagnostics: snake.py")
-    assert [s.depends_on for s in plan.steps] == [
-        (),
-        (one.step_id,),
-        (),
-        (one.step_id, two.step_id),
-    ]
+    assert [s.depends_on for s in plan.steps] == [(), (one.step_id,), (), (one.step_id, two.step_id)]
     assert three.acceptance == ()
     assert (await replay(watch.chunks)).difference is None
     assert four.acceptance == ("python -m pytest -q",)

@@ -102,10 +102,7 @@ def test_commands_run_one_after_the_other(text: str) -> None:
     assert end.calls == ()
 
 
-@for_each(
-    "text",
-    ["", "Run npm test.", "{}", '{"commands": 7}', '{"commands": [1]}', "```sh\nnpm test\n```"],
-)
+@for_each("text", ["", "Run npm test.", "{}", '{"commands": 7}', '{"commands": [1]}', "```sh\nnpm test\n```"])
 def test_any_other_reply_is_unreadable(text: str) -> None:
     assert isinstance(RUN.read(AssistantMessage(text=Text(text)), ASKED, False), Unreadable)
 

@@ -94,15 +94,7 @@ def test_output_of_two_commands_at_once_says_whose_it_is() -> None:
         ToolOutput(id="a", text="of one\n"),
         responded("a", "shell/run", "Exit code 0."),
         responded("b", "shell/run", "Exit code 0."),
-    ) == [
-        "● Run one",
-        "● Run two",
-        "  │ of two",
-        "● Run one",
-        "  │ of one",
-        "  ✓",
-        "✓ Run two",
-    ]
+    ) == ["● Run one", "● Run two", "  │ of two", "● Run one", "  │ of one", "  ✓", "✓ Run two"]
 
 
 def test_an_edit_is_told_once_with_its_diff() -> None:
@@ -126,9 +118,7 @@ def test_a_patch_of_several_files_names_each() -> None:
 def test_a_plan_speaks_for_the_call_that_made_it() -> None:
     plan = Plan(name="Mend", goal="g", steps=(Step(name="Look"),))
     lines = seen(
-        called("a", "plan/propose", goal="g"),
-        PlanEvent(plan=plan),
-        responded("a", "plan/propose", "# Mend"),
+        called("a", "plan/propose", goal="g"), PlanEvent(plan=plan), responded("a", "plan/propose", "# Mend")
     )
     assert lines == ["Plan: Mend (0 of 1 done)", "  ☐ Look"]
 
@@ -201,12 +191,7 @@ def test_a_stage_of_a_team_is_where_it_goes_and_where_it_comes_from() -> None:
         responded("a", "agent/handoff", "Done.", took=2000),
         called("b", "agent/handoff", **handed),
         responded("b", "agent/handoff", "The budget is used up.", ok=False),
-    ) == [
-        "→ coder: Mend it",
-        "← coder",
-        "✗ Hand over coder",
-        "    The budget is used up.",
-    ]
+    ) == ["→ coder: Mend it", "← coder", "✗ Hand over coder", "    The budget is used up."]
 
 
 def test_a_script_uses_no_tokens_of_anybody() -> None:

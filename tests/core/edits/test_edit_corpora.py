@@ -37,10 +37,10 @@ NOT_APPLICABLE: dict[str, dict[str, str]] = {
         "8a19b9bc18": "replaces a line that differs in a letter, at a likeness of 90 %; we refuse (so does roo's default)",
     },
     "continue_unified_diff": {
-        "987bec5da9": "writes added lines with an indentation that the file has nowhere; we refuse a drift that is not one",
+        "987bec5da9": "writes added lines with an indentation that the file has nowhere; we refuse a drift that is not one"
     },
     "continue_find_replace": {
-        "f6893a383c": "writes the model's blanks into a line that it did not change; we keep the file's",
+        "f6893a383c": "writes the model's blanks into a line that it did not change; we keep the file's"
     },
     "cline_editor": dict.fromkeys(
         ("4c178152a6", "af09bf2e8f", "e73b199203"), "inserts by line number, which is none of our forms"

@@ -103,11 +103,7 @@ def test_diagnostics_are_shown_by_path_by_folder_by_glob_or_everywhere() -> None
     whole = fold(diagnosed(None, b_py=2)).done
     assert [
         c for c, _ in unproven_checks(["diagnostics", "diagnostics: b.py", "diagnostics: *.py"], whole)
-    ] == [
-        "diagnostics",
-        "diagnostics: b.py",
-        "diagnostics: *.py",
-    ]
+    ] == ["diagnostics", "diagnostics: b.py", "diagnostics: *.py"]
     assert not unproven_checks(["diagnostics: src", "diagnostics: a.py", "Diagnostics:  **/*.ts"], whole)
     only_a = fold(diagnosed("a.py")).done
     assert not unproven_checks(["diagnostics: a.py"], only_a)

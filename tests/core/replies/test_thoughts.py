@@ -98,11 +98,7 @@ def test_a_closing_mark_alone_makes_a_thought_of_what_came_before(closer: str, f
         ("<|channel|>final<|message|>Hi<|return|>", "Hi", ""),
         ("<|channel|>final <|constrain|>json<|message|>{}\n<|return|>", "{}\n", ""),
         ("<|channel|>commentary<|message|>I look.<|end|>", "I look.", ""),
-        (
-            f"<|channel|>analysis<|message|>hm<|end|>{HARMONY_CALL}",
-            HARMONY_CALL,
-            "hm",
-        ),
+        (f"<|channel|>analysis<|message|>hm<|end|>{HARMONY_CALL}", HARMONY_CALL, "hm"),
         ("<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>Hi<|END_RESPONSE|>", "Hi", "hm"),
     ],
 )

@@ -233,10 +233,7 @@ def test_a_refused_call_is_answered_and_the_run_goes_on() -> None:
 
 def test_read_only_calls_of_one_reply_run_side_by_side_and_others_in_order() -> None:
     world = World(
-        [
-            said("", *(call(str(i), "files/read") for i in range(5)), call("w", "files/write")),
-            said("Done."),
-        ]
+        [said("", *(call(str(i), "files/read") for i in range(5)), call("w", "files/write")), said("Done.")]
     )
     play(world)
     assert world.most == 5

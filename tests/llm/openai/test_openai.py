@@ -427,12 +427,7 @@ async def test_an_option_that_a_server_does_not_know_is_left_out(
     ],
 )
 async def test_a_status_is_one_typed_error(
-    model_server: ModelServer,
-    chat: Provider,
-    status: int,
-    body: object,
-    kind: str,
-    expected: type[LLMError],
+    model_server: ModelServer, chat: Provider, status: int, body: object, kind: str, expected: type[LLMError]
 ) -> None:
     text = body if isinstance(body, str) else json.dumps(body)
     model_server.answer(CHAT, Answer([text.encode()], status))
@@ -478,10 +473,7 @@ async def test_a_key_never_shows_in_a_message(model_server: ModelServer, chat: P
     [
         (events(chunk(content="Hal"), {"error": {"message": "GPU died", "type": "server_error"}}), "timeout"),
         (events(chunk(content="Hal"), {"error": {"message": "x", "code": 429}}), "rate_limit"),
-        (
-            events({"error": {"message": "prompt is too long: 9 tokens > 4 maximum"}}),
-            "context_overflow",
-        ),
+        (events({"error": {"message": "prompt is too long: 9 tokens > 4 maximum"}}), "context_overflow"),
         (document({"error": {"message": "model is loading", "code": 503}}), "overloaded"),
         (document({"object": "error", "message": "no such model", "code": 404}), "not_found"),
         (events(chunk(content="Hal"), "Internal garbage"), "format"),
@@ -763,10 +755,7 @@ async def test_a_response_tells_why_it_ended(
             closing("response.failed", error={"code": "server_error", "message": "The model failed"}),
             "timeout",
         ),
-        (
-            closing("response.failed", error={"code": "rate_limit_exceeded", "message": "Slow"}),
-            "rate_limit",
-        ),
+        (closing("response.failed", error={"code": "rate_limit_exceeded", "message": "Slow"}), "rate_limit"),
         ({"type": "error", "code": "context_length_exceeded", "message": "too much"}, "context_overflow"),
         ({"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}, "bad_request"),
         ({"type": "response.output_text.delta", "delta": "Hal"}, "stream_cut"),

@@ -173,8 +173,7 @@ async def chosen(server: Whole, action: dict[str, Any], **more: Any) -> Any:
     """The answer to the command of a chosen action."""
     command = (await server.client.request("codeAction/resolve", action))["command"]
     return await server.client.request(
-        "workspace/executeCommand",
-        {"command": command["command"], "arguments": command["arguments"], **more},
+        "workspace/executeCommand", {"command": command["command"], "arguments": command["arguments"], **more}
     )
 
 

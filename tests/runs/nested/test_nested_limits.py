@@ -62,10 +62,7 @@ LOOPS: dict[str, list[Json]] = {
         }
         for n in range(9)
     ],
-    "undone edits": [
-        {"calls": [edit("marker a", "marker x")]},
-        {"calls": [edit("marker x", "marker a")]},
-    ]
+    "undone edits": [{"calls": [edit("marker a", "marker x")]}, {"calls": [edit("marker x", "marker a")]}]
     * 5,
 }
 

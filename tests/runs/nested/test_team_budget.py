@@ -27,10 +27,7 @@ def app_of(folder: Path) -> App:
     script = folder / "script.jsonl"
     last = {"text": "The second file is left.", "when": "This is your last reply"}
     script.write_text("\n".join(json.dumps(line) for line in (*TWO_STEPS, last)))
-    config = Config(
-        llm=LLMSettings(model=f"scripted/{script}"),
-        sandbox=SandboxSettings(mode="off"),
-    )
+    config = Config(llm=LLMSettings(model=f"scripted/{script}"), sandbox=SandboxSettings(mode="off"))
     return build(config, workspace=DiskWorkspace((folder / "project",)), home=folder / "home")
 
 

@@ -90,10 +90,7 @@ async def test_a_check_that_runs_a_program_and_passes_before_the_work_takes_no_c
 ) -> None:
     """It may have passed all along: the coder works, and the report says what the check is worth."""
     check = "python3 -c 'import os'"
-    app = make_app(
-        folder,
-        *writing_a(check),
-    )
+    app = make_app(folder, *writing_a(check))
     result, watch = await work(app)
     assert commands(watch)[:2] == [check, check]
     assert "coder" in handed(watch)
@@ -104,10 +101,7 @@ async def test_a_check_that_runs_a_program_and_passes_before_the_work_takes_no_c
 
 
 async def test_a_check_that_was_red_and_is_green_after_the_edit_proves_the_step(folder: Path) -> None:
-    app = make_app(
-        folder,
-        *writing_a("test -f a.txt"),
-    )
+    app = make_app(folder, *writing_a("test -f a.txt"))
     result, watch = await work(app)
     assert commands(watch) == ["test -f a.txt", "test -f a.txt"]
     assert "- Step 1, “Write a”, is done: its checks pass. (`test -f a.txt`: exit code 0)" in claims(result)
@@ -263,11 +257,7 @@ async def test_a_check_that_a_plan_made_anew_leaves_out_is_told_and_stands_in_th
 
 
 async def test_every_stage_knows_what_the_person_said_in_the_conversation(folder: Path) -> None:
-    app = make_app(
-        folder,
-        by(COORDINATOR, text="I will."),
-        *writing_a("test -f a.txt"),
-    )
+    app = make_app(folder, by(COORDINATOR, text="I will."), *writing_a("test -f a.txt"))
     first = await app.runs.run(RunRequest("always use port 4711", approvals="all"), Watch())
     watch = Watch()
     request = RunRequest("make the server", session=first.session_id, agent="team", approvals="all")

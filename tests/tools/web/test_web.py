@@ -388,12 +388,7 @@ LINKS = [("https://a.example.com/one", "First"), ("https://b.example.com/two?x=1
 
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [
-        ("duckduckgo", {}),
-        ("brave", {"api_key_env": "MY_KEY"}),
-        ("tavily", {}),
-        ("searxng", {}),
-    ],
+    [("duckduckgo", {}), ("brave", {"api_key_env": "MY_KEY"}), ("tavily", {}), ("searxng", {})],
 )
 async def test_every_engine_gives_the_same_results(
     workspace: Path, web: LocalWeb, name: str, settings: dict[str, str]

@@ -81,9 +81,7 @@ def edits_made(state: State) -> EditsMade | Unreadable:
     )
     notes = "\n\n".join(m.text for m in said if m.text)
     return EditsMade(
-        files=state.done.files,
-        checkpoints=state.done.checkpoints,
-        notes=truncate_middle(notes, MAX_NOTES),
+        files=state.done.files, checkpoints=state.done.checkpoints, notes=truncate_middle(notes, MAX_NOTES)
     )
 
 

@@ -19,11 +19,7 @@ from daiku.settings import home
 from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import localize, say
 
-MARKS: dict[str, tuple[str, Colour]] = {
-    "good": ("✓", "green"),
-    "note": ("·", "yellow"),
-    "bad": ("✗", "red"),
-}
+MARKS: dict[str, tuple[str, Colour]] = {"good": ("✓", "green"), "note": ("·", "yellow"), "bad": ("✗", "red")}
 
 
 @click.command(help=say("help.doctor"))

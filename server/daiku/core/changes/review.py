@@ -217,12 +217,7 @@ def _beside(review: FileReview, changes: Sequence[_Change]) -> FileReview | None
     for s in review.spans:
         d = sum(c.grown for c in changes if _precedes(c, s))
         spans.append(s._replace(old=s.old + d, old_end=s.old_end + d, new=s.new + d, new_end=s.new_end + d))
-    return replace(
-        review,
-        base="".join(base),
-        now="".join(now),
-        spans=tuple(spans),
-    )
+    return replace(review, base="".join(base), now="".join(now), spans=tuple(spans))
 
 
 class _Group(NamedTuple):

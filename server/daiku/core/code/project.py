@@ -226,11 +226,7 @@ _PY_SETUP = {
     "pipenv": "pipenv install --dev",
     "conda": "conda env update --file environment.yml",
 }
-_PY_IN = {
-    "uv": "uv run --directory {}",
-    "poetry": "poetry -C {} run",
-    "pdm": "pdm run -p {}",
-}
+_PY_IN = {"uv": "uv run --directory {}", "poetry": "poetry -C {} run", "pdm": "pdm run -p {}"}
 
 
 def python(folder: Folder, above: Sequence[Folder] = ()) -> Package | None:

@@ -212,20 +212,7 @@ def _goals(folder: Folder, name: str, manager: str, program: str, pattern: re.Pa
     return Package(folder.path, "tasks", manager, name, tests=tests, checks=checks)
 
 
-KINDS: tuple[Kind, ...] = (
-    javascript,
-    deno,
-    python,
-    rust,
-    go,
-    java,
-    ruby,
-    php,
-    dotnet,
-    others,
-    make,
-    just,
-)
+KINDS: tuple[Kind, ...] = (javascript, deno, python, rust, go, java, ruby, php, dotnet, others, make, just)
 """In the order in which a model is told of them."""
 READ = frozenset(
     {

@@ -139,7 +139,7 @@ _PATTERN_OPTION = lazy(r"-(?!-).*[ef].*|--(?:regexp|file|expression).*", re.DOTA
 # Options whose values are texts and never paths.
 _TEXT_OPTION = lazy(
     r"--(?:format|pretty|date|grep|author|committer|since|after|until|before|regexp|replace|line-prefix|sort|key|field-separator"
-    r"|color|diff-filter|word-diff|iso-8601|rfc-3339)=",
+    r"|color|diff-filter|word-diff|iso-8601|rfc-3339)="
 )
 _FOLLOWS: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), lazy(r"-[^-]*R|--deref.*")),

@@ -70,19 +70,10 @@ PROTECTED_PAIRS: dict[tuple[str, str], Text] = {
     (".config", "cursor"): text("protected.editor_programs"),
     (".config", "windsurf"): text("protected.editor_programs"),
     ("application support", "code"): text("protected.editor_programs"),
-    (
-        "application support",
-        "code - insiders",
-    ): text("protected.editor_programs"),
-    (
-        "application support",
-        "vscodium",
-    ): text("protected.editor_programs"),
+    ("application support", "code - insiders"): text("protected.editor_programs"),
+    ("application support", "vscodium"): text("protected.editor_programs"),
     ("application support", "cursor"): text("protected.editor_programs"),
-    (
-        "application support",
-        "windsurf",
-    ): text("protected.editor_programs"),
+    ("application support", "windsurf"): text("protected.editor_programs"),
     ("roaming", "code"): text("protected.editor_programs"),
     ("roaming", "code - insiders"): text("protected.editor_programs"),
     ("roaming", "vscodium"): text("protected.editor_programs"),

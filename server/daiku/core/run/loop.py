@@ -118,11 +118,7 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
                     record(Notice(level="warning", text=piece.reason, attempt=piece.attempt))
                 case Reply(message, usage, finish):
                     shown.clear()
-                    record(
-                        _said(message, seen, ports.agent),
-                        usage,
-                        *_remarks(message, finish),
-                    )
+                    record(_said(message, seen, ports.agent), usage, *_remarks(message, finish))
                 case _:
                     assert_never(piece)
     except ContextOverflowError as error:
@@ -213,12 +209,7 @@ async def _compact(record: Recorder, ports: Ports) -> None:
 
 
 async def _ask_approval(
-    call: ToolCall,
-    kind: str,
-    why: str,
-    asked: ApprovalAsked | None,
-    record: Recorder,
-    ports: Ports,
+    call: ToolCall, kind: str, why: str, asked: ApprovalAsked | None, record: Recorder, ports: Ports
 ) -> None:
     if asked is None:
         preview = await ports.preview(call, record)

@@ -21,11 +21,7 @@ def unfinished(state: State) -> Failure | None:
     left = [s for s in plan.steps if s.status != "completed" and wanted in ("", s.step_id)]
     if not left and plan.steps:
         return None
-    return Failure(
-        kind="plan",
-        message=progress_text(plan, left),
-        hint=text("run.resume_plan"),
-    )
+    return Failure(kind="plan", message=progress_text(plan, left), hint=text("run.resume_plan"))
 
 
 def touched_plan(state: State) -> Plan | None:

@@ -7,23 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from daiku.core.changes.choose import choices
-from daiku.core.run.decide import (
-    Rules,
-)
+from daiku.core.run.decide import Rules
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.core.text.visible import show_hidden
-from daiku.domain.events import (
-    ApprovalAsked,
-    ApprovalGiven,
-    InputAsked,
-    InputGiven,
-)
-from daiku.domain.messages import (
-    Message,
-    ModelEvent,
-    Usage,
-)
+from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven
+from daiku.domain.messages import Message, ModelEvent, Usage
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.texts.text import NO_TEXT, Text
 

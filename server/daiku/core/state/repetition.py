@@ -124,9 +124,7 @@ def close_turn(trail: RepetitionHistory) -> RepetitionHistory:
     known = {outcome for earlier in trail.turns for outcome in earlier}
     found_out = any(o.carried_out and o not in known for o in turn)
     return trail._replace(
-        turns=(*trail.turns, turn)[-KEPT_TURNS:],
-        current=(),
-        texts=() if found_out else trail.texts,
+        turns=(*trail.turns, turn)[-KEPT_TURNS:], current=(), texts=() if found_out else trail.texts
     )
 
 

@@ -30,13 +30,7 @@ def proofs_of(brief: Brief) -> tuple[Proof, ...]:
         for f in (edits.files if edits is not None and checkpoint else ())
     )
     runs = (
-        Proof(
-            kind="exit_code",
-            subject=c.command,
-            ref=c.call_id,
-            ok=c.exit_code == 0,
-            value=str(c.exit_code),
-        )
+        Proof(kind="exit_code", subject=c.command, ref=c.call_id, ok=c.exit_code == 0, value=str(c.exit_code))
         for c in (commands.commands if commands is not None else ())
         if c.call_id
     )

@@ -7,11 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from daiku.core.text.patterns import lazy
-from daiku.core.textcalls.calljson import (
-    JsonReply,
-    read_value,
-    values_from,
-)
+from daiku.core.textcalls.calljson import JsonReply, read_value, values_from
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
 from daiku.core.textcalls.problems import NO_TOOL, bad_arguments
 from daiku.texts.text import NO_TEXT, Text

@@ -5,13 +5,7 @@ from __future__ import annotations
 import re
 
 from daiku.core.text.patterns import lazy
-from daiku.core.textcalls.calljson import (
-    JsonReply,
-    python_calls,
-    read_value,
-    values_from,
-    whole_values,
-)
+from daiku.core.textcalls.calljson import JsonReply, python_calls, read_value, values_from, whole_values
 from daiku.core.textcalls.marked import MarkedCalls, json_calls
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall, whole_object
 from daiku.core.textcalls.problems import (

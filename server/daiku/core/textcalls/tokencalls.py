@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 
 from daiku.core.text.patterns import lazy
-from daiku.core.textcalls.calljson import (
-    may_be_python_calls,
-    python_calls,
-)
+from daiku.core.textcalls.calljson import may_be_python_calls, python_calls
 from daiku.core.textcalls.marked import MarkedCalls, call_with_arguments, json_calls, skip_closing_tokens
 from daiku.core.textcalls.parsed_calls import OfferedTools, WrittenCall, bare_name
 from daiku.core.textcalls.problems import NONE_BEHIND_MARK

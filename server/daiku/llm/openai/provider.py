@@ -52,7 +52,7 @@ _TELEMETRY = (
 )
 _ENCRYPTED = re.compile(r"encrypted content is not supported", re.IGNORECASE)
 _NOT_FOR_CHAT = re.compile(
-    r"embedding|whisper|tts|dall-e|moderation|transcribe|realtime|audio|image|sora|davinci|babbage|-instruct\b",
+    r"embedding|whisper|tts|dall-e|moderation|transcribe|realtime|audio|image|sora|davinci|babbage|-instruct\b"
 )
 
 

@@ -6,14 +6,7 @@ from pydantic import JsonValue
 
 from daiku.core.calls.toolnames import NameMap
 from daiku.domain.base import JsonObject
-from daiku.domain.messages import (
-    AssistantMessage,
-    FinishReason,
-    ModelEvent,
-    Reply,
-    TextDelta,
-    ThinkingDelta,
-)
+from daiku.domain.messages import AssistantMessage, FinishReason, ModelEvent, Reply, TextDelta, ThinkingDelta
 from daiku.llm.openai.chat import read_usage
 from daiku.llm.openai.responses_request import PROTOCOL
 from daiku.llm.transport.calls import CallParts, whole_calls

@@ -68,9 +68,7 @@ def _translate(service: Service, error: Exception) -> LLMError:
         case _:
             return LLMRequestError(
                 Failure(
-                    kind="internal",
-                    message=text("llm.unexpected", service=who),
-                    hint=text("runs.see_log"),
+                    kind="internal", message=text("llm.unexpected", service=who), hint=text("runs.see_log")
                 )
             )
 

@@ -33,11 +33,7 @@ async def examine(c: ClientConnection) -> api.DoctorResult:
     """Return all of the doctor's findings. Raises DaikuError if the settings are wrong."""
     app = await c.app()
     place = app.workspace.roots[0] if app.workspace.roots else None
-    found = [
-        *machine(),
-        *files(place, os.environ, trusted=c.offer.trusted is not False),
-        *await inside(app),
-    ]
+    found = [*machine(), *files(place, os.environ, trusted=c.offer.trusted is not False), *await inside(app)]
     return api.DoctorResult(findings=tuple(found))
 
 
@@ -103,12 +99,7 @@ async def execute(c: ClientConnection, params: Json) -> str:
 
 
 def prompt(
-    words: str,
-    mode: Mode = "act",
-    *,
-    needs: str = "",
-    look: bool = False,
-    agent: str = "coordinator",
+    words: str, mode: Mode = "act", *, needs: str = "", look: bool = False, agent: str = "coordinator"
 ) -> Command:
     """A command that asks `agent`: the sentence `words`, then what the person said, about the given place. `look`: with
     the problems that the editor knows there."""

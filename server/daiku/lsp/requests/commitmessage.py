@@ -56,9 +56,7 @@ async def _changes(app: App, folder: tuple[str, ...]) -> tuple[str, tuple[str, .
         if not what and len(listed.splitlines()) < 2:  # its first line is the branch
             raise UsageError(
                 Failure(
-                    kind="usage",
-                    message=text("commit.nothing_changed"),
-                    hint=text("commit.change_first"),
+                    kind="usage", message=text("commit.nothing_changed"), hint=text("commit.change_first")
                 )
             )
         what = f"<status>\n{listed}\n</status>\n\n{what}"

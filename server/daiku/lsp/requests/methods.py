@@ -167,12 +167,7 @@ async def models(c: ClientConnection, _: api.Nothing) -> BaseModel:
     return api.ModelsResult(
         models=tuple(api.ModelOffer(id=f"{m.provider}/{m.name}", **m.model_dump()) for m in told),
         providers=tuple(
-            api.ProviderState(
-                provider=o.provider,
-                usable=o.error is None,
-                error=o.error,
-            )
-            for o in offered
+            api.ProviderState(provider=o.provider, usable=o.error is None, error=o.error) for o in offered
         ),
         selected=selected,
     )

@@ -143,11 +143,7 @@ async def start(
 ) -> RunResult:
     """Run `request` with what every start may carry, shown as the client wants it."""
     whole = replace(
-        request,
-        session=p.session_id,
-        model=p.model or "",
-        limits=p.limits,
-        approvals=p.approvals or "ask",
+        request, session=p.session_id, model=p.model or "", limits=p.limits, approvals=p.approvals or "ask"
     )
     return await show(c, p, lambda runs, listen: runs.run(whole, listen), hear)
 

@@ -56,9 +56,7 @@ async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> Tool
     back = await nest(parent, call, Nested(agent, request, brief))
     parts = dict.fromkeys(part for part in (back.result, back.problem) if part)
     return ToolResult(
-        ok=back.status == "completed" and not back.problem,
-        text="\n\n".join(parts),
-        untrusted=back.tainted,
+        ok=back.status == "completed" and not back.problem, text="\n\n".join(parts), untrusted=back.tainted
     )
 
 

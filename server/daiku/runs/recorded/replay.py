@@ -106,17 +106,7 @@ async def _played(record: Recorder, recorded: _Recorded) -> bool:
     return True
 
 
-OUTSIDE = (
-    PlanEvent,
-    Edit,
-    CheckpointEvent,
-    Notice,
-    LineEvent,
-    HandoffStart,
-    HandoffEnd,
-    Review,
-    Restored,
-)
+OUTSIDE = (PlanEvent, Edit, CheckpointEvent, Notice, LineEvent, HandoffStart, HandoffEnd, Review, Restored)
 """What tools and edges add; the loop does not decide it."""
 
 

@@ -20,11 +20,7 @@ def ignore_chunk(_: Chunk) -> None:
 
 
 def from_record(
-    services: RunServices,
-    chunks: Sequence[Chunk],
-    run: str,
-    state: State,
-    listen: Listener = ignore_chunk,
+    services: RunServices, chunks: Sequence[Chunk], run: str, state: State, listen: Listener = ignore_chunk
 ) -> RunLog:
     """Return the log of a recorded run, nested ones included."""
     first = next(c for c in chunks if c.run == run)

@@ -168,10 +168,7 @@ async def _delete(args: DeleteArgs, context: ToolContext, _insisted: bool) -> Pa
 
 
 async def carry_out(
-    label: str,
-    build: Callable[[], Awaitable[Patch | Refusal]],
-    context: ToolContext,
-    desk: FileToolsState,
+    label: str, build: Callable[[], Awaitable[Patch | Refusal]], context: ToolContext, desk: FileToolsState
 ) -> ToolResult:
     """Build the patch, take a checkpoint, apply the patch and report it. If a file changed meanwhile, the
     patch is built again from its new text."""

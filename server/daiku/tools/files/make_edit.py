@@ -86,10 +86,7 @@ def _summary(stats: tuple[FileStat, ...], diff: str) -> str:
 
 
 def _data(stats: tuple[FileStat, ...], checkpoint: str, change: ProblemDelta | None) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "files": [s.model_dump(by_alias=True) for s in stats],
-        "checkpointId": checkpoint,
-    }
+    data: dict[str, Any] = {"files": [s.model_dump(by_alias=True) for s in stats], "checkpointId": checkpoint}
     if change is not None:
         counts = Counter(found.severity for found in change.new)
         data["problems"] = {"new": dict(counts), "fixed": change.fixed}

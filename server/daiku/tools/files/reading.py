@@ -56,10 +56,7 @@ def visible_path(context: ToolContext, path: str) -> Path:
     the agent by an ignore file."""
     real = context.workspace.locate(path)
     if context.workspace.hidden(real) and real.exists():
-        raise refuse(
-            text("files.hidden", path=context.workspace.relative(real)),
-            text("files.work_without"),
-        )
+        raise refuse(text("files.hidden", path=context.workspace.relative(real)), text("files.work_without"))
     return real
 
 

@@ -101,12 +101,7 @@ class McpServers:
         return server is not None
 
     async def ready(
-        self,
-        hear: Callable[[Text], None],
-        *,
-        person: bool,
-        seconds: float = FIRST_WAIT,
-        only: str = "",
+        self, hear: Callable[[Text], None], *, person: bool, seconds: float = FIRST_WAIT, only: str = ""
     ) -> None:
         """Start what is allowed and not running (`only` the one of that name), and wait for it a bounded
         time. `hear` is told of servers that cannot be used, and of sign-ins where a `person` is there."""

@@ -80,10 +80,7 @@ _ARM = _Calls(
     ((15, 1, None), (94, 1, None), (333, 2, None), (452, 2, None), (8, 1, None), (5, 2, 1), (322, 3, 2), (14, 1, None), (324, 2, None)),
     (309, 310, 311, 425, 437),
 )  # fmt: skip
-_MACHINES: dict[str, tuple[_Calls, ...]] = {
-    "x86_64": (_X86_64, _I386),
-    "aarch64": (_AARCH64, _ARM),
-}
+_MACHINES: dict[str, tuple[_Calls, ...]] = {"x86_64": (_X86_64, _I386), "aarch64": (_AARCH64, _ARM)}
 _X32 = 0x40000000
 _SET_USER_ID = 0o4000
 _CREATES = 0o100 | 0o20000000

@@ -87,11 +87,7 @@ async def _start(args: RunArgs, prepared: Prepared) -> tuple[Process, Before | N
 
 
 def _in_background(
-    prepared: Prepared,
-    context: ToolContext,
-    jobs: Jobs,
-    process: Process,
-    earlier: Before | None,
+    prepared: Prepared, context: ToolContext, jobs: Jobs, process: Process, earlier: Before | None
 ) -> ToolResult:
     job = jobs.add(
         context.session,

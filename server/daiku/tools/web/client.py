@@ -54,8 +54,7 @@ class Web:
         key = self.environ.get(variable, "").strip() if variable else ""
         if engine.key and not key:
             return SearchOutcome(
-                engine.name,
-                problem=text("web.needs_key", engine=engine.name, variable=variable),
+                engine.name, problem=text("web.needs_key", engine=engine.name, variable=variable)
             )
         about = ("search", engine.name, base, query, str(limit))
         if (kept := self.cache.get(*about)) is not None:
