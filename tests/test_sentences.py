@@ -23,7 +23,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "core.edits.blocks": ("'File:'",),
         "core.edits.fileheads": ("_HEAD", "_COMMENT"),
-        "core.guard.touched": ("_HEADERS",),
+        "core.guard.referenced_paths": ("_HEADERS",),
         "core.plans.headings": ("_MACHINE",),
         "core.plans.proposed": ("word",),
         "core.plans.transitions": ("_NUMBER",),

@@ -284,15 +284,6 @@ export interface DecideParams {
   hunkIds?: string[] | null;
 }
 
-/** What a nested run did, as its parent counts it: `core.evidence.Done` without what is under way. */
-export interface Deeds {
-  files: FileStat[];
-  checkpoints: string[];
-  commands: CommandOutcome[];
-  proofs: Proof[];
-  leftovers: LeftoverPlace[];
-}
-
 export interface Delta {
   text: string;
 }
@@ -483,7 +474,7 @@ export interface HandoffEnd {
   handover?: PlanMade | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported;
   problem: string;
   error?: Failure;
-  deeds?: Deeds;
+  deeds?: NestedEvidence;
   plans: Plan[];
   usage?: Usage;
   rounds: number;
@@ -613,6 +604,15 @@ export interface ModelsResult {
   models: ModelOffer[];
   providers: ProviderState[];
   selected?: string;
+}
+
+/** What a nested run did, as its parent counts it: `core.proof.evidence.Evidence` without what is under way. */
+export interface NestedEvidence {
+  files: FileStat[];
+  checkpoints: string[];
+  commands: CommandOutcome[];
+  proofs: Proof[];
+  leftovers: LeftoverPlace[];
 }
 
 /** A cell as it should stand: `at` is the number (from 0) of the cell that it was; absent: a new one. */

@@ -13,9 +13,9 @@ def main() -> None:
     """
     args = sys.argv[1:]
     if args[:1] == ["lsp"] and not {"-h", "--help"} & set(args):
-        from daiku.lsp import door  # an editor is waiting; the command line is not needed
+        from daiku.lsp import bootstrap  # an editor is waiting; the command line is not needed
 
-        sys.exit(door.main(args[1:]))
+        sys.exit(bootstrap.main(args[1:]))
     from daiku.cli import main as cli  # everything else is the command line's business
 
     sys.exit(cli.main(args))

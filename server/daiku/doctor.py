@@ -20,7 +20,7 @@ from daiku.settings import home, user_file, workspace_file
 from daiku.store.sqlite import SQLITE, SQLITE_NEEDED
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.plugins import Plugin
-from daiku.tools.sandbox import rights_end_at_the_sandbox, sandbox_state
+from daiku.tools.sandbox import confines_root, sandbox_state
 
 INSTALLERS = {
     "apt-get": "sudo apt-get install {name}",
@@ -141,7 +141,7 @@ def _server(report: ServerReport) -> DoctorFinding:
 
 def _sandbox(app: App) -> DoctorFinding:
     match sandbox_state(app.config.sandbox):
-        case "on" if not rights_end_at_the_sandbox():
+        case "on" if not confines_root():
             return DoctorFinding(
                 area="sandbox",
                 state="note",

@@ -16,7 +16,7 @@ import pytest
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import Notice
 from daiku.tools.sandbox import bubblewrap, tree
-from daiku.tools.sandbox.aside import before, changed_since, put_aside
+from daiku.tools.sandbox.aside import before, changed_since, quarantine
 from daiku.tools.sandbox.tree import Tree
 from daiku.tools.shell import OutputArgs, RunArgs, output, run
 from daiku.tools.shell.protecting import KEEP, LEAVE, TOO_LARGE
@@ -501,7 +501,7 @@ def test_what_was_there_is_not_taken_for_new_where_the_tree_is_too_large_to_be_s
     assert not earlier.complete
     changed = changed_since(earlier)
     assert not changed.complete
-    moved = put_aside(earlier, changed, place.base / "aside")
+    moved = quarantine(earlier, changed, place.base / "aside")
     assert [each.place.name for each in moved] == ["CLAUDE.md"]
 
 

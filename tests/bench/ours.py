@@ -12,7 +12,7 @@ from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.tools import ToolResult
 from daiku.llm.table import LLMSettings
 from daiku.lsp.requests.stream import ChunkStream
-from daiku.lsp.wire.pipes import Outlet
+from daiku.lsp.wire.pipes import OutputQueue
 from daiku.runs import RunRequest
 from daiku.settings.config import Config
 from daiku.tools.tool import Args, Tool, ToolContext
@@ -76,7 +76,7 @@ class Counter:
 async def deltas(app: App) -> tuple[RunResult, int]:
     """One reply, journaled; every chunk becomes the bytes of its `$/progress` message. The bytes in all."""
     counter = Counter()
-    outlet = Outlet(counter)
+    outlet = OutputQueue(counter)
     stream = ChunkStream(outlet, "token")
     result = await app.runs.run(RunRequest("go", approvals="all"), stream.send)
     stream.flush()

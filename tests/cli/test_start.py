@@ -32,7 +32,7 @@ def python(code: str) -> str:
     ("loaded", "never"),
     [
         (
-            "daiku.__main__, daiku.lsp.door",
+            "daiku.__main__, daiku.lsp.bootstrap",
             ("click", "pydantic", "pygls", "sqlite3", "daiku.cli.main", "daiku.app"),
         ),
         (

@@ -10,7 +10,7 @@ from daiku.llm.catalogue import (
     TRAITS,
     cost,
     find_model,
-    info,
+    model_info,
     models_of,
     normalize_model_name,
 )
@@ -83,8 +83,8 @@ def test_the_seeds_models_defaults_and_traits_are_known() -> None:
     assert {"gpt-4", "gpt-4-turbo", "gemini-pro"} <= names
     assert SEED_MODELS == {"anthropic": "claude-3-opus-20240229", "openai": "gpt-4", "gemini": "gemini-pro"}
     assert "long context" in TRAITS["anthropic"]
-    assert "general purpose" in info("openai", "gpt-4").trait
-    assert "cost efficient" in info("gemini", "gemini-pro").trait
+    assert "general purpose" in model_info("openai", "gpt-4").trait
+    assert "cost efficient" in model_info("gemini", "gemini-pro").trait
 
 
 def test_the_default_models_are_offered_with_a_window_and_a_price() -> None:
@@ -96,8 +96,8 @@ def test_the_default_models_are_offered_with_a_window_and_a_price() -> None:
 
 
 def test_what_the_service_says_goes_before_the_table() -> None:
-    assert info("gemini", "gemini-2.5-pro", context=5).context == 5
-    assert info("ollama", "llama3.2").context == 0
+    assert model_info("gemini", "gemini-2.5-pro", context=5).context == 5
+    assert model_info("ollama", "llama3.2").context == 0
 
 
 def test_cost_counts_cached_tokens_at_their_own_price() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from daiku.lsp.wire.frames import BadFrame, Frames, frame
-from daiku.lsp.wire.pipes import Outlet
+from daiku.lsp.wire.pipes import OutputQueue
 from daiku.lsp.wire.protocol import Protocol
 
 
@@ -73,7 +73,7 @@ class Client:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def attach(self) -> None:
-        self.protocol.outlet = Outlet(self.sink)
+        self.protocol.outlet = OutputQueue(self.sink)
 
     def _take(self, data: bytes) -> None:
         for body in self._frames.feed(data):

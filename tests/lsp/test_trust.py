@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.lsp.opening import read_offer
+from daiku.lsp.initialize import read_offer
 from daiku.lsp.server import serve
 from daiku.settings.trusted import set_trusted
 

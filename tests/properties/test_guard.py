@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from daiku.core.commands.judge import CommandRules, judge, strip_cd
 from daiku.core.guard.grant_words import grant_in_words
 from daiku.core.guard.guard import Policy, verdict
-from daiku.core.guard.touched import lexical_path
-from daiku.core.protected.addresses import read_place, why_local
+from daiku.core.guard.referenced_paths import lexical_path
+from daiku.core.protected.addresses import parse_url, why_local
 from daiku.core.protected.paths import holds_secrets, why_protected
 from daiku.core.text.visible import show_hidden
 from daiku.domain.config import ApprovalSettings
@@ -322,7 +322,7 @@ def test_any_arguments_at_all_get_a_verdict_and_never_an_exception(
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(URL_PIECES), max_size=9).map("".join)))
 @settings(max_examples=examples(500))
 def test_any_text_is_read_as_a_web_address_or_refused_in_words(text: str) -> None:
-    place = read_place(text)
+    place = parse_url(text)
     assert place if isinstance(place, str) else place.host
     if not isinstance(place, str):
         why_local(place)

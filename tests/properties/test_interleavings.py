@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import daiku.lsp.documents.editor
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.lsp.documents.knowledge import ClientEditor
+from daiku.lsp.documents.editor_queries import ClientEditor
 from daiku.lsp.documents.open_documents import to_uri
 from daiku.lsp.documents.positions import line_starts, offset_of, position_of
 from daiku.lsp.server import serve

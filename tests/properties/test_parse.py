@@ -87,7 +87,7 @@ def test_a_comment_is_shown_as_it_was_meant(comment: str) -> None:
 @given(prose)
 def test_prose_is_shown_unchanged(reply: str) -> None:
     said = HumanText()
-    assert said.feed(reply) + said.close() + said.rest(reply) == reply
+    assert said.feed(reply) + said.close() + said.unshown_text(reply) == reply
 
 
 @given(objects, st.integers(1, 200))

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from daiku.core.textcalls.humantext import HumanText
-from daiku.core.textcalls.written import OfferedTools
+from daiku.core.textcalls.parsed_calls import OfferedTools
 from daiku.domain.messages import (
     AssistantMessage,
     ModelEvent,

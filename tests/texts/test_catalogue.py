@@ -10,7 +10,7 @@ from pathlib import Path
 
 import daiku
 from daiku.agents.table import ALL_AGENTS
-from daiku.domain.base import Telling
+from daiku.domain.base import Localizable
 from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.errors import Failure
 from daiku.domain.events import HandoffEnd, InputAsked, Notice
@@ -145,7 +145,7 @@ def test_values_survive_the_journal_wherever_they_stand() -> None:
         assert read == event
         assert encode_event(read) == encode_event(event)
         assert '"texts":' in encode_event(read)
-        assert isinstance(read, Telling)
+        assert isinstance(read, Localizable)
         told = encode_event(read.in_language("ja"))
         assert "行" in told
         assert '"texts":' not in told

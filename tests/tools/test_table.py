@@ -10,7 +10,7 @@ import pytest
 
 from daiku.domain.base import JsonObject
 from daiku.tools.face import Face, subject_of
-from daiku.tools.mcp import more
+from daiku.tools.mcp import resources
 from daiku.tools.table import builtin_tools, faces
 from daiku.tools.tool import Tool
 from tests.cases import for_each
@@ -61,7 +61,7 @@ def test_a_face_speaks_both_languages_and_names_arguments_that_there_are(name: s
 
 
 def test_the_tools_of_servers_have_faces_too() -> None:
-    assert set(more.FACES) <= set(faces())
+    assert set(resources.FACES) <= set(faces())
 
 
 @pytest.mark.parametrize(

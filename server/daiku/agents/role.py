@@ -26,7 +26,7 @@ from daiku.domain.messages import (
     ToolMessage,
     Usage,
     UserMessage,
-    marked_own,
+    mark_own,
 )
 from daiku.domain.work.handovers import Brief
 from daiku.texts.text import NO_TEXT, Text, text
@@ -37,18 +37,18 @@ class Role:
     """All are functions of the conversation alone, so that a resumed run goes on where it was.
 
     `read` gives the reply as it counts, with the calls that carry it out, or what is wrong with it;
-    the flag says that the reply was cut off. `go_on` gives what the role says or does next where no
+    the flag says that the reply was cut off. `after_calls` gives what the role says or does next where no
     model needs to be asked for it: its last words, the next of its commands, or how it failed. `remind`
-    gives what the model is told once more with this request only; empty for nothing. `in_words` is the
+    gives what the model is told once more with this request only; empty for nothing. `accept_plain_text` is the
     result of a reply that stays in words although the form was asked for; None where words are none.
     `failed` says how a reply that ends the run ends it, where that is not well. `unfit` says what in a reply that
     was read does not fit what the stage was given; empty for nothing.
     """
 
     read: Callable[[AssistantMessage, tuple[Message, ...], bool], AssistantMessage | Unreadable]
-    go_on: Callable[[tuple[Message, ...]], AssistantMessage | Failed | None]
+    after_calls: Callable[[tuple[Message, ...]], AssistantMessage | Failed | None]
     remind: Callable[[tuple[Message, ...]], str] = lambda _: ""
-    in_words: Callable[[AssistantMessage], AssistantMessage] | None = None
+    accept_plain_text: Callable[[AssistantMessage], AssistantMessage] | None = None
     failed: Callable[[tuple[Message, ...], AssistantMessage], Failed | None] = lambda _, __: None
     unfit: Callable[[AssistantMessage, Brief | None], Text] = lambda _, __: NO_TEXT
 
@@ -61,7 +61,7 @@ class Failed:
     failure: Failure
 
 
-def since_asked(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMessage, ...]:
+def messages_since_request(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMessage, ...]:
     """Return the messages after the person's last one: the work on that request. Messages with folder
     rules do not count as the person's."""
     found: list[AssistantMessage | ToolMessage] = []
@@ -73,7 +73,7 @@ def since_asked(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMes
     return tuple(reversed(found))
 
 
-def beside(message: AssistantMessage, form: AssistantMessage | Unreadable) -> AssistantMessage:
+def merge_role_calls(message: AssistantMessage, form: AssistantMessage | Unreadable) -> AssistantMessage:
     """Merge a reply's own tool calls with those that its role's format asks for, its own first. If the
     format is unreadable, the error is sent to the model with the next request."""
     if isinstance(form, Unreadable):
@@ -99,7 +99,7 @@ def _told(message: AssistantMessage) -> JsonObject:
 
 def _unread(messages: Sequence[Message]) -> str:
     """What the model is told of a form that stood beside its calls and could not be read."""
-    here = since_asked(messages)
+    here = messages_since_request(messages)
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
     problem = _told(spoke).get("unread") if spoke is not None else None
     return (
@@ -109,7 +109,7 @@ def _unread(messages: Sequence[Message]) -> str:
     )
 
 
-async def answer_as(
+async def stream_role_reply(
     role: Role,
     request: ModelRequest,
     ask: Callable[[ModelRequest], AsyncIterator[ModelEvent]],
@@ -120,13 +120,13 @@ async def answer_as(
     """Stream the reply of a role, retrying a few times if it is unreadable, each time with the error of the
     previous one (R0.96–R0.101). With a text protocol, tools may be called in its format or in the role's.
     Raises DaikuError if the role failed, LLMRequestError of kind "format" after the last retry."""
-    own = role.go_on(request.messages)
+    own = role.after_calls(request.messages)
     if isinstance(own, Failed):
-        said = marked_own(AssistantMessage(text=own.text))
+        said = mark_own(AssistantMessage(text=own.text))
         yield Reply(said, Usage(), "stop")  # what it says stays on record, whatever comes now
         raise DaikuError(own.failure)
     if own is not None:
-        yield Reply(marked_own(own), Usage(), "tool_calls" if own.calls else "stop")
+        yield Reply(mark_own(own), Usage(), "tool_calls" if own.calls else "stop")
         return
     usage, problems = Usage(), list[str]()
     written = asked = _written(role, request, protocol)
@@ -162,8 +162,8 @@ async def answer_as(
 
 def _in_words(role: Role, reply: Reply, read: AssistantMessage | Unreadable) -> AssistantMessage | Unreadable:
     """A reply that stays in words although the form was asked for again, where the role takes that."""
-    if isinstance(read, Unreadable) and read.words_only and role.in_words is not None:
-        return role.in_words(reply.message)
+    if isinstance(read, Unreadable) and read.words_only and role.accept_plain_text is not None:
+        return role.accept_plain_text(reply.message)
     return read
 
 

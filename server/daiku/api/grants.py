@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from daiku.domain.base import Telling, Wire
+from daiku.domain.base import Localizable, Wire
 from daiku.texts.text import Text
 
 
-class Grant(Telling):
+class Grant(Localizable):
     """`what` says in words what was answered; `key` names it to `daiku/grants/revoke`."""
 
     key: str
@@ -16,7 +16,7 @@ class Grant(Telling):
     what: Text
 
 
-class GrantsResult(Telling):
+class GrantsResult(Localizable):
     grants: tuple[Grant, ...]
     workspace: str
     """The folder that the answers count in."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from daiku.domain.base import JsonObject, Telling, Wire
+from daiku.domain.base import JsonObject, Localizable, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.servers import ServerStatus
 from daiku.domain.tools import Effect
@@ -25,7 +25,7 @@ class ModelOffer(Wire):
     trait: str = ""
 
 
-class ProviderState(Telling):
+class ProviderState(Localizable):
     """A provider, and why it cannot be used where it cannot."""
 
     provider: str
@@ -33,7 +33,7 @@ class ProviderState(Telling):
     error: Failure | None = None
 
 
-class ModelsResult(Telling):
+class ModelsResult(Localizable):
     models: tuple[ModelOffer, ...]
     providers: tuple[ProviderState, ...]
     selected: str | None = None
@@ -47,7 +47,7 @@ class ToolInfo(Wire):
     effect: Effect
 
 
-class ServerState(Telling):
+class ServerState(Localizable):
     """How a configured MCP server stands; none is started by asking. Its tools are those that it
     offered when it last ran."""
 
@@ -58,12 +58,12 @@ class ServerState(Telling):
     hint: Text = NO_TEXT
 
 
-class ToolsResult(Telling):
+class ToolsResult(Localizable):
     tools: tuple[ToolInfo, ...]
     servers: tuple[ServerState, ...] = ()
 
 
-class DoctorFinding(Telling):
+class DoctorFinding(Localizable):
     """One thing that was looked at. `mend` says what to do about it; a client may offer it as a button: the
     `action` is its own, the `command` is for a terminal, where the person sees it before it runs."""
 
@@ -75,7 +75,7 @@ class DoctorFinding(Telling):
     command: str = ""
 
 
-class DoctorResult(Telling):
+class DoctorResult(Localizable):
     findings: tuple[DoctorFinding, ...]
 
 

@@ -22,8 +22,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, InputAsked, RunStarted
 from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.runs import Listener
-from daiku.texts.terminal import locale_of, say
-from daiku.texts.terminal import told as in_their_language
+from daiku.texts.terminal import locale_of, localize, say
 
 LIMIT, NO_APPROVAL = 3, 4
 LEFT_UNDONE = ("plan", "tool")
@@ -43,7 +42,7 @@ class _StreamEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Drive:
+class RunMode:
     """How a run is followed: what was granted, whether a person is there to be asked, as JSON or to be
     read. With `steer`, lines typed meanwhile are told to the model. `drafts`: a plan that was only
     drafted is work that is left."""
@@ -55,7 +54,7 @@ class Drive:
     drafts: bool = False
 
 
-async def drive(app: App, start: Start, how: Drive) -> tuple[int, RunResult]:
+async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
     """Run to the end; the exit code and the result. Raises DaikuError where nothing was started."""
     people, seen, language = human_stream(), _StreamEnd(), locale_of(os.environ)
     show = Show(people, talking=how.steer)
@@ -95,7 +94,7 @@ async def drive(app: App, start: Start, how: Drive) -> tuple[int, RunResult]:
     return code, result
 
 
-def exit_code(result: RunResult, how: Drive) -> int:
+def exit_code(result: RunResult, how: RunMode) -> int:
     """Return the process exit code for a run's result (PROTOCOL 1)."""
     kind = result.error.kind if result.error is not None else ""
     match result.status:
@@ -113,7 +112,7 @@ def exit_code(result: RunResult, how: Drive) -> int:
             return CANCELLED
 
 
-def has_open_steps(result: RunResult, how: Drive) -> bool:
+def has_open_steps(result: RunResult, how: RunMode) -> bool:
     """Return whether an unattended run leaves steps of its plan unfinished."""
     plan = result.plan
     if plan is None or how.attended or (plan.status == "draft" and not how.drafts):
@@ -172,7 +171,7 @@ async def _steered(app: App, seen: _StreamEnd, text: str | None, show: Show) -> 
             await app.runs.steer(seen.run, text.strip())
             show.line(f"  ({say('steered')})")
     except DaikuError as wrong:  # the run ended in the same moment
-        show.line(f"  ({safe(in_their_language(wrong.failure.message))})")
+        show.line(f"  ({safe(localize(wrong.failure.message))})")
     return True
 
 
@@ -222,7 +221,7 @@ def _costs(result: RunResult, people: Terminal, seconds: float) -> None:
         people.write(people.paint(text, "dim") + "\n")
 
 
-def _conclude(result: RunResult, code: int, how: Drive) -> None:
+def _conclude(result: RunResult, code: int, how: RunMode) -> None:
     """The answer for a pipe, and one line for whatever did not end well."""
     if result.text and not how.as_json and not sys.stdout.isatty():
         write_output(result.text.rstrip("\n") + "\n")

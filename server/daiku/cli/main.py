@@ -14,7 +14,7 @@ import click
 
 from daiku import __version__
 from daiku.domain.errors import DaikuError, Failure, UsageError
-from daiku.texts.terminal import say, told
+from daiku.texts.terminal import localize, say
 from daiku.texts.text import Text
 
 # Loading a sub-command's module loads what it needs (pygls, the app, …). `daiku --help` and the start
@@ -98,9 +98,9 @@ def main(args: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as wrong:
-        from daiku.cli.misuse import misuse  # only a mistake needs it
+        from daiku.cli.usage_messages import usage_message  # only a mistake needs it
 
-        return complain(_one_line(misuse(wrong)), _see(wrong), USAGE)
+        return complain(_one_line(usage_message(wrong)), _see(wrong), USAGE)
     except (click.Abort, KeyboardInterrupt):
         return CANCELLED
     except DaikuError as wrong:
@@ -149,7 +149,7 @@ def silence_broken_pipe() -> None:
 
 def fail(wrong: DaikuError) -> int:
     """Say what is wrong in one line; the exit code."""
-    return complain(told(wrong.failure.message), told(wrong.failure.hint), exit_code_of(wrong))
+    return complain(localize(wrong.failure.message), localize(wrong.failure.hint), exit_code_of(wrong))
 
 
 def exit_code_of(wrong: DaikuError) -> int:

@@ -39,7 +39,7 @@ class Wire(BaseModel):
     )
 
 
-class Telling(Wire):
+class Localizable(Wire):
     """A value with sentences for a person. As JSON its fields hold their English, and `texts` beside them what
     each is made from, by field (a list for a field of several): a front puts it into the person's language."""
 
@@ -99,7 +99,7 @@ def _told(said: object, language: str) -> object:
     match said:
         case Text() if said.id:
             return Text(render(said, language))
-        case Telling():
+        case Localizable():
             return said.in_language(language)
         case tuple():
             parts = cast("tuple[object, ...]", said)

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 from pydantic_core import PydanticSerializationError
 
-from daiku.domain.base import Telling
+from daiku.domain.base import Localizable
 from daiku.domain.events import EVENTS, Delta, Event, Thinking
 from daiku.texts.catalogue import ENGLISH
 
@@ -69,7 +69,7 @@ class Chunk(NamedTuple):
 
     def in_language(self, language: str) -> Chunk:
         """Return the chunk with its sentences translated into `language`."""
-        if language == ENGLISH or not isinstance(self.event, Telling):
+        if language == ENGLISH or not isinstance(self.event, Localizable):
             return self
         event = self.event.in_language(language)
         return self if event is self.event else self._replace(event=event, data=encode_event(event))

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from daiku.domain.base import Telling
+from daiku.domain.base import Localizable
 from daiku.texts.text import Text
 
 FailureKind = Literal[
@@ -47,7 +47,7 @@ FailureKind = Literal[
 ]
 
 
-class Failure(Telling):
+class Failure(Localizable):
     """What is wrong (`message`), and what the person can do (`hint`). As an event: the run meets it."""
 
     type: ClassVar[str] = "error"

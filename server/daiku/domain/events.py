@@ -6,13 +6,13 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field, model_validator
 
-from daiku.domain.base import JsonObject, Telling, Wire
+from daiku.domain.base import JsonObject, Localizable, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.labels import Label, Line
 from daiku.domain.messages import Image, Usage
 from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
-from daiku.domain.work.handovers import Brief, Deeds, Handover
+from daiku.domain.work.handovers import Brief, Handover, NestedEvidence
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, PlanStanding
 from daiku.domain.work.review import Irrevocable, ReviewDecision
@@ -50,7 +50,7 @@ class RunStarted(Wire):
     rounds_before: int = Field(default=0, ge=0)
 
 
-class RunFinished(Telling):
+class RunFinished(Localizable):
     type: ClassVar[str] = "run_finished"
     status: TerminalStatus
     text: Text = Text("")
@@ -84,7 +84,7 @@ class HandoffStart(Wire):
     call_id: str = ""
 
 
-class HandoffEnd(Telling):
+class HandoffEnd(Localizable):
     """A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or
     nothing that could be used), what it did (with the plans that it changed) and what it used,
     and how much of what it wanted a person rejected. `problem` says why it is of no use."""
@@ -99,7 +99,7 @@ class HandoffEnd(Telling):
     handover: Handover | None = None
     problem: Text = Text("")
     error: Failure | None = None
-    deeds: Deeds | None = None
+    deeds: NestedEvidence | None = None
     plans: tuple[Plan, ...] = ()
     usage: Usage | None = None
     rounds: int = 0
@@ -113,7 +113,7 @@ Reminder = Literal["objection", "errors", "rounds", "last_word", "unfinished"]
 is its last reply; it ended its turn without an answer."""
 
 
-class MessageEvent(Telling):
+class MessageEvent(Localizable):
     """A whole message, durable: a user's (also steering), or a reply that closes its deltas.
 
     `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one
@@ -161,7 +161,7 @@ class ToolOutput(Aside):
     text: str
 
 
-class ToolResponse(Telling):
+class ToolResponse(Localizable):
     """What came of a call. The model reads the English of `result`."""
 
     type: ClassVar[str] = "tool_response"
@@ -182,7 +182,7 @@ ApprovalKind = Literal["edit", "command", "network", "mcp", "plan", "read"]
 ApprovalDecision = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
 
 
-class ApprovalAsked(Telling):
+class ApprovalAsked(Localizable):
     """May this be done? `preview` is exactly what will happen (a diff or the command); `remember`
     says in words what "always" would mean, empty where it cannot be remembered."""
 
@@ -212,7 +212,7 @@ class ApprovalGiven(Wire):
     """Of the previewed edit, only these are wanted (0-based, in the order of the diff); None: all."""
 
 
-class InputAsked(Telling):
+class InputAsked(Localizable):
     type: ClassVar[str] = "input_asked"
     input_id: str
     question: Text
@@ -284,7 +284,7 @@ class RulesText(Wire):
     trusted: bool = True
 
 
-class Notice(Telling):
+class Notice(Localizable):
     """A word to the person. `rules` are told to the model too, and stay until the session ends. `attempt`: a
     call of a model failed for the so-manieth time in a row and is made again; the last such word counts."""
 

@@ -49,19 +49,19 @@ class AssistantMessage(Frozen):
     opaque: JsonObject = {}
 
 
-def marked_own(message: AssistantMessage) -> AssistantMessage:
+def mark_own(message: AssistantMessage) -> AssistantMessage:
     """Mark a reply as written by Daiku itself, without a model."""
     told = message.opaque.get(OWN_KEY)
     own: JsonObject = {**(told if isinstance(told, dict) else {}), "own": True}
     return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
 
 
-def asking(said: Sequence[Text]) -> JsonObject:
+def question_metadata(said: Sequence[Text]) -> JsonObject:
     """Return the metadata (`opaque`) of a reply that asks the person: the question and its choices."""
     return {OWN_KEY: {"asks": [as_json(each) for each in said]}} if said else {}
 
 
-def asked_in(opaque: JsonObject) -> tuple[Text, ...]:
+def question_of(opaque: JsonObject) -> tuple[Text, ...]:
     """Return the question and its choices from a reply's metadata; empty if it has none."""
     told = opaque.get(OWN_KEY)
     values = told.get("asks") if isinstance(told, dict) else None
@@ -69,7 +69,7 @@ def asked_in(opaque: JsonObject) -> tuple[Text, ...]:
 
 
 def is_own(message: AssistantMessage) -> bool:
-    """Whether Daiku said this itself, as `marked_own` marks it."""
+    """Whether Daiku said this itself, as `mark_own` marks it."""
     told = message.opaque.get(OWN_KEY)
     return isinstance(told, dict) and told.get("own") is True
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from daiku.domain.base import Telling, Wire
+from daiku.domain.base import Localizable, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
 from daiku.domain.work.plans import PlanStanding
@@ -72,7 +72,7 @@ class EditGrant(Wire):
     """Whole lines, 0-based; absent: the whole file."""
 
 
-class RunResult(Telling):
+class RunResult(Localizable):
     """How a run ended, as every front reports it."""
 
     run_id: str

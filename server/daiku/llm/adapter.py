@@ -28,7 +28,7 @@ from daiku.llm.provider import ModelChoice, Provider, ProviderEntry
 from daiku.llm.quote import quote_call
 from daiku.llm.reply_filter import filter_reply
 from daiku.llm.retry import RetryPolicy, is_transient, retry_delay
-from daiku.llm.textcalls import Exchange
+from daiku.llm.textcalls import TextCallStream
 from daiku.llm.tokens import estimate, estimate_message, estimate_messages, estimate_request
 from daiku.texts.text import text
 
@@ -154,7 +154,7 @@ class LLMAdapter:
             protocol == "native" and not self.entry.writes_calls(self.settings.base_url)
         ):
             return filter_reply(self.provider.stream(request))
-        return Exchange(self.provider, protocol).stream(request)
+        return TextCallStream(self.provider, protocol).stream(request)
 
     def _with_price(self, reply: Reply, request: ModelRequest) -> Reply:
         usage = reply.usage

@@ -182,7 +182,7 @@ def normalize_model_name(name: str) -> str:
     return provider + slash + model.replace("_", "-")
 
 
-def info(provider: str, name: str, *, context: int = 0, max_output: int = 0) -> ModelInfo:
+def model_info(provider: str, name: str, *, context: int = 0, max_output: int = 0) -> ModelInfo:
     """Return the ModelInfo for `name`: values of the service first, then those of the catalogue."""
     entry = find_model(name)
     if entry is None:
@@ -201,7 +201,7 @@ def info(provider: str, name: str, *, context: int = 0, max_output: int = 0) -> 
 
 def models_of(provider: str) -> tuple[ModelInfo, ...]:
     """The known models of a provider, newest first."""
-    return tuple(info(provider, known.name) for known in KNOWN if known.provider == provider)
+    return tuple(model_info(provider, known.name) for known in KNOWN if known.provider == provider)
 
 
 CACHE_WRITE = 1.25

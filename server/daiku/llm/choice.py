@@ -34,7 +34,7 @@ def resolve_model(llm: LLMSettings, name: str, probe: Probe) -> ModelChoice:
         provider = _owner(model, llm) or next((p for p in PROVIDERS if usable(llm, p, probe)), "")
         if not provider:
             raise _no_provider()
-    if (problem := missing(llm, provider, probe)) is not None:
+    if (problem := missing_requirement(llm, provider, probe)) is not None:
         raise problem
     if (
         PROVIDERS[provider].needs == "key"
@@ -90,7 +90,7 @@ def usable(llm: LLMSettings, provider: str, probe: Probe) -> bool:
             assert_never(needs)
 
 
-def missing(llm: LLMSettings, provider: str, probe: Probe) -> DaikuError | None:
+def missing_requirement(llm: LLMSettings, provider: str, probe: Probe) -> DaikuError | None:
     """Return the error for what a provider lacks, as far as it is known without a request; None if nothing."""
     entry, settings = PROVIDERS[provider], llm.of(provider)
     match entry.needs:

@@ -28,10 +28,10 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.llm.catalogue import info
+from daiku.llm.catalogue import model_info
 from daiku.llm.tokens import estimate, estimate_request
 from daiku.llm.transport.client_errors import from_exception
-from daiku.llm.transport.failures import silent
+from daiku.llm.transport.failures import silence_error
 from daiku.llm.transport.history import Histories, History
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import TextMender, mend
@@ -79,7 +79,7 @@ class EditorProvider:
         except LLMError:
             raise
         except TimeoutError as error:
-            raise silent(self._service, limit) from error
+            raise silence_error(self._service, limit) from error
         except Exception as error:  # the bridge's own errors; all become LLMError here
             raise from_exception(self._service, error) from error
         finally:
@@ -216,7 +216,7 @@ def _reply(request: ModelRequest, model: str, result: JsonObject) -> Reply:
 
 
 def _info(model: JsonObject) -> ModelInfo:
-    known = info("editor", str(model["id"]), context=number(model.get("context")))
+    known = model_info("editor", str(model["id"]), context=number(model.get("context")))
     return known.model_copy(
         update={
             "tools": model.get("tools") is not False,

@@ -13,7 +13,7 @@ from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelInfo, Usage
 from daiku.llm.adapter import Clock, LLMAdapter
 from daiku.llm.catalogue import models_of
-from daiku.llm.choice import Probe, missing, resolve_model
+from daiku.llm.choice import Probe, missing_requirement, resolve_model
 from daiku.llm.provider import ModelChoice, Provider, ProviderDeps
 from daiku.llm.retry import RetryPolicy
 from daiku.llm.table import PROVIDERS, LLMSettings
@@ -106,7 +106,7 @@ class Models:
 
     async def _listed(self, name: str) -> ProviderModels:
         try:
-            if (problem := missing(self._llm, name, self._probe)) is not None:
+            if (problem := missing_requirement(self._llm, name, self._probe)) is not None:
                 raise problem
             async with asyncio.timeout(LISTING_SECONDS):
                 return ProviderModels(name, await self.provider(name).models())

@@ -55,7 +55,7 @@ class ReplyFilter:
         match event:
             case TextDelta(text):
                 shown = self._events(self._splitter.feed(text))
-                self._calm = self._splitter.is_calm and (self.prose is None or self.prose.is_calm)
+                self._calm = self._splitter.is_calm and (self.prose is None or self.prose.can_pass_through)
                 return shown
             case Reply():
                 message = _with_result_ids(separate_thinking(event.message))

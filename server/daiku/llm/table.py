@@ -15,7 +15,13 @@ from pydantic_core import PydanticKnownError
 
 from daiku.domain.config import ProviderSettings, Section
 from daiku.llm.provider import Provider, ProviderDeps, ProviderEntry
-from daiku.llm.transport.addresses import anthropic_address, ollama_address, ollama_host, openai_style, usual
+from daiku.llm.transport.addresses import (
+    anthropic_address,
+    normalized_base_url,
+    ollama_address,
+    ollama_host,
+    openai_base_url,
+)
 from daiku.llm.transport.local import first_of_lmstudio, first_of_ollama, first_of_openai
 from daiku.llm.transport.service import Service
 from daiku.texts.text import text
@@ -85,7 +91,7 @@ OPENAI = ProviderEntry(
     make=_openai,
     key_env=("OPENAI_API_KEY",),
     address_env="OPENAI_BASE_URL",
-    address=openai_style("https://api.openai.com/v1"),
+    address=openai_base_url("https://api.openai.com/v1"),
     first_model=first_of_openai,
     default_model="gpt-6.1-sol",
     writes_calls=lambda base_url: bool(base_url.strip()) and not _OPENAI_HOST.search(base_url.strip()),
@@ -98,7 +104,7 @@ GEMINI = ProviderEntry(
     make=_gemini,
     key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     address_env="GEMINI_BASE_URL",
-    address=usual("https://generativelanguage.googleapis.com"),
+    address=normalized_base_url("https://generativelanguage.googleapis.com"),
     default_model="gemini-3.8-flash",
 )
 OLLAMA = ProviderEntry(
@@ -123,7 +129,7 @@ LMSTUDIO = ProviderEntry(
     make=_lmstudio,
     how=text("llm.start_lmstudio"),
     address_env="LMSTUDIO_BASE_URL",
-    address=openai_style("http://127.0.0.1:1234/v1"),
+    address=openai_base_url("http://127.0.0.1:1234/v1"),
     first_model=first_of_lmstudio,
     writes_calls=lambda _: True,
 )
@@ -135,7 +141,7 @@ COMPATIBLE = ProviderEntry(
     make=_openai,
     how=text("llm.start_compatible"),
     key_env=("COMPATIBLE_API_KEY",),
-    address=openai_style(),
+    address=openai_base_url(),
     first_model=first_of_openai,
     writes_calls=lambda _: True,
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from daiku.core.textcalls.codecs import FormatProblem, decode, encode
 from daiku.core.textcalls.humantext import HumanText
-from daiku.core.textcalls.written import OfferedTools
+from daiku.core.textcalls.parsed_calls import OfferedTools
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import Failure, LLMRequestError
 from daiku.domain.messages import (
@@ -30,7 +30,7 @@ TRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class TextCallStream:
     """One reply whose text may hold calls. One that cannot be read goes back to the model, once, with
     what is wrong with it; natively what is still not read then is an answer."""
 
@@ -64,7 +64,7 @@ class Exchange:
             read = self._read(reply, request, last=attempt == TRIES)
             if isinstance(read, AssistantMessage):
                 prose = None if reply.message.text.id else reply_filter.prose  # our own words come whole
-                if prose and (left := prose.rest(read.text)):
+                if prose and (left := prose.unshown_text(read.text)):
                     yield TextDelta(left)
                 yield _final_reply(reply, read, usage)
                 return

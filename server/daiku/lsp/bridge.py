@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from daiku.api import EditorModelsResult, LanguageModelResult, Part
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, LLMError
-from daiku.lsp.opening import Json
+from daiku.lsp.initialize import Json
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
 from daiku.texts.text import text

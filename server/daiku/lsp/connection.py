@@ -17,12 +17,12 @@ from daiku.core.ports import Workspace
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.logs import start_logging
-from daiku.lsp import opening
+from daiku.lsp import initialize
 from daiku.lsp.bridge import ClientModels
 from daiku.lsp.documents.editor import EditorWorkspace
-from daiku.lsp.documents.knowledge import ClientEditor
+from daiku.lsp.documents.editor_queries import ClientEditor
 from daiku.lsp.documents.open_documents import Documents
-from daiku.lsp.opening import Json, Offer, read_offer, to_path
+from daiku.lsp.initialize import Json, Offer, read_offer, to_path
 from daiku.lsp.wire.jsontext import MessageId, write_json
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused, invalid
@@ -59,11 +59,11 @@ class ClientConnection:
 
     async def initialize(self, params: Json) -> str:
         """Answer `initialize`. Raises Refused with every problem."""
-        found = opening.problems(params)
+        found = initialize.problems(params)
         if found or not isinstance(params, dict):
             raise invalid(found)
         self.open(read_offer(params))
-        return write_json(opening.answer(self.offer))
+        return write_json(initialize.answer(self.offer))
 
     def open(self, offer: Offer) -> None:
         """Apply the client's capabilities, locale, folders and settings from `initialize`."""
@@ -190,7 +190,7 @@ class ClientConnection:
     def show(self, kind: int, text: str, way: str = "") -> None:
         """Show one line in a message box; `way` is appended untranslated."""
         message = " ".join(render(text, self.protocol.language).split()) + way
-        self.protocol.tell("window/showMessage", {"type": kind, "message": message})
+        self.protocol.notify("window/showMessage", {"type": kind, "message": message})
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` beside everything else; what goes wrong is logged."""

@@ -13,11 +13,11 @@ from typing import Any
 from lsprotocol import types
 
 from daiku.lsp.connection import ClientConnection
-from daiku.lsp.opening import Json, Offer
+from daiku.lsp.initialize import Json, Offer
 from daiku.lsp.requests.actions import code_actions, resolve_action
 from daiku.lsp.requests.commands import execute
 from daiku.lsp.requests.methods import METHODS, handler
-from daiku.lsp.wire.pipes import Outlet, Sink, StreamSink, open_sink, read_fd
+from daiku.lsp.wire.pipes import OutputQueue, Sink, StreamSink, open_sink, read_fd
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ async def run(
     """Serve one client until it leaves; the exit code. `offer` is set where `initialize` was answered
     already, `early` is what was read after it."""
     protocol = c.protocol
-    protocol.outlet = outlet = Outlet(sink)
+    protocol.outlet = outlet = OutputQueue(sink)
     left: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def leave(code: int) -> None:
@@ -101,7 +101,7 @@ async def run(
     protocol.on_exit = leave
     if offer is not None:
         c.open(offer)
-        protocol.initialized_already()
+        protocol.mark_initialized()
     protocol.feed(early)
     reading = asyncio.ensure_future(read(protocol.feed))
 
@@ -124,7 +124,7 @@ async def run(
         protocol.cancel_all()
         if protocol.running:
             await asyncio.wait(protocol.running, timeout=FLUSH_SECONDS)
-        await outlet.drained(FLUSH_SECONDS)
+        await outlet.wait_drained(FLUSH_SECONDS)
 
 
 async def _watch(c: ClientConnection, leave: Callable[[int], None]) -> None:

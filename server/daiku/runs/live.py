@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from daiku.agents.agent import Agent
 from daiku.core.changes.scope import EditPlace
 from daiku.core.guard.guard import Policy
-from daiku.core.run.reminders import keeps_last_word
+from daiku.core.run.reminders import reserves_final_round
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.domain.events import ApprovalGiven, InputGiven
@@ -89,7 +89,7 @@ class LiveRun:
             open_log(where, agent, run, log.session, state, log.listener, self.run, log.tracing, after),
             self.tree,
             depth=self.depth + 1,
-            kept_rounds=self.kept_rounds + keeps_last_word(self.record.state),
+            kept_rounds=self.kept_rounds + reserves_final_round(self.record.state),
         )
 
     def pause(self) -> None:

@@ -290,7 +290,7 @@ class Runs:
     async def change_plan(self, plan: Plan) -> Plan:
         """Record the person's change of a plan; a run under way sees it. Raises UsageError."""
         session, run = self.services.journal.session_of_plan(plan.plan_id)
-        await self.note(session, PlanEvent(plan=plan), run=run)
+        await self.record_action(session, PlanEvent(plan=plan), run=run)
         return plan
 
     def last_run(self, session: str) -> str:
@@ -301,7 +301,7 @@ class Runs:
             raise _usage(text("runs.nothing_done"), kind="not_found")
         return starts[-1].run
 
-    async def note(self, session: str, *events: Event, run: str = "") -> None:
+    async def record_action(self, session: str, *events: Event, run: str = "") -> None:
         """Record an action of the person that is not a message; a run in progress sees it. `run`: the run that it
         belongs to if none is in progress. Raises UsageError: a run is in progress in another process."""
         live = next((each for each in self._live.values() if each.log.session == session), None)
@@ -317,7 +317,9 @@ class Runs:
             session = journal.add_session(self.services.workspace_key)
             journal.note_status(session, "completed", title=plan.name[:TITLE_LIMIT])
         chunks = journal.chunks(session)
-        await self.note(session, PlanEvent(plan=plan), run=chunks[-1].run if chunks else long_id("run"))
+        await self.record_action(
+            session, PlanEvent(plan=plan), run=chunks[-1].run if chunks else long_id("run")
+        )
         return plan
 
     def running(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ def locale_of(environ: Mapping[str, str]) -> str:
     return ENGLISH
 
 
-def told(text: str) -> str:
+def localize(text: str) -> str:
     """Translate a text of the server into the person's language."""
     return render(text, locale_of(os.environ))
 

@@ -14,7 +14,7 @@ from daiku.tools.files.changing import file_tools
 from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.git.git import GIT_TOOLS
-from daiku.tools.mcp.more import FACES
+from daiku.tools.mcp.resources import FACES
 from daiku.tools.shell import shell_tools
 from daiku.tools.tool import Tool
 from daiku.tools.web import Web, web_tools

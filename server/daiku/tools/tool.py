@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from daiku.core.changes.choose import ChosenHunks
 from daiku.core.changes.scope import EditPlace
 from daiku.core.ports import Checkpoints, Editor, Workspace
-from daiku.core.proof.evidence import Done
+from daiku.core.proof.evidence import Evidence
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event
 from daiku.domain.tools import Effect, ToolResult
@@ -84,7 +84,7 @@ class ToolContext:
     emit: Callable[[Event], None]
     editor: Editor | None = None
     plans: Callable[[], tuple[Plan, ...]] = tuple
-    done: Callable[[], Done] = Done
+    done: Callable[[], Evidence] = Evidence
     """What the run really did so far, and the proofs that still hold."""
     replans: Callable[[], Plan | None] = _no_plan
     """The plan that this run is to make anew, finished steps kept."""

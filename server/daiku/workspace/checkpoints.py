@@ -13,9 +13,7 @@ from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.texts.text import NO_TEXT, text
-from daiku.workspace.diskio import read_bytes
-from daiku.workspace.encodings import encode
-from daiku.workspace.keeping import (
+from daiku.workspace.contents import (
     Checkpoint,
     CheckpointKind,
     Contents,
@@ -28,6 +26,8 @@ from daiku.workspace.keeping import (
     review_of,
     unusable_checkpoint,
 )
+from daiku.workspace.diskio import read_bytes
+from daiku.workspace.encodings import encode
 from daiku.workspace.paths import locate, root_of
 from daiku.workspace.restore import change_back, put_bytes
 
@@ -74,7 +74,7 @@ class CheckpointStore:
         return self._changing
 
     def swept(self) -> int:
-        return self._sweeping.take_count()
+        return self._sweeping.pop_deleted_count()
 
     async def take(self, session: str, run: str, paths: Sequence[str], patch: Patch | None = None) -> str:
         """Keep `paths` as they are now, unsaved text first. Raises ToolValidationError for a path outside,

@@ -121,7 +121,7 @@ def test_a_file_outside_the_wrapper_is_told_and_the_reply_is_not_finished() -> N
     reply = read("~~~\nFile: `t1.py`:\n```py\n1\n```\n~~~\nAnd the test:\nFile: `t2.py`:\n```py\n2\n```\n")
     assert "Note: t2.py: outside the ~~~" in reply.text
     done = ToolMessage(call_id=reply.calls[0].id, tool="files/write", ok=True, text="written")
-    assert CODE.go_on((*ASKED, reply, done)) is None
+    assert CODE.after_calls((*ASKED, reply, done)) is None
 
 
 def test_a_change_inside_a_file_block_is_not_written_as_the_file() -> None:
@@ -151,7 +151,7 @@ def test_of_a_reply_that_was_cut_off_the_whole_files_count() -> None:
     reply = read(text, cut=True)
     assert [c.args["path"] for c in reply.calls] == ["a.py"]
     answers = tuple(ToolMessage(call_id=c.id, tool=c.tool, ok=True, text="ok") for c in reply.calls)
-    assert CODE.go_on((*ASKED, reply, *answers)) is None, "the rest is asked for"
+    assert CODE.after_calls((*ASKED, reply, *answers)) is None, "the rest is asked for"
     assert "cut off" in problem("File: `b.py`:\n```py\ny =", cut=True)
 
 
@@ -172,14 +172,14 @@ def test_the_last_words_need_every_change_made_and_nothing_worse() -> None:
     reply = read(TWO)
     reply = reply.model_copy(update={"calls": (*reply.calls, ToolCall(tool="files/write", args={}))})
     ok = [ToolMessage(call_id=c.id, tool=c.tool, ok=True, text="written") for c in reply.calls]
-    closing = CODE.go_on((*ASKED, reply, *ok))
+    closing = CODE.after_calls((*ASKED, reply, *ok))
     assert isinstance(closing, AssistantMessage)
     assert closing.text == "The changes are made."
-    assert CODE.go_on((*ASKED, reply, ok[0])) is None
-    assert CODE.go_on((*ASKED, reply, ok[0], ok[1].model_copy(update={"ok": False}))) is None
+    assert CODE.after_calls((*ASKED, reply, ok[0])) is None
+    assert CODE.after_calls((*ASKED, reply, ok[0], ok[1].model_copy(update={"ok": False}))) is None
     worse = ok[1].model_copy(update={"new_problems": 1})
-    assert CODE.go_on((*ASKED, reply, ok[0], worse)) is None
-    assert CODE.go_on((*ASKED, reply, *ok, UserMessage(text="Wait."))) is None
+    assert CODE.after_calls((*ASKED, reply, ok[0], worse)) is None
+    assert CODE.after_calls((*ASKED, reply, *ok, UserMessage(text="Wait."))) is None
 
 
 def test_files_are_written_as_blocks_that_are_read_back() -> None:

@@ -12,7 +12,7 @@ from daiku.agents.table import find_agent
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.fold import fold
 from daiku.core.state.state import Request, State
-from daiku.core.team.summary import listed, plain_report, proofs_of
+from daiku.core.team.summary import claims_markdown, plain_report, proofs_of
 from daiku.domain.events import MessageEvent, RunStarted
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.work.handovers import (
@@ -135,7 +135,7 @@ def test_without_a_readable_report_the_records_speak() -> None:
 
 def test_claims_are_shown_with_what_they_rest_on() -> None:
     proofs = proofs_of(BRIEF)
-    text = listed(
+    text = claims_markdown(
         (
             Claim(text=Text("All is well."), proofs=proofs),
             Claim(text=Text("`pytest -q` passed."), proofs=proofs[2:3]),

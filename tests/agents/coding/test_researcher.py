@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from daiku.agents.coding.researcher import RESEARCH, research_request
-from daiku.agents.role import answer_as
+from daiku.agents.role import stream_role_reply
 from daiku.app import App, build
 from daiku.core.replies.parse import Unreadable
 from daiku.core.web.research import gather
@@ -130,15 +130,15 @@ def test_the_last_words_are_the_sources_and_the_question() -> None:
         text="**a**\n- [1] [A](https://a/)\n\n---\n\nlong page",
         sources=Text("**a**\n- [1] [A](https://a/)"),
     )
-    closing = RESEARCH.go_on((*ASKED, spoke, found))
+    closing = RESEARCH.after_calls((*ASKED, spoke, found))
     assert closing is not None
     assert closing.text == "**a**\n- [1] [A](https://a/)\n\nWhich one?"
     refused = found.model_copy(update={"ok": False, "text": "The person rejected this call."})
-    told = RESEARCH.go_on((*ASKED, spoke, refused))
+    told = RESEARCH.after_calls((*ASKED, spoke, refused))
     assert told is not None
     assert told.text.startswith("Nothing was looked up: The person rejected")
-    assert RESEARCH.go_on((*ASKED, spoke, found, UserMessage(text="Wait."))) is None
-    assert RESEARCH.go_on(ASKED) is None
+    assert RESEARCH.after_calls((*ASKED, spoke, found, UserMessage(text="Wait."))) is None
+    assert RESEARCH.after_calls(ASKED) is None
 
 
 # -- asking again --------------------------------------------------------------------------
@@ -157,7 +157,7 @@ async def replies(*texts: str) -> tuple[list[ModelEvent], list[ModelRequest]]:
 
     events: list[ModelEvent] = []
     with suppress(LLMRequestError):
-        async for event in answer_as(RESEARCH, ModelRequest("", "", ASKED), ask):
+        async for event in stream_role_reply(RESEARCH, ModelRequest("", "", ASKED), ask):
             events.append(event)  # noqa: PERF401  # what came before an error counts
     return events, requests
 

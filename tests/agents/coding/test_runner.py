@@ -12,7 +12,7 @@ import pytest
 
 from daiku.agents.agent import Stage
 from daiku.agents.coding.runner import MAX_REPAIRS, RUN, commands_run, remind, run_request
-from daiku.agents.role import Failed, answer_as, since_asked
+from daiku.agents.role import Failed, messages_since_request, stream_role_reply
 from daiku.agents.table import find_agent
 from daiku.core.commands.judge import changes_folder
 from daiku.core.replies.parse import Unreadable
@@ -93,10 +93,10 @@ def test_commands_run_one_after_the_other(text: str) -> None:
     first = read(text)
     assert line(first) == "a"
     assert first.text == "- `a`\n- `b`"
-    second = RUN.go_on((*ASKED, *ran(first)))
+    second = RUN.after_calls((*ASKED, *ran(first)))
     assert line(second) == "b"
     assert isinstance(second, AssistantMessage)
-    end = RUN.go_on((*ASKED, *ran(first), *ran(second)))
+    end = RUN.after_calls((*ASKED, *ran(first), *ran(second)))
     assert isinstance(end, AssistantMessage)
     assert end.text == "- `a`: exit code 0\n- `b`: exit code 0"
     assert end.calls == ()
@@ -116,7 +116,7 @@ def test_nothing_to_run_is_an_answer() -> None:
 
 def test_after_a_failure_the_model_is_asked_what_to_do() -> None:
     messages = (*ASKED, *ran(read(commands("make test", "make install")), 2))
-    assert RUN.go_on(messages) is None
+    assert RUN.after_calls(messages) is None
     told = remind(messages)
     assert "`make test` failed with exit code 2" in told
     assert "2 of 2 repairs left" in told
@@ -128,17 +128,17 @@ def test_a_command_takes_the_place_of_the_one_that_failed() -> None:
     failed = (*ASKED, *ran(read(commands("python t.py", "ls")), 127))
     mended = read('{"action": "command", "command": "python3 t.py"}', failed)
     assert line(mended) == "python3 t.py"
-    assert line(RUN.go_on((*failed, *ran(mended)))) == "ls"
+    assert line(RUN.after_calls((*failed, *ran(mended)))) == "ls"
 
 
 def test_with_retry_the_one_that_failed_is_run_again_before_the_rest() -> None:
     failed = (*ASKED, *ran(read(commands("pytest", "ls")), 1))
     mended = read('{"action": "command", "command": "pip install x", "retry": true}', failed)
     once = (*failed, *ran(mended))
-    again = RUN.go_on(once)
+    again = RUN.after_calls(once)
     assert line(again) == "pytest"
     assert isinstance(again, AssistantMessage)
-    assert line(RUN.go_on((*once, *ran(again)))) == "ls"
+    assert line(RUN.after_calls((*once, *ran(again)))) == "ls"
 
 
 @for_each(
@@ -150,16 +150,16 @@ def test_after_a_patch_the_command_is_run_again(text: str) -> None:
     mended = read(text, failed)
     assert [c.tool for c in mended.calls] == ["files/patch"]
     assert mended.text in ("I see.\n\n- `add.py`", "- `add.py`"), "the form is not for the person"
-    assert line(RUN.go_on((*failed, *ran(mended)))) == "pytest"
-    assert RUN.go_on((*failed, *ran(mended, 1))) is None, "the patch did not fit: the model is asked"
+    assert line(RUN.after_calls((*failed, *ran(mended)))) == "pytest"
+    assert RUN.after_calls((*failed, *ran(mended, 1))) is None, "the patch did not fit: the model is asked"
 
 
 def test_edits_by_tools_are_a_patch_too() -> None:
     failed = (*ASKED, *ran(read(commands("pytest")), 1))
     look = AssistantMessage(calls=(ToolCall(tool="files/read", args={"path": "a"}),))
-    assert RUN.go_on((*failed, *ran(look))) is None
+    assert RUN.after_calls((*failed, *ran(look))) is None
     edit = AssistantMessage(calls=(ToolCall(tool="files/edit", args={"path": "a"}),))
-    assert line(RUN.go_on((*failed, *ran(look), *ran(edit)))) == "pytest"
+    assert line(RUN.after_calls((*failed, *ran(look), *ran(edit)))) == "pytest"
 
 
 def test_a_patch_without_a_change_and_a_command_without_one_are_told() -> None:
@@ -181,15 +181,15 @@ def test_stopping_is_a_choice() -> None:
 
 def test_two_repairs_are_all_there_are() -> None:
     messages = (*ASKED, *ran(read(commands("a", "b", "c"))))
-    second = RUN.go_on(messages)
+    second = RUN.after_calls(messages)
     assert isinstance(second, AssistantMessage)
     messages = (*messages, *ran(second, 1))
     for number in range(MAX_REPAIRS):
-        assert RUN.go_on(messages) is None
+        assert RUN.after_calls(messages) is None
         assert f"{MAX_REPAIRS - number} of {MAX_REPAIRS} repairs left" in remind(messages)
         reply = read(json.dumps({"action": "command", "command": f"try {number}"}), messages)
         messages = (*messages, *ran(reply, 3, "stderr: no such thing"))
-    end = RUN.go_on(messages)
+    end = RUN.after_calls(messages)
     assert isinstance(end, Failed)
     assert end.failure.message == "`try 1` still fails after 2 repairs."
     assert "- `a`: exit code 0\n- `b`: exit code 1\n- `try 0`: exit code 3" in end.text
@@ -205,25 +205,25 @@ def test_a_model_that_looks_around_by_itself_uses_up_no_repair() -> None:
     messages = ASKED
     for command in ("grep -r nothing .", "ls missing", "cat missing", "git show missing"):
         messages = (*messages, *ran(native(command), 1))
-        assert RUN.go_on(messages) is None
+        assert RUN.after_calls(messages) is None
         assert remind(messages) == ""
     for command in ("make", "make test", "make"):
-        assert RUN.go_on(messages) is None
+        assert RUN.after_calls(messages) is None
         messages = (*messages, *ran(native(command), 2))
-    assert isinstance(RUN.go_on(messages), Failed)
-    assert RUN.go_on((*messages, *ran(native("make -k")))) is None, "the last one is what counts"
+    assert isinstance(RUN.after_calls(messages), Failed)
+    assert RUN.after_calls((*messages, *ran(native("make -k")))) is None, "the last one is what counts"
 
 
 def test_rules_of_a_folder_in_between_change_nothing() -> None:
     first = ran(read(commands("a", "b")))
     rules = rules_message((RulesText(path="x/AGENTS.md", text="Be kind."),))
-    assert line(RUN.go_on((*ASKED, *first, rules))) == "b"
-    assert since_asked((*ASKED, *first, rules)) == first
+    assert line(RUN.after_calls((*ASKED, *first, rules))) == "b"
+    assert messages_since_request((*ASKED, *first, rules)) == first
 
 
 def test_a_word_of_the_person_is_for_the_model() -> None:
     first = ran(read(commands("a", "b")))
-    assert RUN.go_on((*ASKED, *first, UserMessage(text="Stop after a."))) is None
+    assert RUN.after_calls((*ASKED, *first, UserMessage(text="Stop after a."))) is None
 
 
 async def test_the_reminder_is_in_one_request_only_and_a_failure_ends_the_stream() -> None:
@@ -234,7 +234,9 @@ async def test_the_reminder_is_in_one_request_only_and_a_failure_ends_the_stream
         yield Reply(AssistantMessage(text=Text('{"action": "command", "command": "b"}')), Usage(), "stop")
 
     messages = (*ASKED, *ran(read(commands("a")), 1))
-    [reply] = [e async for e in answer_as(RUN, ModelRequest("", "", messages), ask) if isinstance(e, Reply)]
+    [reply] = [
+        e async for e in stream_role_reply(RUN, ModelRequest("", "", messages), ask) if isinstance(e, Reply)
+    ]
     assert requests[0].messages[:-1] == messages
     assert "repairs left" in str(requests[0].messages[-1])
     assert (line(reply.message), reply.finish) == ("b", "tool_calls")

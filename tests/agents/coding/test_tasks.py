@@ -12,7 +12,7 @@ from daiku.agents.coding.tasks import report_request, task_maker, task_reporter,
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.state import Conversation, State
 from daiku.core.team.task_report import plain_report
-from daiku.core.team.tasks import Place, calls_of, task_of, with_list
+from daiku.core.team.tasks import PlanStep, calls_of, task_of, with_list
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.work.handovers import TasksMade, TasksReported
 from daiku.domain.work.plans import Plan, Step, Task, WorkStatus
@@ -23,15 +23,15 @@ from tests.cases import for_each
 
 REGISTRY = ToolRegistry(builtin_tools())
 STEP = Step(name="環境構築", description="package.jsonを作る", acceptance=("npm test",))
-PLACE = Place(Plan(name="ゲーム", goal="ゲームを実装する", steps=(STEP,)), STEP)
+PLACE = PlanStep(Plan(name="ゲーム", goal="ゲームを実装する", steps=(STEP,)), STEP)
 
 
-def done(*statuses: WorkStatus) -> Place:
+def done(*statuses: WorkStatus) -> PlanStep:
     tasks = tuple(
         Task(operation="shell/run", args={"command": str(n)}, status=s) for n, s in enumerate(statuses)
     )
     step = STEP.model_copy(update={"task_list": tasks})
-    return Place(PLACE.plan.model_copy(update={"status": "in_progress", "steps": (step,)}), step)
+    return PlanStep(PLACE.plan.model_copy(update={"status": "in_progress", "steps": (step,)}), step)
 
 
 def test_the_request_for_tasks_has_goal_step_checks_conversation_and_operations() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from daiku.core.commands.dangers import DELETES, DOWNLOADED, INSTALLS
 from daiku.core.commands.judge import CommandRules, Judgement, judge, strip_cd
-from daiku.core.guard.touched import lexical_path
+from daiku.core.guard.referenced_paths import lexical_path
 from daiku.core.text.visible import show_hidden
 from tests.cases import for_each
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from daiku.core.guard.grant_words import grant_in_words
 from daiku.core.guard.guard import Policy, verdict
-from daiku.core.guard.touched import touched_paths
+from daiku.core.guard.referenced_paths import touched_paths
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
 from tests.cases import for_each

@@ -11,9 +11,9 @@ from daiku.core.plans.proposed import (
     ProposedStep,
     as_proposed,
     difference,
+    link_steps,
     mark_own_checks,
     objections,
-    order,
     problems_of,
     revise_plan,
 )
@@ -27,7 +27,7 @@ from tests.cases import for_each
 
 def steps_of(*lines: str) -> tuple[Step, ...]:
     """The steps of a planner's reply with these lines below `Plan:`."""
-    return order(
+    return link_steps(
         as_proposed(planned_step(text) for text in plan_lines("Plan:\n" + "\n".join(lines))["plans"])
     )
 
@@ -268,4 +268,4 @@ def test_whoever_plans_anew_sees_checks_and_order() -> None:
 
 def test_a_name_that_two_steps_have_names_none() -> None:
     with pytest.raises(ToolValidationError, match="2 steps are called"):
-        order([ProposedStep("", "a"), ProposedStep("", "a"), ProposedStep("", "b", after=("a",))])
+        link_steps([ProposedStep("", "a"), ProposedStep("", "a"), ProposedStep("", "b", after=("a",))])

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.proof import check_strength
-from daiku.core.proof.check_strength import is_test_command, remarks
+from daiku.core.proof.check_strength import is_test_command, weaknesses
 from daiku.core.proof.claims import check_report, claim_kinds, fitting_proofs, judge_claim, split_claims
-from daiku.core.proof.evidence import Done
+from daiku.core.proof.evidence import Evidence
 from daiku.domain.work.handovers import Claim, CommandOutcome, Proof, Report
 from daiku.domain.work.patches import FileStat
 from daiku.texts.text import Text
@@ -42,14 +42,14 @@ def test_a_claim_is_known_for_what_it_is_and_nothing_on_record_means_not_proven(
     kind: str, sentence: str
 ) -> None:
     assert kind in claim_kinds(sentence)
-    text, claims = split_claims(sentence, Done(), finished=True)
+    text, claims = split_claims(sentence, Evidence(), finished=True)
     assert text == ""
     assert [(c.text, c.proofs, c.unfit) for c in claims] == [(sentence, (), True)]
 
 
 @for_each("sentence", NEUTRAL)
 def test_what_claims_nothing_stays_as_it_is(sentence: str) -> None:
-    assert split_claims(sentence, Done(), finished=False) == (sentence, ())
+    assert split_claims(sentence, Evidence(), finished=False) == (sentence, ())
 
 
 @for_each(
@@ -77,10 +77,10 @@ def test_what_claims_nothing_stays_as_it_is(sentence: str) -> None:
 def test_only_a_proof_of_the_right_kind_shows_a_claim(
     sentence: str, proofs: tuple[Proof, ...], fit: tuple[Proof, ...]
 ) -> None:
-    assert set(fitting_proofs(sentence, proofs, Done(proofs=proofs))) == set(fit)
-    claim = judge_claim(Claim(text=Text(sentence), proofs=proofs), Done(proofs=proofs), finished=True)
+    assert set(fitting_proofs(sentence, proofs, Evidence(proofs=proofs))) == set(fit)
+    claim = judge_claim(Claim(text=Text(sentence), proofs=proofs), Evidence(proofs=proofs), finished=True)
     assert claim.unfit is (not fit)
-    assert not judge_claim(Claim(text=Text(sentence)), Done(proofs=proofs), finished=True).proofs
+    assert not judge_claim(Claim(text=Text(sentence)), Evidence(proofs=proofs), finished=True).proofs
 
 
 @given(st.sampled_from(sorted(CLAIMS)), st.data())
@@ -88,19 +88,19 @@ def test_no_look_at_a_file_and_no_diff_shows_tests_or_a_deployment(kind: str, da
     sentence = data.draw(st.sampled_from(CLAIMS[kind]))
     proofs = tuple(data.draw(st.sets(st.sampled_from([DIFF, LOOK, ran("ls", ref="call_2")]))))
     if {"tests", "deployed"} & claim_kinds(sentence):
-        assert fitting_proofs(sentence, proofs, Done(proofs=proofs)) == ()
+        assert fitting_proofs(sentence, proofs, Evidence(proofs=proofs)) == ()
 
 
 @given(st.lists(st.sampled_from([s for each in CLAIMS.values() for s in each] + list(NEUTRAL)), max_size=6))
 def test_over_nothing_on_record_no_claim_stands_in_the_text(parts: list[str]) -> None:
-    report = check_report(Report(text=Text(" ".join(parts))), Done(), finished=False)
+    report = check_report(Report(text=Text(" ".join(parts))), Evidence(), finished=False)
     assert not claim_kinds(report.text)
     assert all(claim.unfit and not claim.proofs for claim in report.claims)
     assert {c.text for c in report.claims} == {part for part in parts if claim_kinds(part)}
 
 
 def test_while_something_is_left_nothing_shows_that_all_is_well() -> None:
-    done = Done(proofs=(TESTS, DIFF))
+    done = Evidence(proofs=(TESTS, DIFF))
     for finished in (True, False):
         for sentence in ("All of it works.", "All tests pass."):
             text, claims = split_claims(sentence, done, finished=finished)
@@ -109,7 +109,7 @@ def test_while_something_is_left_nothing_shows_that_all_is_well() -> None:
 
 def test_a_number_of_tests_has_to_be_the_one_that_ran() -> None:
     output = CommandOutcome(command="pytest -q", exit_code=0, output="3 passed in 0.1s", call_id="call_1")
-    done = Done(proofs=(TESTS,), commands=(output,))
+    done = Evidence(proofs=(TESTS,), commands=(output,))
     assert fitting_proofs("All 3 tests pass.", (TESTS,), done) == (TESTS,)
     assert fitting_proofs("All 500 tests pass.", (TESTS,), done) == ()
 
@@ -159,4 +159,4 @@ def test_a_check_whose_own_files_the_work_changed_says_so(
     command: str, path: str, kind: str, changed: bool
 ) -> None:
     stat = FileStat.model_validate({"path": path, "kind": kind, "added": 1, "removed": 1})
-    assert ("check_changed" in remarks(command, "", (stat,), passed_before=False)) is changed
+    assert ("check_changed" in weaknesses(command, "", (stat,), passed_before=False)) is changed

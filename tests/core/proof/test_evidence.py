@@ -19,7 +19,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
-from daiku.domain.work.handovers import Deeds, Proof
+from daiku.domain.work.handovers import NestedEvidence, Proof
 from daiku.domain.work.patches import FileKind, FileStat
 
 
@@ -141,7 +141,7 @@ def test_files_are_told_once_each_with_what_the_changes_come_to() -> None:
 def back(*events: Event) -> HandoffEnd:
     """A nested run with `events` that came back."""
     from_child = fold(events).done
-    deeds = Deeds(
+    deeds = NestedEvidence(
         files=from_child.files,
         checkpoints=from_child.checkpoints,
         commands=from_child.commands,

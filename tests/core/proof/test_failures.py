@@ -5,15 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.proof.failures import CommandOutcome, hides_exit_code, open_failures, same_work
+from daiku.core.proof.failures import CommandRun, hides_exit_code, open_failures, same_work
 from tests.cases import for_each
 
 
-def ran(command: str, code: int = 0, *, listed: bool = True, stead: str = "") -> CommandOutcome:
-    return CommandOutcome(command, code == 0, "", command, listed, stead, code)
+def ran(command: str, code: int = 0, *, listed: bool = True, stead: str = "") -> CommandRun:
+    return CommandRun(command, code == 0, "", command, listed, stead, code)
 
 
-def still(*commands: CommandOutcome) -> list[str]:
+def still(*commands: CommandRun) -> list[str]:
     return [each.command for each in open_failures(commands)]
 
 

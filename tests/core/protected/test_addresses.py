@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.protected.addresses import WebPlace, read_place, same_site, why_local, why_not_public
+from daiku.core.protected.addresses import WebUrl, parse_url, same_site, why_local, why_not_public
 from tests.cases import for_each
 
 INSIDE = [
@@ -17,8 +17,8 @@ INSIDE = [
 
 @for_each("url", INSIDE)
 def test_what_is_inside_is_known_by_its_letters(url: str) -> None:
-    place = read_place(url)
-    assert isinstance(place, WebPlace)
+    place = parse_url(url)
+    assert isinstance(place, WebUrl)
     assert why_local(place)
 
 
@@ -33,8 +33,8 @@ def test_what_is_inside_is_known_by_its_letters(url: str) -> None:
     ],
 )
 def test_what_is_outside_is_let_through(url: str) -> None:
-    place = read_place(url)
-    assert isinstance(place, WebPlace)
+    place = parse_url(url)
+    assert isinstance(place, WebUrl)
     assert why_local(place) == ""
 
 
@@ -48,14 +48,14 @@ def test_what_is_outside_is_let_through(url: str) -> None:
     ],
 )  # fmt: skip
 def test_what_can_be_read_in_two_ways_or_is_no_web_address_is_refused(url: str) -> None:
-    assert isinstance(read_place(url), str)
+    assert isinstance(parse_url(url), str)
 
 
 def test_a_place_is_written_in_one_way() -> None:
-    place = read_place(" HTTPS://Example.COM:8443/a?b#c ")
-    assert place == WebPlace("https://example.com:8443/a?b", "https", "example.com", 8443)
-    japanese = read_place("http://例え.jp")
-    assert isinstance(japanese, WebPlace)
+    place = parse_url(" HTTPS://Example.COM:8443/a?b#c ")
+    assert place == WebUrl("https://example.com:8443/a?b", "https", "example.com", 8443)
+    japanese = parse_url("http://例え.jp")
+    assert isinstance(japanese, WebUrl)
     assert (japanese.url, japanese.port) == ("http://xn--r8jz45g.jp/", 80)
 
 

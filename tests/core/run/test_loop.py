@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from daiku.core.guard.guard import Verdict
 from daiku.core.run import loop
 from daiku.core.run.decide import Rules
-from daiku.core.run.ports import Card
+from daiku.core.run.ports import ApprovalPreview
 from daiku.core.state.fold import fold
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
@@ -106,8 +106,8 @@ class World:
         self.together -= 1
         return ToolResult(ok=call.id not in self.failing, text=f"{call.tool} done")
 
-    async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult:
-        return Card(Text(f"preview of {call.id}"), Text("edits"))
+    async def preview(self, call: ToolCall, record: Recorder) -> ApprovalPreview | ToolResult:
+        return ApprovalPreview(Text(f"preview of {call.id}"), Text("edits"))
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
         return ApprovalGiven(approval_id=asked.approval_id, decision=self.decision)

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from daiku.core.run import loop
 from daiku.core.run.decide import Rules
-from daiku.core.state.context import fitting, keep_from, rules_message, summary_message, transcript, weight
+from daiku.core.state.context import (
+    character_count,
+    keep_from,
+    rules_message,
+    summary_message,
+    summary_or_fallback,
+    transcript,
+)
 from daiku.core.state.fold import fold
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
@@ -136,11 +143,11 @@ def test_what_is_said_during_a_summary_is_not_lost() -> None:
 
 def test_a_summary_that_is_longer_than_what_it_replaces_is_refused() -> None:
     old = (UserMessage(text="mend it"), AssistantMessage(text=Text("I read a.py and b.py. " * 40)))
-    assert fitting("short", old) == "short"
+    assert summary_or_fallback("short", old) == "short"
     for bad in ("", "  \n", "blah " * 5000):
-        made = fitting(bad, old)
+        made = summary_or_fallback(bad, old)
         assert made != bad
-        assert len(made) < weight(old)
+        assert len(made) < character_count(old)
         assert "mend it" in made
 
 
@@ -156,7 +163,7 @@ MESSAGES = st.lists(
 
 @given(MESSAGES, st.text(max_size=3000))
 def test_what_replaces_messages_is_never_much_longer(old: list[Message], summary: str) -> None:
-    assert len(fitting(summary, old)) <= max(weight(old), 400)
+    assert len(summary_or_fallback(summary, old)) <= max(character_count(old), 400)
 
 
 @given(st.lists(st.booleans(), min_size=3, max_size=30), st.integers(1, 8))

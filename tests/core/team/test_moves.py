@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from daiku.core.state.fold import fold
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.state import State
-from daiku.core.team.checks import Do, check_call
+from daiku.core.team.checks import TeamCall, check_call
 from daiku.core.team.moves import brief_of, next_move, plan_of
 from daiku.core.team.report import final_report, on_record
 from daiku.domain.errors import Failure
@@ -20,8 +20,8 @@ from daiku.domain.work.handovers import (
     Brief,
     Claim,
     CommandOutcome,
-    Deeds,
     Findings,
+    NestedEvidence,
     PlanMade,
     Proof,
     Report,
@@ -65,14 +65,20 @@ def back(call: ToolCall, to: str, **fields: object) -> HandoffEnd:
 @for_each(
     ("check", "do"),
     [
-        ("pytest -q", Do("shell/run", {"command": "pytest -q", "timeout": 600}, Text("Check: `pytest -q`"))),
-        ("diagnostics", Do("editor/diagnostics", {}, Text("Check: diagnostics"))),
-        ("diagnostics: a.py", Do("editor/diagnostics", {"path": "a.py"}, Text("Check: diagnostics: a.py"))),
-        ("diagnostics: src", Do("editor/diagnostics", {}, Text("Check: diagnostics: src"))),
-        ("diagnostics: **/*.py", Do("editor/diagnostics", {}, Text("Check: diagnostics: **/*.py"))),
+        (
+            "pytest -q",
+            TeamCall("shell/run", {"command": "pytest -q", "timeout": 600}, Text("Check: `pytest -q`")),
+        ),
+        ("diagnostics", TeamCall("editor/diagnostics", {}, Text("Check: diagnostics"))),
+        (
+            "diagnostics: a.py",
+            TeamCall("editor/diagnostics", {"path": "a.py"}, Text("Check: diagnostics: a.py")),
+        ),
+        ("diagnostics: src", TeamCall("editor/diagnostics", {}, Text("Check: diagnostics: src"))),
+        ("diagnostics: **/*.py", TeamCall("editor/diagnostics", {}, Text("Check: diagnostics: **/*.py"))),
     ],
 )
-def test_a_check_is_shown_by_the_call_that_its_proof_is_read_from(check: str, do: Do) -> None:
+def test_a_check_is_shown_by_the_call_that_its_proof_is_read_from(check: str, do: TeamCall) -> None:
     assert check_call(check, 600) == do
 
 
@@ -193,7 +199,7 @@ def test_a_proof_counts_as_it_is_on_record_and_an_invented_one_does_not() -> Non
             ),
         ),
     )
-    deeds = Deeds(commands=(ran,))
+    deeds = NestedEvidence(commands=(ran,))
     state = fold(
         answered(call, True, "", back(call, "reporter", handover=ReportMade(report=liar), deeds=deeds)), state
     )

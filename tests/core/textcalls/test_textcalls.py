@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from daiku.core.replies.thoughts import ThoughtSplitter, split_thoughts
 from daiku.core.textcalls.codecs import FormatProblem, decode, has_dropped
 from daiku.core.textcalls.humantext import HumanText
-from daiku.core.textcalls.written import OfferedTools
+from daiku.core.textcalls.parsed_calls import OfferedTools
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import AssistantMessage
 from daiku.texts.text import Text
@@ -267,7 +267,7 @@ def shown_of(pieces: list[str], protocol: ToolProtocol) -> tuple[str, AssistantM
             shown += said.feed(told.text)
             answer += told.text
     found = decode(AssistantMessage(text=Text(answer)), protocol, tools=TOOLS)
-    return shown + (said.rest(found.text) if isinstance(found, AssistantMessage) else ""), found
+    return shown + (said.unshown_text(found.text) if isinstance(found, AssistantMessage) else ""), found
 
 
 @pytest.mark.slow  # a sweep
@@ -312,7 +312,7 @@ def test_words_of_an_answer_are_shown_as_they_come() -> None:
         "Now",
     ]
     assert [said.feed(piece) for piece in pieces][:6] == pieces[:6]
-    assert said.rest("".join(pieces)) == ""
+    assert said.unshown_text("".join(pieces)) == ""
 
 
 marks = st.lists(

@@ -41,7 +41,7 @@ from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.choice import Probe, resolve_model
 from daiku.llm.provider import Provider
 from daiku.llm.table import LLMSettings
-from daiku.llm.transport.addresses import openai_style
+from daiku.llm.transport.addresses import openai_base_url
 from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document, events
@@ -586,7 +586,7 @@ def test_compatible_needs_an_address() -> None:
     ],
 )
 def test_an_address_is_understood_as_people_write_it(given: str, address: str) -> None:
-    assert openai_style("http://default/v1")(given) == address
+    assert openai_base_url("http://default/v1")(given) == address
 
 
 # --- Responses --------------------------------------------------------------------------------------

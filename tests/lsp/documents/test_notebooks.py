@@ -11,7 +11,7 @@ import pytest
 from daiku.core.notebooks.celltext import as_text, merge_text
 from daiku.domain.errors import StaleVersionError
 from daiku.domain.work.patches import FileChange
-from daiku.lsp.documents.knowledge import ClientEditor
+from daiku.lsp.documents.editor_queries import ClientEditor
 from daiku.lsp.documents.notebooks import place_of
 from daiku.lsp.documents.open_documents import to_uri
 from tests.core.notebooks.test_celltext import cell, notebook

@@ -9,7 +9,7 @@ from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import Delta, Event, MessageEvent, ToolOutput
 from daiku.lsp.requests.stream import HOLD_SECONDS, ChunkStream
 from daiku.lsp.wire.frames import Frames
-from daiku.lsp.wire.pipes import FdSink, Outlet, read_fd
+from daiku.lsp.wire.pipes import FdSink, OutputQueue, read_fd
 from daiku.texts.text import Text
 from tests.lsp.pair import MemorySink
 
@@ -38,7 +38,7 @@ class Reader:
 
 async def test_a_delta_goes_out_at_once_and_alone() -> None:
     reader = Reader()
-    stream = ChunkStream(Outlet(reader.sink), "t")
+    stream = ChunkStream(OutputQueue(reader.sink), "t")
     stream.send(chunk(1, Delta(text="日本")))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -47,7 +47,7 @@ async def test_a_delta_goes_out_at_once_and_alone() -> None:
 
 async def test_what_is_said_in_one_turn_of_the_loop_is_one_write() -> None:
     reader = Reader()
-    stream = ChunkStream(Outlet(reader.sink), "t")
+    stream = ChunkStream(OutputQueue(reader.sink), "t")
     for i in range(100):
         stream.send(chunk(i, Delta(text="x")))
     await asyncio.sleep(0.01)
@@ -56,7 +56,7 @@ async def test_what_is_said_in_one_turn_of_the_loop_is_one_write() -> None:
 
 async def test_deltas_that_meet_a_busy_pipe_become_one_that_says_which_it_is() -> None:
     reader = Reader()
-    outlet = Outlet(reader.sink)
+    outlet = OutputQueue(reader.sink)
     stream = ChunkStream(outlet, "t")
     reader.sink.stuck = True
     stream.send(chunk(1, Delta(text="a")))
@@ -79,7 +79,7 @@ async def test_deltas_that_meet_a_busy_pipe_become_one_that_says_which_it_is() -
 
 async def test_held_deltas_are_said_after_forty_milliseconds() -> None:
     reader = Reader()
-    outlet = Outlet(reader.sink)
+    outlet = OutputQueue(reader.sink)
     stream = ChunkStream(outlet, "t")
     reader.sink.stuck = True
     stream.send(chunk(1, Delta(text="a")))
@@ -96,7 +96,7 @@ async def test_held_deltas_are_said_after_forty_milliseconds() -> None:
 
 async def test_a_client_that_reads_nothing_costs_bounded_memory_and_no_text() -> None:
     reader = Reader()
-    outlet = Outlet(reader.sink)
+    outlet = OutputQueue(reader.sink)
     stream = ChunkStream(outlet, "t")
     reader.sink.stuck = True
     words = ["word " * 20] * 20_000
@@ -116,7 +116,7 @@ async def test_a_client_that_reads_nothing_costs_bounded_memory_and_no_text() ->
 
 async def test_a_full_pipe_never_stops_the_loop() -> None:
     read, write = os.pipe()
-    outlet = Outlet(FdSink(write))
+    outlet = OutputQueue(FdSink(write))
     data = b"x" * 300_000
     outlet.write(data)
     await asyncio.sleep(0.01)
@@ -128,7 +128,7 @@ async def test_a_full_pipe_never_stops_the_loop() -> None:
     assert ticks == 5
     got = bytearray()
     reading = asyncio.ensure_future(read_fd(read, got.extend))
-    await outlet.drained(5)
+    await outlet.wait_drained(5)
     outlet.close()
     os.close(write)
     await reading
@@ -138,7 +138,7 @@ async def test_a_full_pipe_never_stops_the_loop() -> None:
 
 async def test_a_reader_that_went_away_is_no_error() -> None:
     read, write = os.pipe()
-    outlet = Outlet(FdSink(write))
+    outlet = OutputQueue(FdSink(write))
     os.close(read)
     outlet.write(b"x")
     await asyncio.sleep(0.01)

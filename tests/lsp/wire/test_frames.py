@@ -63,7 +63,7 @@ def test_endless_garbage_is_told_and_does_not_pile_up() -> None:
     frames = Frames()
     told = sum(isinstance(item, BadFrame) for _ in range(100) for item in frames.feed(b"x" * 10_000))
     assert told
-    assert len(frames.rest()) < 64 * 1024
+    assert len(frames.unread_bytes()) < 64 * 1024
 
 
 def test_a_body_that_swallowed_the_next_frame_gives_it_back() -> None:
@@ -78,9 +78,9 @@ def test_a_body_that_swallowed_the_next_frame_gives_it_back() -> None:
 def test_what_was_not_given_out_can_be_handed_on() -> None:
     frames = Frames()
     assert next(iter(frames.feed(frame(b"1") + frame(b"22") + b"Content-Le"))) == b"1"
-    assert frames.rest() == frame(b"22") + b"Content-Le"
+    assert frames.unread_bytes() == frame(b"22") + b"Content-Le"
     next(iter(frames.feed(b"Content-Length: 5\r\n\r\nab")), None)
-    assert frames.rest() == b"Content-Length: 5\r\n\r\nab"
+    assert frames.unread_bytes() == b"Content-Length: 5\r\n\r\nab"
 
 
 def test_the_end_within_a_message_is_told() -> None:

@@ -63,7 +63,7 @@ def connect(*, ready: bool = True) -> Client:
     client = Client(protocol)
     client.attach()
     if ready:
-        protocol.initialized_already()
+        protocol.mark_initialized()
     return client
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from daiku.core.protected.addresses import WebPlace
+from daiku.core.protected.addresses import WebUrl
 from daiku.domain.config import ApprovalSettings, ResearchSettings
 from daiku.domain.events import Event, Notice
 from daiku.domain.tools import ToolCall, ToolResult
@@ -25,7 +25,7 @@ from daiku.tools.tool import Preview, ToolContext
 from daiku.tools.web import Web, web_tools
 from daiku.tools.web.cache import Cache
 from daiku.tools.web.extract import html_page
-from daiku.tools.web.road import Answer, Request, Road, Trouble
+from daiku.tools.web.public_web import FetchProblem, FetchRequest, FetchResponse, PublicWeb
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
@@ -44,12 +44,12 @@ class Hands:
     def __init__(
         self,
         folder: Path,
-        road: Road | None = None,
+        road: PublicWeb | None = None,
         config: Config | None = None,
         cache: Cache | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        client = Web(road or Road(private=True, seconds=5), cache or Cache(), environ or {})
+        client = Web(road or PublicWeb(private=True, seconds=5), cache or Cache(), environ or {})
         self.registry = ToolRegistry(web_tools(client))
         self.config = config or Config()
         self.told: list[Event] = []
@@ -144,15 +144,15 @@ async def test_a_long_page_comes_in_parts(workspace: Path, web: LocalWeb) -> Non
 
 @pytest.mark.slow
 async def test_floods_bombs_and_silence_are_bounded(workspace: Path, web: LocalWeb) -> None:
-    road = Road(private=True, seconds=5)
+    road = PublicWeb(private=True, seconds=5)
     for path in ("/flood", "/bomb"):
-        answer = await road.ask(Request(web.url(path)))
-        assert isinstance(answer, Answer)
+        answer = await road.ask(FetchRequest(web.url(path)))
+        assert isinstance(answer, FetchResponse)
         assert answer.cut
         assert len(answer.body) == 2_000_000
     began = time.monotonic()
-    silent = await Road(private=True, seconds=0.3).ask(Request(web.url("/silence")))
-    assert isinstance(silent, Trouble)
+    silent = await PublicWeb(private=True, seconds=0.3).ask(FetchRequest(web.url("/silence")))
+    assert isinstance(silent, FetchProblem)
     assert "0.3 s" in silent.why
     assert time.monotonic() - began < 3
 
@@ -237,7 +237,7 @@ def test_main_text_is_what_one_element_holds() -> None:
 async def test_a55_inside_addresses_are_refused_before_anybody_is_asked(
     workspace: Path, web: LocalWeb, url: str
 ) -> None:
-    hands = Hands(workspace, Road())
+    hands = Hands(workspace, PublicWeb())
     target = url.format(port=web.port)
     preview = await hands.registry.preview(ToolCall(tool="web/fetch", args={"url": target}), hands.context)
     assert isinstance(preview, ToolResult)
@@ -250,7 +250,7 @@ async def test_a55_a_name_that_leads_inside_is_refused(workspace: Path, web: Loc
     async def resolve(host: str, port: int) -> tuple[str, ...]:
         return ("93.184.216.34", "127.0.0.1")
 
-    result = await Hands(workspace, Road(resolve=resolve))(
+    result = await Hands(workspace, PublicWeb(resolve=resolve))(
         "web/fetch", url=web.url("/plain", "rebind.example.com")
     )
     assert not result.ok
@@ -267,8 +267,10 @@ async def test_a55_a_name_is_looked_up_once_and_pinned(web: LocalWeb) -> None:
         return answers.pop(0)
 
     # Private addresses are open here: what counts is that the connection goes to the first answer.
-    answer = await Road(private=True, resolve=resolve).ask(Request(web.url("/plain", "rebind.example.com")))
-    assert isinstance(answer, Answer)
+    answer = await PublicWeb(private=True, resolve=resolve).ask(
+        FetchRequest(web.url("/plain", "rebind.example.com"))
+    )
+    assert isinstance(answer, FetchResponse)
     assert answer.url == web.url("/plain", "rebind.example.com")
     assert looked == ["rebind.example.com"]
     assert web.asked[0].host == f"rebind.example.com:{web.port}"
@@ -299,12 +301,12 @@ async def test_a55_the_certificate_must_be_of_the_name_not_of_the_address(
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     port = server.sockets[0].getsockname()[1]
-    road = Road(private=True, resolve=resolve)
-    answer = await road.ask(Request(f"https://pinned.example.com:{port}/"))
-    assert isinstance(answer, Answer)
+    road = PublicWeb(private=True, resolve=resolve)
+    answer = await road.ask(FetchRequest(f"https://pinned.example.com:{port}/"))
+    assert isinstance(answer, FetchResponse)
     assert answer.body == b"ok"
-    other = await road.ask(Request(f"https://other.example.com:{port}/"))
-    assert isinstance(other, Trouble)
+    other = await road.ask(FetchRequest(f"https://other.example.com:{port}/"))
+    assert isinstance(other, FetchProblem)
     assert "not valid for 'other.example.com'" in other.why
     server.close()
 
@@ -315,23 +317,23 @@ async def test_a55_the_certificate_must_be_of_the_name_not_of_the_address(
 async def test_a55_a_redirect_inside_is_refused(web: LocalWeb, inside: str) -> None:
     """The first address is taken for a public one, and redirects are checked as everything is."""
 
-    class Open(Road):
-        async def _addresses(self, place: WebPlace, private: bool) -> tuple[str, ...]:
+    class Open(PublicWeb):
+        async def _addresses(self, place: WebUrl, private: bool) -> tuple[str, ...]:
             return ("127.0.0.1",)
 
     url = web.url(f"/to?u={inside}", "public.example.com")
-    answer = await Open().ask(Request(url), follow=lambda host: True)
-    assert isinstance(answer, Trouble)
+    answer = await Open().ask(FetchRequest(url), follow=lambda host: True)
+    assert isinstance(answer, FetchProblem)
     assert web.paths == [f"/to?u={inside}"]
 
 
 async def test_redirects_are_followed_on_one_site_and_end(web: LocalWeb) -> None:
-    road = Road(private=True)
-    answer = await road.ask(Request(web.url("/to?u=/plain")))
-    assert isinstance(answer, Answer)
+    road = PublicWeb(private=True)
+    answer = await road.ask(FetchRequest(web.url("/to?u=/plain")))
+    assert isinstance(answer, FetchResponse)
     assert answer.url == web.url("/plain")
-    endless = await road.ask(Request(web.url("/loop")))
-    assert isinstance(endless, Trouble)
+    endless = await road.ask(FetchRequest(web.url("/loop")))
+    assert isinstance(endless, FetchProblem)
     assert "more than 5" in endless.why
     assert len(web.asked) == 2 + 6
 
@@ -350,8 +352,8 @@ async def test_another_site_is_told_and_not_gone_to(workspace: Path, web: LocalW
 async def test_a_key_never_goes_to_another_site(web: LocalWeb) -> None:
     other = web.url("/plain", "localhost")
     headers = {"authorization": "Bearer secret"}
-    await Road(private=True).ask(
-        Request(web.url(f"/to?u={other}"), headers=headers), follow=lambda host: True
+    await PublicWeb(private=True).ask(
+        FetchRequest(web.url(f"/to?u={other}"), headers=headers), follow=lambda host: True
     )
     assert [a.headers.get("authorization") for a in web.asked] == ["Bearer secret", None]
 
@@ -361,7 +363,7 @@ async def test_a_proxy_of_the_environment_is_used_and_said(
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", web.url(""))
     monkeypatch.setenv("NO_PROXY", "direct.example.com")
-    hands = Hands(workspace, Road(seconds=3))
+    hands = Hands(workspace, PublicWeb(seconds=3))
     result = await hands("web/fetch", url="http://public.example.com/plain")
     assert web.paths == ["http://public.example.com/plain"]
     assert "a proxy looked the name up" in result.text
@@ -398,7 +400,7 @@ async def test_every_engine_gives_the_same_results(
 ) -> None:
     web.links = LINKS
     keys = {"MY_KEY": "brave-key", "TAVILY_API_KEY": "tavily-key"}
-    hands = Hands(workspace, Road(), engine(name, web, **settings), environ=keys)
+    hands = Hands(workspace, PublicWeb(), engine(name, web, **settings), environ=keys)
     result = await hands("web/search", query="rust borrow checker E0502", limit=2)
     assert result.ok
     assert result.untrusted
@@ -435,7 +437,7 @@ async def test_what_is_wrong_with_an_engine_is_said(workspace: Path, web: LocalW
     homeless = Hands(workspace, config=Config(research=ResearchSettings(engine="searxng")))
     await homeless("web/search", query="x")
     assert "research.base_url" in homeless.notices[0]
-    offline = Hands(workspace, Road(seconds=3), Config())
+    offline = Hands(workspace, PublicWeb(seconds=3), Config())
     result = await offline("web/search", query="x")
     assert result.ok
     assert "was not reached" in offline.notices[0]
@@ -484,7 +486,7 @@ async def test_research_searches_at_most_three_questions_and_opens_the_best_page
 
 
 async def test_research_without_a_web_gives_its_questions_back(workspace: Path, web: LocalWeb) -> None:
-    hands = Hands(workspace, Road(seconds=3), Config())
+    hands = Hands(workspace, PublicWeb(seconds=3), Config())
     result = await hands("web/research", queries=["a", "b"])
     assert result.ok
     assert result.data is not None
@@ -497,7 +499,7 @@ async def test_research_without_a_web_gives_its_questions_back(workspace: Path, 
 
 async def test_a_page_inside_is_not_opened_though_an_engine_names_it(workspace: Path, web: LocalWeb) -> None:
     web.links = [(web.url("/article"), "Inside")]
-    hands = Hands(workspace, Road(), engine("searxng", web))
+    hands = Hands(workspace, PublicWeb(), engine("searxng", web))
     result = await hands("web/research", queries=["a"])
     assert "/article" not in web.paths
     assert "was not opened" in hands.notices[0]

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from daiku.agents.agent import LOOKING, Agent, Stage
-from daiku.agents.coding.handover_text import fenced, happened, step_line
-from daiku.agents.role import Role, beside, since_asked
+from daiku.agents.coding.handover_text import fenced, step_line, work_so_far
+from daiku.agents.role import Role, merge_role_calls, messages_since_request
 from daiku.core.edits.applypatch import is_apply_patch
 from daiku.core.edits.blocks import has_blocks
 from daiku.core.edits.fileblocks import parse_file_blocks, render_file_blocks
@@ -65,7 +65,7 @@ def code_request(brief: Brief) -> str:
             step=step_line(brief.plan, brief.step_id),
             user_context=fenced(brief.request),
             search_results=tuple((query, fenced(result)) for query, result in found.items()),
-            happened=happened(brief),
+            happened=work_so_far(brief),
             code=brief.code,
             files=brief.files,
         ),
@@ -76,7 +76,7 @@ def edits_made(state: State) -> EditsMade | Unreadable:
     """Return the files that the run changed; if there are none, the notes say why."""
     said = (
         m
-        for m in since_asked(state.conversation.messages)
+        for m in messages_since_request(state.conversation.messages)
         if isinstance(m, AssistantMessage) and not is_own(m)
     )
     notes = "\n\n".join(m.text for m in said if m.text)
@@ -93,7 +93,7 @@ def read(
     """Return the reply with the tool calls that make its changes. Plain text is accepted once something was
     changed, or if it says that no change is needed."""
     if message.calls:
-        return beside(message, _form(message, cut))
+        return merge_role_calls(message, _form(message, cut))
     found = _form(message, cut)
     if isinstance(found, AssistantMessage) or not message.text.strip():
         return found
@@ -102,7 +102,7 @@ def read(
     return found
 
 
-def in_words(message: AssistantMessage) -> AssistantMessage:
+def accept_plain_text(message: AssistantMessage) -> AssistantMessage:
     """Accept a reply without edits as the result, with a note that nothing was changed."""
     said = joined("paragraphs", [message.text.strip(), text("roles.nothing_changed")])
     return message.model_copy(update={"text": said, "opaque": {}})
@@ -178,9 +178,9 @@ def _prose(text: str, names: list[str]) -> str:
     return "\n".join(line for line in lines if line.strip(" `*:") not in names).strip()
 
 
-def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
+def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | None:
     """Return the coder's closing message once all its changes were applied without new problems, else None."""
-    here = since_asked(messages)
+    here = messages_since_request(messages)
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
     told = spoke.opaque.get("daiku") if spoke is not None else None
     if spoke is None or not isinstance(told, dict) or told.get("whole") is not True:
@@ -195,10 +195,12 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
 
 
 def _changed(messages: tuple[Message, ...]) -> bool:
-    return any(isinstance(m, ToolMessage) and m.tool in CHANGING and m.ok for m in since_asked(messages))
+    return any(
+        isinstance(m, ToolMessage) and m.tool in CHANGING and m.ok for m in messages_since_request(messages)
+    )
 
 
-CODE = Role(read, go_on, in_words=in_words)
+CODE = Role(read, after_calls, accept_plain_text=accept_plain_text)
 
 
 CODER = Agent(

@@ -21,7 +21,7 @@ def fenced(text: str, mark: str = "`") -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def happened(brief: Brief) -> str:
+def work_so_far(brief: Brief) -> str:
     """Format the files changed and commands run before this stage; empty if there are none."""
     parts: list[str] = []
     if brief.edits is not None and brief.edits.files:

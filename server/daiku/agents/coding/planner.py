@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from daiku.agents.agent import LOOKING, Agent, Stage
-from daiku.agents.coding.handover_text import happened
-from daiku.agents.role import Failed, Role, beside, since_asked
+from daiku.agents.coding.handover_text import work_so_far
+from daiku.agents.role import Failed, Role, merge_role_calls, messages_since_request
 from daiku.core.plans.headings import sounds_like_machine
 from daiku.core.plans.proposed import as_proposed, objections
 from daiku.core.plans.reply import PlanReply, read_plan
@@ -40,7 +40,7 @@ def plan_request(brief: Brief) -> str:
         PlanVariables(
             prompt=brief.request,
             plan=checklist(brief.plan) if brief.plan is not None else "",
-            happened=happened(brief),
+            happened=work_so_far(brief),
         ),
     ).strip()
 
@@ -64,7 +64,7 @@ def read(
     if any(call.tool == "plan/propose" for call in message.calls):
         return message
     if message.calls:
-        return beside(message, _form(message, messages, cut))
+        return merge_role_calls(message, _form(message, messages, cut))
     if _proposed(messages) and message.text.strip():
         return Unreadable(text("roles.like_a_machine")) if sounds_like_machine(message.text) else message
     return _form(message, messages, cut)
@@ -108,9 +108,9 @@ def proposal(reply: PlanReply) -> JsonObject:
     return {"name": reply.project, "focus": reply.focus, "summary": reply.summary, "steps": steps}
 
 
-def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
+def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     """Return the plan's summary once the plan is accepted, Failed after too many rejected ones, else None."""
-    here = since_asked(messages)
+    here = messages_since_request(messages)
     refused = [
         m
         for m in _since_person(messages)
@@ -146,11 +146,12 @@ def _refused_before(args: JsonObject, messages: tuple[Message, ...]) -> str:
 
 def _proposed(messages: tuple[Message, ...]) -> bool:
     return any(
-        isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.ok for m in since_asked(messages)
+        isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.ok
+        for m in messages_since_request(messages)
     )
 
 
-PLAN = Role(read, go_on)
+PLAN = Role(read, after_calls)
 
 
 PLANNER = Agent(

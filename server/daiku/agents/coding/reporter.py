@@ -8,11 +8,11 @@ from typing import Any
 from pydantic import Field, JsonValue, field_validator
 
 from daiku.agents.agent import LOOKING, Agent, Stage
-from daiku.agents.coding.handover_text import happened
+from daiku.agents.coding.handover_text import work_so_far
 from daiku.agents.role import Role
 from daiku.core.plans.transitions import checklist
 from daiku.core.proof.claims import check_report, split_claims
-from daiku.core.proof.evidence import Done
+from daiku.core.proof.evidence import Evidence
 from daiku.core.replies.parse import Unreadable, read_json
 from daiku.core.state.state import State
 from daiku.core.team.summary import plain_report, proofs_of, sentence
@@ -45,7 +45,7 @@ def report_request(brief: Brief) -> str:
             request=brief.request,
             plan=checklist(brief.plan) if brief.plan is not None else "",
             findings=sources_text(findings.queries, findings.results) if findings else "",
-            happened=happened(brief),
+            happened=work_so_far(brief),
             proofs=tuple((ref, sentence(p)) for ref, p in _references(brief).items()),
         ),
     ).strip()
@@ -71,11 +71,11 @@ def report_made(state: State) -> ReportMade | Unreadable:
     return ReportMade(report=plain_report(brief))
 
 
-def records_of(brief: Brief | None) -> Done:
+def records_of(brief: Brief | None) -> Evidence:
     """Return the commands and proofs in a brief, against which a report's claims are checked."""
     if brief is None:
-        return Done()
-    return Done(commands=brief.commands.commands if brief.commands else (), proofs=brief.proofs)
+        return Evidence()
+    return Evidence(commands=brief.commands.commands if brief.commands else (), proofs=brief.proofs)
 
 
 class ClaimReply(Frozen):
@@ -157,7 +157,7 @@ def _reply_in(message: AssistantMessage) -> ReportReply | None:
 
 def _shown(reply: ReportReply) -> Text:
     """The reply to be read; what its free text claims has no reference, so it is not checked."""
-    prose, said = split_claims(reply.text, Done(), finished=False)
+    prose, said = split_claims(reply.text, Evidence(), finished=False)
     free = (ClaimReply(text=claim.text) for claim in said)
     claims = [
         text("team.claim", claim=claim.text, proofs=", ".join(claim.refs) or text("team.not_checked"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from daiku.agents.agent import LOOKING, Agent, Stage
-from daiku.agents.role import Role, beside, since_asked
+from daiku.agents.role import Role, merge_role_calls, messages_since_request
 from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
 from daiku.core.replies.roleforms import MAX_QUERIES, read_queries
@@ -60,13 +60,13 @@ def read(
 ) -> AssistantMessage | Unreadable:
     """Return the reply with the call that looks up its queries. Searches that the model makes itself count
     towards the limit of three. Plain text is accepted once a search has succeeded."""
-    here = since_asked(messages)
+    here = messages_since_request(messages)
     asked = distinct_queries(
         query for m in here if isinstance(m, AssistantMessage) for query in queries_of(m)
     )
     if message.calls:
         own = _within_three(message, asked)
-        return beside(own, _form(own, distinct_queries((*asked, *queries_of(own))), NO_TEXT, cut))
+        return merge_role_calls(own, _form(own, distinct_queries((*asked, *queries_of(own))), NO_TEXT, cut))
     known = joined(
         "paragraphs",
         [m.sources or m.text for m in here if isinstance(m, ToolMessage) and m.tool in SEARCHES and m.ok],
@@ -103,15 +103,15 @@ def _form(
     )
 
 
-def in_words(message: AssistantMessage) -> AssistantMessage:
+def accept_plain_text(message: AssistantMessage) -> AssistantMessage:
     """Accept a plain-text answer as the result, unchanged."""
     return message
 
 
-def go_on(messages: tuple[Message, ...]) -> AssistantMessage | None:
+def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | None:
     """Return the sources found, by query, and any question to the person, once the reply's queries were
     looked up; else None."""
-    here = since_asked(messages)
+    here = messages_since_request(messages)
     answer = here[-1] if here else None
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
     said = spoke.opaque.get("daiku") if spoke is not None else None
@@ -154,7 +154,7 @@ def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> Assistan
     )
 
 
-RESEARCH = Role(read, go_on, in_words=in_words)
+RESEARCH = Role(read, after_calls, accept_plain_text=accept_plain_text)
 
 
 RESEARCHER = Agent(

@@ -14,15 +14,15 @@ from daiku.agents.coding.handover_text import fenced, step_line
 from daiku.agents.coding.runlog import (
     commands_of,
     counts_as_attempt,
-    keep_waiting,
-    listed_by,
     open_failure,
     outcome_lines,
+    queue_metadata,
+    queued_commands,
     repairs_used,
     waiting_commands,
 )
-from daiku.agents.role import Failed, Role, beside, since_asked
-from daiku.core.proof.failures import CommandOutcome, hides_exit_code, open_failures
+from daiku.agents.role import Failed, Role, merge_role_calls, messages_since_request
+from daiku.core.proof.failures import CommandRun, hides_exit_code, open_failures
 from daiku.core.replies.parse import Unreadable
 from daiku.core.replies.roleforms import read_commands, read_repair
 from daiku.core.state.state import State
@@ -112,7 +112,7 @@ def read(
 ) -> AssistantMessage | Unreadable:
     """Return the reply with a call for its first command or for its chosen repair. Plain text ends the run
     once something was read or run."""
-    here = since_asked(messages)
+    here = messages_since_request(messages)
     if message.calls:
         return _beside(message, messages, cut)
     failed, waiting = open_failure(here), waiting_commands(here)
@@ -130,17 +130,17 @@ def _beside(message: AssistantMessage, messages: tuple[Message, ...], cut: bool)
     form = _form(message, messages, cut)
     own = [call.args.get("command") for call in message.calls if call.tool == "shell/run"]
     if isinstance(form, AssistantMessage) and form.calls and own:
-        listed = [form.calls[0].args.get("command"), *(listed_by(form) or ())]
+        listed = [form.calls[0].args.get("command"), *(queued_commands(form) or ())]
         left = [str(command) for command in listed if command not in own]
         form = _run(left, form.text) if left else AssistantMessage(text=form.text)
-    return beside(message, form)
+    return merge_role_calls(message, form)
 
 
 def _form(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
     """What the form in a reply comes to: its commands, or the repair of the command that failed."""
-    here = since_asked(messages)
+    here = messages_since_request(messages)
     failed, waiting = open_failure(here), waiting_commands(here) or ()
     commands = read_commands(message.text, cut=cut)
     if failed is not None:
@@ -175,9 +175,9 @@ def _hidden(commands: Sequence[str], messages: tuple[Message, ...]) -> Unreadabl
     return None
 
 
-def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
+def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     """The next command while all goes well; the end, when there is none or the repairs are used up."""
-    here = since_asked(messages)
+    here = messages_since_request(messages)
     if not here or not isinstance(here[-1], ToolMessage):
         return None
     spoke = next(m for m in reversed(here) if isinstance(m, AssistantMessage))
@@ -185,7 +185,7 @@ def go_on(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     again = failed is not None and bool(waiting) and waiting[0] == failed.command
     if failed is not None and repairs_used(here) >= MAX_REPAIRS:
         last = next(each for each in reversed(ran) if each.ok or counts_as_attempt(each))
-        if not last.ok or (listed_by(spoke) is not None and not again and not _changes(spoke)):
+        if not last.ok or (queued_commands(spoke) is not None and not again and not _changes(spoke)):
             return _given_up(ran, failed, waiting or ())
     answers = (m for m in here[here.index(spoke) + 1 :] if isinstance(m, ToolMessage) and m.tool in DOING)
     if waiting is None or not all(m.ok for m in answers):
@@ -203,9 +203,9 @@ def _changes(message: AssistantMessage) -> bool:
     return bool(message.calls) and {call.tool for call in message.calls} <= set(CHANGING)
 
 
-def ended(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | None:
+def failure_of(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | None:
     """Return the failure of a run that ends with `message`, judged by exit codes only; None if it succeeded."""
-    failures = open_failures(commands_of(since_asked(messages)))
+    failures = open_failures(commands_of(messages_since_request(messages)))
     if not failures:
         return None
     last = failures[-1]
@@ -222,7 +222,7 @@ def ended(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | 
 
 def remind(messages: tuple[Message, ...]) -> str:
     """Build the reminder about the command that failed and the possible repairs; empty if none failed."""
-    here = since_asked(messages)
+    here = messages_since_request(messages)
     failed = open_failure(here)
     if failed is None:
         return ""
@@ -248,12 +248,12 @@ def _run(
         text=said,
         thinking=thinking,
         calls=(ToolCall(tool="shell/run", args={"command": commands[0]}),),
-        opaque=keep_waiting(commands[1:], told),
+        opaque=queue_metadata(commands[1:], told),
     )
 
 
 def _repair(
-    message: AssistantMessage, failed: CommandOutcome, waiting: Sequence[str], *, cut: bool
+    message: AssistantMessage, failed: CommandRun, waiting: Sequence[str], *, cut: bool
 ) -> AssistantMessage | Unreadable:
     """The repair, and what is to be run after it. After a patch the command that failed is run again."""
     chosen = read_repair(message.text, cut=cut)
@@ -265,7 +265,7 @@ def _repair(
                 text=changes.said,
                 thinking=message.thinking,
                 calls=changes.calls,
-                opaque=keep_waiting(waiting),
+                opaque=queue_metadata(waiting),
             )
         return chosen if isinstance(chosen, Unreadable) else Unreadable(text("roles.patch_without_change"))
     if chosen.action == "stop":
@@ -279,7 +279,7 @@ def _repair(
     return _run([chosen.command, *after], thinking=message.thinking, repairs=stead)
 
 
-def _given_up(ran: Sequence[CommandOutcome], failed: CommandOutcome, waiting: Sequence[str]) -> Failed:
+def _given_up(ran: Sequence[CommandRun], failed: CommandRun, waiting: Sequence[str]) -> Failed:
     names = ", ".join(f"`{command}`" for command in waiting)
     rest = text("roles.left_unrun", names=names) if waiting else ""
     command = truncate_middle(failed.command, SHOWN_COMMAND)
@@ -290,7 +290,7 @@ def _given_up(ran: Sequence[CommandOutcome], failed: CommandOutcome, waiting: Se
     )
 
 
-RUN = Role(read, go_on, remind, failed=ended)
+RUN = Role(read, after_calls, remind, failed=failure_of)
 
 
 RUNNER = Agent(

@@ -16,7 +16,7 @@ from daiku.core.replies.parse import Unreadable
 from daiku.core.state.context import transcript
 from daiku.core.state.state import State
 from daiku.core.team.task_report import read_report
-from daiku.core.team.tasks import Check, Place, read_tasks
+from daiku.core.team.tasks import Check, PlanStep, read_tasks
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.labels import Label
@@ -84,7 +84,7 @@ class ReportVariables(Frozen):
     execution_log: str
 
 
-def tasks_request(place: Place, messages: tuple[Message, ...], operations: tuple[ToolSpec, ...]) -> str:
+def tasks_request(place: PlanStep, messages: tuple[Message, ...], operations: tuple[ToolSpec, ...]) -> str:
     """The request for the tasks of a step."""
     plan, step = place
     return render(
@@ -107,7 +107,7 @@ def _operation(spec: ToolSpec) -> str:
     return f"- {spec.name}: {first}\n  {schema}"
 
 
-def report_request(place: Place, log: str, person: str) -> str:
+def report_request(place: PlanStep, log: str, person: str) -> str:
     """Build the request for the report on a step's tasks; `log` comes from `task_report.execution_log`."""
     plan, step = place
     return render(

@@ -7,13 +7,13 @@ import sys
 
 import click
 
+from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.term import safe, terminal
 from daiku.cli.display.toollines import stays_lines
-from daiku.cli.opening import folder_of, open_app
 from daiku.core.changes.review import FileReview
-from daiku.runs.review.decisions import Brought
-from daiku.runs.review.views import changed_files, diff_of, restored
+from daiku.runs.review.decisions import RestoreOutcome
+from daiku.runs.review.views import changed_files, diff_of, restore_result
 from daiku.texts.terminal import say
 
 
@@ -47,7 +47,7 @@ def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def undo(session: str, checkpoint: str | None, folder: str | None, as_json: bool) -> None:  # click's flag
-    async def work() -> Brought:
+    async def work() -> RestoreOutcome:
         async with open_app(folder_of(folder)) as app:
             app.journal.get_session(session)
             if checkpoint is None:
@@ -56,7 +56,7 @@ def undo(session: str, checkpoint: str | None, folder: str | None, as_json: bool
 
     brought = asyncio.run(work())
     if as_json:
-        click.echo(restored(brought).model_dump_json(by_alias=True))
+        click.echo(restore_result(brought).model_dump_json(by_alias=True))
         return
     click.echo(say("chat.undone", files=", ".join(safe(f.path) for f in brought.files) or "-"))
     for line in stays_lines(brought.cannot_undo):

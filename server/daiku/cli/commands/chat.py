@@ -13,19 +13,19 @@ from typing import Any, get_args
 import click
 
 from daiku.app import App
+from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.commands.run import last_session, workspace_key
 from daiku.cli.commands.sessions import session_line
 from daiku.cli.display.term import human_stream, safe, terminal
 from daiku.cli.display.toollines import stays_lines
-from daiku.cli.drive import Drive, drive
+from daiku.cli.drive import RunMode, drive
 from daiku.cli.main import fail, usage
-from daiku.cli.opening import folder_of, open_app
 from daiku.cli.options import RunOptions, run_options
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Mode, RunResult
 from daiku.runs import Listener, RunRequest
 from daiku.settings import home, private_file
-from daiku.texts.terminal import say, told
+from daiku.texts.terminal import localize, say
 
 try:
     import readline
@@ -36,7 +36,7 @@ HISTORY_LINES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class ChatState:
     """Where a conversation stands."""
 
     session: str | None
@@ -64,14 +64,14 @@ def chat(**options: Any) -> int:
             runner.run(stack.aclose())
 
 
-def _begin(app: App, options: RunOptions) -> Talk:
+def _begin(app: App, options: RunOptions) -> ChatState:
     session = last_session(app) if options.last else options.session
     if session:
         app.journal.get_session(session)
-    return Talk(session, options.model, options.mode, options.approvals(), options.attended)
+    return ChatState(session, options.model, options.mode, options.approvals(), options.attended)
 
 
-def _talk(runner: asyncio.Runner, app: App, talk: Talk, *, as_json: bool) -> int:
+def _talk(runner: asyncio.Runner, app: App, talk: ChatState, *, as_json: bool) -> int:
     people = human_stream()
     model = _model_name(app, talk.model)
     people.write(say("chat.welcome", model=safe(model), folder=workspace_key(app)) + "\n")
@@ -93,7 +93,7 @@ def _talk(runner: asyncio.Runner, app: App, talk: Talk, *, as_json: bool) -> int
     return talk.code
 
 
-def _turn(runner: asyncio.Runner, app: App, talk: Talk, text: str, *, as_json: bool) -> Talk:
+def _turn(runner: asyncio.Runner, app: App, talk: ChatState, text: str, *, as_json: bool) -> ChatState:
     request = RunRequest(
         text=text,
         session=talk.session,
@@ -106,13 +106,13 @@ def _turn(runner: asyncio.Runner, app: App, talk: Talk, text: str, *, as_json: b
     async def start(listen: Listener) -> RunResult:
         return await app.runs.run(request, listen)
 
-    how = Drive(talk.approvals, talk.attended, as_json=as_json, steer=talk.attended)
+    how = RunMode(talk.approvals, talk.attended, as_json=as_json, steer=talk.attended)
     code, result = runner.run(drive(app, start, how))
     # Of lines from a pipe the last that did not end well counts: a script must hear of it.
     return replace(talk, session=result.session_id, code=code if talk.attended else code or talk.code)
 
 
-def _command(runner: asyncio.Runner, app: App, talk: Talk, text: str) -> Talk:
+def _command(runner: asyncio.Runner, app: App, talk: ChatState, text: str) -> ChatState:
     name, _, rest = text.strip().partition(" ")
     rest = rest.strip()
     match name:
@@ -165,7 +165,7 @@ def _model_name(app: App, name: str) -> str:
     try:
         return app.llm.resolve(name).name
     except DaikuError as wrong:
-        return f"— {told(wrong.failure.message)}"
+        return f"— {localize(wrong.failure.message)}"
 
 
 def _say(text: str) -> None:

@@ -10,8 +10,8 @@ from typing import Any, cast
 import click
 from pydantic import BaseModel, SecretStr
 
+from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import safe, terminal
-from daiku.cli.opening import folder_of, settings_for, tell_notices
 from daiku.domain.base import JsonObject
 from daiku.settings import Loaded, every_key, has_no_effect_yet, home
 from daiku.settings.trusted import set_trusted

@@ -10,14 +10,14 @@ from pathlib import Path
 import click
 
 from daiku.api import DoctorFinding
+from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.term import Colour, safe, terminal
 from daiku.cli.main import FAILED
-from daiku.cli.opening import folder_of, open_app
 from daiku.doctor import broken, files, inside, machine
 from daiku.domain.errors import DaikuError
 from daiku.settings import home
 from daiku.settings.trusted import is_trusted
-from daiku.texts.terminal import say, told
+from daiku.texts.terminal import localize, say
 
 MARKS: dict[str, tuple[str, Colour]] = {
     "good": ("✓", "green"),
@@ -34,9 +34,9 @@ def doctor(folder: str | None) -> int:
     out = terminal(sys.stdout)
     for finding in findings:
         mark, colour = MARKS[finding.state]
-        click.echo(f"{out.paint(mark, colour)} {safe(told(finding.what))}")
+        click.echo(f"{out.paint(mark, colour)} {safe(localize(finding.what))}")
         if finding.mend:
-            click.echo(f"    {safe(told(finding.mend))}")
+            click.echo(f"    {safe(localize(finding.mend))}")
         if finding.command and finding.command != finding.mend:
             click.echo(f"    $ {safe(finding.command)}")
     bad = sum(finding.state == "bad" for finding in findings)

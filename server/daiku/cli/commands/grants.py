@@ -11,12 +11,12 @@ from dataclasses import asdict
 import click
 
 from daiku.app import App
+from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.term import safe, terminal
 from daiku.cli.main import usage
-from daiku.cli.opening import folder_of, open_app
-from daiku.texts.terminal import say, told
+from daiku.texts.terminal import localize, say
 from daiku.texts.text import renderings
-from daiku.trace.remembered import SERVER, RememberedAnswer, all_answers, revoke_answer
+from daiku.trace.remembered_answers import SERVER, RememberedAnswer, all_answers, revoke_answer
 
 
 @click.group(help=say("help.grants"), invoke_without_command=True)
@@ -40,7 +40,7 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
     for number, one in enumerate(found, 1):
         colour = "green" if one.answer == "allow" else "red"
         answer = out.paint(say("grants.allow") if one.answer == "allow" else say("grants.reject"), colour)
-        out.write(f"{number:>3}  {answer}  {safe(told(one.what))}\n")
+        out.write(f"{number:>3}  {answer}  {safe(localize(one.what))}\n")
 
 
 @grants.command("revoke", help=say("help.grants.revoke"))
@@ -60,7 +60,7 @@ def revoke(which: tuple[str, ...], every: bool, folder: str | None) -> None:  # 
         return gone
 
     for one in _with_app(folder, work):
-        click.echo(say("grants.gone", what=safe(told(one.what))))
+        click.echo(say("grants.gone", what=safe(localize(one.what))))
 
 
 def _with_app(

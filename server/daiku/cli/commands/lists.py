@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
+from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.commands.mcp import servers_now, show_server
 from daiku.cli.display.term import Terminal, clip, human_stream, safe, terminal
 from daiku.cli.main import usage
-from daiku.cli.opening import folder_of, open_app
 from daiku.domain.errors import DaikuError
 from daiku.domain.servers import ServerReport
 from daiku.domain.tools import ToolSpec
 from daiku.llm.model import ProviderModels
-from daiku.texts.terminal import say, told
+from daiku.texts.terminal import localize, say
 from daiku.texts.text import joined
 from daiku.tools.plugins import Plugin
 
@@ -44,13 +44,13 @@ def models(folder: str | None, as_json: bool) -> None:  # click's flag
     for offer in offers:
         click.echo(out.paint(offer.provider, "bold"))
         if offer.error is not None:
-            why = safe(told(joined("sentences", [offer.error.message, offer.error.hint])))
+            why = safe(localize(joined("sentences", [offer.error.message, offer.error.hint])))
             click.echo("  " + out.paint(say("models.unreachable", why=why), "dim"))
         for model in offer.models:
             context = say("models.context", tokens=f"{model.context:,}") if model.context else ""
             traits = ", ".join(n for n in ("tools", "images", "thinking") if getattr(model, n))
             mark = out.paint("*", "green") if f"{offer.provider}/{model.name}" == chosen else " "
-            rest = " · ".join(part for part in (context, traits, safe(told(model.trait))) if part)
+            rest = " · ".join(part for part in (context, traits, safe(localize(model.trait))) if part)
             click.echo(f"{mark} {safe(model.name):<36} {out.paint(rest, 'dim')}".rstrip())
 
 

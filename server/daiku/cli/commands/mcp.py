@@ -9,11 +9,11 @@ import sys
 import click
 
 from daiku.app import App
+from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.term import Terminal, human_stream, safe, terminal
 from daiku.cli.main import FAILED, usage
-from daiku.cli.opening import folder_of, open_app
 from daiku.domain.servers import ServerReport
-from daiku.texts.terminal import say, told
+from daiku.texts.terminal import localize, say
 
 WAIT = 300.0
 """Seconds for a server to answer when it is allowed: it may be installed, or signed in to, first."""
@@ -61,7 +61,7 @@ def allow(name: str, folder: str | None) -> int:
             if server.report().status == "rejected":
                 app.servers.forget(name)
             while question := server.agreement.question():
-                people.write(safe(told(question.preview)) + "\n")
+                people.write(safe(localize(question.preview)) + "\n")
                 app.servers.answer(question, "allow_always")
                 await app.servers.ready(
                     lambda text: _tell(people, text), person=True, seconds=WAIT, only=name
@@ -96,16 +96,16 @@ async def servers_now(app: App) -> tuple[ServerReport, ...]:
 
 def show_server(report: ServerReport, out: Terminal) -> None:
     """One line for the server, and what to do where it cannot be used."""
-    why = f" – {safe(told(report.why))}" if report.why else ""
+    why = f" – {safe(localize(report.why))}" if report.why else ""
     colour = "green" if report.status == "ready" else "yellow"
     status = say(f"mcp.{report.status}")
     out.write(f"{out.paint(safe(report.name), 'bold')}  {out.paint(status, colour)}{why}\n")
     if report.hint:
-        out.write(f"    {safe(told(report.hint))}\n")
+        out.write(f"    {safe(localize(report.hint))}\n")
 
 
 def _tell(people: Terminal, text: str) -> None:
-    people.write(people.paint(f"! {safe(told(text))}", "yellow") + "\n")
+    people.write(people.paint(f"! {safe(localize(text))}", "yellow") + "\n")
 
 
 def _names(app: App) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from daiku.app import App
-from daiku.cli.drive import Drive, drive
+from daiku.cli.app_setup import folder_of, open_app
+from daiku.cli.drive import RunMode, drive
 from daiku.cli.main import usage
-from daiku.cli.opening import folder_of, open_app
 from daiku.cli.options import RunOptions, prompt_text, run_options
 from daiku.domain.runs import RunResult
 from daiku.runs import Listener, RunRequest
@@ -60,7 +60,7 @@ def exec_(text: tuple[str, ...], **options: Any) -> int:
 def resume(run_id: str, **options: Any) -> int:
     chosen = RunOptions(**options)
     approvals = chosen.approvals()
-    how = Drive(approvals, chosen.attended, as_json=chosen.as_json)
+    how = RunMode(approvals, chosen.attended, as_json=chosen.as_json)
 
     async def work() -> int:
         async with open_app(folder_of(chosen.folder), chosen.overrides()) as app:
@@ -78,7 +78,7 @@ def resume(run_id: str, **options: Any) -> int:
 def _one(text: str, agent: str, options: RunOptions, *, drafts: bool = False) -> int:
     folder = folder_of(options.folder)
     approvals = options.approvals()
-    how = Drive(approvals, options.attended, as_json=options.as_json, drafts=drafts)
+    how = RunMode(approvals, options.attended, as_json=options.as_json, drafts=drafts)
     if options.session and options.last:
         raise usage(say("error.both_sessions"))
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import click
 
 from daiku.api import ExportFormat
+from daiku.cli.app_setup import settings_for, tell_notices
 from daiku.cli.commands.changes import changes, undo
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.show import usage_text
 from daiku.cli.display.term import Colour, Terminal, clip, safe, terminal
 from daiku.cli.display.toollines import call_text, decided_text
 from daiku.cli.main import FAILED
-from daiku.cli.opening import settings_for, tell_notices
 from daiku.core.guard.redact import redactor
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure

@@ -93,18 +93,18 @@ class Show:
             case MessageEvent():
                 self.wait(self._label)
             case ToolCallEvent():
-                self._tools.called(event, indent)
+                self._tools.on_call(event, indent)
                 self.wait(self._tools.label)
             case ToolOutput(id=id_, text=text):
                 self._tools.output(id_, text, indent)
             case ToolResponse():
-                self._tools.responded(event, indent)
+                self._tools.on_response(event, indent)
                 self.wait(self._tools.label or say("waiting"))
             case Edit():
-                self._tools.edited(event, indent)
+                self._tools.on_edit(event, indent)
             case PlanEvent(plan=plan):
                 self._plan(plan)
-                self._tools.planned()
+                self._tools.mark_plan_shown()
             case Notice() | Failure() | HandoffStart() | HandoffEnd() | Compacted() | Review() | Restored():
                 self._status_line(event, indent)
             case RunFinished():
@@ -113,7 +113,7 @@ class Show:
             case LineEvent():
                 self._one_line(event, indent)
             case ApprovalAsked() | InputAsked():
-                self._tools.previewed(event.call_id)
+                self._tools.mark_previewed(event.call_id)
                 self.wait("")
             case ApprovalGiven() | InputGiven() | CheckpointEvent() | Usage():
                 pass

@@ -55,16 +55,16 @@ class ToolLines:
         first, more = next(iter(self._open.values())), len(self._open) - 1
         return f"{first.text} (+{more})" if more else first.text
 
-    def previewed(self, call_id: str) -> None:
+    def mark_previewed(self, call_id: str) -> None:
         """Note that the person saw this call's changes in a preview, so that they are not printed again."""
         self._previewed.add(call_id)
 
-    def planned(self) -> None:
+    def mark_plan_shown(self) -> None:
         """Note that a plan was printed, so that open calls of plan tools need not print their results."""
         for call in self._open.values():
             call.planned = call.planned or call.tool.startswith("plan/")
 
-    def called(self, event: ToolCallEvent, indent: str) -> None:
+    def on_call(self, event: ToolCallEvent, indent: str) -> None:
         call = self._open[event.id] = _Call(
             event.tool, safe(call_text(event.tool, event.args)), faces().get(event.tool)
         )
@@ -82,7 +82,7 @@ class ToolLines:
                 self._head(id_, call, indent)
             self._output_line(line, indent)
 
-    def edited(self, event: Edit, indent: str) -> None:
+    def on_edit(self, event: Edit, indent: str) -> None:
         call = self._open.get(event.call_id)
         if call is None:
             for file in event.files:
@@ -93,7 +93,7 @@ class ToolLines:
         if event.diff and event.call_id not in self._previewed:
             call.diffs.append(event.diff)
 
-    def responded(self, event: ToolResponse, indent: str) -> None:
+    def on_response(self, event: ToolResponse, indent: str) -> None:
         call = self._open.pop(event.id, None) or _Call(event.tool, event.tool, faces().get(event.tool))
         if event.ok and (call.planned or (call.face is not None and call.face.answer == "nothing")):
             return

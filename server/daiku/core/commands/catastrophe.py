@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from daiku.core.commands.bash import SimpleCommand
-from daiku.core.commands.inlinecode import removes_unknown
+from daiku.core.commands.inlinecode import removes_folders
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import inner_commands, program_name
 from daiku.core.text.patterns import lazy
@@ -103,7 +103,7 @@ def _removes_what_it_computes(simple: SimpleCommand) -> Text:
     words = simple.words
     if not words:
         return NO_TEXT
-    if removes_unknown(words):
+    if removes_folders(words):
         return UNCONTAINED
     if program_name(words) in ("xargs", "parallel"):
         return (

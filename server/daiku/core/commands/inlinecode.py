@@ -110,7 +110,7 @@ def starts_unknown(words: tuple[Word, ...]) -> bool:
     return name in _AWK and any(w.text.startswith(("-f", "--file", "-l", "-i", "-E")) for w in words[1:])
 
 
-def fed_starts_unknown(words: tuple[Word, ...], texts: tuple[str, ...]) -> bool:
+def stdin_may_start_unknown(words: tuple[Word, ...], texts: tuple[str, ...]) -> bool:
     """Return whether code on stdin (`texts`) may start a program that cannot be determined beforehand."""
     name = program_name(words)
     if name in _READS_COMMANDS:
@@ -118,7 +118,7 @@ def fed_starts_unknown(words: tuple[Word, ...], texts: tuple[str, ...]) -> bool:
     return _reads_code(words) and any(_STARTS.search(text) for text in texts)
 
 
-def awaits_code(words: tuple[Word, ...]) -> bool:
+def reads_code_from_stdin(words: tuple[Word, ...]) -> bool:
     """Return whether the program reads its code from stdin only."""
     return _reads_code(words) and all(word.text == "-" for word in words[1:])
 
@@ -131,12 +131,12 @@ def _reads_code(words: tuple[Word, ...]) -> bool:
     return not (takes_files and any(w.text != "-" and not w.text.startswith("-") for w in words[1:]))
 
 
-def removes_unknown(words: tuple[Word, ...]) -> bool:
+def removes_folders(words: tuple[Word, ...]) -> bool:
     """Return whether code in the command line removes folders, or runs a command that does."""
     return any(_REMOVES.search(word.text) for word in code_texts(words))
 
 
-def acts(words: tuple[Word, ...]) -> bool:
+def writes_or_runs(words: tuple[Word, ...]) -> bool:
     """Return whether a sed or awk script in the command line may run a program or write a file."""
     name = program_name(words)
     if name in _SED:

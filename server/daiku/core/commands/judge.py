@@ -14,7 +14,7 @@ from daiku.core.commands.grants import grant_line
 from daiku.core.commands.network import wants_network
 from daiku.core.commands.readonly import candidates, reads_only
 from daiku.core.commands.rules import allowed_by
-from daiku.core.commands.unknown import TORN, why_denied
+from daiku.core.commands.undetermined import TORN, why_denied
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name
 from daiku.core.protected.paths import holds_secrets, why_protected

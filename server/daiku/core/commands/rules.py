@@ -6,7 +6,7 @@ import re
 import shlex
 
 from daiku.core.commands.bash import SimpleCommand
-from daiku.core.commands.inlinecode import acts
+from daiku.core.commands.inlinecode import writes_or_runs
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import program_name, runs_others
 
@@ -96,7 +96,7 @@ def has_risky_option(words: tuple[Word, ...], spared: tuple[str, ...] = ()) -> b
     name = program_name(words)
     args = [w.text for w in words[1:] if w.text not in spared]
     if (
-        acts(words)
+        writes_or_runs(words)
         or (name == "git" and _git_acts(words, spared))
         or (name in ("tar", "bsdtar") and _tar_writes(args))
     ):

@@ -10,7 +10,7 @@ from daiku.core.edits.elisions import fill_elisions
 from daiku.core.edits.lines import bare_lines, edit_lines
 from daiku.core.matching.hunk import Replacement, hunk_of
 from daiku.core.matching.indents import indent_of
-from daiku.core.matching.insert import line_end_at, new_lines
+from daiku.core.matching.insert import line_end_at, replacement_for
 from daiku.core.matching.match import BlockMatch, Level, line_start
 from daiku.core.matching.refusal import AS_WANTED, Refusal, ambiguous
 from daiku.core.text.omissions import may_hold_omission
@@ -144,7 +144,7 @@ def _for_place(text: str, search: str, replace: str, at: int) -> Replacement | R
         lines = bare_lines(replace)
         match _reading(lines, indent_of(line.lines[0])):
             case "lines":
-                return new_lines(text, hunk_of(bare_lines(search), lines, line.levels), line)
+                return replacement_for(text, hunk_of(bare_lines(search), lines, line.levels), line)
             case "doubt":
                 return Refusal(
                     "The search is a line without its indentation, so the indentation of the replacement's"

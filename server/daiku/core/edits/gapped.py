@@ -8,7 +8,7 @@ from itertools import pairwise
 from daiku.core.edits.elisions import split_at_elisions
 from daiku.core.matching.hunk import hunk_of
 from daiku.core.matching.indents import indent_of
-from daiku.core.matching.insert import new_lines, splice
+from daiku.core.matching.insert import replacement_for, splice
 from daiku.core.matching.match import BlockMatch, Level, find_windows
 from daiku.core.matching.refusal import Refusal, ambiguous, not_found
 from daiku.core.text.omissions import omission_kind
@@ -41,7 +41,7 @@ def edit_with_gaps(text: str, search: Sequence[str], replace: Sequence[str]) -> 
         *(line for kept, part in zip(between, new[1:], strict=True) for line in (*kept, *part)),
     ]
     old = [line.removesuffix("\r") for line in whole.lines]
-    place = new_lines(text, hunk_of(old, filled, whole.levels), whole)
+    place = replacement_for(text, hunk_of(old, filled, whole.levels), whole)
     return place if isinstance(place, Refusal) else splice(text, place.start, place.end, place.new)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from daiku.core.edits.hunkelisions import resolve_elisions
 from daiku.core.matching.hunk import Hunk, Replacement
-from daiku.core.matching.insert import join_lines, line_end_at, new_lines, splice_all
+from daiku.core.matching.insert import join_lines, line_end_at, replacement_for, splice_all
 from daiku.core.matching.locate import LocatedHunk, locate, locate_insertion
 from daiku.core.matching.refusal import Refusal, ambiguous, line_number
 
@@ -80,7 +80,7 @@ def _places(
         found = at_line if at_line or blank else found
     places: list[Replacement] = []
     for one in found:
-        place = new_lines(text, one.hunk, one.span)
+        place = replacement_for(text, one.hunk, one.span)
         if isinstance(place, Refusal):
             return place
         places.append(place)

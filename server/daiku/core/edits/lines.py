@@ -9,7 +9,7 @@ from daiku.core.edits.elisions import fill_elisions
 from daiku.core.edits.gapped import edit_with_gaps
 from daiku.core.matching.hunk import Replacement, hunk_of
 from daiku.core.matching.indents import indent_of, learn_indents, reindent
-from daiku.core.matching.insert import line_end_at, new_lines, splice
+from daiku.core.matching.insert import line_end_at, replacement_for, splice
 from daiku.core.matching.match import (
     BlockMatch,
     Level,
@@ -97,7 +97,7 @@ def bare_lines(text: str) -> list[str]:
 def _replace_span(
     text: str, search: Sequence[str], replace: Sequence[str], span: BlockMatch
 ) -> str | Refusal:
-    place = new_lines(text, hunk_of(search, replace, span.levels), span)
+    place = replacement_for(text, hunk_of(search, replace, span.levels), span)
     return place if isinstance(place, Refusal) else _splice_replacement(text, place)
 
 

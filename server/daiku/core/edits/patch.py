@@ -101,7 +101,7 @@ def build_patch(
     """Build the patch that the intents make of `files` (path to text, None if the file does not exist).
 
     All or nothing: one refusal refuses the whole. Several intents for one file follow on one another. For
-    `insisted` see `elisions.fill`.
+    `insisted` see `elisions.fill_text`.
     """
     now = dict(files)
     moved: dict[str, str] = {}

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from daiku.core.commands.judge import CommandRules, Judgement, judge, strip_cd
-from daiku.core.guard.touched import lexical_path, string_arguments, touched_paths
-from daiku.core.protected.addresses import read_place
+from daiku.core.guard.referenced_paths import lexical_path, string_arguments, touched_paths
+from daiku.core.protected.addresses import parse_url
 from daiku.core.protected.paths import holds_secrets, why_content_matters, why_protected
 from daiku.domain.config import Answer, ApprovalSettings
 from daiku.domain.events import ApprovalKind
@@ -235,7 +235,7 @@ def _network(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
         return _settle(
             "network", policy.approvals.network, key, text("guard.reaches_network"), policy, sends=sends
         )
-    place = read_place(url)
+    place = parse_url(url)
     if isinstance(place, str):  # the tool says so too, and goes nowhere
         why = joined("clauses", [text("guard.reaches_network"), place])
         return _settle("network", policy.approvals.network, "", why, policy)

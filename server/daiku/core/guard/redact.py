@@ -83,14 +83,14 @@ def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
             text = known.sub(MARK, text)
         if "PRIVATE KEY" in text:
             text = _without_key_blocks(text)
-        if may_hold_shape(text):
+        if may_contain_secret(text):
             text = _SHAPES.sub(_mask, text)
         return _ASSIGNED.sub(_mask_assigned, text) if "=" in text else text
 
     return redact
 
 
-def may_hold_shape(text: str) -> bool:
+def may_contain_secret(text: str) -> bool:
     """Check cheaply whether `text` may contain a secret's pattern; False only if it certainly does not."""
     if "://" in text and "@" in text:
         return True

@@ -17,11 +17,11 @@ class Indents:
     pairs: Mapping[str, str] = field(default_factory=dict[str, str])
     shift: str = ""
 
-    def put(self, line: str) -> str:
+    def apply(self, line: str) -> str:
         """`line` with its indentation as the file has it."""
         return reindent(line, self.pairs) if self.pairs else self.shift + line if line.strip() else ""
 
-    def doubtful(self, line: str) -> bool:
+    def is_ambiguous(self, line: str) -> bool:
         """Return whether the line is indented less than the shift, so that the model may not have shifted it."""
         return len(indent_of(line)) < len(self.shift)
 

@@ -16,7 +16,7 @@ Lines = list[tuple[str, str]]
 """Lines, each with its line end."""
 
 
-def new_lines(text: str, hunk: Hunk, span: BlockMatch) -> Replacement | Refusal:
+def replacement_for(text: str, hunk: Hunk, span: BlockMatch) -> Replacement | Refusal:
     """Return the hunk's replacement text; a Refusal if an added line's indentation is ambiguous."""
     drift = (
         learn_indents(hunk.old(), span.lines, shift=not hunk.block) if span.level >= Level.indent else None
@@ -30,7 +30,9 @@ def new_lines(text: str, hunk: Hunk, span: BlockMatch) -> Replacement | Refusal:
             instead_of = change.removed[number : number + 1]
             body: str | None = keep_blanks(added, instead_of, everything)
             if drift is not None:
-                body = drift.put(body) if hunk.block or not drift.doubtful(body) else change.beside(body)
+                body = (
+                    drift.apply(body) if hunk.block or not drift.is_ambiguous(body) else change.beside(body)
+                )
             if body is None:
                 return Refusal(
                     f"The indentation of this line is in doubt, because the lines around line"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from daiku.core.matching.anchors import Scope, find_scopes
 from daiku.core.matching.hunk import Hunk, HunkLine, Replacement
 from daiku.core.matching.indents import learn_indents
-from daiku.core.matching.insert import new_lines
+from daiku.core.matching.insert import replacement_for
 from daiku.core.matching.match import BlockMatch, Level, compare_in_file, find_windows
 from daiku.core.matching.refusal import Refusal, ambiguous, line_number, not_found
 
@@ -177,7 +177,7 @@ def _gapped(text: str, hunk: Hunk) -> list[LocatedHunk]:
     for number in _gaps(hunk.lines):
         lines = (*hunk.lines[:number], HunkLine(" ", "", any_line=True), *hunk.lines[number:])
         for one in _standing(text, replace(hunk, lines=lines)):
-            place = new_lines(text, one.hunk, one.span)
+            place = replacement_for(text, one.hunk, one.span)
             if one.span.level <= Level.look_alike and isinstance(place, Replacement) and _stands_out(one):
                 found[place.start, place.end, place.new] = one
     return list(found.values()) if len(found) == 1 else []

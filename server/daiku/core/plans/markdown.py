@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
-from daiku.core.plans.proposed import ProposedStep, as_proposed, order
+from daiku.core.plans.proposed import ProposedStep, as_proposed, link_steps
 from daiku.core.plans.reply import PlanReply, read_plan
 from daiku.core.plans.steptext import PlannedStep, planned_step
 from daiku.core.plans.transitions import step_details, update_status
@@ -142,7 +142,7 @@ def from_markdown(text: str) -> Plan:
     given, statuses = _steps(items)
     steps = tuple(
         step.model_copy(update={"status": status})
-        for step, status in zip(order(given), statuses, strict=True)
+        for step, status in zip(link_steps(given), statuses, strict=True)
     )
     goal = goal or name
     plan = Plan(name=name or goal.split("\n", 1)[0][:NAME_LIMIT], goal=goal, summary=summary, steps=steps)
@@ -205,7 +205,7 @@ def _joined(lines: Iterable[str]) -> str:
 
 def _of_reply(reply: PlanReply) -> Plan:
     """The planner's five parts (X.6): one step after the other."""
-    steps = order(as_proposed(planned_step(text) for text in reply.plans))
+    steps = link_steps(as_proposed(planned_step(text) for text in reply.plans))
     return Plan(name=reply.project, goal=reply.focus, focus=reply.focus, summary=reply.summary, steps=steps)
 
 
@@ -246,7 +246,7 @@ def _of_rows(value: dict[str, JsonValue], rows: list[dict[str, JsonValue]]) -> P
     ]
     summary = "\n".join([*more, *(_text(about.get("context")).splitlines())])
     name = _text(value.get("name")) or objective.split("\n", 1)[0][:NAME_LIMIT]
-    return Plan(name=name, goal=objective, summary=summary, steps=order(given))
+    return Plan(name=name, goal=objective, summary=summary, steps=link_steps(given))
 
 
 def _given(row: dict[str, JsonValue], actions: list[dict[str, JsonValue]]) -> ProposedStep:

@@ -66,7 +66,7 @@ def objections(steps: Sequence[ProposedStep]) -> tuple[str, ...]:
     ids = {_key(step.own): step.own for step in steps}
     inner = [step._replace(after=tuple(each for each in step.after if _key(each) in ids)) for step in steps]
     try:
-        order(inner)
+        link_steps(inner)
     except ToolValidationError as error:
         found.append(error.failure.message)
     return tuple(found)
@@ -125,7 +125,7 @@ def _circle(steps: Iterable[Step]) -> tuple[str, ...]:
 # ---- from what was proposed
 
 
-def order(
+def link_steps(
     steps: Iterable[ProposedStep], kept: Sequence[Step] = (), numbers: Mapping[str, int] | None = None
 ) -> tuple[Step, ...]:
     """Link proposed steps by replacing the names in `after` with step ids, those of `kept` steps included
@@ -212,7 +212,7 @@ def revise_plan(
     kept = tuple(step for step in old.steps if step.status == "completed")
     numbers = {step.step_id: number for number, step in enumerate(old.steps, 1)}
     given = tuple(steps)
-    fresh = order(given, kept, numbers)
+    fresh = link_steps(given, kept, numbers)
     finished = {step.name.strip().lower(): step.step_id for step in kept} | {
         s.step_id: s.step_id for s in kept
     }

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from daiku.core.plans.headings import plan_head, printable, sounds_like_machine
 from daiku.core.plans.steptext import FENCE, NUMBER, check_line, open_check
-from daiku.core.replies.parse import Unreadable, read_json, said_of
+from daiku.core.replies.parse import Unreadable, error_text, read_json
 from daiku.domain.base import Frozen
 from daiku.texts.text import Text, joined, text
 
@@ -114,7 +114,7 @@ def _problem(error: ErrorDetails) -> Text:
         case "missing":
             return text("forms.missing", name=name)
         case "value_error":
-            return said_of(error.get("ctx", {}).get("error") or ValueError(error["msg"]))
+            return error_text(error.get("ctx", {}).get("error") or ValueError(error["msg"]))
         case "string_too_short" | "too_short":
             return text("forms.empty", name=name)
         case _:

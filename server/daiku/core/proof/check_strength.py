@@ -11,7 +11,7 @@ from daiku.domain.work.handovers import Remark
 from daiku.domain.work.patches import FileStat
 
 
-def remarks(
+def weaknesses(
     command: str, output: str, files: Iterable[FileStat], *, passed_before: bool
 ) -> tuple[Remark, ...]:
     """List why a passed command proves little, e.g. no tests ran; `files`: the files that the work changed."""

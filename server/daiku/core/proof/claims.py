@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from daiku.core.proof.check_strength import is_test_command, tests_ran
-from daiku.core.proof.evidence import Done
+from daiku.core.proof.evidence import Evidence
 from daiku.core.text.patterns import lazy
 from daiku.domain.work.handovers import Claim, Proof, Report
 from daiku.texts.text import Text
@@ -126,7 +126,7 @@ def _denied(sentence: str, found: re.Match[str]) -> bool:
 
 
 def fitting_proofs(
-    sentence: str, proofs: Iterable[Proof], done: Done, *, finished: bool = True
+    sentence: str, proofs: Iterable[Proof], done: Evidence, *, finished: bool = True
 ) -> tuple[Proof, ...]:
     """Those of `proofs` that show what a sentence claims, by what they are and not by what is said of
     them: none where one of its claims is shown by nothing. With `finished` false no sentence can
@@ -142,7 +142,7 @@ def fitting_proofs(
 
 
 def _shows(
-    kind: Kind, sentence: str, good: tuple[Proof, ...], done: Done, *, finished: bool
+    kind: Kind, sentence: str, good: tuple[Proof, ...], done: Evidence, *, finished: bool
 ) -> tuple[Proof, ...]:
     ran = tuple(proof for proof in good if proof.kind == "exit_code" and "no_tests" not in proof.remarks)
     seen = tuple(proof for proof in good if proof.kind in ("diagnostics", "person"))
@@ -164,7 +164,7 @@ def _shows(
             return named or (() if _names_a_file(sentence) else diffs)
 
 
-def _tests(sentence: str, ran: tuple[Proof, ...], done: Done, *, finished: bool) -> tuple[Proof, ...]:
+def _tests(sentence: str, ran: tuple[Proof, ...], done: Evidence, *, finished: bool) -> tuple[Proof, ...]:
     tests = tuple(proof for proof in ran if is_test_command(proof.subject))
     failing = any(
         is_test_command(p.subject) and not p.ok and p.value not in NO_RUN
@@ -196,7 +196,7 @@ def _names_a_file(sentence: str) -> bool:
 # ---- a report, judged
 
 
-def judge_claim(claim: Claim, done: Done, *, finished: bool) -> Claim:
+def judge_claim(claim: Claim, done: Evidence, *, finished: bool) -> Claim:
     """Return a claim with the proofs that support it; `unfit` if none of those it names do."""
     proofs = fitting_proofs(claim.text, claim.proofs, done, finished=finished)
     against = tuple(proof for proof in claim.proofs if not proof.ok)
@@ -205,7 +205,7 @@ def judge_claim(claim: Claim, done: Done, *, finished: bool) -> Claim:
     return claim.model_copy(update={"proofs": proofs or against, "unfit": claim.unfit or unfit})
 
 
-def split_claims(text: str, done: Done, *, finished: bool) -> tuple[str, tuple[Claim, ...]]:
+def split_claims(text: str, done: Evidence, *, finished: bool) -> tuple[str, tuple[Claim, ...]]:
     """Split a report's free text into the text without unproven claims, and those claims."""
     kept: list[str] = []
     unshown: list[str] = []
@@ -222,7 +222,7 @@ def split_claims(text: str, done: Done, *, finished: bool) -> tuple[str, tuple[C
     return shown, tuple(Claim(text=Text(part), unfit=True) for part in dict.fromkeys(unshown))
 
 
-def check_report(report: Report, done: Done, *, finished: bool) -> Report:
+def check_report(report: Report, done: Evidence, *, finished: bool) -> Report:
     """Check a model's report against the records: remove unproven claims from its text and attach to each
     claim the proofs that support it. A report made from the records is returned unchanged."""
     if report.from_records:

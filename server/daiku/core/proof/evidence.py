@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from daiku.core.commands.judge import CommandRules, read_only
-from daiku.core.proof.check_strength import remarks
+from daiku.core.proof.check_strength import weaknesses
 from daiku.core.proof.placeholders import Leftover, leftovers_of_diff, merge_leftovers
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.events import CheckpointEvent, Edit, HandoffEnd, ToolCallEvent, ToolResponse
-from daiku.domain.work.handovers import CommandOutcome, Deeds, Proof, Remark
+from daiku.domain.work.handovers import CommandOutcome, NestedEvidence, Proof, Remark
 from daiku.domain.work.patches import FileStat
 
 NO_CALLS: Mapping[str, ToolCallEvent] = MappingProxyType({})
@@ -27,7 +27,7 @@ LOOKING = CommandRules(resolve=str)
 WATCHED = ("shell/run", "editor/diagnostics", "plan/update_step")
 
 
-class Done(NamedTuple):
+class Evidence(NamedTuple):
     """What a run did so far, its nested runs included.
 
     `proofs` are those since the last edit: the latest run of each command, and what the diagnostics
@@ -45,7 +45,7 @@ class Done(NamedTuple):
     green: frozenset[str] = frozenset()
 
 
-def did_edit(done: Done, event: Edit) -> Done:
+def after_edit(done: Evidence, event: Edit) -> Evidence:
     """Record an edit: it invalidates all earlier proofs but diffs."""
     diffs = tuple(
         Proof(kind="diff", subject=f.path, ref=event.checkpoint_id, ok=True, value=f"+{f.added} -{f.removed}")
@@ -60,7 +60,7 @@ def did_edit(done: Done, event: Edit) -> Done:
     )
 
 
-def did_keep(done: Done, event: CheckpointEvent) -> Done:
+def after_checkpoint(done: Evidence, event: CheckpointEvent) -> Evidence:
     """Record a checkpoint: it invalidates proofs like an edit, since the edit may have been interrupted."""
     return done._replace(
         green=_passed(done),
@@ -69,18 +69,18 @@ def did_keep(done: Done, event: CheckpointEvent) -> Done:
     )
 
 
-def did_undo(done: Done, paths: Collection[str]) -> Done:
+def after_undo(done: Evidence, paths: Collection[str]) -> Evidence:
     """Record that the person undid changes of these files: it invalidates the earlier proofs."""
     return done._replace(proofs=tuple(p for p in done.proofs if p.kind == "diff" and p.subject not in paths))
 
 
-def did_begin(done: Done, event: ToolCallEvent) -> Done:
+def did_begin(done: Evidence, event: ToolCallEvent) -> Evidence:
     if event.tool not in WATCHED:
         return done
     return done._replace(under_way=MappingProxyType({**done.under_way, event.id: event}))
 
 
-def did_respond(done: Done, event: ToolResponse) -> Done:
+def did_respond(done: Evidence, event: ToolResponse) -> Evidence:
     call = done.under_way.get(event.id)
     if call is None:
         return done
@@ -95,7 +95,7 @@ def did_respond(done: Done, event: ToolResponse) -> Done:
             return _vouched(done, event)
 
 
-def did_hand_over(done: Done, event: HandoffEnd) -> Done:
+def after_handoff(done: Evidence, event: HandoffEnd) -> Evidence:
     """Record a nested run's work as the parent's own; its edits invalidate the parent's earlier proofs."""
     deeds = event.deeds
     if deeds is None:
@@ -122,9 +122,9 @@ def did_hand_over(done: Done, event: HandoffEnd) -> Done:
     return now._replace(proofs=_latest((*kept, *theirs)))
 
 
-def report_to_parent(done: Done) -> Deeds:
+def to_handover(done: Evidence) -> NestedEvidence:
     """Return the summary of `done` that is passed to a parent run."""
-    return Deeds(
+    return NestedEvidence(
         files=done.files,
         checkpoints=done.checkpoints,
         commands=tuple(
@@ -152,7 +152,7 @@ def diagnosed_place(check: str) -> str | None:
     return None if found is None else (found["place"] or EVERYWHERE).removeprefix("./")
 
 
-def proof_of(check: str, done: Done) -> Proof | None:
+def proof_of(check: str, done: Evidence) -> Proof | None:
     """Return the proof, passed or failed, that `done` has for an acceptance check; None if there is none."""
     word = next((p for p in done.proofs if p.kind == "person" and p.subject == check), None)
     if word is not None:
@@ -166,7 +166,7 @@ def proof_of(check: str, done: Done) -> Proof | None:
     )
 
 
-def unproven_checks(checks: Iterable[str], done: Done) -> tuple[tuple[str, Proof | None], ...]:
+def unproven_checks(checks: Iterable[str], done: Evidence) -> tuple[tuple[str, Proof | None], ...]:
     """Return the checks without a passing proof, each with its failed proof, if any. A command that may
     have changed files and is not one of `checks` invalidates the proofs of earlier commands."""
     wanted = tuple(checks)
@@ -175,7 +175,7 @@ def unproven_checks(checks: Iterable[str], done: Done) -> tuple[tuple[str, Proof
     return tuple((check, proof) for check, proof in found if proof is None or not proof.ok)
 
 
-def _standing(proof: Proof | None, checks: frozenset[str], done: Done) -> Proof | None:
+def _standing(proof: Proof | None, checks: frozenset[str], done: Evidence) -> Proof | None:
     if proof is None or not proof.ok or proof.kind != "exit_code":
         return proof
     ids = [command.call_id for command in done.commands]
@@ -184,7 +184,7 @@ def _standing(proof: Proof | None, checks: frozenset[str], done: Done) -> Proof 
     return proof if all(read_only(command, LOOKING) for command in commands) else None
 
 
-def _diagnostics_proof(place: str, done: Done) -> Proof | None:
+def _diagnostics_proof(place: str, done: Evidence) -> Proof | None:
     shown = [p for p in done.proofs if p.kind == "diagnostics"]
     bad = next(
         (p for p in shown if not p.ok and p.subject != EVERYWHERE and is_within(p.subject, place)), None
@@ -239,7 +239,7 @@ def exit_code_of(data: JsonObject | None) -> int | None:
     return code if isinstance(code, int) else None
 
 
-def _ran(done: Done, call: ToolCallEvent, event: ToolResponse) -> Done:
+def _ran(done: Evidence, call: ToolCallEvent, event: ToolResponse) -> Evidence:
     code = exit_code_of(event.data)
     output = (event.data or {}).get("output")
     command = str(call.args.get("command", ""))
@@ -265,18 +265,18 @@ def _ran(done: Done, call: ToolCallEvent, event: ToolResponse) -> Done:
     return done._replace(proofs=_latest((*done.proofs, proof)))
 
 
-def _worth(command: str, output: str, done: Done) -> tuple[Remark, ...]:
+def _worth(command: str, output: str, done: Evidence) -> tuple[Remark, ...]:
     plain = plain_command(command)
     before = plain in done.green and plain not in done.red
-    return remarks(command, output, done.files, passed_before=before)
+    return weaknesses(command, output, done.files, passed_before=before)
 
 
-def _passed(done: Done) -> frozenset[str]:
+def _passed(done: Evidence) -> frozenset[str]:
     """The commands that passed until now, which the edit that comes next may change."""
     return done.green.union(plain_command(p.subject) for p in done.proofs if p.kind == "exit_code" and p.ok)
 
 
-def _diagnosed(done: Done, call: ToolCallEvent, event: ToolResponse) -> Done:
+def _diagnosed(done: Evidence, call: ToolCallEvent, event: ToolResponse) -> Evidence:
     errors = (event.data or {}).get("errors")
     if not event.ok or not isinstance(errors, dict):
         return done
@@ -294,7 +294,7 @@ def _diagnosed(done: Done, call: ToolCallEvent, event: ToolResponse) -> Done:
     return done._replace(proofs=(*(p for p in done.proofs if p not in gone), head, *found))
 
 
-def _vouched(done: Done, event: ToolResponse) -> Done:
+def _vouched(done: Evidence, event: ToolResponse) -> Evidence:
     """A person counted checks as met that nothing here can show."""
     checks = (event.data or {}).get("vouched")
     if not event.ok or not isinstance(checks, list):

@@ -14,7 +14,7 @@ from daiku.core.proof.evidence import plain_command
 
 
 @dataclass(frozen=True, slots=True)
-class CommandOutcome:
+class CommandRun:
     """A command of the run and what came of it. `exit_code` is None where it was not run to its end. `listed`:
     the role's form asked for it. `stead`: the failed command in whose place it was run."""
 
@@ -37,11 +37,11 @@ INFORMS = frozenset({"--version", "-V", "--help", "-h", "--collect-only", "--co"
 """Options with which a program tells of itself and does none of its work."""
 
 
-def open_failures(ran: Iterable[CommandOutcome]) -> tuple[CommandOutcome, ...]:
+def open_failures(ran: Iterable[CommandRun]) -> tuple[CommandRun, ...]:
     """The failures that nothing has shown to be mended, the oldest first. One is closed when the same work
     ends with 0, or what the role chose to run in its place does; not by a command that only looks, always
     succeeds, or hides its exit code. A look around of the model's own that finds nothing is no failure."""
-    still: dict[str, CommandOutcome] = {}
+    still: dict[str, CommandRun] = {}
     for each in ran:
         key = plain_command(each.command)
         replaced = still.get(plain_command(each.stead)) if each.stead else None
@@ -71,7 +71,7 @@ def _idle(command: str) -> bool:
     return bool(commands) and all(program_name(each.words) in CONSTANT for each in commands)
 
 
-def _replaces(later: CommandOutcome, failed: CommandOutcome) -> bool:
+def _replaces(later: CommandRun, failed: CommandRun) -> bool:
     if _idle(later.command) or _informs(later.command):
         return False
     return not is_lookup(later.command) or is_lookup(failed.command)

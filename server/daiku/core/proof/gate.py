@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from daiku.core.proof.checks import LONGEST
-from daiku.core.proof.evidence import EVERYWHERE, Done, diagnosed_place, unproven_checks
+from daiku.core.proof.evidence import EVERYWHERE, Evidence, diagnosed_place, unproven_checks
 from daiku.domain.work.handovers import Proof
 from daiku.domain.work.plans import Plan, Step
 from daiku.texts.text import NO_TEXT, Text, text
@@ -23,7 +23,7 @@ class MissingProofs(NamedTuple):
     unseen: tuple[str, ...]
 
 
-def missing_proofs(step: Step, done: Done, *, editor: bool) -> MissingProofs:
+def missing_proofs(step: Step, done: Evidence, *, editor: bool) -> MissingProofs:
     """Return the checks of a step that still need a proof before it may be completed."""
     rest = unproven_checks(step.acceptance, done)
     unseen = tuple(c for c, proof in rest if not editor and diagnosed_place(c) is not None and proof is None)

@@ -22,7 +22,7 @@ _LABEL = re.compile(r"^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$")
 
 
 @dataclass(frozen=True, slots=True)
-class WebPlace:
+class WebUrl:
     """A web address that can mean only one thing. `host` is ASCII and lower case, IPv6 without brackets."""
 
     url: str
@@ -33,7 +33,7 @@ class WebPlace:
     """The host as an IP address where it is one, whatever way it was written in."""
 
 
-def read_place(address: str) -> WebPlace | Text:
+def parse_url(address: str) -> WebUrl | Text:
     """Parse `address` strictly; return an error if it is not an allowed web address. Does no DNS lookup."""
     address = address.strip()
     if len(address) > MAX_URL:
@@ -57,10 +57,10 @@ def read_place(address: str) -> WebPlace | Text:
     shown = f"[{host}]" if ":" in host else host
     netloc = shown if port is None else f"{shown}:{port}"
     url = urlunsplit(SplitResult(scheme, netloc, parts.path or "/", parts.query, ""))
-    return WebPlace(url, scheme, host, port or (443 if scheme == "https" else 80), literal)
+    return WebUrl(url, scheme, host, port or (443 if scheme == "https" else 80), literal)
 
 
-def why_local(place: WebPlace) -> Text:
+def why_local(place: WebUrl) -> Text:
     """Return why the host is local, by its address or name alone; "" if it is public. Does no DNS lookup."""
     if place.address:
         return why_not_public(place.address)

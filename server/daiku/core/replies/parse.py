@@ -122,20 +122,20 @@ def partial_json(text: str) -> JsonValue | None:
 def describe_error(wrong: ValueError) -> Text:
     """The precise problem in one line: which field, what is wrong with it."""
     if not isinstance(wrong, ValidationError):
-        return said_of(wrong)
+        return error_text(wrong)
     problems: list[str] = []
     for error in wrong.errors(include_url=False):
         where = ".".join(str(part) for part in error["loc"])
         cause = error.get("ctx", {}).get("error")
         own = isinstance(cause, ValueError)
-        what = said_of(cause) if own else Text(f"{error['msg'][:1].lower()}{error['msg'][1:]}")
+        what = error_text(cause) if own else Text(f"{error['msg'][:1].lower()}{error['msg'][1:]}")
         problems.append(text("roles.problem_at", where=where, problem=what) if where else what)
     rest = len(problems) - MAX_SHOWN
     more = [text("roles.more_problems", count=rest)] if rest > 0 else []
     return joined("clauses", [*problems[:MAX_SHOWN], *more])
 
 
-def said_of(wrong: ValueError) -> Text:
+def error_text(wrong: ValueError) -> Text:
     """Return the message of `wrong`, as a translatable Text if it has one."""
     said = wrong.args[0] if wrong.args else ""
     return said if isinstance(said, Text) else Text(str(wrong))
@@ -281,7 +281,7 @@ def _balanced(text: str) -> bool:
 def _syntax(wrong: ValueError) -> Text:
     if isinstance(wrong, json.JSONDecodeError):
         return text("roles.json_error", problem=wrong.msg, line=wrong.lineno, column=wrong.colno)
-    return said_of(wrong)
+    return error_text(wrong)
 
 
 def _without_lone_surrogates(value: JsonValue) -> JsonValue:

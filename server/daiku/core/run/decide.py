@@ -8,7 +8,15 @@ from typing import TypeAlias
 
 from daiku.core.calls.refs import find_refs, why_not_run
 from daiku.core.guard.guard import Verdict
-from daiku.core.run.reminders import NO_MORE_CALLS, Remind, due, exhausted, reached, rounds_of, unanswered
+from daiku.core.run.reminders import (
+    NO_MORE_CALLS,
+    Remind,
+    due_reminder,
+    incomplete_turn,
+    limit_failure,
+    limit_reached,
+    rounds_of,
+)
 from daiku.core.state.context import rough_tokens
 from daiku.core.state.machine import Move
 from daiku.core.state.repetition import repetition_failure
@@ -34,7 +42,7 @@ def _no_objection(_: State) -> Text:
     return NO_TEXT
 
 
-def nothing_left(_: State) -> Failure | None:
+def never_unfinished(_: State) -> Failure | None:
     """Return None: a run without a state machine may end when the model stops."""
     return None
 
@@ -53,7 +61,7 @@ class Rules:
     """About how many tokens a request with these messages takes."""
     objection: Callable[[State], Text] = _no_objection
     """What is wrong with ending now, as the model is to be told; empty where nothing is."""
-    unfinished: Callable[[State], Failure | None] = nothing_left
+    unfinished: Callable[[State], Failure | None] = never_unfinished
     """Why a run that has said its last word has failed all the same."""
     machine: Callable[[State], Move] | None = None
     """What drives the run in place of a model."""
@@ -171,12 +179,12 @@ def decide(state: State, rules: Rules) -> Command:
     circles = repetition_failure(state.health.trail, state.request.limits.max_repeats)
     if circles is not None:
         return Finish("limit", circles)
-    if state.request.asks_model and (remind := due(state)) is not None:
+    if state.request.asks_model and (remind := due_reminder(state)) is not None:
         return Tell(remind)
-    if "last_word" not in state.health.reminders and (over := exhausted(state)) is not None:
+    if "last_word" not in state.health.reminders and (over := limit_reached(state)) is not None:
         return Finish("limit", over)
     if "last_word" in state.health.reminders and isinstance(last, ToolMessage):
-        return Finish("limit", exhausted(state, before=1))
+        return Finish("limit", limit_reached(state, before=1))
     if (
         rules.compact_at
         and state.conversation.tokens > rules.compact_at
@@ -189,8 +197,8 @@ def decide(state: State, rules: Rules) -> Command:
 def _end(state: State, rules: Rules) -> Command:
     """The model has said its last word; what it hands over has to be of use."""
     if "last_word" in state.health.reminders:
-        return Finish("limit", exhausted(state, before=1))
-    match unanswered(state) if state.request.asks_model else None:
+        return Finish("limit", limit_reached(state, before=1))
+    match incomplete_turn(state) if state.request.asks_model else None:
         case Remind() as remind:
             return Tell(remind)
         case Failure() as failure:
@@ -285,7 +293,7 @@ def _spent(state: State) -> Failure | None:
     limits, usage = state.request.limits, state.spending.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
     if 0 < limits.max_tokens <= tokens:
-        return reached(text("limits.tokens"), text("limits.count_tokens", count=tokens), "max_tokens")
+        return limit_failure(text("limits.tokens"), text("limits.count_tokens", count=tokens), "max_tokens")
     if usage.cost is not None and 0 < limits.max_cost <= usage.cost:
-        return reached(text("limits.cost"), f"${usage.cost:.4f}", "max_cost")
+        return limit_failure(text("limits.cost"), f"${usage.cost:.4f}", "max_cost")
     return None

@@ -26,7 +26,7 @@ from daiku.core.run.decide import (
 )
 from daiku.core.run.plan_outcome import finished
 from daiku.core.run.ports import Ports
-from daiku.core.state.context import fitting, keep_from
+from daiku.core.state.context import keep_from, summary_or_fallback
 from daiku.core.state.fold import apply
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.recorder import Recorder
@@ -55,8 +55,8 @@ from daiku.domain.messages import (
     TextDelta,
     ThinkingDelta,
     Usage,
-    asked_in,
-    asking,
+    question_metadata,
+    question_of,
 )
 from daiku.domain.runs import TerminalStatus
 from daiku.domain.tools import ToolCall, ToolResult
@@ -140,7 +140,7 @@ def _take(move: Move, record: Recorder, agent: str) -> None:
     seen = len(record.state.conversation.messages)
     match move:
         case MakeCall(call, said, asks):
-            reply = AssistantMessage(text=said, calls=(call,), opaque=asking(asks))
+            reply = AssistantMessage(text=said, calls=(call,), opaque=question_metadata(asks))
             record(_said(reply, seen, agent), Usage())
         case EndRun(said):
             record(_said(AssistantMessage(text=said), seen, agent), Usage())
@@ -200,7 +200,7 @@ async def _compact(record: Recorder, ports: Ports) -> None:
         summary, usage = await ports.summarise(old)
     state = record.state
     compacted = Compacted(
-        summary=fitting(summary, old),
+        summary=summary_or_fallback(summary, old),
         kept=kept + len(state.conversation.messages) - len(messages),  # what was said meanwhile stays too
         before_tokens=state.conversation.tokens,
     )
@@ -250,7 +250,7 @@ async def _ask_person(call: ToolCall, asked: InputAsked | None, record: Recorder
         said = [str(call.args.get("question", "")), *map(str, choices if isinstance(choices, list) else ())]
         messages = record.state.conversation.messages
         reply = next(m for m in reversed(messages) if isinstance(m, AssistantMessage))
-        question, *offered = map(show_hidden, asked_in(reply.opaque) or said)
+        question, *offered = map(show_hidden, question_of(reply.opaque) or said)
         asked = InputAsked(
             input_id=long_id("input"), question=question, choices=tuple(offered), call_id=call.id
         )

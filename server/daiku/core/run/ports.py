@@ -29,7 +29,7 @@ from daiku.texts.text import NO_TEXT, Text
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class ApprovalPreview:
     """What a person is shown of a call: exactly what will happen, what "always" would mean (empty: it
     cannot be remembered), how many hunks there are to choose from."""
 
@@ -38,11 +38,11 @@ class Card:
     hunks: int = 0
 
 
-def card(call: ToolCall, text: str, remember: str) -> Card:
+def approval_preview(call: ToolCall, text: str, remember: str) -> ApprovalPreview:
     """Build the Card shown to the person for a call, with hidden characters made visible. If there are any,
     its hunks cannot be chosen one by one."""
     shown = show_hidden(text)
-    return Card(shown, show_hidden(remember), choices(call.tool, text) if shown == text else 0)
+    return ApprovalPreview(shown, show_hidden(remember), choices(call.tool, text) if shown == text else 0)
 
 
 class Ports(Protocol):
@@ -62,7 +62,7 @@ class Ports(Protocol):
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult: ...
 
-    async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult | None:
+    async def preview(self, call: ToolCall, record: Recorder) -> ApprovalPreview | ToolResult | None:
         """Return what the person is shown about a call, or the error if it cannot work. None if no approval
         is needed: the guard then allows the call."""
         ...

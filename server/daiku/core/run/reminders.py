@@ -36,23 +36,23 @@ def rounds_of(state: State) -> int:
     return state.request.rounds_before + state.spending.rounds + state.nested.rounds
 
 
-def keeps_last_word(state: State) -> bool:
+def reserves_final_round(state: State) -> bool:
     """Return whether the run's last round is reserved for its own closing words, not for nested runs."""
     return state.request.asks_model and not 0 < state.request.asked_limits.max_rounds < LEAST_ROUNDS
 
 
-def exhausted(state: State, *, before: int = 0) -> Failure | None:
+def limit_reached(state: State, *, before: int = 0) -> Failure | None:
     """Return why the run must end by its limits on rounds or failed calls; `before`: that many rounds early."""
     limits = state.request.limits
     if 0 < limits.max_tool_errors <= state.health.failed_replies:
         what = text("limits.failed_replies", count=state.health.failed_replies)
-        why, over = _cause(state), reached(text("limits.tool_errors"), what, "max_tool_errors")
+        why, over = _cause(state), limit_failure(text("limits.tool_errors"), what, "max_tool_errors")
         if not why:
             return over
         return over.model_copy(update={"message": text("limits.errors_reached", what=what, why=why)})
     used = rounds_of(state)
     if limits.max_rounds and used >= limits.max_rounds - before:
-        return reached(
+        return limit_failure(
             text("limits.rounds"), text("limits.count_rounds", count=limits.max_rounds), "max_rounds"
         )
     return None
@@ -71,7 +71,7 @@ def _cause(state: State) -> str:
     return truncate_middle(last.text.strip().partition("\n")[0], SHOWN_CAUSE)
 
 
-def reached(limit: Text, what: str, setting: str) -> Failure:
+def limit_failure(limit: Text, what: str, setting: str) -> Failure:
     """Build the failure for a limit of the settings that was reached."""
     return Failure(
         kind="limit",
@@ -80,13 +80,13 @@ def reached(limit: Text, what: str, setting: str) -> Failure:
     )
 
 
-def due(state: State) -> Remind | None:
+def due_reminder(state: State) -> Remind | None:
     """Return the reminder that the model must get before its next turn; None if none is due."""
     limits, told = state.request.limits, state.health.reminders
     begun = (
         state.spending.rounds + state.nested.rounds > 0
     )  # who has only this one reply is not told to leave it at words
-    last = exhausted(state, before=1) if begun and keeps_last_word(state) else None
+    last = limit_reached(state, before=1) if begun and reserves_final_round(state) else None
     if last is not None and "last_word" not in told:
         return Remind("last_word", _last_word(last, form=state.request.brief is not None))
     if (
@@ -127,7 +127,7 @@ def _rounds(left: int) -> str:
     )
 
 
-def unanswered(state: State) -> Remind | Failure | None:
+def incomplete_turn(state: State) -> Remind | Failure | None:
     """Return a reminder if the model's turn was empty or only announced an action, a Failure the second time
     in a row, and None if its text is an answer."""
     last = state.conversation.messages[-1] if state.conversation.messages else None

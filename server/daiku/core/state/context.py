@@ -68,7 +68,7 @@ def _rules(rules: RulesText) -> str:
     return f'{mark}<rules path="{rules.path}">\n{rules.text}\n</rules>'
 
 
-def undone_note(event: Review | Restored) -> str:
+def review_note(event: Review | Restored) -> str:
     """Return what the model must be told of a review decision; empty if no file was changed by it."""
     match event:
         case Review(decision="accept"):
@@ -97,7 +97,7 @@ def transcript(messages: Sequence[Message], result_share: int = RESULT_SHARE) ->
     return "\n".join(_line(m, result_share) for m in messages if not is_rules(m))
 
 
-def weight(messages: Sequence[Message]) -> int:
+def character_count(messages: Sequence[Message]) -> int:
     """Characters that the messages take, their calls included."""
     calls = (c for m in messages if isinstance(m, AssistantMessage) for c in m.calls)
     return sum(len(m.text) for m in messages) + sum(len(c.tool) + len(str(c.args)) for c in calls)
@@ -105,12 +105,12 @@ def weight(messages: Sequence[Message]) -> int:
 
 def rough_tokens(messages: Sequence[Message]) -> int:
     """About how many tokens the messages are, where nobody knows better."""
-    return weight(messages) // 4
+    return character_count(messages) // 4
 
 
-def fitting(summary: str, old: Sequence[Message]) -> str:
+def summary_or_fallback(summary: str, old: Sequence[Message]) -> str:
     """Return `summary`, or a fallback if it is empty or not shorter than the `old` messages."""
-    size = weight(old)
+    size = character_count(old)
     if summary.strip() and len(summary) < size:
         return summary
     plain = fallback_summary(old)

@@ -28,7 +28,7 @@ def person_words(state: State) -> tuple[str, ...]:
         for m in state.conversation.messages[: state.conversation.start]
         if isinstance(m, UserMessage) and m.kind == "person"
     ]
-    return bounded((*brought, *reversed([*before, state.request.prompt, *state.conversation.steering])))
+    return limit_texts((*brought, *reversed([*before, state.request.prompt, *state.conversation.steering])))
 
 
 def recorded_words(past: Iterable[Chunk]) -> tuple[str, ...]:
@@ -47,10 +47,10 @@ def recorded_words(past: Iterable[Chunk]) -> tuple[str, ...]:
                 found.append(f"{asked[key]} {text}" if asked.get(key) else text)
             case _:
                 pass
-    return bounded(reversed(found))
+    return limit_texts(reversed(found))
 
 
-def bounded(words: Iterable[str]) -> tuple[str, ...]:
+def limit_texts(words: Iterable[str]) -> tuple[str, ...]:
     """Return as many texts as fit the size limits, without duplicates, keeping the first ones."""
     kept: list[str] = []
     room = ALL

@@ -8,8 +8,15 @@ from types import MappingProxyType
 from typing import TypeVar, assert_never
 
 from daiku.core.plans.transitions import progress_note
-from daiku.core.proof.evidence import did_begin, did_edit, did_hand_over, did_keep, did_respond, did_undo
-from daiku.core.state.context import is_rules, render_prompt, rules_message, summary_message, undone_note
+from daiku.core.proof.evidence import (
+    after_checkpoint,
+    after_edit,
+    after_handoff,
+    after_undo,
+    did_begin,
+    did_respond,
+)
+from daiku.core.state.context import is_rules, render_prompt, review_note, rules_message, summary_message
 from daiku.core.state.repetition import add_edit
 from daiku.core.state.state import Calls, Conversation, Plans, Request, State
 from daiku.core.state.turns import PROGRESS, add_message, add_response, say
@@ -77,11 +84,11 @@ def apply(state: State, event: Event) -> State:
             return _add_usage(state, event)
         case Edit():
             health = state.health._replace(trail=add_edit(state.health.trail, event))
-            return state._replace(health=health, done=did_edit(state.done, event))
+            return state._replace(health=health, done=after_edit(state.done, event))
         case Notice():
             return _add_rules(state, event) if event.rules else state
         case CheckpointEvent():
-            return state._replace(done=did_keep(state.done, event))
+            return state._replace(done=after_checkpoint(state.done, event))
         case Review() | Restored():
             return _undo(state, event)
         case HandoffStart():
@@ -178,7 +185,7 @@ def _hand_back(state: State, event: HandoffEnd) -> State:
     changed = (*event.plans, *made)
     nested, plans, spending = state.nested, state.plans, state.spending
     return state._replace(
-        done=did_hand_over(state.done, event),
+        done=after_handoff(state.done, event),
         nested=nested._replace(
             open=MappingProxyType({k: v for k, v in nested.open.items() if k != event.call_id}),
             returned=(*nested.returned, event),
@@ -202,11 +209,11 @@ def _add_rules(state: State, event: Notice) -> State:
 
 def _undo(state: State, event: Review | Restored) -> State:
     """The model is told what the person took back: its own edits are no longer what it remembers."""
-    note = undone_note(event)
+    note = review_note(event)
     if not note:
         return state
     paths = [event.path] if isinstance(event, Review) else [file.path for file in event.files]
-    return say(state._replace(done=did_undo(state.done, paths)), UserMessage(text=note, kind="note"))
+    return say(state._replace(done=after_undo(state.done, paths)), UserMessage(text=note, kind="note"))
 
 
 def _compact(state: State, event: Compacted) -> State:

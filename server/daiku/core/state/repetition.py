@@ -61,7 +61,7 @@ class Outcome(NamedTuple):
     """A hash of tool and result where the result is long enough to tell something; else 0."""
 
 
-class Change(NamedTuple):
+class EditRecord(NamedTuple):
     """The last edit of some files: a hash of what would undo it; `undoing` counts the edits in a row that
     each took back the one before."""
 
@@ -69,7 +69,7 @@ class Change(NamedTuple):
     undoing: int = 0
 
 
-class Trail(NamedTuple):
+class RepetitionHistory(NamedTuple):
     """What is kept of a run to see whether it repeats itself, bounded in size.
 
     `turns` are the latest replies that had calls, `current` the one being carried out; `texts` what
@@ -80,7 +80,7 @@ class Trail(NamedTuple):
     turns: tuple[tuple[Outcome, ...], ...] = ()
     current: tuple[Outcome, ...] = ()
     texts: tuple[str, ...] = ()
-    changes: Mapping[tuple[str, ...], Change] = _NOTHING
+    changes: Mapping[tuple[str, ...], EditRecord] = _NOTHING
     latest: tuple[str, ...] = ()
 
 
@@ -92,7 +92,9 @@ class Repetition(NamedTuple):
     repeats: int
 
 
-def add_result(trail: Trail, call: ToolCall | None, event: ToolResponse, *, carried_out: bool) -> Trail:
+def add_result(
+    trail: RepetitionHistory, call: ToolCall | None, event: ToolResponse, *, carried_out: bool
+) -> RepetitionHistory:
     """The trail after one more result; `call` as it was asked for, None where that is not known."""
     args = dumps(call.args, sort_keys=True, ensure_ascii=False) + (call.malformed or "") if call else event.id
     waiting = bool(event.data and event.data.get("running") is True)
@@ -109,14 +111,14 @@ def add_result(trail: Trail, call: ToolCall | None, event: ToolResponse, *, carr
     return trail._replace(current=(*trail.current, outcome))
 
 
-def add_reply(trail: Trail, reply: str, *, calls: bool) -> Trail:
+def add_reply(trail: RepetitionHistory, reply: str, *, calls: bool) -> RepetitionHistory:
     """The trail after one more reply of the model, before its calls."""
     said = " ".join(reply.split())
     texts = (*trail.texts, said)[-KEPT_TURNS:] if said or not calls else trail.texts
     return trail._replace(texts=texts, current=(), latest=())
 
 
-def close_turn(trail: Trail) -> Trail:
+def close_turn(trail: RepetitionHistory) -> RepetitionHistory:
     """The trail once every call of the reply has its result."""
     turn = trail.current
     known = {outcome for earlier in trail.turns for outcome in earlier}
@@ -128,7 +130,7 @@ def close_turn(trail: Trail) -> Trail:
     )
 
 
-def add_edit(trail: Trail, event: Edit) -> Trail:
+def add_edit(trail: RepetitionHistory, event: Edit) -> RepetitionHistory:
     """The trail after one more edit."""
     paths = tuple(stat.path for stat in event.files)
     lines = [line for line in event.diff.splitlines() if not line.startswith(("+++", "---"))]
@@ -142,11 +144,11 @@ def add_edit(trail: Trail, event: Edit) -> Trail:
     others = {key: value for key, value in trail.changes.items() if key != paths}
     while len(others) >= KEPT_TURNS:
         del others[next(iter(others))]
-    change = Change(hash((plus, minus)), undoing)
+    change = EditRecord(hash((plus, minus)), undoing)
     return trail._replace(changes=MappingProxyType({**others, paths: change}), latest=paths)
 
 
-def repetition(trail: Trail) -> Repetition | None:
+def repetition(trail: RepetitionHistory) -> Repetition | None:
     """The loop that the run is in now, the most repeated where there are several; None: it gets on."""
     found = [
         each
@@ -156,14 +158,14 @@ def repetition(trail: Trail) -> Repetition | None:
     return max(found, key=lambda each: each.repeats, default=None)
 
 
-def _undone(trail: Trail) -> Repetition | None:
+def _undone(trail: RepetitionHistory) -> Repetition | None:
     change = trail.changes.get(trail.latest)
     if change is None or not change.undoing:
         return None
     return Repetition("undone_edits", ", ".join(trail.latest), change.undoing)
 
 
-def _cycles(trail: Trail) -> list[Repetition]:
+def _cycles(trail: RepetitionHistory) -> list[Repetition]:
     return [each for size in range(1, LONGEST_CYCLE + 1) if (each := _cycle(trail.turns, size)) is not None]
 
 
@@ -185,7 +187,7 @@ def _cycle(turns: tuple[tuple[Outcome, ...], ...], size: int) -> Repetition | No
     return Repetition("same_result" if went_well else "same_failure", what, repeats)
 
 
-def _same_answers(trail: Trail) -> Repetition | None:
+def _same_answers(trail: RepetitionHistory) -> Repetition | None:
     """One call a reply, each with other arguments, and every time the same long result."""
     last = trail.turns[-1] if trail.turns else ()
     if len(last) != 1 or not last[0].answer:
@@ -200,7 +202,7 @@ def _same_answers(trail: Trail) -> Repetition | None:
     return Repetition("same_answer", last[0].tool, (len(run) - 1) // 2)
 
 
-def _text(trail: Trail) -> Repetition | None:
+def _text(trail: RepetitionHistory) -> Repetition | None:
     if not trail.texts:
         return None
     last = trail.texts[-1]
@@ -208,13 +210,13 @@ def _text(trail: Trail) -> Repetition | None:
     return Repetition("same_text", last if len(last) <= 60 else last[:59] + "…", repeats) if repeats else None
 
 
-def repetition_note(trail: Trail, limit: int) -> str:
+def repetition_note(trail: RepetitionHistory, limit: int) -> str:
     """`describe_repetition` as a note to the model."""
     found = describe_repetition(trail, limit)
     return f"Note: {found}" if found else ""
 
 
-def describe_repetition(trail: Trail, limit: int) -> Text:
+def describe_repetition(trail: RepetitionHistory, limit: int) -> Text:
     """What came again, as long as the run may still get out of the loop; empty where it is in none.
     `limit` is the number of repeats that ends the run, 0 for never."""
     found = repetition(trail) if limit else None
@@ -223,7 +225,7 @@ def describe_repetition(trail: Trail, limit: int) -> Text:
     return text("circles.change_approach", what=_described(found))
 
 
-def repetition_failure(trail: Trail, limit: int) -> Failure | None:
+def repetition_failure(trail: RepetitionHistory, limit: int) -> Failure | None:
     """Why the run has to end: the loop came again `limit` times."""
     found = repetition(trail) if limit else None
     if found is None or found.repeats < limit:

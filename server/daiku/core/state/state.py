@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Never
 
-from daiku.core.proof.evidence import Done
-from daiku.core.state.repetition import Trail
+from daiku.core.proof.evidence import Evidence
+from daiku.core.state.repetition import RepetitionHistory
 from daiku.domain.errors import Failure
 from daiku.domain.events import (
     ApprovalAsked,
@@ -124,7 +124,7 @@ class Health(NamedTuple):
     are what Daiku itself told the model and still holds, in order; an objection may come again.
     """
 
-    trail: Trail = Trail()
+    trail: RepetitionHistory = RepetitionHistory()
     failed_replies: int = 0
     reply_worked: bool = False
     reminders: tuple[Reminder, ...] = ()
@@ -145,7 +145,7 @@ class State(NamedTuple):
     plans: Plans = Plans()
     spending: Spending = Spending()
     health: Health = Health()
-    done: Done = Done()
+    done: Evidence = Evidence()
     research: Research = Research()
     tainted: bool = False
     unattended: bool = False

@@ -7,7 +7,7 @@ from daiku.core.changes.diagnostics import new_problems
 from daiku.core.matching.refusal import SHOWS_LINES
 from daiku.core.plans.transitions import progress_note
 from daiku.core.proof.evidence import exit_code_of
-from daiku.core.state.repetition import Trail, add_reply, add_result, close_turn, repetition_note
+from daiku.core.state.repetition import RepetitionHistory, add_reply, add_result, close_turn, repetition_note
 from daiku.core.state.state import CHECKER, PERSON, Calls, Conversation, Health, State
 from daiku.core.web.research import shown_sources
 from daiku.domain.events import MessageEvent, Reminder, ToolResponse
@@ -40,7 +40,7 @@ def _add_user(state: State, event: MessageEvent) -> State:
     conversation, health = state.conversation, state.health
     if event.agent == PERSON:  # a word from outside: what comes now is not the same again
         conversation = conversation._replace(steering=(*conversation.steering, event.text))
-        health = health._replace(trail=Trail())
+        health = health._replace(trail=RepetitionHistory())
     elif event.agent == CHECKER:
         health = health._replace(reminders=(*health.reminders, event.reminder or "objection"))
     note = repetition_note(health.trail, state.request.limits.max_repeats)

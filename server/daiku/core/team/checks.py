@@ -9,7 +9,7 @@ from daiku.core.commands.judge import read_only
 from daiku.core.proof.checks import exit_status, only_looks, seconds_of
 from daiku.core.proof.evidence import EVERYWHERE, LOOKING, diagnosed_place, plain_command, unproven_checks
 from daiku.core.state.state import State
-from daiku.core.team.record import Taken, log_of
+from daiku.core.team.record import AnsweredCall, answered_calls
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.runs import ApprovalMode
@@ -25,7 +25,7 @@ OUTPUT_SHARE = 6000
 """Characters of a failed command's output that the next attempt is told."""
 
 
-class Do(NamedTuple):
+class TeamCall(NamedTuple):
     """One call, and the words that go with it."""
 
     tool: str
@@ -35,24 +35,24 @@ class Do(NamedTuple):
     """Of a question to the person: the question and its choices."""
 
 
-def hand(agent: str, request: str, said: Text) -> Do:
+def hand(agent: str, request: str, said: Text) -> TeamCall:
     """Hand over to a stage."""
-    return Do("agent/handoff", {"agent": agent, "request": request}, said)
+    return TeamCall("agent/handoff", {"agent": agent, "request": request}, said)
 
 
-def move(step: Step, status: str, said: Text) -> Do:
+def move(step: Step, status: str, said: Text) -> TeamCall:
     """Move a step of the plan."""
-    return Do("plan/update_step", {"step_id": step.step_id, "status": status}, said)
+    return TeamCall("plan/update_step", {"step_id": step.step_id, "status": status}, said)
 
 
-def ask(question: Text, *choices: Text) -> Do:
+def ask(question: Text, *choices: Text) -> TeamCall:
     """Let the person choose."""
-    return Do("user/ask", {"question": question, "choices": [*choices]}, asks=(question, *choices))
+    return TeamCall("user/ask", {"question": question, "choices": [*choices]}, asks=(question, *choices))
 
 
-def looks(
-    state: State, plan: Plan, step: Step, since: tuple[Taken, ...], approvals: ApprovalMode
-) -> Iterator[Do]:
+def preliminary_checks(
+    state: State, plan: Plan, step: Step, since: tuple[AnsweredCall, ...], approvals: ApprovalMode
+) -> Iterator[TeamCall]:
     """Yield the calls of a step's checks to run before the work, to compare with their later results. Checks
     that need approval are left out."""
     free = (
@@ -62,7 +62,7 @@ def looks(
         and exit_status(check) == "open"
         and (approvals == "all" or read_only(check, LOOKING))
     )
-    for do in unrun(state, plan, tuple(free), since):
+    for do in untried_checks(state, plan, tuple(free), since):
         yield do._replace(text=text("team.check_before", check=f"`{do.args['command']}`"))
 
 
@@ -73,7 +73,9 @@ def is_met(state: State, step: Step) -> bool:
     return bool(checks) and all(map(only_looks, checks)) and not unproven_checks(checks, state.done)
 
 
-def unrun(state: State, plan: Plan, checks: tuple[str, ...], since: tuple[Taken, ...]) -> Iterator[Do]:
+def untried_checks(
+    state: State, plan: Plan, checks: tuple[str, ...], since: tuple[AnsweredCall, ...]
+) -> Iterator[TeamCall]:
     """Yield the calls of checks that are unproven and not tried since the last edit of this attempt. A
     check interrupted by a restart counts as not tried."""
     tried = {_key(t.call.tool, t.call.args) for t in since if t.outcome != "interrupted"}
@@ -87,54 +89,60 @@ def _key(tool: str, args: JsonObject) -> tuple[str, str]:
     return tool, plain_command(str(args.get("command", args.get("path", ""))))
 
 
-def check_call(check: str, seconds: int) -> Do:
+def check_call(check: str, seconds: int) -> TeamCall:
     """The call that shows an acceptance check; a command may take so many seconds."""
     place = diagnosed_place(check)
     if place is None:
-        return Do("shell/run", {"command": check, "timeout": seconds}, text("team.check", check=f"`{check}`"))
+        return TeamCall(
+            "shell/run", {"command": check, "timeout": seconds}, text("team.check", check=f"`{check}`")
+        )
     one_file = place != EVERYWHERE and not any(c in place for c in "*?[") and "." in place.rpartition("/")[2]
-    return Do("editor/diagnostics", {"path": place} if one_file else {}, text("team.check", check=check))
+    return TeamCall(
+        "editor/diagnostics", {"path": place} if one_file else {}, text("team.check", check=check)
+    )
 
 
-class Failing(NamedTuple):
+class FailedCheck(NamedTuple):
     """A check that fails: what came of it as a person is told, and what it printed."""
 
     why: Text
     output: str = ""
 
-    def told(self) -> str:
+    def text(self) -> str:
         """Return the full text of the failure, for the prompt of the next attempt."""
         return f"{self.why}:\n{self.output}" if self.output else f"{self.why.rstrip('.')}."
 
 
-def failed_checks(state: State, checks: tuple[str, ...]) -> list[Failing]:
+def failed_checks(state: State, checks: tuple[str, ...]) -> list[FailedCheck]:
     """What fails, with exit code and output. Diagnostics that nobody can show here are the person's."""
-    problems: list[Failing] = []
+    problems: list[FailedCheck] = []
     for check, proof in unproven_checks(checks, state.done):
         if proof is not None:
             problems.append(_shown(state, check, proof))
         elif diagnosed_place(check) is None:
-            problems.append(Failing(text("team.check_not_run", command=check, why=_answer(state, check))))
+            problems.append(FailedCheck(text("team.check_not_run", command=check, why=_answer(state, check))))
     return problems
 
 
-def _shown(state: State, check: str, proof: Proof) -> Failing:
+def _shown(state: State, check: str, proof: Proof) -> FailedCheck:
     if proof.kind != "exit_code":
         place = proof.subject or text("team.the_project")
-        return Failing(text("team.check_errors", check=check, count=proof.value, place=place))
+        return FailedCheck(text("team.check_errors", check=check, count=proof.value, place=place))
     outcome = next((c for c in reversed(state.done.commands) if c.call_id == proof.ref), None)
     if outcome is None:
-        return Failing(text("team.check_failed", command=check, code=proof.value))
-    return failing(outcome)
+        return FailedCheck(text("team.check_failed", command=check, code=proof.value))
+    return failed_check(outcome)
 
 
-def failing(outcome: CommandOutcome) -> Failing:
+def failed_check(outcome: CommandOutcome) -> FailedCheck:
     """Convert a failed command to a failing check."""
     output = truncate_middle(outcome.output.rstrip(), OUTPUT_SHARE) or "(no output)"
     if outcome.exit_code == TIMED_OUT:
-        return Failing(text("team.check_timed_out", command=outcome.command), output)
-    return Failing(text("team.check_failed", command=outcome.command, code=outcome.exit_code), output)
+        return FailedCheck(text("team.check_timed_out", command=outcome.command), output)
+    return FailedCheck(text("team.check_failed", command=outcome.command, code=outcome.exit_code), output)
 
 
 def _answer(state: State, check: str) -> str:
-    return next((t.text for t in reversed(log_of(state)) if t.call.args.get("command") == check), "no answer")
+    return next(
+        (t.text for t in reversed(answered_calls(state)) if t.call.args.get("command") == check), "no answer"
+    )

@@ -11,14 +11,14 @@ from daiku.core.state.state import State
 from daiku.core.team.checks import (
     CHECKING,
     OUTPUT_SHARE,
-    Do,
+    TeamCall,
     ask,
     failed_checks,
     hand,
     is_met,
-    looks,
     move,
-    unrun,
+    preliminary_checks,
+    untried_checks,
 )
 from daiku.core.team.parallel import TOOL, at_once, has_early_coder, requests
 from daiku.core.team.person import (
@@ -31,7 +31,16 @@ from daiku.core.team.person import (
     rejection,
     with_words,
 )
-from daiku.core.team.record import Taken, begins, log_of, number, rejected, since, since_begun, since_work
+from daiku.core.team.record import (
+    AnsweredCall,
+    answered_calls,
+    begins,
+    number,
+    rejected,
+    since,
+    since_begun,
+    since_work,
+)
 from daiku.core.team.report import closing_words, final_report
 from daiku.core.team.steps import attempts_used, work
 from daiku.core.text.truncate import truncate_middle
@@ -65,7 +74,7 @@ def next_move(state: State, approvals: ApprovalMode, refused: Failure | None = N
     model. With approvals `ask` the person is asked before each further step (R4.43). `refused`: why no model can
     be asked any more; what is coded already is checked all the same."""
     match _next(state, approvals) if refused is None else _without_model(state, approvals, refused):
-        case Do(tool, args, said, asks):
+        case TeamCall(tool, args, said, asks):
             return MakeCall(ToolCall(tool=tool, args=args), said, asks)
         case Stop(why):
             return EndRun(closing_words(state, plan_of(state), why))
@@ -90,7 +99,7 @@ def brief_of(state: State, agent: str, request: str) -> Brief:
     """What a stage is given: the plan, its step, and what the stages before it handed over (R0.102)."""
     plan = plan_of(state)
     step = _in_progress(plan) if plan is not None else None
-    done, log = state.done, log_of(state)
+    done, log = state.done, answered_calls(state)
     made = (t.back.handover for t in reversed(log) if t.back is not None)
     notes = next((each.notes for each in made if isinstance(each, EditsMade)), "")
     found = [b.handover for b in state.nested.returned if isinstance(b.handover, Findings)]
@@ -108,7 +117,7 @@ def brief_of(state: State, agent: str, request: str) -> Brief:
     )
 
 
-def _commands(state: State, step: Step | None, log: tuple[Taken, ...]) -> tuple[CommandOutcome, ...]:
+def _commands(state: State, step: Step | None, log: tuple[AnsweredCall, ...]) -> tuple[CommandOutcome, ...]:
     """What was run since a coder began on `step`, by the team and by its stages; everything without a step."""
     commands = state.done.commands
     if step is not None:
@@ -124,8 +133,8 @@ def _commands(state: State, step: Step | None, log: tuple[Taken, ...]) -> tuple[
 # ---- what comes next
 
 
-def _next(state: State, approvals: ApprovalMode) -> Do | Stop | Failure:
-    log, plan = log_of(state), plan_of(state)
+def _next(state: State, approvals: ApprovalMode) -> TeamCall | Stop | Failure:
+    log, plan = answered_calls(state), plan_of(state)
     if (failure := _failure_for_all(log)) is not None:
         return failure
     if why := _why_stopped(state, log, plan):
@@ -137,11 +146,11 @@ def _next(state: State, approvals: ApprovalMode) -> Do | Stop | Failure:
     if state.request.mode != "act":
         return Stop(text("team.only_a_plan", mode=state.request.mode))
     if plan.status == "draft":
-        return Do("plan/approve", {"plan_id": plan.plan_id}, text("team.approve_plan"))
+        return TeamCall("plan/approve", {"plan_id": plan.plan_id}, text("team.approve_plan"))
     if not any(t.agent == "researcher" for t in log):
         return hand("researcher", asked(state, plan), text("team.researcher_begins"))
     if (question := open_question(state, log)) is not None:
-        return Do("user/ask", {"question": question}, text("team.researcher_asks"))
+        return TeamCall("user/ask", {"question": question}, text("team.researcher_asks"))
     step = _in_progress(plan)
     if step is not None:
         return work(state, plan, step, approvals)
@@ -157,20 +166,20 @@ def _next(state: State, approvals: ApprovalMode) -> Do | Stop | Failure:
     return _verify(state, plan, log)
 
 
-def _apart(state: State, plan: Plan, steps: tuple[Step, ...], approvals: ApprovalMode) -> Do:
+def _apart(state: State, plan: Plan, steps: tuple[Step, ...], approvals: ApprovalMode) -> TeamCall:
     """Coders for `steps` at once, once their checks were looked at; one that is met needs none."""
-    here = since_work(log_of(state))
+    here = since_work(answered_calls(state))
     for step in steps:
-        if (look := next(looks(state, plan, step, here, approvals), None)) is not None:
+        if (look := next(preliminary_checks(state, plan, step, here, approvals), None)) is not None:
             return look
     met = next((step for step in steps if is_met(state, step)), None)
     if met is not None:
         return _begun(plan, met)
     request = with_words(state, asked(state, plan))
-    return Do(TOOL, requests(steps, request), text("team.coders_at_once"))
+    return TeamCall(TOOL, requests(steps, request), text("team.coders_at_once"))
 
 
-def _why_stopped(state: State, log: tuple[Taken, ...], plan: Plan | None) -> Text:
+def _why_stopped(state: State, log: tuple[AnsweredCall, ...], plan: Plan | None) -> Text:
     """What the person said against going on, in words; empty where they said nothing."""
     if not log:
         return Text("")
@@ -188,7 +197,7 @@ def _why_stopped(state: State, log: tuple[Taken, ...], plan: Plan | None) -> Tex
     return Text("")
 
 
-def _failure_for_all(log: tuple[Taken, ...]) -> Failure | None:
+def _failure_for_all(log: tuple[AnsweredCall, ...]) -> Failure | None:
     """Where a stage could not ask its model at all, no other stage can: the run ends with its failure,
     and the plan can be worked again later."""
     error = log[-1].back.error if log and log[-1].back is not None else None
@@ -200,7 +209,7 @@ def _named(call: ToolCall) -> str:
     return f"`{what}`" if what else call.tool
 
 
-def _begin(plan: Plan, step: Step, log: tuple[Taken, ...], approvals: ApprovalMode) -> Do:
+def _begin(plan: Plan, step: Step, log: tuple[AnsweredCall, ...], approvals: ApprovalMode) -> TeamCall:
     last = log[-1]
     before = next((s for s in plan.steps if s.step_id == last.call.args.get("step_id")), None)
     if approvals == "ask" and last.call.tool == "plan/update_step" and before is not None:
@@ -210,13 +219,13 @@ def _begin(plan: Plan, step: Step, log: tuple[Taken, ...], approvals: ApprovalMo
     return _begun(plan, step)
 
 
-def _without_model(state: State, approvals: ApprovalMode, refused: Failure) -> Do | Stop | Failure:
+def _without_model(state: State, approvals: ApprovalMode, refused: Failure) -> TeamCall | Stop | Failure:
     """What can be done where no model can be asked: a step whose coder is done is begun, checked, and done where
     it passes. None is given up for that. The Failure where there is nothing."""
-    log, plan = log_of(state), plan_of(state)
+    log, plan = answered_calls(state), plan_of(state)
     if plan is None:
         return refused
-    if not isinstance(move := _next(state, approvals), Do):
+    if not isinstance(move := _next(state, approvals), TeamCall):
         return move
     step = _in_progress(plan)
     if step is not None:
@@ -231,7 +240,7 @@ def _without_model(state: State, approvals: ApprovalMode, refused: Failure) -> D
 # ---- a step has failed: the rest of the plan is made anew
 
 
-def _may_replan(state: State, plan: Plan, log: tuple[Taken, ...]) -> bool:
+def _may_replan(state: State, plan: Plan, log: tuple[AnsweredCall, ...]) -> bool:
     """Whether the rest is planned anew: a step failed, and neither the plans nor its attempts are used up."""
     failed = any(step.status == "failed" for step in plan.steps)
     most = state.request.limits.max_attempts
@@ -242,15 +251,15 @@ def _may_replan(state: State, plan: Plan, log: tuple[Taken, ...]) -> bool:
     )
 
 
-def _replans(state: State, log: tuple[Taken, ...]) -> int:
+def _replans(state: State, log: tuple[AnsweredCall, ...]) -> int:
     first = 0 if state.request.brief is not None and state.request.brief.plan is not None else 1
     return sum(t.agent == "planner" for t in log) - first
 
 
-def _replan(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do:
+def _replan(state: State, plan: Plan, log: tuple[AnsweredCall, ...]) -> TeamCall:
     failed = next(s for s in plan.steps if s.status == "failed")
     why = next((t.text for t in reversed(log) if t.agent == "coder"), "")
-    problems = "\n\n".join(each.told() for each in failed_checks(state, failed.acceptance)) or why
+    problems = "\n\n".join(each.text() for each in failed_checks(state, failed.acceptance)) or why
     own = [check for step in plan.steps if step.status != "completed" for check in step.own_checks]
     kept = f"\n\nThe person added these checks; they stay: {', '.join(f'`{c}`' for c in own)}." if own else ""
     request = (
@@ -263,7 +272,7 @@ def _replan(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do:
 # ---- the end: everything once more, then the report
 
 
-def _verify(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do | Stop:
+def _verify(state: State, plan: Plan, log: tuple[AnsweredCall, ...]) -> TeamCall | Stop:
     """Checks that later steps made doubtful once more, unfinished places put right, then the report."""
     ends = [i for i, t in enumerate(log) if t.call.tool == "plan/update_step"]
     here = log[ends[-1] + 1 :] if ends else log
@@ -274,9 +283,9 @@ def _verify(state: State, plan: Plan, log: tuple[Taken, ...]) -> Do | Stop:
     now = since(here, "coder") if rounds else here
     if rounds and now[0].ok and not any(t.agent == "runner" for t in now):
         return hand("runner", state.request.prompt, text("team.runner_again"))
-    if (check := next(unrun(state, plan, checks, now), None)) is not None:
+    if (check := next(untried_checks(state, plan, checks, now), None)) is not None:
         return check
-    problems = [*(each.told() for each in failed_checks(state, checks)), *_placeholders(state)]
+    problems = [*(each.text() for each in failed_checks(state, checks)), *_placeholders(state)]
     changed = not rounds or (
         now[0].back is not None and now[0].back.deeds is not None and now[0].back.deeds.files
     )
@@ -302,7 +311,7 @@ def _ready(plan: Plan) -> tuple[Step, ...]:
     return tuple(s for s in plan.steps if s.status == "pending" and done.issuperset(s.depends_on))
 
 
-def _begun(plan: Plan, step: Step) -> Do:
+def _begun(plan: Plan, step: Step) -> TeamCall:
     return move(step, "in_progress", text("team.step", number=number(plan, step), name=step.name))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from daiku.core.state.state import State
-from daiku.core.team.record import Taken
+from daiku.core.team.record import AnsweredCall
 from daiku.domain.base import JsonObject
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolCall
@@ -17,7 +17,7 @@ MOST = 4
 TOOL = "agent/parallel"
 
 
-def at_once(plan: Plan, log: tuple[Taken, ...], approvals: ApprovalMode) -> tuple[Step, ...] | None:
+def at_once(plan: Plan, log: tuple[AnsweredCall, ...], approvals: ApprovalMode) -> tuple[Step, ...] | None:
     """The steps that are ready and could be given to coders at once; None where there are not two of
     them, or where it could not be done before."""
     if approvals not in GRANTED or any(t.call.tool == TOOL and not _pieces(t) for t in log):
@@ -38,24 +38,24 @@ def requests(steps: tuple[Step, ...], request: str) -> JsonObject:
     return {"requests": wanted, "only_apart": True}
 
 
-def early_coder_result(state: State, log: tuple[Taken, ...], step: Step) -> Taken | None:
+def early_coder_result(state: State, log: tuple[AnsweredCall, ...], step: Step) -> AnsweredCall | None:
     """Return the coder's result from the parallel call, if it was made before the step began; None if there
     is none or it is used already."""
     return _piece_of(state, log, step, begun=1)
 
 
-def has_early_coder(state: State, log: tuple[Taken, ...], step: Step) -> bool:
+def has_early_coder(state: State, log: tuple[AnsweredCall, ...], step: Step) -> bool:
     """Whether a coder is done with the step, though it was not begun yet."""
     found = _piece_of(state, log, step, begun=0)
     return found is not None and found.ok
 
 
-def _piece_of(state: State, log: tuple[Taken, ...], step: Step, *, begun: int) -> Taken | None:
+def _piece_of(state: State, log: tuple[AnsweredCall, ...], step: Step, *, begun: int) -> AnsweredCall | None:
     """What the coder made of the step in a call since which it was begun so many times."""
     for place, taken in enumerate(log):
         for number, piece in enumerate(_pieces(taken)):
             if _step_of(piece) != step.step_id or begun != sum(
-                t.moved == (step.step_id, "in_progress") for t in log[place:]
+                t.step_update == (step.step_id, "in_progress") for t in log[place:]
             ):
                 continue
             key = f"{taken.call.id}:{number}"
@@ -66,11 +66,11 @@ def _piece_of(state: State, log: tuple[Taken, ...], step: Step, *, begun: int) -
                 return None
             call = ToolCall(id=key, tool="agent/handoff", args={"agent": "coder", "request": step.name})
             well = back.status == "completed" and not back.problem
-            return Taken(call, "done" if well else "failed", back.result or back.problem, back)
+            return AnsweredCall(call, "done" if well else "failed", back.result or back.problem, back)
     return None
 
 
-def _pieces(taken: Taken) -> list[JsonValue]:
+def _pieces(taken: AnsweredCall) -> list[JsonValue]:
     """The requests of a call that was carried out; none where it was refused."""
     requests = taken.call.args.get("requests") if taken.call.tool == TOOL else None
     refused = taken.outcome == "not_run"

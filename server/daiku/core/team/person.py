@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daiku.core.state.state import State
-from daiku.core.team.record import Taken, log_of
+from daiku.core.team.record import AnsweredCall, answered_calls
 from daiku.domain.work.handovers import Findings
 from daiku.domain.work.plans import Plan
 from daiku.texts.text import Text, text
@@ -29,12 +29,12 @@ def with_words(state: State, request: str) -> str:
 
 def describe_answers(state: State) -> tuple[str, ...]:
     """What the person said while the team worked, oldest first; an answer with its question."""
-    asks = (t for t in log_of(state) if t.call.tool == "user/ask")
+    asks = (t for t in answered_calls(state) if t.call.tool == "user/ask")
     answers = (_answer(t) for t in asks if chosen(state, t) is None)
     return (*answers, *(f"The person says: {text}" for text in state.conversation.steering))
 
 
-def open_question(state: State, log: tuple[Taken, ...]) -> str | None:
+def open_question(state: State, log: tuple[AnsweredCall, ...]) -> str | None:
     """What the researcher wants to know of the person, where they were not asked yet."""
     found = [b.handover for b in state.nested.returned if isinstance(b.handover, Findings)]
     question = found[-1].ask_user.strip() if found else ""
@@ -43,20 +43,20 @@ def open_question(state: State, log: tuple[Taken, ...]) -> str | None:
     return question
 
 
-def unanswered(state: State) -> tuple[str, ...]:
+def unanswered_questions(state: State) -> tuple[str, ...]:
     """Return the open questions that nobody was there to answer; the assumptions made are unconfirmed."""
-    asks = (t for t in log_of(state) if t.call.tool == "user/ask" and not t.call.args.get("choices"))
+    asks = (t for t in answered_calls(state) if t.call.tool == "user/ask" and not t.call.args.get("choices"))
     return tuple(str(t.call.args.get("question", "")) for t in asks if _nobody(t))
 
 
-def chosen(state: State, taken: Taken) -> int | None:
+def chosen(state: State, taken: AnsweredCall) -> int | None:
     """Which of the offered choices the person took (0-based); None for words of their own, or no answer."""
     asked = state.questions.inputs.get(taken.call.id)
     given = state.questions.answers.get(asked.input_id) if asked is not None else None
     return asked.chosen(given.text) if asked is not None and given is not None else None
 
 
-def _answer(taken: Taken) -> str:
+def _answer(taken: AnsweredCall) -> str:
     question = taken.call.args.get("question")
     if taken.call.args.get("choices"):
         return f"The person says: {taken.text}"
@@ -68,5 +68,5 @@ def _answer(taken: Taken) -> str:
     return f"The person was asked: “{question}” They answered: {taken.text}"
 
 
-def _nobody(taken: Taken) -> bool:
+def _nobody(taken: AnsweredCall) -> bool:
     return not taken.ok

@@ -11,7 +11,7 @@ from daiku.domain.tools import Outcome, ToolCall
 from daiku.domain.work.plans import Plan, Step
 
 
-class Taken(NamedTuple):
+class AnsweredCall(NamedTuple):
     """A call that was answered; `back` is what a nested run handed back for it."""
 
     call: ToolCall
@@ -30,26 +30,26 @@ class Taken(NamedTuple):
         return str(self.call.args.get("agent", "")) if self.call.tool == "agent/handoff" else ""
 
     @property
-    def moved(self) -> tuple[str, str] | None:
+    def step_update(self) -> tuple[str, str] | None:
         """The step and the status of a plan/update_step that was carried out."""
         if self.call.tool != "plan/update_step" or not self.ok:
             return None
         return str(self.call.args.get("step_id")), str(self.call.args.get("status"))
 
 
-def log_of(state: State) -> tuple[Taken, ...]:
+def answered_calls(state: State) -> tuple[AnsweredCall, ...]:
     """The answered calls of this run."""
     mine = state.conversation.messages[state.conversation.start :]
     calls = {call.id: call for m in mine if isinstance(m, AssistantMessage) for call in m.calls}
     backs = {back.call_id: back for back in state.nested.returned}
     return tuple(
-        Taken(calls[m.call_id], m.outcome, m.text, backs.get(m.call_id))
+        AnsweredCall(calls[m.call_id], m.outcome, m.text, backs.get(m.call_id))
         for m in mine
         if isinstance(m, ToolMessage) and m.call_id in calls
     )
 
 
-def rejected(state: State, taken: Taken) -> bool:
+def rejected(state: State, taken: AnsweredCall) -> bool:
     """Whether the person rejected the call; of a nested run: rejected what it wanted, and nothing else
     came of it. Research that was not wanted is no reason to stop."""
     asked = state.questions.approvals.get(taken.call.id)
@@ -67,18 +67,18 @@ def number(plan: Plan, step: Step) -> int:
     return plan.steps.index(step) + 1
 
 
-def begins(log: tuple[Taken, ...], step: Step) -> bool:
+def begins(log: tuple[AnsweredCall, ...], step: Step) -> bool:
     """Whether this run began the step."""
-    return any(t.moved == (step.step_id, "in_progress") for t in log)
+    return any(t.step_update == (step.step_id, "in_progress") for t in log)
 
 
-def since_begun(log: tuple[Taken, ...], step: Step) -> tuple[Taken, ...]:
+def since_begun(log: tuple[AnsweredCall, ...], step: Step) -> tuple[AnsweredCall, ...]:
     """What was done since the step was begun; all where this run did not begin it."""
-    begun = [i for i, t in enumerate(log) if t.moved == (step.step_id, "in_progress")]
+    begun = [i for i, t in enumerate(log) if t.step_update == (step.step_id, "in_progress")]
     return log[begun[-1] + 1 :] if begun else log
 
 
-def since_work(log: tuple[Taken, ...]) -> tuple[Taken, ...]:
+def since_work(log: tuple[AnsweredCall, ...]) -> tuple[AnsweredCall, ...]:
     """What was done since somebody last worked on the files, or planned."""
     last = [n for n, t in enumerate(log) if t.agent in WORKERS or t.call.tool == "agent/parallel"]
     return log[last[-1] + 1 :] if last else log
@@ -87,6 +87,6 @@ def since_work(log: tuple[Taken, ...]) -> tuple[Taken, ...]:
 WORKERS = ("coder", "runner", "planner")
 
 
-def since(log: tuple[Taken, ...], agent: str) -> tuple[Taken, ...]:
+def since(log: tuple[AnsweredCall, ...], agent: str) -> tuple[AnsweredCall, ...]:
     """From the last handoff to `agent` on."""
     return log[max(i for i, t in enumerate(log) if t.agent == agent) :]

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from daiku.core.proof.claims import check_report
-from daiku.core.proof.evidence import Done, proof_of
+from daiku.core.proof.evidence import Evidence, proof_of
 from daiku.core.proof.placeholders import new_leftovers
 from daiku.core.state.state import State
 from daiku.core.team.checks import failed_checks
 from daiku.core.team.parallel import TOOL
-from daiku.core.team.person import unanswered
-from daiku.core.team.record import Taken, begins, log_of, since_begun
-from daiku.core.team.summary import listed, plain_report
+from daiku.core.team.person import unanswered_questions
+from daiku.core.team.record import AnsweredCall, answered_calls, begins, since_begun
+from daiku.core.team.summary import claims_markdown, plain_report
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.work.handovers import Brief, Claim, CommandsRun, EditsMade, Proof, Report, ReportMade
 from daiku.domain.work.plans import Plan, Step, WorkStatus
@@ -51,11 +51,13 @@ def final_report(state: State, plan: Plan | None) -> Report:
 
 def _met_already(state: State) -> frozenset[str]:
     """The steps that were completed without a coder, because their checks passed before any work."""
-    log = log_of(state)
+    log = answered_calls(state)
     begun: dict[str, int] = {
-        t.moved[0]: i for i, t in enumerate(log) if t.moved and t.moved[1] == "in_progress"
+        t.step_update[0]: i for i, t in enumerate(log) if t.step_update and t.step_update[1] == "in_progress"
     }
-    ended = {t.moved[0]: i for i, t in enumerate(log) if t.moved and t.moved[1] == "completed"}
+    ended = {
+        t.step_update[0]: i for i, t in enumerate(log) if t.step_update and t.step_update[1] == "completed"
+    }
     worked = {
         step
         for step, first in begun.items()
@@ -64,11 +66,11 @@ def _met_already(state: State) -> frozenset[str]:
     return frozenset(step for step in ended if step in begun and step not in worked)
 
 
-def _pieces_for(log: tuple[Taken, ...], step: str) -> bool:
+def _pieces_for(log: tuple[AnsweredCall, ...], step: str) -> bool:
     return any(step in str(t.call.args.get("requests")) for t in log if t.call.tool == TOOL)
 
 
-def on_record(proofs: tuple[Proof, ...], done: Done) -> tuple[Proof, ...]:
+def on_record(proofs: tuple[Proof, ...], done: Evidence) -> tuple[Proof, ...]:
     """Those of `proofs` that the records know, as the records have them."""
     known = records(done)
     found = (
@@ -78,7 +80,7 @@ def on_record(proofs: tuple[Proof, ...], done: Done) -> tuple[Proof, ...]:
     return tuple(dict.fromkeys(proof for proof in found if proof is not None))
 
 
-def records(done: Done) -> dict[tuple[str, str, str], Proof]:
+def records(done: Evidence) -> dict[tuple[str, str, str], Proof]:
     """Every proof there is, by kind and reference (and path, where one reference is about several)."""
     ran = (
         Proof(kind="exit_code", subject=c.command, ref=c.call_id, ok=c.exit_code == 0, value=str(c.exit_code))
@@ -89,7 +91,7 @@ def records(done: Done) -> dict[tuple[str, str, str], Proof]:
     }
 
 
-def step_claims(plan: Plan | None, done: Done, met: Collection[str] = ()) -> tuple[Claim, ...]:
+def step_claims(plan: Plan | None, done: Evidence, met: Collection[str] = ()) -> tuple[Claim, ...]:
     """What is said of each step: done with what shows it, or not done; `met` needed no work."""
     return tuple(
         _step_claim(number, step, done, met=step.step_id in met)
@@ -97,7 +99,7 @@ def step_claims(plan: Plan | None, done: Done, met: Collection[str] = ()) -> tup
     )
 
 
-def _step_claim(number: int, step: Step, done: Done, *, met: bool) -> Claim:
+def _step_claim(number: int, step: Step, done: Evidence, *, met: bool) -> Claim:
     if step.status != "completed":
         key = OPEN_STEP.get(step.status, "team.claim_not_begun")
         shown = (proof_of(check, done) for check in step.acceptance)
@@ -122,8 +124,8 @@ def closing_words(state: State, plan: Plan | None, why: Text) -> Text:
     lacking = _lacking(state, plan) if plan is not None else []
     items = [text("team.item", what=each) for each in lacking]
     missing = joined("lines", [text("team.not_finished"), *items]) if items else ""
-    claims = listed(report.claims) if report.claims and not (why and plan is None) else ""
-    assumed = joined("lines", [text("team.assumed", question=each) for each in unanswered(state)])
+    claims = claims_markdown(report.claims) if report.claims and not (why and plan is None) else ""
+    assumed = joined("lines", [text("team.assumed", question=each) for each in unanswered_questions(state)])
     dropped = ", ".join(f"`{check}`" for check in plan.dropped_checks) if plan is not None else ""
     gone = text("team.checks_gone", names=dropped) if dropped else ""
     said = "" if why else report.text
@@ -149,8 +151,10 @@ def _because(state: State, step: Step) -> Text:
     problems = failed_checks(state, step.acceptance)
     if problems:
         return problems[0].why
-    here = since_begun(log_of(state), step)
-    coders = [t for t in here if t.agent == "coder" and not t.ok] if begins(log_of(state), step) else []
+    here = since_begun(answered_calls(state), step)
+    coders = (
+        [t for t in here if t.agent == "coder" and not t.ok] if begins(answered_calls(state), step) else []
+    )
     return Text(
         truncate_middle(coders[-1].text.strip().partition("\n")[0].rstrip(":"), CAUSE) if coders else ""
     )

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 from daiku.core.replies.attempts import SAME
 from daiku.core.state.state import State
-from daiku.core.team.checks import Do, failed_checks, failing, hand, is_met, looks, move, unrun
+from daiku.core.team.checks import (
+    TeamCall,
+    failed_check,
+    failed_checks,
+    hand,
+    is_met,
+    move,
+    preliminary_checks,
+    untried_checks,
+)
 from daiku.core.team.parallel import early_coder_result
 from daiku.core.team.person import asked, with_words
-from daiku.core.team.record import Taken, begins, log_of, number, since, since_begun, since_work
+from daiku.core.team.record import (
+    AnsweredCall,
+    answered_calls,
+    begins,
+    number,
+    since,
+    since_begun,
+    since_work,
+)
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.work.plans import Plan, Step
 from daiku.texts.text import text
 
 
-def work(state: State, plan: Plan, step: Step, approvals: ApprovalMode, *, runner: bool = True) -> Do:
+def work(state: State, plan: Plan, step: Step, approvals: ApprovalMode, *, runner: bool = True) -> TeamCall:
     """The next call for the step that is in progress; with `runner` False its checks alone say what it is worth."""
-    log = log_of(state)
+    log = answered_calls(state)
     here = since_begun(log, step)
     if len(here) == len(log) and not begins(log, step):  # begun by an earlier run, or by the person
         return move(step, "in_progress", text("team.step", number=number(plan, step), name=step.name))
@@ -28,23 +45,29 @@ def work(state: State, plan: Plan, step: Step, approvals: ApprovalMode, *, runne
     return _attempt(state, plan, step, here, runner or not step.acceptance)
 
 
-def _begin(state: State, plan: Plan, step: Step, approvals: ApprovalMode) -> Do:
+def _begin(state: State, plan: Plan, step: Step, approvals: ApprovalMode) -> TeamCall:
     """The checks before any work; then the coder, where it is not met already."""
-    if (look := next(looks(state, plan, step, since_work(log_of(state)), approvals), None)) is not None:
+    if (
+        look := next(
+            preliminary_checks(state, plan, step, since_work(answered_calls(state)), approvals), None
+        )
+    ) is not None:
         return look
     if is_met(state, step):
         return move(step, "completed", text("team.met_already", name=step.name))
     return hand("coder", with_words(state, asked(state, plan)), text("team.coder_begins", name=step.name))
 
 
-def _attempt(state: State, plan: Plan, step: Step, here: tuple[Taken, ...], wants_runner: bool) -> Do:
+def _attempt(
+    state: State, plan: Plan, step: Step, here: tuple[AnsweredCall, ...], wants_runner: bool
+) -> TeamCall:
     """Go on with the present attempt; when its checks fail, begin the next or give the step up."""
     now = since(here, "coder")
     coder, rest = now[0], now[1:]
     if wants_runner and coder.ok and not any(t.agent == "runner" for t in rest):
         return hand("runner", state.request.prompt or step.name, text("team.runner_begins", name=step.name))
     runner = next((t for t in rest if t.agent == "runner"), None)
-    if (check := next(unrun(state, plan, step.acceptance, rest), None)) is not None:
+    if (check := next(untried_checks(state, plan, step.acceptance, rest), None)) is not None:
         return check
     problems = _problems(state, step, here, coder, runner)
     if not problems:
@@ -52,10 +75,10 @@ def _attempt(state: State, plan: Plan, step: Step, here: tuple[Taken, ...], want
     return _again(state, step, problems, sum(t.agent == "coder" for t in here))
 
 
-def _again(state: State, step: Step, problems: list[str], attempts: int) -> Do:
+def _again(state: State, step: Step, problems: list[str], attempts: int) -> TeamCall:
     """The next repair, or the end of the step: of its repairs, or of all the attempts that it has."""
     most, budget = state.request.limits.max_repairs, state.request.limits.max_attempts
-    if budget and attempts_used(log_of(state)) >= budget:
+    if budget and attempts_used(answered_calls(state)) >= budget:
         return move(step, "failed", text("team.no_attempts", name=step.name, most=budget))
     if attempts > most:
         return move(step, "failed", text("team.no_repairs", name=step.name, most=most))
@@ -65,7 +88,7 @@ def _again(state: State, step: Step, problems: list[str], attempts: int) -> Do:
 
 
 def _problems(
-    state: State, step: Step, here: tuple[Taken, ...], coder: Taken, runner: Taken | None
+    state: State, step: Step, here: tuple[AnsweredCall, ...], coder: AnsweredCall, runner: AnsweredCall | None
 ) -> list[str]:
     """What is not right yet. Checks decide, also where a turn ended badly; but not those that passed
     before the work began, for they say nothing of it."""
@@ -73,13 +96,13 @@ def _problems(
     if runner is not None and not runner.ok:
         badly.append(f"The runner did not finish: {runner.text}")
     if step.acceptance:
-        failed = [each.told() for each in failed_checks(state, step.acceptance)]
+        failed = [each.text() for each in failed_checks(state, step.acceptance)]
         return [*badly, *failed] if failed or _passed_before(step, here) else []
     ran = runner.back.deeds.commands if runner is not None and runner.back and runner.back.deeds else ()
-    return badly or ([failing(ran[-1]).told()] if ran and ran[-1].exit_code else [])
+    return badly or ([failed_check(ran[-1]).text()] if ran and ran[-1].exit_code else [])
 
 
-def _passed_before(step: Step, here: tuple[Taken, ...]) -> bool:
+def _passed_before(step: Step, here: tuple[AnsweredCall, ...]) -> bool:
     first = next((n for n, t in enumerate(here) if t.agent == "coder"), len(here))
     passed = {str(t.call.args.get("command")) for t in here[:first] if t.call.tool == "shell/run" and t.ok}
     return passed.issuperset(step.acceptance)
@@ -88,23 +111,23 @@ def _passed_before(step: Step, here: tuple[Taken, ...]) -> bool:
 # ---- one budget of attempts
 
 
-def attempts_used(log: tuple[Taken, ...]) -> int:
+def attempts_used(log: tuple[AnsweredCall, ...]) -> int:
     """The attempts at the step that is worked or was worked last, with those at the steps whose failure
     made the plan be made anew before it. A reply that could not be read was asked for three times at least."""
     carried = here = 0
     for taken in log:
-        if taken.moved is not None and taken.moved[1] == "in_progress":
+        if taken.step_update is not None and taken.step_update[1] == "in_progress":
             here = 0
         elif taken.agent == "planner":
             carried, here = carried + here, 0
-        elif taken.moved is not None and taken.moved[1] == "completed":
+        elif taken.step_update is not None and taken.step_update[1] == "completed":
             here = 0
         else:
             here += _cost(taken)
     return carried + here
 
 
-def _cost(taken: Taken) -> int:
+def _cost(taken: AnsweredCall) -> int:
     if taken.agent not in ("coder", "runner"):
         return 0
     error = taken.back.error if taken.back is not None else None

@@ -79,7 +79,7 @@ def sentence(proof: Proof) -> Text:
             return text("team.proof_changed", path=proof.subject, how=proof.value)
 
 
-def listed(claims: Iterable[Claim]) -> Text:
+def claims_markdown(claims: Iterable[Claim]) -> Text:
     """Claims as Markdown, each with what it rests on; one without proof says so."""
     return joined("lines", [text("team.claim", claim=claim.text, proofs=_shown(claim)) for claim in claims])
 

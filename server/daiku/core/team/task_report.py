@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from daiku.core.replies.parse import Unreadable, read_json
-from daiku.core.team.tasks import ENDED, RESULT_SHARE, Place
+from daiku.core.team.tasks import ENDED, RESULT_SHARE, PlanStep
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.work.handovers import TaskReport
 from daiku.domain.work.plans import Step
@@ -40,7 +40,7 @@ def counts(step: Step) -> tuple[int, int]:
     return states.count("completed"), states.count("failed")
 
 
-def plain_report(place: Place, failed_check: str = "", problem: str = "") -> TaskReport:
+def plain_report(place: PlanStep, failed_check: str = "", problem: str = "") -> TaskReport:
     """The report as it follows from the tasks alone, for when no model makes one (C4.11). `problem` is
     why the run ended before its time."""
     plan, step = place

@@ -37,7 +37,7 @@ Check = Callable[[ToolCall], str]
 """What is wrong with an operation and its arguments, in words for the model; empty for nothing."""
 
 
-class Place(NamedTuple):
+class PlanStep(NamedTuple):
     """A step and the plan that it is part of."""
 
     plan: Plan
@@ -54,7 +54,7 @@ def read_tasks(
     gives the canonical name of an operation, None where there is no such tool."""
 
     def tasks(value: JsonValue) -> tuple[Task, ...]:
-        return made_of(_ACTIONS.validate_python(_list_of(value)), resolve, check)
+        return tasks_from_actions(_ACTIONS.validate_python(_list_of(value)), resolve, check)
 
     return read_json(reply, tasks, cut=cut)
 
@@ -77,7 +77,7 @@ def _list_of(value: JsonValue) -> JsonValue:
     return value
 
 
-def made_of(
+def tasks_from_actions(
     actions: Iterable[ActionReply],
     resolve: Callable[[str], str | None],
     check: Check,
@@ -117,15 +117,15 @@ def _renamer(ids: dict[str, str]) -> Callable[[str], JsonValue]:
 # ---- the list as it is worked
 
 
-def find_place(plans: Sequence[Plan], reference: str) -> Place | None:
+def find_place(plans: Sequence[Plan], reference: str) -> PlanStep | None:
     """The step named by its id, number or name, of the newest plan that has it; open plans first."""
     newest = tuple(reversed(plans))
     ranked = sorted(newest, key=lambda plan: plan.status in ENDED)
     found = ((plan, find_step(plan, reference)) for plan in ranked)
-    return next((Place(plan, step) for plan, step in found if step is not None), None)
+    return next((PlanStep(plan, step) for plan, step in found if step is not None), None)
 
 
-def next_place(plans: Sequence[Plan]) -> Place | None:
+def next_place(plans: Sequence[Plan]) -> PlanStep | None:
     """The step that is to be worked now: the one in progress, else the first that waits for nothing, of
     the newest open plan."""
     for plan in reversed(plans):
@@ -136,33 +136,33 @@ def next_place(plans: Sequence[Plan]) -> Place | None:
         ready = (s for s in plan.steps if s.status == "pending" and done.issuperset(s.depends_on))
         step = next(under_way, None) or next(ready, None)
         if step is not None:
-            return Place(plan, step)
+            return PlanStep(plan, step)
     return None
 
 
-def waits_for(place: Place) -> tuple[str, ...]:
+def waits_for(place: PlanStep) -> tuple[str, ...]:
     """Names of the steps that have to be completed before this one, and are not."""
     return tuple(
         s.name for s in place.plan.steps if s.step_id in place.step.depends_on and s.status != "completed"
     )
 
 
-def registered(plans: Sequence[Plan], tasks: tuple[Task, ...], request: str) -> Place:
+def attach_task_list(plans: Sequence[Plan], tasks: tuple[Task, ...], request: str) -> PlanStep:
     """Attach a task list without a step (C4.6): to the step that has one of these tasks, else to the next
     step, else to the step of a new plan."""
     ids = {task.task_id for task in tasks}
     for plan in reversed(plans):
         for step in plan.steps:
             if ids & {task.task_id for task in step.task_list}:
-                return with_list(Place(plan, step), tasks)
+                return with_list(PlanStep(plan, step), tasks)
     place = next_place(plans)
     if place is None:
         step = Step(name="Tasks", description=request)
-        place = Place(Plan(name="Tasks", goal=request, status="approved", steps=(step,)), step)
+        place = PlanStep(Plan(name="Tasks", goal=request, status="approved", steps=(step,)), step)
     return with_list(place, tasks)
 
 
-def with_list(place: Place, tasks: tuple[Task, ...]) -> Place:
+def with_list(place: PlanStep, tasks: tuple[Task, ...]) -> PlanStep:
     """The step with `tasks` as its list. What it has done already stays: a task that is the same as one
     that was done is done; one that the step has under its id stays as it is."""
     known = {task.task_id: task for task in place.step.task_list}
@@ -180,7 +180,7 @@ def _same(one: Task, other: Task) -> bool:
     return (one.operation, one.args) == (other.operation, other.args)
 
 
-def progressed(place: Place, run: State) -> Place:
+def with_task_progress(place: PlanStep, run: State) -> PlanStep:
     """Return the step with its tasks' statuses updated from `run`, which executes them; if that run approved
     the plan, the plan is approved."""
     plan, step = place
@@ -201,7 +201,7 @@ def progressed(place: Place, run: State) -> Place:
         plan = plan.model_copy(update={"status": "approved"})
     if tasks != step.task_list and step.status == "pending":
         step = step.model_copy(update={"status": "in_progress"})
-    return _with_step(Place(plan, step), step.model_copy(update={"task_list": tasks}))
+    return _with_step(PlanStep(plan, step), step.model_copy(update={"task_list": tasks}))
 
 
 def _moved(task: Task, answer: ToolMessage | None, used: str | None, *, under_way: bool) -> Task:
@@ -214,7 +214,7 @@ def _moved(task: Task, answer: ToolMessage | None, used: str | None, *, under_wa
     return task
 
 
-def stopped(place: Place) -> Place:
+def reset_interrupted_tasks(place: PlanStep) -> PlanStep:
     """Return the step after an interrupted run: its tasks in progress become pending again."""
     tasks = tuple(
         t.model_copy(update={"status": "pending"}) if t.status == "in_progress" else t
@@ -223,14 +223,14 @@ def stopped(place: Place) -> Place:
     return _with_step(place, place.step.model_copy(update={"task_list": tasks}))
 
 
-def with_step_status(place: Place, status: WorkStatus) -> Place:
+def with_step_status(place: PlanStep, status: WorkStatus) -> PlanStep:
     """The step with another status, and the plan's status that follows from it."""
     return _with_step(place, place.step.model_copy(update={"status": status}))
 
 
-def _with_step(place: Place, step: Step) -> Place:
+def _with_step(place: PlanStep, step: Step) -> PlanStep:
     steps = tuple(step if s.step_id == step.step_id else s for s in place.plan.steps)
-    return Place(update_status(place.plan.model_copy(update={"steps": steps})), step)
+    return PlanStep(update_status(place.plan.model_copy(update={"steps": steps})), step)
 
 
 def open_tasks(step: Step) -> tuple[Task, ...]:
@@ -238,7 +238,7 @@ def open_tasks(step: Step) -> tuple[Task, ...]:
     return tuple(task for task in step.task_list if task.status != "completed")
 
 
-def calls_of(place: Place, *, editor: bool, check_seconds: int) -> tuple[ToolCall, ...]:
+def calls_of(place: PlanStep, *, editor: bool, check_seconds: int) -> tuple[ToolCall, ...]:
     """What a run is given to work the step: the approval of a plan that is a draft still (C4.4), the open
     tasks, the step's checks that can be made here, each with its time limit (`check_seconds` where the
     step says none). Results of tasks that are done are filled in; one that was not kept cannot be used."""

@@ -11,8 +11,8 @@ from pydantic import JsonValue
 
 from daiku.core.replies.actions import read_actions, read_command
 from daiku.core.replies.parse import Unreadable, repair_whole_json
+from daiku.core.textcalls.parsed_calls import UnreadableCall, WrittenCall, whole_object
 from daiku.core.textcalls.problems import SOME_ITEMS, bad_arguments, bad_json
-from daiku.core.textcalls.written import UnreadableCall, WrittenCall, whole_object
 from daiku.domain.base import JsonObject
 
 _NAMES = ("operation", "tool", "name", "tool_name", "action", "function", "recipient_name")

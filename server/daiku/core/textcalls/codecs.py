@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias, assert_never
 from pydantic import JsonValue
 
 from daiku.core.calls.refs import rename_refs
+from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
 from daiku.core.textcalls.reading import DoubtfulCalls, ReplyCalls, ReplyReader
-from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import (
@@ -25,7 +25,7 @@ from daiku.domain.messages import (
     ToolMessage,
     UserMessage,
     is_own,
-    marked_own,
+    mark_own,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.texts.text import NO_TEXT, Text
@@ -240,7 +240,7 @@ _NO_MARK: JsonObject = {}
 
 def _mark(message: AssistantMessage) -> JsonObject:
     """Of what is noted about a reply only that no model made it: the rest is about its native form."""
-    return marked_own(AssistantMessage()).opaque if is_own(message) else _NO_MARK
+    return mark_own(AssistantMessage()).opaque if is_own(message) else _NO_MARK
 
 
 def _results(results: list[ToolMessage], calls: Mapping[str, ToolCall]) -> UserMessage:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from daiku.core.text.patterns import lazy
-from daiku.core.textcalls.spokenjson import SPOKEN, SpokenJSON
-from daiku.core.textcalls.written import OfferedTools
+from daiku.core.textcalls.parsed_calls import OfferedTools
+from daiku.core.textcalls.persontext import SPOKEN, PersonTextDecoder
 
 _KEYS = (*SPOKEN, "command", "done", "actions", "action_list", "ActionList", "tool_calls", "operation")
 _CALL_KEYS = (
@@ -52,7 +52,7 @@ class HumanText:
     """Feed it a reply in any pieces; what comes out together is the same however it was cut.
 
     `own`: the reply may be in a text protocol, whose comments are said. From what begins like a call of
-    another form on nothing is shown: how the reply was read tells what of it was text (`rest`).
+    another form on nothing is shown: how the reply was read tells what of it was text (`unshown_text`).
     """
 
     def __init__(self, offered: OfferedTools | None = None, *, own: bool = True) -> None:
@@ -67,7 +67,7 @@ class HumanText:
         self._mark: str = ""
         self._line = ""
         self._opened = False
-        self._json: SpokenJSON | None = None
+        self._json: PersonTextDecoder | None = None
         self._after_json = False
         self._said = ""
 
@@ -83,7 +83,7 @@ class HumanText:
         return piece
 
     @property
-    def is_calm(self) -> bool:
+    def can_pass_through(self) -> bool:
         """Return whether text without markers or line breaks can be shown unprocessed."""
         return self._plain
 
@@ -102,10 +102,10 @@ class HumanText:
         while self._held and self._step(out, last=True):
             pass
         if self._json is not None:
-            out.append(self._json.unspoken())
+            out.append(self._json.fallback_comment())
         return self._note_shown(out)
 
-    def rest(self, text: str) -> str:
+    def unshown_text(self, text: str) -> str:
         """Return the part of `text`, the final reply, that is not shown yet; empty if other text was shown."""
         shown = "".join(self._shown)
         shown = shown if text.startswith(shown) else shown.strip()
@@ -148,7 +148,7 @@ class HumanText:
                 return False
             case "json":
                 spoken_before = "".join(out)[-1:] or self._said
-                self._json = SpokenJSON(needs_break=bool(spoken_before.strip()))
+                self._json = PersonTextDecoder(needs_break=bool(spoken_before.strip()))
             case "code":
                 pass
             case _:

@@ -12,8 +12,8 @@ from daiku.core.textcalls.calljson import (
     read_value,
     values_from,
 )
+from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
 from daiku.core.textcalls.problems import NO_TOOL, bad_arguments
-from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall
 from daiku.texts.text import NO_TEXT, Text
 
 
@@ -36,7 +36,7 @@ _ENDS = lazy(
 """What templates put behind a call: it says nothing."""
 
 
-def after_ends(text: str, at: int) -> int:
+def skip_closing_tokens(text: str, at: int) -> int:
     """Return the position after any closing tokens at `at`."""
     found = _ENDS.match(text, at)
     return found.end() if found else at
@@ -72,4 +72,4 @@ def call_with_arguments(text: str, start: int, at: int, name: str) -> MarkedCall
     end = found.end
     if fence and (ended := re.compile(r"\s*```").match(text, end)):
         end = ended.end()
-    return MarkedCalls(start, after_ends(text, end), (WrittenCall(name, args),))
+    return MarkedCalls(start, skip_closing_tokens(text, end), (WrittenCall(name, args),))

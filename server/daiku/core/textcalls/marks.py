@@ -6,9 +6,15 @@ import re
 from typing import NamedTuple
 
 from daiku.core.textcalls.marked import MarkedCalls, ReadCall, call_with_arguments, json_calls
-from daiku.core.textcalls.tagcalls import tagged, tool_tag, untagged
-from daiku.core.textcalls.tokencalls import deepseek, harmony, kimi, mistral, token
-from daiku.core.textcalls.written import OfferedTools
+from daiku.core.textcalls.parsed_calls import OfferedTools
+from daiku.core.textcalls.tagcalls import parse_bare_calls, parse_tagged_calls, parse_tool_tag
+from daiku.core.textcalls.tokencalls import (
+    parse_deepseek,
+    parse_harmony,
+    parse_kimi,
+    parse_mistral,
+    parse_token_call,
+)
 
 
 def _react(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
@@ -36,24 +42,24 @@ class Format(NamedTuple):
 
 _CONTAINERS = r"<(?P<tag>tool_calls?|TOOLCALL|function_calls?|functioncalls?|(?:minimax|seed|mm):tool_call|[｜|]DSML[｜|]function_calls)>"
 FORMATS: tuple[Format, ...] = (
-    Format(_CONTAINERS, tagged),
-    Format(r"<function(?:=|\s+name=)[\"']?[^>\"'\s]+[\"']?\s*>", untagged),
-    Format(r"<(?:[｜|]DSML[｜|])?invoke\s+name=[\"'][^\"'>]+[\"']\s*>", untagged),
+    Format(_CONTAINERS, parse_tagged_calls),
+    Format(r"<function(?:=|\s+name=)[\"']?[^>\"'\s]+[\"']?\s*>", parse_bare_calls),
+    Format(r"<(?:[｜|]DSML[｜|])?invoke\s+name=[\"'][^\"'>]+[\"']\s*>", parse_bare_calls),
     Format(
         r"<\|python_tag\|>|<\|tool_call(?:_start)?\|>|<\|action_start\|>\s*<\|plugin\|>|<\|START_ACTION\|>",
-        token,
+        parse_token_call,
         token=True,
     ),
-    Format(r"\[TOOL_CALLS\]", mistral, token=True),
-    Format(r"functools(?=\[\s*\{)", token, line=True),
-    Format(r"<[｜|]tool[▁_]calls?[▁_]begin[｜|]>", deepseek, token=True),
-    Format(r"<\|tool_calls_section_begin\|>|<\|tool_call_begin\|>", kimi, token=True),
+    Format(r"\[TOOL_CALLS\]", parse_mistral, token=True),
+    Format(r"functools(?=\[\s*\{)", parse_token_call, line=True),
+    Format(r"<[｜|]tool[▁_]calls?[▁_]begin[｜|]>", parse_deepseek, token=True),
+    Format(r"<\|tool_calls_section_begin\|>|<\|tool_call_begin\|>", parse_kimi, token=True),
     Format(
         r"(?:<\|start\|>assistant[^<\n]{0,100})?<\|channel\|>(?:commentary|analysis)(?=[^<\n]{0,100}(?:<\|constrain\|>\w+)?\s*<\|message\|>)",
-        harmony,
+        parse_harmony,
         token=True,
     ),
     Format(r"Action:(?=[ \t]*(?:```|`?[\w./-]+`?[ \t]*\n))", _react, line=True),
-    Format(r"<(?P<name>[a-z][\w./-]*)>(?=\s*<)", tool_tag, line=True),
+    Format(r"<(?P<name>[a-z][\w./-]*)>(?=\s*<)", parse_tool_tag, line=True),
 )
 """Every family of marks; the first that fits at a place is read."""

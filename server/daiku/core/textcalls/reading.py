@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.calljson import JsonReply, python_calls, read_value, values_from, whole_values
-from daiku.core.textcalls.marked import after_ends
+from daiku.core.textcalls.marked import skip_closing_tokens
+from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
 from daiku.core.textcalls.problems import CUT, NO_JSON, SOME_VALUES, WITHIN
 from daiku.core.textcalls.scan import CodeBlock, ScannedReply, scan_reply
-from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall
 from daiku.texts.text import NO_TEXT, Text
 
 
@@ -168,7 +168,7 @@ class ReplyReader:
 
     def _nothing(self, text: str) -> bool:
         """True where `text` says nothing more: blanks, closing tokens, and that all is done."""
-        rest = text[after_ends(text, 0) :].strip(" \t\r\n;,")
+        rest = text[skip_closing_tokens(text, 0) :].strip(" \t\r\n;,")
         if not rest or not self.own:
             return not rest
         values = whole_values(rest)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.marks import FORMATS
-from daiku.core.textcalls.written import OfferedTools, WrittenCall
+from daiku.core.textcalls.parsed_calls import OfferedTools, WrittenCall
 from daiku.texts.text import Text
 
 

@@ -13,6 +13,7 @@ from daiku.core.textcalls.calljson import (
     whole_values,
 )
 from daiku.core.textcalls.marked import MarkedCalls, json_calls
+from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall, whole_object
 from daiku.core.textcalls.problems import (
     NO_OBJECT,
     NONE_IN_TAGS,
@@ -20,7 +21,6 @@ from daiku.core.textcalls.problems import (
     tag_without_end,
     without_end,
 )
-from daiku.core.textcalls.written import OfferedTools, UnreadableCall, WrittenCall, whole_object
 from daiku.texts.text import NO_TEXT, Text
 
 _FUNCTION = lazy(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>")
@@ -34,7 +34,7 @@ _PARAMETER_END = lazy(
 _ARG = lazy(r"<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
 
 
-def tagged(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
+def parse_tagged_calls(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     """Parse calls inside `<tool_call>…</tool_call>` and similar tags."""
     start, at = match.span()
     closing = re.compile(rf"\s*</{re.escape(match['tag'])}\s*>", re.IGNORECASE)
@@ -167,13 +167,13 @@ def _value_end(text: str, at: int, ends: _Ahead, opens: _Ahead, closes: _Ahead) 
     return (last.start(), last.start()) if last else None
 
 
-def untagged(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
+def parse_bare_calls(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     """`<function=…>` or `<invoke …>` with no tag around."""
     calls, end, wrong = _read_invocations(text, match.start(), offered)
     return MarkedCalls(match.start(), end, calls, wrong) if calls or wrong else None
 
 
-def tool_tag(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
+def parse_tool_tag(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     """`<a_tool><path>…</path></a_tool>`: only for tools on offer and their parameters."""
     name = match["name"]
     if not offered.specs or offered.resolve(name) is None:

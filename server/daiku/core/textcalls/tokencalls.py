@@ -9,14 +9,14 @@ from daiku.core.textcalls.calljson import (
     may_be_python_calls,
     python_calls,
 )
-from daiku.core.textcalls.marked import MarkedCalls, after_ends, call_with_arguments, json_calls
+from daiku.core.textcalls.marked import MarkedCalls, call_with_arguments, json_calls, skip_closing_tokens
+from daiku.core.textcalls.parsed_calls import OfferedTools, WrittenCall, bare_name
 from daiku.core.textcalls.problems import NONE_BEHIND_MARK
-from daiku.core.textcalls.written import OfferedTools, WrittenCall, bare_name
 
 _TOKEN_END = lazy(r"<\|(?:tool_call_end|END_ACTION|/tool_call)\|>")
 
 
-def token(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
+def parse_token_call(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
     """Parse calls after a special token: any number of JSON values."""
     found = json_calls(text, match.end(), match.start())
     if (found is None or found.wrong) and may_be_python_calls(text, match.end()):
@@ -25,17 +25,17 @@ def token(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | Non
             return MarkedCalls(match.start(), end.end() if end else len(text), calls)
     if found is None or found.wrong:
         return found
-    return found._replace(end=after_ends(text, found.end))
+    return found._replace(end=skip_closing_tokens(text, found.end))
 
 
 _MISTRAL = lazy(r"\s*([\w./-]+)\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\])?\s*(?=\{)")
 
 
-def mistral(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
+def parse_mistral(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     """Parse calls after `[TOOL_CALLS]`: a JSON list of calls, or a name with its arguments."""
     named = _MISTRAL.match(text, match.end())
     if named is None:
-        return token(text, match, offered)
+        return parse_token_call(text, match, offered)
     return call_with_arguments(text, match.start(), named.end(), named[1])
 
 
@@ -45,7 +45,7 @@ _DEEPSEEK_BEGIN = lazy(
 _DEEPSEEK_END = lazy(r"\s*<[｜|]tool[▁_]calls?[▁_]end[｜|]>")
 
 
-def deepseek(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
+def parse_deepseek(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
     at = match.end() if "calls" in match[0] else match.start()
     return _section(text, match.start(), at, _DEEPSEEK_BEGIN, _DEEPSEEK_END)
 
@@ -54,7 +54,7 @@ _KIMI_BEGIN = lazy(r"\s*<\|tool_call_begin\|>\s*([^<\s]+)\s*<\|tool_call_argumen
 _KIMI_END = lazy(r"\s*<\|(?:tool_call_end|tool_calls_section_end)\|>")
 
 
-def kimi(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
+def parse_kimi(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
     at = match.end() if "section" in match[0] else match.start()
     found = _section(text, match.start(), at, _KIMI_BEGIN, _KIMI_END)
     calls = tuple(call._replace(name=bare_name(call.name)) for call in found.calls) if found else ()
@@ -82,7 +82,7 @@ def _section(
 _HARMONY_TO = lazy(r"to=(?:functions\.)?([^\s<]+)")
 
 
-def harmony(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
+def parse_harmony(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
     """Parse a Harmony message that is addressed to a function."""
     at = text.find("<|message|>", match.start(), match.start() + 300)
     to = _HARMONY_TO.search(text, match.start(), at) if at >= 0 else None

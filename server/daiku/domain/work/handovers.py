@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from daiku.domain.base import Telling, Wire
+from daiku.domain.base import Localizable, Wire
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Task
 from daiku.domain.work.research import Research
@@ -52,8 +52,8 @@ class LeftoverPlace(Wire):
     count: int
 
 
-class Deeds(Wire):
-    """What a nested run did, as its parent counts it: `core.evidence.Done` without what is under way."""
+class NestedEvidence(Wire):
+    """What a nested run did, as its parent counts it: `core.proof.evidence.Evidence` without what is under way."""
 
     files: tuple[FileStat, ...] = ()
     checkpoints: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Deeds(Wire):
     leftovers: tuple[LeftoverPlace, ...] = ()
 
 
-class Claim(Telling):
+class Claim(Localizable):
     """One sentence of a report with what it rests on; without proof it is an assertion and is shown as one.
     `unfit`: nothing on record shows it, whatever it named."""
 
@@ -71,7 +71,7 @@ class Claim(Telling):
     unfit: bool = False
 
 
-class Report(Telling):
+class Report(Localizable):
     """What came of the work, in words, and each claim with its proofs. `from_records`: no model said it."""
 
     text: Text
@@ -109,7 +109,7 @@ class CommandsRun(Wire):
     notes: str = ""
 
 
-class ReportMade(Telling):
+class ReportMade(Localizable):
     """The reporter hands over its report."""
 
     kind: Literal["report"] = "report"

@@ -22,7 +22,7 @@ from daiku.domain.tools import ToolCall
 from daiku.llm.anthropic.encode import PROTOCOL
 from daiku.llm.catalogue import cost
 from daiku.llm.transport.calls import parse_arguments
-from daiku.llm.transport.failures import from_body, stream_cut
+from daiku.llm.transport.failures import from_body, stream_cut_error
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import SseCutter, TextMender, mend, parse_json
 from daiku.llm.transport.wire import read_object
@@ -99,7 +99,7 @@ class AnthropicDecoder:
         if (document := self._cutter.document) is not None:
             self._whole(document)
         if not self._ended:
-            raise stream_cut(self._service)
+            raise stream_cut_error(self._service)
         return self._reply()
 
     def _last_event(self, data: bytes) -> None:

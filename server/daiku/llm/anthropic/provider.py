@@ -17,7 +17,7 @@ from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.anthropic.decode import AnthropicDecoder
 from daiku.llm.anthropic.encode import Turn, body, encode_tools, history
-from daiku.llm.catalogue import info
+from daiku.llm.catalogue import model_info
 from daiku.llm.transport.client_errors import from_exception
 from daiku.llm.transport.history import Histories, LastResult
 from daiku.llm.transport.service import Service
@@ -123,7 +123,7 @@ class AnthropicProvider:
 
 def _info(model: JsonObject) -> ModelInfo:
     name, capabilities = model.get("id"), model.get("capabilities")
-    known = info(
+    known = model_info(
         "anthropic",
         name if isinstance(name, str) and model.get("lifecycle") != "retired" else "",
         context=_number(model.get("max_input_tokens")),

@@ -20,7 +20,7 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolCall
 from daiku.llm.gemini.encode import PROTOCOL
-from daiku.llm.transport.failures import from_body, stream_cut
+from daiku.llm.transport.failures import from_body, stream_cut_error
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import SseCutter, TextMender, parse_json
 from daiku.llm.transport.wire import number, read_object
@@ -71,7 +71,7 @@ class GeminiDecoder:
         for data in rest:
             self._document(data)
         if self._finish is None:
-            raise stream_cut(self._service)
+            raise stream_cut_error(self._service)
         if self._finish in _BAD_CALL and not self._calls:
             raise StreamCutError(
                 Failure(

@@ -13,7 +13,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import LLMError
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
-from daiku.llm.catalogue import info
+from daiku.llm.catalogue import model_info
 from daiku.llm.gemini.decode import GeminiDecoder
 from daiku.llm.gemini.encode import Content, body, encode_tools, history
 from daiku.llm.transport.history import Histories, LastResult
@@ -93,7 +93,7 @@ def _chats(entry: JsonObject) -> bool:
 
 
 def _info(entry: JsonObject) -> ModelInfo:
-    known = info(
+    known = model_info(
         "gemini",
         str(entry.get("name", "")).removeprefix("models/"),
         context=number(entry.get("inputTokenLimit")),

@@ -25,7 +25,7 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.transport.calls import parse_arguments
-from daiku.llm.transport.failures import from_body, stream_cut
+from daiku.llm.transport.failures import from_body, stream_cut_error
 from daiku.llm.transport.history import History
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import LineCutter, TextMender, encode_json, mend, parse_json
@@ -159,7 +159,7 @@ class OllamaDecoder:
             if isinstance(value, dict):
                 self._line(value, [])
         if self._last is None:
-            raise stream_cut(self._service)
+            raise stream_cut_error(self._service)
         self._texts.append(self._mender.flush())
         message = AssistantMessage(
             text=Text("".join(self._texts)), thinking=mend("".join(self._thoughts)), calls=tuple(self._calls)

@@ -19,7 +19,7 @@ from daiku.domain.messages import (
 )
 from daiku.llm.openai.chat_request import PROTOCOL
 from daiku.llm.transport.calls import CallParts, whole_calls
-from daiku.llm.transport.failures import from_body, stream_cut
+from daiku.llm.transport.failures import from_body, stream_cut_error
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import SseCutter, TextMender, mend
 from daiku.llm.transport.wire import number, read_object
@@ -84,7 +84,7 @@ class ChatDecoder:
             for event in self._cutter.flush():
                 self._last(event.name, event.data)
             if not self._ended and not self._finish:
-                raise stream_cut(self._service)
+                raise stream_cut_error(self._service)
         self._texts.append(self._mender.flush())
         calls = whole_calls(self._calls, self._names)
         thinking = mend("".join(self._thoughts))

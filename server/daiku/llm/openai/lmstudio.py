@@ -32,7 +32,9 @@ class LMStudioProvider(OpenAIProvider):
         """What LM Studio says goes before what is known of the model elsewhere."""
         window = number(entry.get("loaded_context_length")) or number(entry.get("max_context_length"))
         abilities = entry.get("capabilities")
-        known = catalogue.info(self.name, str(entry["id"]), context=self._settings.context_length or window)
+        known = catalogue.model_info(
+            self.name, str(entry["id"]), context=self._settings.context_length or window
+        )
         told = {"images": entry.get("type") == "vlm"}
         if isinstance(abilities, list):
             told["tools"] = "tool_use" in abilities

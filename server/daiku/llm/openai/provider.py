@@ -246,7 +246,7 @@ def model_info(provider: str, entry: JsonObject, context: int = 0) -> ModelInfo:
     window = context or next(
         (size for source in sources for key in _WINDOWS if (size := number(source.get(key)))), 0
     )
-    found = catalogue.info(
+    found = catalogue.model_info(
         provider,
         name if isinstance(name, str) else "",
         context=window,

@@ -17,7 +17,7 @@ from daiku.domain.messages import (
 from daiku.llm.openai.chat import read_usage
 from daiku.llm.openai.responses_request import PROTOCOL
 from daiku.llm.transport.calls import CallParts, whole_calls
-from daiku.llm.transport.failures import cancelled, from_body, stream_cut
+from daiku.llm.transport.failures import cancelled, from_body, stream_cut_error
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import SseCutter, TextMender, mend
 from daiku.llm.transport.wire import read_object
@@ -29,7 +29,7 @@ _CLOSING = {"response.completed", "response.incomplete", "response.failed", "res
 
 
 class ResponsesDecoder:
-    """One reply of the Responses protocol. `author` marks the reasoning items for `ResponsesHistory`."""
+    """One reply of the Responses protocol. `author` marks the reasoning items for `opaque`."""
 
     __slots__ = (
         "_author",
@@ -86,7 +86,7 @@ class ResponsesDecoder:
                 if event.data.endswith(b"}"):
                     self._event(event.data)
         if self._final is None:
-            raise stream_cut(self._service)
+            raise stream_cut_error(self._service)
         return self._reply(self._final)
 
     def _event(self, data: bytes) -> None:

@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 _OLLAMA_PORT = 11434
 
 
-def usual(address: str) -> Callable[[str], str]:
+def normalized_base_url(address: str) -> Callable[[str], str]:
     """Return a function that strips a base URL's trailing slash and uses `address` if it is empty."""
     return lambda given: (given.strip() or address).rstrip("/")
 
 
-def openai_style(default: str = "") -> Callable[[str], str]:
+def openai_base_url(default: str = "") -> Callable[[str], str]:
     """Return a function that completes a base URL for OpenAI's SDK: a scheme, `/v1`, no method path."""
 
     def whole(given: str) -> str:
@@ -31,7 +31,7 @@ def openai_style(default: str = "") -> Callable[[str], str]:
 
 def anthropic_address(given: str) -> str:
     """Normalize Anthropic's base URL: without `/v1`, which the SDK adds."""
-    return usual("https://api.anthropic.com")(given).removesuffix("/v1")
+    return normalized_base_url("https://api.anthropic.com")(given).removesuffix("/v1")
 
 
 def ollama_address(given: str) -> str:

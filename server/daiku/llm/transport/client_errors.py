@@ -10,7 +10,7 @@ import ssl
 import httpx2
 
 from daiku.domain.errors import Failure, LLMAuthError, LLMError, LLMRequestError
-from daiku.llm.transport.failures import from_status, lost, silent
+from daiku.llm.transport.failures import from_status, silence_error, temporary_error
 from daiku.llm.transport.service import Service
 from daiku.texts.text import Text, text
 
@@ -46,9 +46,9 @@ def _translate(service: Service, error: Exception) -> LLMError:
                 if address
                 else text("llm.unreachable", service=who, why=why)
             )
-            return lost("connection", message, service.start_hint or text("llm.check_network"))
+            return temporary_error("connection", message, service.start_hint or text("llm.check_network"))
         case httpx2.TimeoutException():
-            return silent(service)
+            return silence_error(service)
         case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
             failure = Failure(
                 kind="usage",
@@ -57,7 +57,7 @@ def _translate(service: Service, error: Exception) -> LLMError:
             )
             return LLMRequestError(failure)
         case httpx2.RequestError():
-            return lost("connection", text("llm.lost", service=who), text("llm.again_or_network"))
+            return temporary_error("connection", text("llm.lost", service=who), text("llm.again_or_network"))
         case UnicodeEncodeError():
             failure = Failure(
                 kind="auth",

@@ -63,18 +63,18 @@ def from_body(service: Service, document: JsonValue) -> LLMError:
     error = read_error(document)
     named = [STATUS_OF_CODE[code] for code in error.codes if code in STATUS_OF_CODE]
     if not (error.status or named or error.message):
-        return unreadable(service, json.dumps(document, ensure_ascii=False))
+        return unreadable_error(service, json.dumps(document, ensure_ascii=False))
     return _translate(service, error.status or (named[-1] if named else 500), error, None)
 
 
-def silent(service: Service, seconds: float = 0) -> LLMTimeoutError:
+def silence_error(service: Service, seconds: float = 0) -> LLMTimeoutError:
     """Build the error for a service that sent nothing for too long."""
     message = (
         text("llm.silent_for", service=service.label, seconds=f"{seconds:g}")
         if seconds
         else text("llm.silent", service=service.label)
     )
-    return lost("timeout", message, text("llm.more_seconds", name=service.name))
+    return temporary_error("timeout", message, text("llm.more_seconds", name=service.name))
 
 
 def cancelled(service: Service) -> LLMTimeoutError:
@@ -82,7 +82,7 @@ def cancelled(service: Service) -> LLMTimeoutError:
     return _failed(service, 500, text("llm.cancelled"))
 
 
-def stream_cut(service: Service) -> StreamCutError:
+def stream_cut_error(service: Service) -> StreamCutError:
     """Build the error for a stream that ended before its closing event."""
     return StreamCutError(
         Failure(
@@ -94,7 +94,7 @@ def stream_cut(service: Service) -> StreamCutError:
     )
 
 
-def empty(service: Service) -> StreamCutError:
+def empty_response_error(service: Service) -> StreamCutError:
     """Build the error for an empty response."""
     return StreamCutError(
         Failure(
@@ -106,7 +106,7 @@ def empty(service: Service) -> StreamCutError:
     )
 
 
-def web_page(service: Service) -> LLMRequestError:
+def web_page_error(service: Service) -> LLMRequestError:
     """Build the error for a web page in place of an API response."""
     message = (
         text("llm.web_page_at", service=service.label, address=service.address)
@@ -117,7 +117,7 @@ def web_page(service: Service) -> LLMRequestError:
     return LLMRequestError(Failure(kind="not_found", message=message, hint=hint))
 
 
-def unreadable(service: Service, what: str) -> StreamCutError:
+def unreadable_error(service: Service, what: str) -> StreamCutError:
     """Build the error for a response outside the protocol; `what` is its beginning."""
     return StreamCutError(
         Failure(
@@ -148,7 +148,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
-def lost(kind: FailureKind, message: Text, hint: Text, status: int = 0) -> LLMTimeoutError:
+def temporary_error(kind: FailureKind, message: Text, hint: Text, status: int = 0) -> LLMTimeoutError:
     """Build an error for a temporary failure that may be retried."""
     return LLMTimeoutError(Failure(kind=kind, message=message, hint=hint, retryable=True), status=status)
 
@@ -203,7 +203,7 @@ def _in_its_words(said: str) -> Text:
 def _failed(service: Service, status: int, more: Text) -> LLMTimeoutError:
     """Something went wrong inside the service."""
     message = text("llm.failed", service=service.label, status=status, more=more)
-    return lost("timeout", message, text("llm.again_or_status"), status)
+    return temporary_error("timeout", message, text("llm.again_or_status"), status)
 
 
 def _out_of_credit(status: int, error: VendorError) -> bool:

@@ -17,7 +17,13 @@ from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, Reply, TextDelta, ThinkingDelta
 from daiku.llm.transport.client_errors import from_exception
-from daiku.llm.transport.failures import empty, from_status, silent, unreadable, web_page
+from daiku.llm.transport.failures import (
+    empty_response_error,
+    from_status,
+    silence_error,
+    unreadable_error,
+    web_page_error,
+)
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import parse_json
 
@@ -47,10 +53,10 @@ def read_object(service: Service, data: bytes) -> JsonObject:
     try:
         value = parse_json(data)
     except ValueError as error:
-        raise unreadable(service, data[:300].decode("utf-8", "replace")) from error
+        raise unreadable_error(service, data[:300].decode("utf-8", "replace")) from error
     if isinstance(value, dict):
         return value
-    raise unreadable(service, data[:300].decode("utf-8", "replace"))
+    raise unreadable_error(service, data[:300].decode("utf-8", "replace"))
 
 
 def number(value: JsonValue | None) -> int:
@@ -149,7 +155,7 @@ async def stream_reply(
         raise from_exception(service, error) from error
     if response.headers.get("content-type", "").startswith("text/html"):
         await response.aclose()
-        raise web_page(service)
+        raise web_page_error(service)
     plain = "content-encoding" not in response.headers
     pieces = response.aiter_raw() if plain else response.aiter_bytes()
     timer = SilenceTimer(float(settings.idle_seconds))
@@ -164,7 +170,7 @@ async def stream_reply(
                 break
             timer.start()
         if not data:
-            raise empty(service)
+            raise empty_response_error(service)
         reply = decoder.finish()
         if silent_so_far:  # a service that does not stream: whoever watches still sees what it says
             for event in _deltas_of(reply):
@@ -173,7 +179,7 @@ async def stream_reply(
         await _drain(pieces)
     except asyncio.CancelledError as error:
         if timer.is_mine():
-            raise silent(service, settings.idle_seconds) from error
+            raise silence_error(service, settings.idle_seconds) from error
         raise
     except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
         raise from_exception(service, error) from error

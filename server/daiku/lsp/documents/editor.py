@@ -15,7 +15,7 @@ from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.lsp.documents.notebooks import OpenNotebook, edit_notebook, open_notebook
 from daiku.lsp.documents.open_documents import Document, Documents
 from daiku.lsp.documents.workspace_edit import Target, apply_params, fits
-from daiku.lsp.opening import Json, Offer
+from daiku.lsp.initialize import Json, Offer
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
 from daiku.texts.text import Text, render, text

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from daiku.domain.runs import Position
 from daiku.lsp.documents.positions import Encoding, line_starts, offset_of
-from daiku.lsp.opening import to_path
+from daiku.lsp.initialize import to_path
 
 
 @dataclass(slots=True)

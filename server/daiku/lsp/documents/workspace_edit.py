@@ -10,7 +10,7 @@ from daiku.lsp.documents.edits import text_edits
 from daiku.lsp.documents.notebooks import OpenNotebook
 from daiku.lsp.documents.open_documents import Document, to_uri
 from daiku.lsp.documents.positions import Encoding
-from daiku.lsp.opening import Json, Offer
+from daiku.lsp.initialize import Json, Offer
 
 ANNOTATION = "daiku"
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from daiku.domain.base import JsonObject
 from daiku.domain.runs import Range
 from daiku.lsp.connection import ClientConnection
-from daiku.lsp.opening import FIX, REWRITE, SOURCE, Json
+from daiku.lsp.initialize import FIX, REWRITE, SOURCE, Json
 from daiku.lsp.wire.jsontext import write_json
 from daiku.texts.text import render, text
 

@@ -17,7 +17,7 @@ from daiku.domain.events import (
     InputAsked,
     InputGiven,
 )
-from daiku.lsp.opening import Json
+from daiku.lsp.initialize import Json
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
 from daiku.runs import Runs

@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.lsp.connection import ClientConnection
-from daiku.runs.review.views import changed_everywhere, changed_files, restored
+from daiku.runs.review.views import changed_everywhere, changed_files, restore_result
 
 
 async def changes_list(c: ClientConnection, p: api.ChangesParams) -> BaseModel:
@@ -26,7 +26,7 @@ async def changes_original(c: ClientConnection, p: api.OriginalParams) -> BaseMo
 
 
 async def checkpoint_restore(c: ClientConnection, p: api.CheckpointRef) -> BaseModel:
-    return restored(await (await c.app()).reviews.restore(p.checkpoint_id))
+    return restore_result(await (await c.app()).reviews.restore(p.checkpoint_id))
 
 
 async def _listed(c: ClientConnection, session: str, checkpoint: str | None = None) -> api.ChangesResult:

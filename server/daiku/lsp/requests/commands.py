@@ -10,21 +10,21 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from daiku import api
-from daiku.domain.base import Telling, Wire
+from daiku.domain.base import Localizable, Wire
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import RunStarted
 from daiku.domain.runs import ApprovalMode, ContextItem, Mode, Range, RunResult
 from daiku.lsp.connection import INFO, ClientConnection
-from daiku.lsp.opening import Json
+from daiku.lsp.initialize import Json
 from daiku.lsp.requests.commitmessage import message_of, message_request
+from daiku.lsp.requests.context_items import Problem, context_items
 from daiku.lsp.requests.health import examine
-from daiku.lsp.requests.pointing import Problem, context_items
-from daiku.lsp.requests.starts import resume as resume_run
-from daiku.lsp.requests.starts import start
+from daiku.lsp.requests.run_requests import resume as resume_run
+from daiku.lsp.requests.run_requests import start
 from daiku.lsp.wire.jsontext import MessageId, model_json
 from daiku.lsp.wire.refused import CANCELLED, Refused, invalid
 from daiku.runs import RunRequest
-from daiku.runs.review.views import restored
+from daiku.runs.review.views import restore_result
 from daiku.texts.text import render, shortened, text
 
 SHOWN = 3000
@@ -85,7 +85,7 @@ async def execute(c: ClientConnection, params: Json) -> str:
     first = given.arguments[0] if given.arguments else None
     args = CommandArgs(text=first) if isinstance(first, str) else CommandArgs.model_validate(first or {})
     result = await command(c, args, Tokens(given.work_done_token, given.partial_result_token))
-    return model_json(result.in_language(c.protocol.language) if isinstance(result, Telling) else result)
+    return model_json(result.in_language(c.protocol.language) if isinstance(result, Localizable) else result)
 
 
 def prompt(
@@ -154,7 +154,7 @@ async def undo(c: ClientConnection, args: CommandArgs, _: Tokens) -> BaseModel:
     if brought.cannot_undo:
         ran = "\n".join(each.command for each in brought.cannot_undo)
         _tell(c, f"{render(text('editor.stays'), c.protocol.language)}\n{ran}")
-    return restored(brought)
+    return restore_result(brought)
 
 
 async def stop(c: ClientConnection, args: CommandArgs, _: Tokens) -> None:
@@ -184,7 +184,7 @@ async def doctor(c: ClientConnection, _: CommandArgs, __: Tokens) -> BaseModel:
     found = (await examine(c)).in_language(c.protocol.language).findings
     lines += [" ".join(filter(None, (MARKS[one.state], one.what, one.mend))) for one in found]
     report = "\n".join(lines)
-    c.protocol.tell("window/showMessage", {"type": INFO, "message": report})
+    c.protocol.notify("window/showMessage", {"type": INFO, "message": report})
     return api.TextResult(text=report)
 
 
@@ -230,7 +230,7 @@ async def _result(c: ClientConnection, args: CommandArgs, tokens: Tokens, reques
 def _tell(c: ClientConnection, said: str) -> None:
     """Show an answer where the client has no place of its own for it."""
     if not c.offer.approvals:
-        c.protocol.tell(
+        c.protocol.notify(
             "window/showMessage", {"type": INFO, "message": shortened(said, SHOWN, c.protocol.language)}
         )
 

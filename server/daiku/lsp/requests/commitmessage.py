@@ -8,7 +8,7 @@ from daiku.app import App
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError, UsageError
 from daiku.domain.runs import ContextItem, RunResult
-from daiku.lsp.opening import to_path
+from daiku.lsp.initialize import to_path
 from daiku.runs import RunRequest
 from daiku.texts.text import Text, text
 from daiku.tools.git.git import DiffArgs, LogArgs, StatusArgs, diff, log, status

@@ -7,7 +7,7 @@ from daiku.app import App
 from daiku.domain.errors import Failure, UsageError
 from daiku.lsp.connection import ClientConnection
 from daiku.texts.text import text
-from daiku.trace.remembered import SERVER, all_answers, revoke_answer
+from daiku.trace.remembered_answers import SERVER, all_answers, revoke_answer
 
 
 async def grants_list(c: ClientConnection, _: api.Nothing) -> api.GrantsResult:

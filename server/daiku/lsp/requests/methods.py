@@ -13,7 +13,7 @@ from daiku import api
 from daiku.agents.table import AGENTS
 from daiku.core.plans.proposed import mark_own_checks, problems_of
 from daiku.core.plans.transitions import approve_plan, update_status
-from daiku.domain.base import Telling, Wire
+from daiku.domain.base import Localizable, Wire
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent
@@ -21,12 +21,12 @@ from daiku.domain.runs import RunResult
 from daiku.domain.sessions import Session
 from daiku.domain.work.plans import Plan
 from daiku.lsp.connection import ClientConnection
-from daiku.lsp.opening import Json
+from daiku.lsp.initialize import Json
 from daiku.lsp.requests.changes import changes_decide, changes_list, changes_original, checkpoint_restore
 from daiku.lsp.requests.grants import grants_list, grants_revoke
 from daiku.lsp.requests.health import examine
 from daiku.lsp.requests.plans import plan_export, plan_import, plan_run
-from daiku.lsp.requests.starts import chat, code, commands, plan, research, resume
+from daiku.lsp.requests.run_requests import chat, code, commands, plan, research, resume
 from daiku.lsp.wire.jsontext import model_json
 from daiku.lsp.wire.protocol import Handler
 from daiku.lsp.wire.refused import invalid
@@ -239,9 +239,9 @@ METHODS: dict[str, Method] = {
 """Every method that a client may call: what it takes, what it gives (None is `null`), and what answers it."""
 
 
-def told(c: ClientConnection, result: BaseModel | None) -> BaseModel | None:
+def localize_result(c: ClientConnection, result: BaseModel | None) -> BaseModel | None:
     """Translate a result into the client's language."""
-    return result.in_language(c.protocol.language) if isinstance(result, Telling) else result
+    return result.in_language(c.protocol.language) if isinstance(result, Localizable) else result
 
 
 def handler(connection: ClientConnection, name: str) -> Handler:
@@ -251,6 +251,6 @@ def handler(connection: ClientConnection, name: str) -> Handler:
     async def handle(params: Json) -> str:
         checked = method.params.model_validate({} if params is None else params)
         result = await method.answer(connection, checked)
-        return result if isinstance(result, str) else model_json(told(connection, result))
+        return result if isinstance(result, str) else model_json(localize_result(connection, result))
 
     return handle

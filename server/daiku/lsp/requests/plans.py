@@ -22,7 +22,7 @@ from daiku.domain.runs import RunResult
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan, in_full
 from daiku.lsp.connection import ClientConnection
-from daiku.lsp.requests.starts import start
+from daiku.lsp.requests.run_requests import start
 from daiku.lsp.wire.refused import invalid
 from daiku.runs import RunRequest
 

@@ -10,7 +10,7 @@ from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import Delta, Event, RunStarted, Thinking, ToolCallEvent, ToolOutput
 from daiku.lsp.wire.frames import frame
 from daiku.lsp.wire.jsontext import MessageId
-from daiku.lsp.wire.pipes import Outlet
+from daiku.lsp.wire.pipes import OutputQueue
 from daiku.lsp.wire.protocol import Protocol
 from daiku.texts.text import render, text
 
@@ -22,7 +22,7 @@ FULL = 1024 * 1024
 class ChunkStream:
     """Writes chunks as `$/progress` on one token. Deltas that meet a busy pipe wait for their like."""
 
-    def __init__(self, outlet: Outlet, token: MessageId) -> None:
+    def __init__(self, outlet: OutputQueue, token: MessageId) -> None:
         self._outlet = outlet
         self._head = (
             f'{{"jsonrpc":"2.0","method":"$/progress","params":{{"token":{json.dumps(token)},"value":'
@@ -99,7 +99,7 @@ class ProgressBar:
         self._tell({"kind": "end", "message": message})
 
     def _tell(self, value: dict[str, str | bool]) -> None:
-        self._protocol.tell("$/progress", {"token": self._token, "value": value})
+        self._protocol.notify("$/progress", {"token": self._token, "value": value})
 
 
 def fan_out(*listeners: Callable[[Chunk], None]) -> Callable[[Chunk], None]:

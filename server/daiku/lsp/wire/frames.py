@@ -52,7 +52,7 @@ class Frames:
         cut = self._need >= 0 or bool(self._buffer.strip())
         return BadFrame("The input ended within a message.") if cut else None
 
-    def rest(self) -> bytes:
+    def unread_bytes(self) -> bytes:
         """What was fed and not yet given out; the reader is empty afterwards."""
         left = bytes(self._buffer)
         if self._need >= 0:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from pydantic import BaseModel
 from pydantic_core import from_json
 
-from daiku.lsp.opening import Json
+from daiku.lsp.initialize import Json
 from daiku.lsp.wire.frames import frame
 
 MessageId: TypeAlias = int | str | float | None

@@ -25,7 +25,7 @@ class Sink(Protocol):
     def close(self) -> None: ...
 
 
-class Outlet:
+class OutputQueue:
     """Collects what one turn of the loop says into one write; keeps what the reader cannot take yet."""
 
     def __init__(self, sink: Sink) -> None:
@@ -82,7 +82,7 @@ class Outlet:
             self.close()
         self._empty.set()
 
-    async def drained(self, seconds: float) -> None:
+    async def wait_drained(self, seconds: float) -> None:
         """Wait until everything queued has been written, at most `seconds`."""
         self.flush()
         with contextlib.suppress(TimeoutError):

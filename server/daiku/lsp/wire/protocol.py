@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from pygls.protocol import default_converter
 
 from daiku.domain.errors import DaikuError
-from daiku.lsp.opening import Json
+from daiku.lsp.initialize import Json
 from daiku.lsp.wire.frames import BadFrame, Frames
 from daiku.lsp.wire.jsontext import (
     MessageId,
@@ -32,7 +32,7 @@ from daiku.lsp.wire.jsontext import (
     response,
     write_json,
 )
-from daiku.lsp.wire.pipes import Outlet
+from daiku.lsp.wire.pipes import OutputQueue
 from daiku.lsp.wire.refused import (
     CANCELLED,
     FAILED,
@@ -60,7 +60,7 @@ class Protocol:
     """One connection. `feed` takes bytes; `outlet` is where answers go."""
 
     def __init__(self) -> None:
-        self.outlet: Outlet | None = None
+        self.outlet: OutputQueue | None = None
         self.handlers: dict[str, Handler] = {}
         self.listeners: dict[str, Listener] = {}
         self.on_exit: Callable[[int], None] = lambda _: None
@@ -245,7 +245,7 @@ class Protocol:
         try:
             return await future
         except asyncio.CancelledError:
-            self.tell(types.CANCEL_REQUEST, {"id": msg_id})
+            self.notify(types.CANCEL_REQUEST, {"id": msg_id})
             raise
         finally:
             self._asked.pop(msg_id, None)
@@ -277,7 +277,7 @@ class Protocol:
 
     # ---- out
 
-    def tell(self, method: str, params: Json) -> None:
+    def notify(self, method: str, params: Json) -> None:
         """Notify the client."""
         self._say(notification(method, write_json(params)))
 
@@ -285,7 +285,7 @@ class Protocol:
         if self.outlet is not None:
             self.outlet.write(data)
 
-    def initialized_already(self) -> None:
+    def mark_initialized(self) -> None:
         """Mark the connection as ready: `initialize` was answered before it was created."""
         self._ready = True
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import ValidationError
 
-from daiku.lsp.opening import Json
+from daiku.lsp.initialize import Json
 
 PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS, INTERNAL = (
     -32700,

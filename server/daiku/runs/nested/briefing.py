@@ -8,7 +8,7 @@ from functools import partial
 from daiku.agents.agent import Agent
 from daiku.core.plans.transitions import find_step
 from daiku.core.ports import Workspace
-from daiku.core.proof.evidence import Done, did_begin, did_edit, did_keep, did_respond
+from daiku.core.proof.evidence import Evidence, after_checkpoint, after_edit, did_begin, did_respond
 from daiku.core.proof.gate import next_open
 from daiku.core.state.conversation import describe_words, person_words, recorded_words
 from daiku.core.web.research import gather
@@ -18,7 +18,7 @@ from daiku.domain.events import CheckpointEvent, Edit, PlanEvent, RunStarted, To
 from daiku.domain.work.handovers import Brief, EditsMade, Findings
 from daiku.domain.work.plans import Plan
 from daiku.domain.work.research import Research
-from daiku.runs.nested.projectfiles import See, changed, places_of, project_files, shown_files
+from daiku.runs.nested.projectfiles import See, changed_files, places_of, project_files, shown_files
 from daiku.runs.request import RunRequest
 from daiku.runs.run_log import RunLog
 from daiku.runs.services import RunServices
@@ -30,7 +30,7 @@ def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: 
     found out and changed there so far. Raises UsageError (not_found)."""
     past = tuple(past)
     plans: dict[str, Plan] = {}
-    research, done = Research(), Done()
+    research, done = Research(), Evidence()
     for chunk in past:
         research = gather(research, chunk.event)
         match chunk.event:
@@ -38,9 +38,9 @@ def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: 
                 plans.pop(plan.plan_id, None)
                 plans[plan.plan_id] = plan
             case Edit():
-                done = did_edit(done, chunk.event)
+                done = after_edit(done, chunk.event)
             case CheckpointEvent():
-                done = did_keep(done, chunk.event)
+                done = after_checkpoint(done, chunk.event)
             case ToolCallEvent():
                 done = did_begin(done, chunk.event)
             case ToolResponse():
@@ -98,7 +98,7 @@ async def write_request(agent: Agent, brief: Brief, workspace: Workspace, see: S
         shown = brief.model_copy(update={"code": named, "files": files})
         return _with_words(make(shown), brief), brief
     if stage.shows == "changed" and not brief.code and brief.edits is not None:
-        code = await shown_files(changed(brief.edits), workspace, see)
+        code = await shown_files(changed_files(brief.edits), workspace, see)
         brief = brief.model_copy(update={"code": code})
     return _with_words(make(brief), brief), brief
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from daiku.agents.agent import Agent
 from daiku.agents.table import find_agent
-from daiku.core.proof.evidence import report_to_parent
+from daiku.core.proof.evidence import to_handover
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run import loop
 from daiku.core.state.fold import fold
@@ -18,7 +18,7 @@ from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError, Failure, HandoffDepthExceeded
 from daiku.domain.events import HandoffEnd, HandoffStart, RunStarted
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.domain.work.handovers import Brief, Deeds, Handover
+from daiku.domain.work.handovers import Brief, Handover, NestedEvidence
 from daiku.runs.ending import end
 from daiku.runs.live import LiveRun
 from daiku.runs.nested.briefing import make_brief, write_request
@@ -187,9 +187,9 @@ def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> Hand
             "handover": handover,
             "problem": problem,
             "error": outcome.error,
-            "deeds": report_to_parent(state.done)
+            "deeds": to_handover(state.done)
             if work.services is None
-            else Deeds(commands=state.done.commands),
+            else NestedEvidence(commands=state.done.commands),
             # Who follows a run has its plans already, and newer ones.
             "plans": state.plans.all if state.plans.last and work.after is None else (),
             "usage": state.spending.usage,

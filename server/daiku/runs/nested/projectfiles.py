@@ -31,7 +31,7 @@ _PATH = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*\.\w+|[\w.@+-]+(?:/[\w.@+-]+)+|Make
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileToShow:
     """A file to be shown. `guessed`: a word that looks like a path, which may be none."""
 
     path: str
@@ -39,13 +39,13 @@ class Place:
     guessed: bool = False
 
 
-def changed(edits: EditsMade | None) -> tuple[Place, ...]:
+def changed_files(edits: EditsMade | None) -> tuple[FileToShow, ...]:
     """Return the changed files as places to show."""
     stats = edits.files if edits is not None else ()
-    return tuple(Place(stat.path, deleted=stat.kind == "delete") for stat in stats)
+    return tuple(FileToShow(stat.path, deleted=stat.kind == "delete") for stat in stats)
 
 
-def places_of(brief: Brief) -> tuple[Place, ...]:
+def places_of(brief: Brief) -> tuple[FileToShow, ...]:
     """The files that a stage's work is about: those that were changed, then those that its request and its
     step (without one, its plan) seem to name."""
     plan = brief.plan
@@ -54,14 +54,14 @@ def places_of(brief: Brief) -> tuple[Place, ...]:
     said = [brief.request]
     for each in steps:
         said += [each.name, each.description, *each.acceptance]
-    known = changed(brief.edits)
+    known = changed_files(brief.edits)
     named = dict.fromkeys(path.removeprefix("./") for text in said for path in _PATH.findall(text))
     for place in known:
         named.pop(place.path, None)
-    return (*known, *(Place(path, guessed=True) for path in named))
+    return (*known, *(FileToShow(path, guessed=True) for path in named))
 
 
-async def shown_files(places: Iterable[Place], workspace: Workspace, see: See) -> str:
+async def shown_files(places: Iterable[FileToShow], workspace: Workspace, see: See) -> str:
     """The files as they are now, as many as there is room for; the others are named. `see` hears of each
     that is shown whole."""
     shown: list[tuple[str, str]] = []

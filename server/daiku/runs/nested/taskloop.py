@@ -15,10 +15,10 @@ from daiku.core.calls.refs import find_refs
 from daiku.core.plans.transitions import checklist
 from daiku.core.proof.gate import MissingProofs, missing_proofs
 from daiku.core.replies.actions import ActionReply
-from daiku.core.replies.parse import said_of
+from daiku.core.replies.parse import error_text
 from daiku.core.state.state import State
 from daiku.core.team import task_report, tasks
-from daiku.core.team.tasks import Place
+from daiku.core.team.tasks import PlanStep
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.events import HandoffEnd, PlanEvent
@@ -87,7 +87,7 @@ class TaskWork:
             return failed(why)
         self._record(place)
         back = await self._work(place)
-        place = tasks.stopped(self._now(place))
+        place = tasks.reset_interrupted_tasks(self._now(place))
         report = await self._report(place, back)
         place = self._ended(place)
         self._record(place)
@@ -126,7 +126,7 @@ class TaskWork:
 
     # -- which step ----------------------------------------------------------------------
 
-    def _place(self, step_id: str, task_list: tuple[JsonObject, ...]) -> Place | None:
+    def _place(self, step_id: str, task_list: tuple[JsonObject, ...]) -> PlanStep | None:
         """The step that is worked, with `task_list` as its tasks where there is one."""
         state = self.parent.record.state
         place = tasks.find_place(state.plans.all, step_id) if step_id else None
@@ -134,7 +134,7 @@ class TaskWork:
             return place
         made = self._inline(task_list)
         return (
-            tasks.registered(state.plans.all, made, state.request.prompt)
+            tasks.attach_task_list(state.plans.all, made, state.request.prompt)
             if place is None
             else tasks.with_list(place, made)
         )
@@ -152,16 +152,18 @@ class TaskWork:
 
         try:
             replies = [ActionReply.model_validate(each) for each in task_list]
-            return tasks.made_of(replies, self.parent.log.services.registry.resolve, self._check, name)
+            return tasks.tasks_from_actions(
+                replies, self.parent.log.services.registry.resolve, self._check, name
+            )
         except ValueError as error:
-            failure = Failure(kind="tool", message=text("runs.tasks_cannot", why=said_of(error)))
+            failure = Failure(kind="tool", message=text("runs.tasks_cannot", why=error_text(error)))
             raise ToolValidationError(failure) from error
 
     def _begun(self) -> bool:
         state = self.parent.record.state
         return self.call in state.nested.open or any(b.call_id == self.call for b in state.nested.returned)
 
-    def _why_not(self, place: Place) -> Text:
+    def _why_not(self, place: PlanStep) -> Text:
         if self.parent.record.state.request.mode != WORKING:
             return text("tasks.act_only")
         if place.step.status == "completed":
@@ -174,7 +176,7 @@ class TaskWork:
 
     # -- the work ------------------------------------------------------------------------
 
-    async def _work(self, place: Place) -> HandoffEnd:
+    async def _work(self, place: PlanStep) -> HandoffEnd:
         request = f"Work through the tasks of step “{place.step.name}”."
         work = Nested(
             TASK_LOOP,
@@ -185,20 +187,20 @@ class TaskWork:
         )
         return await nest(self.parent, self.call, work)
 
-    def _follow(self, place: Place, state: State) -> None:
+    def _follow(self, place: PlanStep, state: State) -> None:
         """The plan as the nested run stands, on record here."""
-        self._record(tasks.progressed(self._now(place), state))
+        self._record(tasks.with_task_progress(self._now(place), state))
 
-    def _ended(self, place: Place) -> Place:
+    def _ended(self, place: PlanStep) -> PlanStep:
         """The step is completed when its tasks are, and nothing is left to be shown."""
         step = place.step
         left = tasks.open_tasks(step) or any(self._missing(place))
         return place if left or place.plan.status == "draft" else tasks.with_step_status(place, "completed")
 
-    def _missing(self, place: Place) -> MissingProofs:
+    def _missing(self, place: PlanStep) -> MissingProofs:
         return missing_proofs(place.step, self.parent.record.state.done, editor=self._editor)
 
-    def _calls(self, place: Place) -> tuple[ToolCall, ...]:
+    def _calls(self, place: PlanStep) -> tuple[ToolCall, ...]:
         seconds = self.parent.record.state.request.limits.check_seconds
         return tasks.calls_of(place, editor=self._editor, check_seconds=seconds)
 
@@ -206,7 +208,7 @@ class TaskWork:
     def _editor(self) -> bool:
         return self.parent.log.services.registry.spec("editor/diagnostics") is not None
 
-    async def _report(self, place: Place, back: HandoffEnd) -> TaskReport:
+    async def _report(self, place: PlanStep, back: HandoffEnd) -> TaskReport:
         """A model's report that agrees with the log, else the plain one (C4.11)."""
         lacking = self._missing(place)
         checks = (*(check for check, _ in lacking.to_run), *lacking.unseen)
@@ -227,14 +229,14 @@ class TaskWork:
         told = await nest(self.parent, self.call + REPORT, work)
         return told.handover.report if isinstance(told.handover, TasksReported) else facts
 
-    def _now(self, place: Place) -> Place:
+    def _now(self, place: PlanStep) -> PlanStep:
         """The step as it is on record now: a person may have changed the plan meanwhile."""
         plans = self.parent.record.state.plans.all
         plan = next((p for p in plans if p.plan_id == place.plan.plan_id), place.plan)
         step = next((s for s in plan.steps if s.step_id == place.step.step_id), None)
-        return place if step is None else Place(plan, step)
+        return place if step is None else PlanStep(plan, step)
 
-    def _record(self, place: Place) -> None:
+    def _record(self, place: PlanStep) -> None:
         if place.plan not in self.parent.record.state.plans.all:
             self.parent.record(PlanEvent(plan=place.plan))
 
@@ -261,11 +263,11 @@ def _may_be_task(spec: ToolSpec) -> bool:
     )
 
 
-def _brief(place: Place, request: str) -> Brief:
+def _brief(place: PlanStep, request: str) -> Brief:
     return Brief(request=request, plan=place.plan, step_id=place.step.step_id)
 
 
-def _checks(place: Place, back: HandoffEnd) -> list[tuple[str, bool, str]]:
+def _checks(place: PlanStep, back: HandoffEnd) -> list[tuple[str, bool, str]]:
     """The step's checks that were made: what, whether it passed, its output."""
     deeds = back.deeds
     if deeds is None:
@@ -278,7 +280,7 @@ def _checks(place: Place, back: HandoffEnd) -> list[tuple[str, bool, str]]:
     return found
 
 
-def _listed(place: Place, back: HandoffEnd) -> ToolResult:
+def _listed(place: PlanStep, back: HandoffEnd) -> ToolResult:
     step = place.step
     given: JsonObject = {
         "plan_id": place.plan.plan_id,
@@ -297,7 +299,7 @@ def _piece(number: int, work: Nested, piece: Piece) -> str:
     return f"{number}. {work.agent.name}{again}: {piece.back.result or piece.back.problem}"
 
 
-def _told(place: Place) -> str:
+def _told(place: PlanStep) -> str:
     done, total = place.plan.progress()
     return (
         f"Step “{place.step.name}” is {place.step.status}."

@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from daiku.agents.role import Role, answer_as
+from daiku.agents.role import Role, stream_role_reply
 from daiku.agents.system_prompt import summary_order, system_prompt
 from daiku.core.run.prefix import first_divergence
 from daiku.core.state.context import transcript
@@ -91,7 +91,9 @@ class Replies:
                 yield self._canonical(piece) if isinstance(piece, Reply) else piece
 
         protocol = None if model.tool_protocol == "native" else model.tool_protocol
-        return answer_as(role, request, ask, protocol=protocol, brief=self.log.record.state.request.brief)
+        return stream_role_reply(
+            role, request, ask, protocol=protocol, brief=self.log.record.state.request.brief
+        )
 
     def _canonical(self, reply: Reply) -> Reply:
         calls = reply.message.calls

@@ -11,8 +11,8 @@ from daiku.core.changes.scope import is_inside
 from daiku.core.guard.grant_words import grant_in_words
 from daiku.core.guard.guard import Verdict, verdict
 from daiku.core.replies.parse import Unreadable
-from daiku.core.run.decide import Rules, nothing_left
-from daiku.core.run.ports import Card, card
+from daiku.core.run.decide import Rules, never_unfinished
+from daiku.core.run.ports import ApprovalPreview, approval_preview
 from daiku.core.run.preset_calls import next_preset_call
 from daiku.core.state.machine import Move
 from daiku.core.state.recorder import Recorder
@@ -61,7 +61,7 @@ class RunPorts:
             compact_at=self._replies.compact_at,
             tokens=self._replies.tokens,
             objection=self._objection,
-            unfinished=nothing_left if machine is None else machine.unfinished,
+            unfinished=never_unfinished if machine is None else machine.unfinished,
             machine=None if state.request.asks_model else self._next_move,
         )
 
@@ -141,16 +141,18 @@ class RunPorts:
         self._folder_rules.tell(call, result)
         return result
 
-    async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult | None:
+    async def preview(self, call: ToolCall, record: Recorder) -> ApprovalPreview | ToolResult | None:
         preview = await self._services.registry.preview(call, self._context(call, record))
         if isinstance(preview, ToolResult):
             return preview
         if preview is None:
-            return card(call, ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1), "")
+            return approval_preview(
+                call, ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1), ""
+            )
         if self._stays_at_place(call, preview):
             return None
         key = self._verdict(call, record.state.tainted).key
-        return card(call, preview.text, (preview.remember or grant_in_words(key)) if key else "")
+        return approval_preview(call, preview.text, (preview.remember or grant_in_words(key)) if key else "")
 
     def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
         """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""

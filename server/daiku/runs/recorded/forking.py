@@ -9,9 +9,9 @@ from daiku.domain.events import CheckpointEvent, Edit, Restored, Review
 from daiku.workspace.checkpoints import CheckpointStore
 
 
-def copied(store: CheckpointStore, session: str, chunks: Sequence[Chunk]) -> Mapping[str, str]:
+def copy_checkpoints(store: CheckpointStore, session: str, chunks: Sequence[Chunk]) -> Mapping[str, str]:
     """Copy for `session` the checkpoints that the chunks name; return the new ids by the old ones."""
-    names = dict.fromkeys(name for chunk in chunks if (name := taken(chunk)) is not None)
+    names = dict.fromkeys(name for chunk in chunks if (name := checkpoint_of(chunk)) is not None)
     restored: set[str] = set()
     for chunk in chunks:
         if isinstance(chunk.event, Restored):
@@ -21,7 +21,7 @@ def copied(store: CheckpointStore, session: str, chunks: Sequence[Chunk]) -> Map
     return store.copy(session, tuple(names), restored)
 
 
-def taken(chunk: Chunk) -> str | None:
+def checkpoint_of(chunk: Chunk) -> str | None:
     """Return the checkpoint taken before the change that the chunk records; None for other chunks."""
     match chunk.event:
         case CheckpointEvent(checkpoint_id=name) | Edit(checkpoint_id=name) | Review(checkpoint_id=name):
@@ -34,6 +34,6 @@ def taken(chunk: Chunk) -> str | None:
 
 def first_after(store: CheckpointStore, chunks: Sequence[Chunk], at_seq: int) -> str | None:
     """The first checkpoint after `at_seq`: going back to it brings back the files as they were there."""
-    before = {taken(chunk) for chunk in chunks if chunk.seq <= at_seq}
-    later = (taken(chunk) for chunk in chunks if chunk.seq > at_seq)
+    before = {checkpoint_of(chunk) for chunk in chunks if chunk.seq <= at_seq}
+    later = (checkpoint_of(chunk) for chunk in chunks if chunk.seq > at_seq)
     return next((n for n in later if n is not None and n not in before and store.get(n) is not None), None)

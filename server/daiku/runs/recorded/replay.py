@@ -10,7 +10,7 @@ from itertools import pairwise
 from daiku.core.guard.guard import Verdict
 from daiku.core.run import loop
 from daiku.core.run.decide import Rules
-from daiku.core.run.ports import Card
+from daiku.core.run.ports import ApprovalPreview
 from daiku.core.state.fold import fold
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.recorder import Recorder
@@ -41,7 +41,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
-from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage, asked_in
+from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage, question_of
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.recorded.compare import Difference, first_difference
 from daiku.texts.text import NO_TEXT, Text
@@ -218,7 +218,7 @@ class _Recorded:
         said, _used = self._replies.popleft()
         if not said.calls:
             return EndRun(said.text)
-        return MakeCall(said.calls[0], said.text, asked_in(said.opaque))
+        return MakeCall(said.calls[0], said.text, question_of(said.opaque))
 
     def _unfinished(self, _: State) -> Failure | None:
         """Why the run failed although it had said its last word, as on record."""
@@ -299,11 +299,11 @@ class _Recorded:
             untrusted=answer.untrusted,
         )
 
-    async def preview(self, call: ToolCall, record: Recorder) -> Card | ToolResult:
+    async def preview(self, call: ToolCall, record: Recorder) -> ApprovalPreview | ToolResult:
         asked = self._asked.get(call.id)
         if asked is None:
             raise _Over
-        return Card(asked.preview, asked.remember, asked.hunks)
+        return ApprovalPreview(asked.preview, asked.remember, asked.hunks)
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
         mine = self._asked.get(asked.call_id)

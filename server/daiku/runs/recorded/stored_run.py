@@ -15,7 +15,7 @@ from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
 
 
-def nobody(_: Chunk) -> None:
+def ignore_chunk(_: Chunk) -> None:
     """Ignore the chunk; used as the listener if no client follows."""
 
 
@@ -24,7 +24,7 @@ def from_record(
     chunks: Sequence[Chunk],
     run: str,
     state: State,
-    listen: Listener = nobody,
+    listen: Listener = ignore_chunk,
 ) -> RunLog:
     """Return the log of a recorded run, nested ones included."""
     first = next(c for c in chunks if c.run == run)
@@ -55,7 +55,7 @@ def add_to_record(services: RunServices, session: str, run: str, *events: Event)
         lock.release()
 
 
-def end_on_record(log: RunLog, chunks: Sequence[Chunk], listen: Listener = nobody) -> None:
+def end_on_record(log: RunLog, chunks: Sequence[Chunk], listen: Listener = ignore_chunk) -> None:
     """Cancel a run that is not under way, its nested runs first: each ends in one status."""
     for start in open_nested_starts(chunks, log.run):
         nested = from_record(log.services, chunks, start.run, state_of(chunks, start.run), listen)

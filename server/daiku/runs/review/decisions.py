@@ -25,13 +25,19 @@ from daiku.domain.sessions import Session
 from daiku.domain.tools import Effect
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.domain.work.review import Irrevocable, ReviewDecision
-from daiku.runs.recorded.forking import copied, first_after
+from daiku.runs.recorded.forking import copy_checkpoints, first_after
 from daiku.runs.review.irreversible import irrevocable
-from daiku.runs.review.review_state import Standing, adopt_interrupted_edit, begun, changed_lines, follow
+from daiku.runs.review.review_state import (
+    ReviewStates,
+    adopt_interrupted_edit,
+    changed_lines,
+    follow,
+    unrecorded_edit_files,
+)
 from daiku.runs.runs import Runs
 from daiku.texts.text import Text, text
 from daiku.workspace.checkpoints import CheckpointStore
-from daiku.workspace.keeping import unusable_checkpoint
+from daiku.workspace.contents import unusable_checkpoint
 
 REMEMBERED = 32
 """Sessions whose fold is kept, so that a list reads only what is new."""
@@ -41,7 +47,7 @@ _SHOWN = 40
 """Lines of what is there now that a refusal shows."""
 
 
-class Brought(NamedTuple):
+class RestoreOutcome(NamedTuple):
     """Files that were brought back, what that cannot undo, and the checkpoint to go back again."""
 
     files: tuple[FileStat, ...]
@@ -67,7 +73,7 @@ class Reviews:
         self._store = store
         self._workspace = runs.services.workspace
         self._journal = runs.services.journal
-        self._known: dict[str, Standing] = {}
+        self._known: dict[str, ReviewStates] = {}
         self._settled: dict[str, int] = {}
         """Sessions that had nothing left to decide on, as of the number of a chunk."""
         self._folding = asyncio.Lock()
@@ -76,7 +82,7 @@ class Reviews:
         """The files with something to decide on, against the texts as they stand now."""
         found: dict[str, FileReview] = {}
         standing = await self._standing(session)
-        for path in begun(standing, self._store):
+        for path in unrecorded_edit_files(standing, self._store):
             adopt_interrupted_edit(standing, path, await self._store.current_content(path), self._store)
         for path, review in sorted(standing.files.items()):
             present = after_typing(review, await self._store.current_content(path)) if review.open else review
@@ -154,7 +160,7 @@ class Reviews:
             Review(decision=decision, path=each.path, hunks=each.hunks, checkpoint_id=checkpoint)
             for each in made
         ]
-        await self._runs.note(session, *events)
+        await self._runs.record_action(session, *events)
         return checkpoint
 
     async def _undo(self, made: Sequence[_Decision]) -> None:
@@ -165,7 +171,7 @@ class Reviews:
             if isinstance(each.after.now, Blob) and each.before.now is None:
                 await self._store.put_back(each.path, each.after.now)
 
-    async def restore(self, checkpoint_id: str, of: str | None = None) -> Brought:
+    async def restore(self, checkpoint_id: str, of: str | None = None) -> RestoreOutcome:
         """Bring back the files of a checkpoint and of its session's later ones, on record. Raises
         UsageError: there is none, or it is not of the session `of`."""
         session = self._store.require(checkpoint_id).session
@@ -179,22 +185,22 @@ class Reviews:
             returned = await self._store.bring_back(checkpoint_id)
             if stances:
                 await self._store.record_review_states(returned.redo, stances)
-            await self._runs.note(
+            await self._runs.record_action(
                 session,
                 Restored(
                     checkpoint_id=checkpoint_id, files=returned.files, cannot_undo=stays, redo=returned.redo
                 ),
             )
-        return Brought(returned.files, stays, returned.redo)
+        return RestoreOutcome(returned.files, stays, returned.redo)
 
-    async def undo(self, session: str) -> Brought:
+    async def undo(self, session: str) -> RestoreOutcome:
         """Bring back all that the last run with edits that stand changed. Raises UsageError."""
         return await self.restore(self._store.last_edits(session))
 
     async def fork(self, session: str, at_seq: int, *, restore_files: bool = False) -> Session:
         """The conversation up to `at_seq` as a session of its own, whose undo and review do not touch the
         other's; with `restore_files` the files are brought back to how they were there."""
-        forked = self._journal.fork_session(session, at_seq, partial(copied, self._store))
+        forked = self._journal.fork_session(session, at_seq, partial(copy_checkpoints, self._store))
         chunks = self._journal.chunks(session)
         point = first_after(self._store, chunks, at_seq)
         if restore_files and point is not None:
@@ -212,15 +218,15 @@ class Reviews:
         if self._journal.get_session(forked).last_seq:
             stays = irrevocable(chunks, point, self._effect)
             told = Restored(checkpoint_id=point, files=returned.files, cannot_undo=stays, redo=returned.redo)
-            await self._runs.note(forked, told)
+            await self._runs.record_action(forked, told)
 
     def _effect(self, tool: str) -> Effect | None:
         spec = self._runs.services.registry.spec(tool)
         return None if spec is None else spec.effect
 
-    async def _standing(self, session: str) -> Standing:
+    async def _standing(self, session: str) -> ReviewStates:
         async with self._folding:
-            standing = self._known.pop(session, None) or Standing()
+            standing = self._known.pop(session, None) or ReviewStates()
             chunks = self._journal.changes(session, standing.seq)
             if len(chunks) > AT_ONCE:
                 await asyncio.to_thread(self._follow, standing, chunks)
@@ -231,7 +237,7 @@ class Reviews:
                 del self._known[next(iter(self._known))]
             return standing
 
-    def _follow(self, standing: Standing, chunks: Sequence[Chunk]) -> None:
+    def _follow(self, standing: ReviewStates, chunks: Sequence[Chunk]) -> None:
         for chunk in chunks:
             follow(standing, chunk, self._store)
 

@@ -10,7 +10,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.events import ToolCallEvent, ToolResponse
 from daiku.domain.tools import Effect
 from daiku.domain.work.review import Irrevocable
-from daiku.runs.recorded.forking import taken
+from daiku.runs.recorded.forking import checkpoint_of
 
 OUTSIDE: tuple[Effect | None, ...] = ("command", "network", "mcp", None)
 """Effects beyond the files that checkpoints keep; None: a tool that is not known here now."""
@@ -22,7 +22,7 @@ def irrevocable(
 ) -> tuple[Irrevocable, ...]:
     """The calls with effects that were under way after the checkpoint was taken, nested runs included, with
     their exit codes; those that were refused did nothing and are not among them. `effect` of a tool."""
-    since = next((c.seq for c in chunks if taken(c) == checkpoint_id), None)
+    since = next((c.seq for c in chunks if checkpoint_of(c) == checkpoint_id), None)
     if since is None:
         return ()
     ends = {c.event.id: c.event for c in chunks if isinstance(c.event, ToolResponse) and c.seq > since}

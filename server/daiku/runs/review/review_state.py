@@ -10,11 +10,11 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent, Edit, Restored, Review
 from daiku.workspace.checkpoints import CheckpointStore
-from daiku.workspace.keeping import Checkpoint, KeptFile
+from daiku.workspace.contents import Checkpoint, KeptFile
 
 
 @dataclass(slots=True)
-class Standing:
+class ReviewStates:
     """The reviews of all files as of `seq`, and as they were just before each checkpoint."""
 
     seq: int = 0
@@ -35,7 +35,7 @@ class Standing:
         return found
 
 
-def follow(standing: Standing, chunk: Chunk, store: CheckpointStore) -> None:
+def follow(standing: ReviewStates, chunk: Chunk, store: CheckpointStore) -> None:
     """Take one more chunk into `standing`."""
     match chunk.event:
         case CheckpointEvent(checkpoint_id=name):
@@ -52,7 +52,7 @@ def follow(standing: Standing, chunk: Chunk, store: CheckpointStore) -> None:
     standing.seq = chunk.seq
 
 
-def _take(standing: Standing, name: str, store: CheckpointStore) -> None:
+def _take(standing: ReviewStates, name: str, store: CheckpointStore) -> None:
     try:
         checkpoint = store.require(name)
         before = standing.before.get(name) or {  # there where it was seen before it was on record
@@ -66,7 +66,7 @@ def _take(standing: Standing, name: str, store: CheckpointStore) -> None:
     standing.files |= after
 
 
-def _at(standing: Standing, checkpoint: Checkpoint, kept: KeptFile, store: CheckpointStore) -> FileReview:
+def _at(standing: ReviewStates, checkpoint: Checkpoint, kept: KeptFile, store: CheckpointStore) -> FileReview:
     """The review of a file when the checkpoint was taken: what changed until then was the person's."""
     content, path = store.content(kept.content), store.current_path(checkpoint, kept.path)
     adopt_interrupted_edit(standing, path, content, store)
@@ -74,7 +74,9 @@ def _at(standing: Standing, checkpoint: Checkpoint, kept: KeptFile, store: Check
     return FileReview(content, content) if known is None else after_typing(known, content)
 
 
-def adopt_interrupted_edit(standing: Standing, path: str, content: Content, store: CheckpointStore) -> None:
+def adopt_interrupted_edit(
+    standing: ReviewStates, path: str, content: Content, store: CheckpointStore
+) -> None:
     """Take in an edit that was cut short before it was on record, where the file holds what it was to make."""
     known = standing.files.get(path)
     if known is not None and known.now == content:
@@ -92,7 +94,7 @@ def adopt_interrupted_edit(standing: Standing, path: str, content: Content, stor
             return
 
 
-def begun(standing: Standing, store: CheckpointStore) -> tuple[str, ...]:
+def unrecorded_edit_files(standing: ReviewStates, store: CheckpointStore) -> tuple[str, ...]:
     """Return the files of edits that were started and may be missing in the journal."""
     found = (store.get(name) for name in standing.begun)
     return tuple(dict.fromkeys(kept.path for checkpoint in found if checkpoint for kept in checkpoint.files))
@@ -120,12 +122,12 @@ def _after(
             found.setdefault(name, after_edit(before[name], after, checkpoint.id))
         else:
             origin = store.current_path(checkpoint, kept.origin)
-            found |= moved(before, origin, name)
+            found |= renamed(before, origin, name)
             found[name] = after_edit(found[name], after, checkpoint.id)
     return found
 
 
-def moved(before: Mapping[str, FileReview], origin: str, name: str) -> dict[str, FileReview]:
+def renamed(before: Mapping[str, FileReview], origin: str, name: str) -> dict[str, FileReview]:
     """The review of `origin` under its new name. Where there was a file of that name to decide on, both
     are decided on for themselves."""
     old, there = before[origin], before[name]

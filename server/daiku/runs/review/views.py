@@ -8,7 +8,7 @@ from daiku import api
 from daiku.core.changes.diff import unified_diff
 from daiku.core.changes.review import Blob, FileReview, ReviewHunk, hunks_of
 from daiku.domain.work.patches import FileChange, FileKind
-from daiku.runs.review.decisions import Brought
+from daiku.runs.review.decisions import RestoreOutcome
 from daiku.runs.review.review_state import changed_lines
 
 
@@ -49,7 +49,7 @@ def diff_of(path: str, review: FileReview) -> str:
     return unified_diff(FileChange(path=before, kind=_kind(review), old=review.base, new=review.now, to=to))
 
 
-def restored(brought: Brought) -> api.RestoreResult:
+def restore_result(brought: RestoreOutcome) -> api.RestoreResult:
     """Convert the result of restoring files to its wire type."""
     return api.RestoreResult(files=brought.files, cannot_undo=brought.cannot_undo, checkpoint_id=brought.redo)
 

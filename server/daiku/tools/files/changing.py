@@ -24,7 +24,7 @@ from daiku.domain.work.patches import FileChange, Patch, SearchReplace
 from daiku.texts.text import text
 from daiku.tools.face import Face
 from daiku.tools.files.make_edit import make_edit
-from daiku.tools.files.notebooks import as_written, editable
+from daiku.tools.files.notebooks import editable, to_notebook_json
 from daiku.tools.files.reading import reading_tools, visible_path
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.files.syntax import OfferedEdits, RefusedCalls
@@ -208,7 +208,7 @@ async def _offer(
 ) -> Patch | Refusal:
     """The patch, unless it breaks a file that parsed. Raises StaleVersionError."""
     built = await build()
-    patch = built if isinstance(built, Refusal) else await as_written(built, context)
+    patch = built if isinstance(built, Refusal) else await to_notebook_json(built, context)
     if isinstance(patch, Refusal):
         return patch
     objection = await asyncio.to_thread(offered.objection, patch, context.session)

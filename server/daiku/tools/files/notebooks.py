@@ -16,7 +16,7 @@ def editable(path: str, text: str) -> str:
     return text if cells is None else cells
 
 
-async def as_written(patch: Patch, context: ToolContext) -> Patch | Refusal:
+async def to_notebook_json(patch: Patch, context: ToolContext) -> Patch | Refusal:
     """`patch` with the JSON of notebooks in the place of their cells' text. Raises StaleVersionError where a
     notebook is no longer what the change was made against."""
     changes: list[FileChange] = []

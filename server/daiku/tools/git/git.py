@@ -21,14 +21,14 @@ from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
 from daiku.tools.git.errors import kind_of
 from daiku.tools.sandbox import safe_path
-from daiku.tools.shell.apart import LARGEST_LIST, Ran, ran
+from daiku.tools.shell.capture import LARGEST_LIST, ProgramResult, run_program
 from daiku.tools.shell.gitsettings import (
     FOR_TOOLS,
     LISTED,
     REACHES_NOTHING,
     Settings,
     git_settings,
-    read_listed,
+    parse_settings,
 )
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.workspace.repository import git_places
@@ -246,11 +246,11 @@ async def _look(found: Repository) -> tuple[str, Settings]:
     done = await _run(found, list(LISTED), None, None, largest=LARGEST_LIST)
     if done.failure or done.code not in (0, 1):  # 1: there are none
         return f"{found.root.name} is no git repository that can be used: {_failure(done)}", ()
-    settings = read_listed(done.text)
+    settings = parse_settings(done.text)
     return "", (*settings.off, *settings.large_files)
 
 
-def _failure(done: Ran) -> str:
+def _failure(done: ProgramResult) -> str:
     if done.failure:
         return f"Git was ended: {done.failure}."
     return kind_of(done.errors) if done.code else ""
@@ -268,7 +268,7 @@ async def _run(
     *,
     literal: bool = True,
     largest: int = 0,
-) -> Ran:
+) -> ProgramResult:
     env = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     env |= {
         "PATH": safe_path(os.environ.get("PATH") or os.defpath, found.roots),
@@ -283,7 +283,7 @@ async def _run(
         **(more or {}),
     }
     whole = [found.git, "--no-pager", *(["--literal-pathspecs"] if literal else []), *argv]
-    return await ran(whole, found.root, env, stdin, largest)
+    return await run_program(whole, found.root, env, stdin, largest)
 
 
 GIT_TOOLS = (

@@ -26,7 +26,7 @@ class McpHost:
     person: Callable[[], bool]
 
 
-class Agreement:
+class ServerConsent:
     """Between the person and one configured server. `problem` says why it cannot be used whatever they answer."""
 
     def __init__(self, launch: Launch, host: McpHost, problem: Text) -> None:
@@ -123,7 +123,7 @@ class Agreement:
         told = self.listing.instructions
         return told if told and seen.get("") == self.listing.digests[""] else ""
 
-    def listed(self, listing: Listing) -> None:
+    def update_listing(self, listing: Listing) -> None:
         """Take the server's new tool list; the first list is stored as the one that the person consented to."""
         self.listing = listing
         consent = self.consent

@@ -38,7 +38,7 @@ class Call:
     told: float = 0.0
     lines: int = 0
 
-    def heard(self, *, waits: bool = False) -> None:
+    def reset_timeout(self, *, waits: bool = False) -> None:
         """Reset the timeout after activity, or suspend it while a person is asked (`waits`)."""
         now = asyncio.get_running_loop().time()
         self.clock.reschedule(self.until if waits else min(self.until, now + self.patience))
@@ -47,7 +47,7 @@ class Call:
         """Return a callback that emits the server's progress as output of the call, rate-limited."""
 
         async def told(progress: float, total: float | None, message: str | None) -> None:
-            self.heard()
+            self.reset_timeout()
             now = asyncio.get_running_loop().time()
             if self.lines >= PROGRESS_LINES or now < self.told + PROGRESS_SECONDS:
                 return
@@ -67,7 +67,7 @@ class OpenCalls:
         self._open: list[Call] = []
 
     @contextmanager
-    def begun(self, context: ToolContext, clock: asyncio.Timeout) -> Generator[Call]:
+    def track(self, context: ToolContext, clock: asyncio.Timeout) -> Generator[Call]:
         """Register a call for the duration of the block."""
         until = asyncio.get_running_loop().time() + LONGEST
         call = Call(context.ask, partial(_tell, context), clock, self._patience, until)
@@ -83,11 +83,11 @@ class OpenCalls:
         call = next((c for c in reversed(self._open) if c.ask is not None), None)
         if call is None:
             return False
-        call.heard(waits=True)
+        call.reset_timeout(waits=True)
         call.tell(said)
         return True
 
-    def asker(self) -> Ask | None:
+    def current_ask(self) -> Ask | None:
         """Return a function that asks the person of the latest call; None if nobody can be asked. (A server
         does not say which call its question belongs to.)"""
         call = next((c for c in reversed(self._open) if c.ask is not None), None)
@@ -96,11 +96,11 @@ class OpenCalls:
         asking = call.ask
 
         async def ask(question: Text, choices: tuple[Text, ...]) -> Answer:
-            call.heard(waits=True)
+            call.reset_timeout(waits=True)
             try:
                 return await asking(question, choices)
             finally:
-                call.heard()
+                call.reset_timeout()
 
         return ask
 

@@ -23,8 +23,8 @@ from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.mcp.calls import Progress
 from daiku.tools.mcp.contents import prompt_text, resource_text, result_of, untrusted
 from daiku.tools.mcp.definitions import Listing, cleaned, listing
-from daiku.tools.mcp.forms import fill_form, visit
-from daiku.tools.mcp.launch import Broken
+from daiku.tools.mcp.forms import ask_to_open_page, fill_form
+from daiku.tools.mcp.launch import McpServerError
 from daiku.tools.tool import Ask
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ LIST_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What a connection tells and asks. `transport` gets a callback for the reason of its end; `asker`
+    """What a connection tells and asks. `transport` gets a callback for the reason of its end; `current_ask`
     gives the way to ask the person of the call under way, None where nobody is there; `why` says more
     about a failure than the SDK does (an exit code, an HTTP status)."""
 
@@ -70,7 +70,7 @@ class McpConnection:
         """Why it ended, where it did by itself."""
         return self._reason
 
-    async def opened(self) -> None:
+    async def wait_opened(self) -> None:
         """Wait until the connection is ready. Raises Broken."""
         await asyncio.shield(self._opened)
 
@@ -123,38 +123,40 @@ class McpConnection:
                 await self._ask(lambda c: _list_tools(c, first_page=True))
         except TimeoutError:
             return False
-        except Broken as error:  # a server that refuses the question is there to refuse it
+        except McpServerError as error:  # a server that refuses the question is there to refuse it
             return not error.gone
         return True
 
     async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
         if self._client is None or self.ended.is_set():
-            raise Broken(self._said(text("mcp.not_connected")), gone=True)
+            raise McpServerError(self._said(text("mcp.not_connected")), gone=True)
         try:
             return await work(self._client)
         except Exception as error:
             raise self._broken(error) from error
 
-    def _broken(self, error: BaseException) -> Broken:
+    def _broken(self, error: BaseException) -> McpServerError:
         """The one place where what the SDK raises is translated."""
         error = _leaf(error)
         match error:
-            case Broken():
+            case McpServerError():
                 return error
             case MCPError(code=types.CONNECTION_CLOSED):
-                return Broken(self._said(text("mcp.ended")), gone=True)
+                return McpServerError(self._said(text("mcp.ended")), gone=True)
             case MCPError(message="Session terminated"):
-                return Broken(text("mcp.forgot_session"), gone=True)
+                return McpServerError(text("mcp.forgot_session"), gone=True)
             case MCPError():
                 more = self._hooks.why()
                 said = Text(cleaned(error.message, 2000))
-                return Broken(text("mcp.and_more", what=said, more=more) if more else said, gone=False)
+                return McpServerError(
+                    text("mcp.and_more", what=said, more=more) if more else said, gone=False
+                )
             case ValidationError():
-                return Broken(text("mcp.wrong_answer"), gone=False)
+                return McpServerError(text("mcp.wrong_answer"), gone=False)
             case httpx2.HTTPError() | OSError():
-                return Broken(self._said(_own_words(str(error) or type(error).__name__)), gone=True)
+                return McpServerError(self._said(_own_words(str(error) or type(error).__name__)), gone=True)
             case _:
-                return Broken(self._said(_own_words(f"{type(error).__name__}: {error}")), gone=False)
+                return McpServerError(self._said(_own_words(f"{type(error).__name__}: {error}")), gone=False)
 
     def _said(self, otherwise: Text) -> Text:
         return self._reason or self._hooks.why() or otherwise
@@ -180,7 +182,7 @@ class McpConnection:
                 self._opened.set_result(None)
                 await self._serve(client)
         except asyncio.CancelledError:
-            self._fail(Broken(text("mcp.stopped"), gone=True))
+            self._fail(McpServerError(text("mcp.stopped"), gone=True))
             if not self._stop.is_set():
                 raise
         except Exception as error:  # noqa: BLE001  # a stranger's program may fail in any way; it must not end ours
@@ -189,7 +191,7 @@ class McpConnection:
             self._client = None
             self.ended.set()
 
-    def _fail(self, broken: Broken) -> None:
+    def _fail(self, broken: McpServerError) -> None:
         self._reason = self._reason or broken.why
         if not self._opened.done():
             self._opened.set_exception(broken)
@@ -249,7 +251,7 @@ class McpConnection:
         if ask is None:
             return types.ElicitResult(action="decline")
         if isinstance(params, types.ElicitRequestURLParams):
-            filled = await visit(self.name, params.message, params.url, ask)
+            filled = await ask_to_open_page(self.name, params.message, params.url, ask)
         else:
             filled = await fill_form(self.name, params.message, params.requested_schema, ask)
         content = cast(Any, filled.content)  # checked against the form's own schema, field by field

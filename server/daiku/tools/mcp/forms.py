@@ -24,7 +24,7 @@ ANSWER, DECLINE, DONE, SKIP = (
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FormResult:
     """What came of a form: `content` where it was accepted."""
 
     action: Literal["accept", "decline", "cancel"]
@@ -38,37 +38,37 @@ class _Wrong:
     why: Text
 
 
-async def fill_form(server: str, message: str, schema: JsonObject, ask: Ask) -> Filled:
+async def fill_form(server: str, message: str, schema: JsonObject, ask: Ask) -> FormResult:
     """Put the form to the person, one question a field. Whatever is not clearly an answer declines."""
     raw = schema.get("properties")
     properties = dict(list(raw.items())[:FIELDS]) if isinstance(raw, dict) else {}
     wanted = schema.get("required")
     required = [name for name in wanted if isinstance(name, str)] if isinstance(wanted, list) else []
     if not set(required) <= set(properties):
-        return Filled("cancel")
+        return FormResult("cancel")
     told = text("mcp.asks", name=repr(server), message=cleaned(message, MESSAGE))
     fields = ", ".join(cleaned(name, 80) for name in properties)
     if fields:
         told = joined("lines", [told, text("mcp.form_wants", names=fields)])
     if not await _agreed(told, ANSWER, ask):
-        return Filled("decline")
+        return FormResult("decline")
     content: JsonObject = {}
     for name, node in properties.items():
         value = await _field(name, node if isinstance(node, dict) else {}, name in required, ask)
         if isinstance(value, _Wrong):
-            return Filled("cancel")
+            return FormResult("cancel")
         if value is not None:
             content[name] = value
-    return Filled("accept", content)
+    return FormResult("accept", content)
 
 
-async def visit(server: str, message: str, url: str, ask: Ask) -> Filled:
+async def ask_to_open_page(server: str, message: str, url: str, ask: Ask) -> FormResult:
     """Ask the person to open a page of the server; it is never opened for them."""
     told = text(
         "mcp.open_page", name=repr(server), message=cleaned(message, MESSAGE), url=cleaned(url, MESSAGE)
     )
     done = await _agreed(joined("lines", [told, text("mcp.only_if_expected")]), DONE, ask)
-    return Filled("accept" if done else "decline")
+    return FormResult("accept" if done else "decline")
 
 
 async def _agreed(question: Text, yes: Text, ask: Ask) -> bool:

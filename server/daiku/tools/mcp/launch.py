@@ -21,7 +21,7 @@ from daiku.tools.shell.environment import child_environment
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-class Broken(Exception):  # expected; every caller turns it into words for the model or the person
+class McpServerError(Exception):  # expected; every caller turns it into words for the model or the person
     """A server could not be reached, ended, or answered with an error; `str` says what, for people."""
 
     def __init__(self, why: Text, *, gone: bool) -> None:
@@ -85,17 +85,17 @@ class Launch:
             return [str(place if place.is_absolute() else self.cwd / place), *rest]
         found = shutil.which(program, path=safe_path(environ.get("PATH") or os.defpath, self.roots))
         if found is None:
-            raise Broken(text("mcp.no_program", name=repr(program)), gone=True)
+            raise McpServerError(text("mcp.no_program", name=repr(program)), gone=True)
         return [found, *rest]
 
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         """What the program is given: no keys of ours, and what its settings name."""
-        own = {name: expanded(value, environ) for name, value in self.settings.env.items()}
+        own = {name: expand_env(value, environ) for name, value in self.settings.env.items()}
         return {**child_environment(environ, self.roots, network=True), **own}
 
     def headers(self, environ: Mapping[str, str]) -> dict[str, str]:
         """The headers of every request to the server."""
-        return {name: expanded(value, environ) for name, value in self.settings.headers.items()}
+        return {name: expand_env(value, environ) for name, value in self.settings.headers.items()}
 
 
 def launches(servers: tuple[MCPServerSettings, ...], roots: tuple[Path, ...]) -> tuple[Launch, ...]:
@@ -113,7 +113,7 @@ def token_file(home: Path, url: str) -> Path:
     return home / "mcp" / f"{digest_of(url)}.json"
 
 
-def expanded(value: str, environ: Mapping[str, str]) -> str:
+def expand_env(value: str, environ: Mapping[str, str]) -> str:
     """`value` with `${NAME}` taken from the environment, so that no secret need stand in a file; a name
     that is not set is the empty text."""
     return _REFERENCE.sub(lambda found: environ.get(found[1], ""), value)

@@ -14,10 +14,10 @@ from daiku.domain.base import JsonObject
 from daiku.domain.servers import ServerReport, ServerStatus
 from daiku.domain.tools import ToolResult
 from daiku.texts.text import NO_TEXT, Text, joined, text
-from daiku.tools.mcp.agreement import Agreement, McpHost
+from daiku.tools.mcp.agreement import McpHost, ServerConsent
 from daiku.tools.mcp.calls import Call, OpenCalls
 from daiku.tools.mcp.definitions import cleaned
-from daiku.tools.mcp.launch import Broken, Launch
+from daiku.tools.mcp.launch import Launch, McpServerError
 from daiku.tools.tool import ToolContext, failed
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class McpServer:
     """Used by one event loop; started only where its agreement allows it."""
 
     def __init__(
-        self, launch: Launch, agreement: Agreement, host: McpHost, patience: float = PATIENCE
+        self, launch: Launch, agreement: ServerConsent, host: McpHost, patience: float = PATIENCE
     ) -> None:
         self.name = launch.name
         self.launch = launch
@@ -123,19 +123,19 @@ class McpServer:
         life = self._life
         bound = asyncio.timeout(OPEN_SECONDS)
         try:
-            await asyncio.to_thread(importlib.import_module, "daiku.tools.mcp.opening")
+            await asyncio.to_thread(importlib.import_module, "daiku.tools.mcp.connect")
             # Lazy, and in a thread before: importing the SDK takes half a second that nothing should wait for.
-            from daiku.tools.mcp.opening import Asks, connect
+            from daiku.tools.mcp.connect import Asks, connect
 
-            asks = Asks(self._calls.asker, self._relisted, partial(self._sign_in, bound))
+            asks = Asks(self._calls.current_ask, self._relisted, partial(self._sign_in, bound))
             connection = connect(self.launch, self._host.home, asks)
             try:
                 async with bound:
-                    await connection.opened()
+                    await connection.wait_opened()
             except BaseException:
                 await connection.close()
                 raise
-        except (Broken, TimeoutError, OSError) as error:
+        except (McpServerError, TimeoutError, OSError) as error:
             self._failed(_why(error))
         else:
             life.connection, life.why = connection, NO_TEXT
@@ -167,14 +167,14 @@ class McpServer:
 
     def _relisted(self) -> None:
         connection = self._life.connection
-        self.agreement.listed(self.agreement.listing if connection is None else connection.listing)
+        self.agreement.update_listing(self.agreement.listing if connection is None else connection.listing)
 
     async def _sign_in(self, bound: asyncio.Timeout, address: str) -> None:
         told = text("mcp.sign_in", name=self.name, address=address)
         if self._calls.sign_in(told):  # in the middle of a call: it wants more rights
             return
         if not self._host.person() or self._life.opening is None:
-            raise Broken(text("mcp.sign_in_needed", name=self.name), gone=True)
+            raise McpServerError(text("mcp.sign_in_needed", name=self.name), gone=True)
         bound.reschedule(asyncio.get_running_loop().time() + SIGN_IN_SECONDS)
         self._host.say(told)
 
@@ -204,18 +204,18 @@ class McpServer:
         """Carry out `work` with a clock that signs of life set back."""
         try:
             connection = await self._connected()
-        except Broken as broken:
+        except McpServerError as broken:
             return failed(f"The MCP server {self.name} cannot be used now: {broken.why}.")
         clock = asyncio.timeout(self._patience)
         try:
             async with clock:
-                with self._calls.begun(context, clock) as call:
+                with self._calls.track(context, clock) as call:
                     result = await work(connection, call)
         except TimeoutError:
             if not clock.expired():
                 raise
             return await self._hung(connection)
-        except Broken as broken:
+        except McpServerError as broken:
             return await self._broke(broken, connection)
         self._life.failures = 0
         return result
@@ -226,14 +226,14 @@ class McpServer:
         if life.connection is None:
             wait = life.retry_at - asyncio.get_running_loop().time()
             if wait > WAIT_IN_CALL:
-                raise Broken(
+                raise McpServerError(
                     joined("clauses", [life.why, text("mcp.tried_again", seconds=f"{wait:.0f}")]), gone=True
                 )
             await asyncio.sleep(max(0.0, wait))
             self.start()
             await self.until_settled()
         if life.connection is None:
-            raise Broken(life.why or self.agreement.problem or text("mcp.not_allowed"), gone=True)
+            raise McpServerError(life.why or self.agreement.problem or text("mcp.not_allowed"), gone=True)
         return life.connection
 
     async def _hung(self, connection: McpConnection) -> ToolResult:
@@ -246,7 +246,7 @@ class McpServer:
             " started again when it is next called. Whether the call had an effect is not known."
         )
 
-    async def _broke(self, broken: Broken, connection: McpConnection) -> ToolResult:
+    async def _broke(self, broken: McpServerError, connection: McpConnection) -> ToolResult:
         if not broken.gone:
             return ToolResult(ok=False, text=f"{self.name}: {cleaned(broken.why, 2000)}", untrusted=True)
         await self._lost(connection, broken.why)
@@ -269,9 +269,9 @@ _WATCHING: set[asyncio.Task[None]] = set()
 """Tasks that nothing else holds."""
 
 
-def _why(error: Broken | TimeoutError | OSError) -> Text:
+def _why(error: McpServerError | TimeoutError | OSError) -> Text:
     match error:
-        case Broken():
+        case McpServerError():
             return error.why
         case TimeoutError():
             return text("mcp.not_in_time", seconds=f"{OPEN_SECONDS:g}")

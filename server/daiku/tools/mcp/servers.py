@@ -15,10 +15,10 @@ from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import ConsentQuestion, ServerReport
 from daiku.domain.tools import ToolResult
 from daiku.texts.text import NO_TEXT, Text, text
-from daiku.tools.mcp.agreement import Agreement, McpHost
+from daiku.tools.mcp.agreement import McpHost, ServerConsent
 from daiku.tools.mcp.definitions import as_data
 from daiku.tools.mcp.launch import launches
-from daiku.tools.mcp.more import more_tools
+from daiku.tools.mcp.resources import more_tools
 from daiku.tools.mcp.server import PATIENCE, McpServer
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import AnyArgs, Tool, ToolContext
@@ -71,7 +71,7 @@ class McpServers:
                 say=self._say,
                 person=lambda: self._person,
             )
-            agreement = Agreement(launch, host, launch.problem or denied)
+            agreement = ServerConsent(launch, host, launch.problem or denied)
             self._servers[at] = McpServer(launch, agreement, host, patience)
 
     def __len__(self) -> int:

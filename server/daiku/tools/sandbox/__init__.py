@@ -15,7 +15,7 @@ from daiku.tools.sandbox.kernel import system_call_filter, user_namespace
 from daiku.tools.sandbox.places import safe_path
 from daiku.tools.sandbox.view import Bounds, view
 
-__all__ = ["Bounds", "bubblewrap", "contained", "rights_end_at_the_sandbox", "safe_path", "sandbox_state"]
+__all__ = ["Bounds", "bubblewrap", "confines_root", "safe_path", "sandbox_argv", "sandbox_state"]
 
 PROBE_SECONDS = 10
 _KEPT_CAPABILITIES = (
@@ -40,7 +40,7 @@ def bubblewrap() -> str:
     return found if found and _way(found) is not None else ""
 
 
-def rights_end_at_the_sandbox() -> bool:
+def confines_root() -> bool:
     """Return whether root's rights end at the sandbox: not run as root, or it has its own user namespace."""
     found = bubblewrap()
     return os.geteuid() != 0 or (bool(found) and (_way(found) or ("", ""))[0] != "")
@@ -87,7 +87,7 @@ def _scratch() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="daiku-tmp-")
 
 
-def contained(argv: list[str], bounds: Bounds, cwd: Path) -> list[str]:
+def sandbox_argv(argv: list[str], bounds: Bounds, cwd: Path) -> list[str]:
     """`argv` inside the sandbox. Raises OSError when there is no temporary folder."""
     found = bubblewrap()
     return [*_arguments(found, _way(found) or ("", ""), bounds, cwd), *argv]

@@ -51,7 +51,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class PutAside:
+class QuarantinedFile:
     """One protected place that a command made or changed: where it was, and where it lies now."""
 
     place: Path
@@ -165,10 +165,10 @@ def _younger(path: str, than: int) -> bool:
         return False
 
 
-def put_aside(earlier: Before, changed: Changed, folder: Path) -> tuple[PutAside, ...]:
+def quarantine(earlier: Before, changed: Changed, folder: Path) -> tuple[QuarantinedFile, ...]:
     """Move the protected files that a command changed since `earlier` below `folder`, and restore their
     old text. Raises OSError."""
-    moved: list[PutAside] = []
+    moved: list[QuarantinedFile] = []
     for root, place in changed.places:
         if os.path.realpath(place.parent) != str(place.parent):
             continue  # moved meanwhile; what is behind a link is not touched
@@ -177,7 +177,7 @@ def put_aside(earlier: Before, changed: Changed, folder: Path) -> tuple[PutAside
         text = earlier.texts.get(str(place))
         if text is not None:
             place.write_bytes(text)
-        moved.append(PutAside(place, target))
+        moved.append(QuarantinedFile(place, target))
     return tuple(moved)
 
 
@@ -190,7 +190,7 @@ def _git_made(place: Path) -> bool:
     return harmless(place)
 
 
-def put_back(moved: PutAside) -> None:
+def release(moved: QuarantinedFile) -> None:
     """Move a file that was put aside back to its place, after the person approved. Raises OSError."""
     if moved.place.is_symlink() or moved.place.is_file():
         moved.place.unlink()

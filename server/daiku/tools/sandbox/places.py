@@ -106,7 +106,7 @@ def system_secrets() -> list[Path]:
     return _real(map(Path, SYSTEM_SECRETS)) if os.geteuid() == 0 else []
 
 
-def foreign_places() -> list[Path]:
+def hidden_places() -> list[Path]:
     """Return folders to hide completely: homes, mounted media, /var/tmp; empty ones are left out."""
     found = [place for place in _real(map(Path, FOREIGN_PLACES)) if not _empty(place)]
     return list(dict.fromkeys([*found, *homes()]))
@@ -207,7 +207,7 @@ def listening_sockets() -> Iterator[Path]:
                 yield place.resolve()
 
 
-def answering(sockets: tuple[Path, ...]) -> Iterator[Path]:
+def relative_sockets(sockets: tuple[Path, ...]) -> Iterator[Path]:
     """Yield those of `sockets` that may be bound by a relative path, compared by name."""
     names = (
         {Path(name).name for name in _socket_names() if not name.startswith("/")} if sockets else set[str]()
@@ -244,7 +244,7 @@ def _safe_path(path: str, roots: tuple[Path, ...], _now: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class HostPlaces:
     """What is hidden and shown of this machine, whatever the command."""
 
     foreign: tuple[Path, ...]
@@ -254,7 +254,7 @@ class Machine:
     tools: tuple[Path, ...]
 
 
-def machine(*, network: bool) -> Machine:
+def host_places(*, network: bool) -> HostPlaces:
     """Return the places of this machine to hide and show, cached for a few seconds."""
     named = (
         *TOOL_VARIABLES,
@@ -273,9 +273,9 @@ def _moment() -> int:
 
 
 @lru_cache(maxsize=8)
-def _machine(_environ: tuple[str | None, ...], network: bool, _now: int) -> Machine:
-    return Machine(
-        foreign=tuple(foreign_places()),
+def _machine(_environ: tuple[str | None, ...], network: bool, _now: int) -> HostPlaces:
+    return HostPlaces(
+        foreign=tuple(hidden_places()),
         homes=homes(),
         system_secrets=tuple(system_secrets()),
         secrets=tuple(secret_places()),

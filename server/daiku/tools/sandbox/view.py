@@ -9,11 +9,11 @@ from pathlib import Path
 
 from daiku.tools.sandbox.gitfolder import secret_attributes
 from daiku.tools.sandbox.places import (
-    answering,
     daiku_places,
+    host_places,
     listening_sockets,
-    machine,
     program_places,
+    relative_sockets,
     safe_path,
     within,
 )
@@ -74,7 +74,7 @@ def view(bounds: Bounds, scratch: Path) -> list[str]:
 
 def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
     """Everything of the system for reading, an almost empty home, the workspace for writing."""
-    here = machine(network=bounds.network)
+    here = host_places(network=bounds.network)
     open_places = [place.resolve() for place in (*bounds.roots, *bounds.writable)]
     yield from ("--ro-bind", "/", "/", *_devices(), "--tmpfs", "/run")
     for place in _RESOLVER:
@@ -133,7 +133,7 @@ def _reading(bounds: Bounds, scratch: Path) -> Iterator[str]:
         if place.is_dir():
             yield from ("--ro-bind", str(place), str(place))
     open_places = [root.resolve() for root in (*bounds.roots, *bounds.readable)]
-    hidden = (*machine(network=False).secrets, *own)
+    hidden = (*host_places(network=False).secrets, *own)
     yield from _hide(
         place
         for place in dict.fromkeys(hidden)
@@ -190,7 +190,7 @@ def _keep(bounds: Bounds) -> Iterator[str]:
 def _cut_off(open_places: list[Path], bounds: Bounds, foreign: tuple[Path, ...]) -> Iterator[str]:
     """Sockets that lead out of the sandbox are covered."""
     left = MOST_SOCKETS
-    for place in dict.fromkeys((*listening_sockets(), *answering(bounds.sockets))):
+    for place in dict.fromkeys((*listening_sockets(), *relative_sockets(bounds.sockets))):
         if left and not within(place, Path("/run")) and _seen(place, open_places, bounds, foreign):
             left -= 1
             yield from ("--ro-bind", "/dev/null", str(place))

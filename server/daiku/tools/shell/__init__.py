@@ -18,11 +18,11 @@ from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.texts.text import joined, text
 from daiku.tools.face import Face
-from daiku.tools.sandbox.aside import Before, PutAside
+from daiku.tools.sandbox.aside import Before, QuarantinedFile
 from daiku.tools.shell.background import Jobs
-from daiku.tools.shell.preparing import Prepared, RunArgs, enclosed, not_run, own_programs, prepare
+from daiku.tools.shell.preparing import Prepared, RunArgs, not_run, own_programs, prepare, wrap_in_sandbox
 from daiku.tools.shell.process import Process, start
-from daiku.tools.shell.protecting import aside_note, ask_to_put_back, set_aside
+from daiku.tools.shell.protecting import aside_note, ask_to_put_back, quarantine_changes
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
 TIMED_OUT = 124
@@ -65,14 +65,14 @@ async def run(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
     try:
         code, note = await _wait(process, show, args.timeout)
     finally:
-        aside = await asyncio.shield(set_aside(earlier, jobs.aside, context, sandboxed=sandboxed))
+        aside = await asyncio.shield(quarantine_changes(earlier, jobs.aside, context, sandboxed=sandboxed))
     aside = await ask_to_put_back(aside, context)
     return _result(process, code, note, aside, sandboxed=sandboxed, network=args.network)
 
 
 async def _start(args: RunArgs, prepared: Prepared) -> tuple[Process, Before | None] | ToolResult:
     try:
-        argv, earlier = await asyncio.to_thread(enclosed, prepared)
+        argv, earlier = await asyncio.to_thread(wrap_in_sandbox, prepared)
         process = await start(
             argv,
             cwd=prepared.folder,
@@ -97,7 +97,7 @@ def _in_background(
         context.session,
         prepared.command,
         process,
-        partial(set_aside, earlier, jobs.aside, context, sandboxed=prepared.state == "on"),
+        partial(quarantine_changes, earlier, jobs.aside, context, sandboxed=prepared.state == "on"),
     )
     started = (
         f"Started in the background as {job!r}. shell/output shows what it prints, shell/kill ends it. "
@@ -121,7 +121,13 @@ async def _wait(process: Process, show: Callable[[str], None], seconds: float) -
 
 
 def _result(
-    process: Process, code: int, note: str, aside: tuple[PutAside, ...], *, sandboxed: bool, network: bool
+    process: Process,
+    code: int,
+    note: str,
+    aside: tuple[QuarantinedFile, ...],
+    *,
+    sandboxed: bool,
+    network: bool,
 ) -> ToolResult:
     seconds = time.monotonic() - process.started
     output = process.output.shown(OUTPUT_LIMIT - 1000)

@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
-from daiku.tools.sandbox.aside import PutAside
+from daiku.tools.sandbox.aside import QuarantinedFile
 from daiku.tools.shell.process import Process
 
 KEPT_CHARACTERS = 200_000
-Ended = Callable[[], Awaitable[tuple[PutAside, ...]]]
+Ended = Callable[[], Awaitable[tuple[QuarantinedFile, ...]]]
 """What is done when a command has ended: protected files that it made are put aside, and told."""
 
 
@@ -23,7 +23,7 @@ class Job:
 
     def __init__(self, process: Process, ended: Ended) -> None:
         self.process = process
-        self.aside: tuple[PutAside, ...] = ()
+        self.aside: tuple[QuarantinedFile, ...] = ()
         self._ended = ended
         self._pieces: deque[str] = deque()
         self._size = 0

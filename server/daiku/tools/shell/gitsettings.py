@@ -64,14 +64,14 @@ _PROGRAMS = (
 )
 _WHO = r"^user\.(name|email)$"
 LISTED = ("config", "--null", "--show-scope", "--get-regexp", f"{_PROGRAMS}|{_WHO}")
-"""The arguments with which git lists what `read_listed` reads."""
+"""The arguments with which git lists what `parse_settings` reads."""
 _LARGE_FILES = re.compile(r"git-lfs (?:clean -- %f|smudge(?: --skip)? -- %f|filter-process(?: --skip)?)")
 """What git's extension for large files puts into a repository's settings itself."""
 _SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class RepositorySettings:
     """What a repository and its person have set. `off` takes away the programs that the repository's own
     settings name, `large_files` those of git's extension for large files; `who` is the name and the
     address that the person commits with, where the repository does not say another."""
@@ -91,7 +91,7 @@ def git_settings(settings: Settings) -> dict[str, str]:
     return found
 
 
-def read_listed(said: str) -> Listed:
+def parse_settings(said: str) -> RepositorySettings:
     """Parse the output of `git config` for the arguments LISTED."""
     fields = said.split("\0")
     off: dict[str, str] = {}
@@ -106,7 +106,7 @@ def read_listed(said: str) -> Listed:
                 who[name] = value
         elif own:
             (large_files if _LARGE_FILES.fullmatch(value) else off).update(_without(name))
-    return Listed(tuple(off.items()), tuple(large_files.items()), tuple(who.items()))
+    return RepositorySettings(tuple(off.items()), tuple(large_files.items()), tuple(who.items()))
 
 
 def _without(name: str) -> dict[str, str]:
@@ -122,10 +122,12 @@ def _without(name: str) -> dict[str, str]:
     return found
 
 
-_known: dict[Path, tuple[tuple[int, ...], Listed]] = {}
+_known: dict[Path, tuple[tuple[int, ...], RepositorySettings]] = {}
 
 
-def listed(root: Path, folder: Path | None, environ: Mapping[str, str]) -> Listed | None:
+def effective_settings(
+    root: Path, folder: Path | None, environ: Mapping[str, str]
+) -> RepositorySettings | None:
     """Return the git settings in effect at `root`, with the git folder `folder` (None: there is none); None
     if git fails. `environ` is the environment that git runs in."""
     home = Path(environ.get("HOME") or "/")
@@ -139,7 +141,7 @@ def listed(root: Path, folder: Path | None, environ: Mapping[str, str]) -> Liste
     said = _said([git, *LISTED], root, environ) if git else ""
     if said is None:
         return None
-    found = read_listed(said)
+    found = parse_settings(said)
     _known[folder or root] = (stamps, found)
     return found
 

@@ -32,7 +32,7 @@ def plain(text: str) -> str:
     return _CONTROLS.sub("", text)
 
 
-class Kept:
+class TruncatedOutput:
     """The first and the last bytes of an output, and how many there were."""
 
     def __init__(self, limit: int = KEPT_BYTES) -> None:
@@ -71,7 +71,7 @@ class Kept:
         return truncate_middle(self.text(), limit, "Send the output to a file or through grep, head or tail")
 
 
-class Live:
+class LiveOutput:
     """Output as it comes, in pieces of plain text that never split a character or an escape."""
 
     def __init__(self) -> None:

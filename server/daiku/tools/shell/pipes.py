@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from daiku.tools.shell.process import GRACE_SECONDS, reaped
+from daiku.tools.shell.process import GRACE_SECONDS, reaper_argv
 
 LINE_LIMIT = 16 * 1024 * 1024
 """Bytes of one line from the child; more is taken for a flood."""
@@ -110,7 +110,7 @@ async def start_piped(
     """Start `argv` in a session of its own under the reaper: when this process dies, however it dies, the
     child and its descendants are ended. `said` gets each line of its stderr. Raises OSError."""
     process = await asyncio.create_subprocess_exec(
-        *(reaped(argv) if os.name == "posix" else argv),
+        *(reaper_argv(argv) if os.name == "posix" else argv),
         cwd=cwd,
         env=env,
         stdin=subprocess.PIPE,

@@ -23,11 +23,17 @@ from daiku.core.commands.wrappers import program_name
 from daiku.core.guard.guard import SandboxState
 from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolResult
-from daiku.tools.sandbox import Bounds, contained, sandbox_state
+from daiku.tools.sandbox import Bounds, sandbox_argv, sandbox_state
 from daiku.tools.sandbox.aside import Before, before
 from daiku.tools.shell.environment import child_environment, own_environment
-from daiku.tools.shell.gitsettings import FOR_COMMANDS, NO_HOOKS, git_settings, listed, names_a_blob
-from daiku.tools.shell.process import reaped
+from daiku.tools.shell.gitsettings import (
+    FOR_COMMANDS,
+    NO_HOOKS,
+    effective_settings,
+    git_settings,
+    names_a_blob,
+)
+from daiku.tools.shell.process import reaper_argv
 from daiku.tools.tool import Args, ToolContext
 from daiku.workspace.homes import within
 from daiku.workspace.repository import GitPlaces, git_places
@@ -123,7 +129,7 @@ def _assemble(
     place = git_places(folder, roots, objects=state != "on")
     settings = (*FOR_COMMANDS, *NO_HOOKS) if judged.read_only else FOR_COMMANDS
     if not isinstance(place, str):
-        found = listed(folder, place.common if place else None, env)
+        found = effective_settings(folder, place.common if place else None, env)
         if found is None:
             return not_run("Not run: git does not come to the end of the settings of this repository.")
         # The settings of the home are hidden in a sandbox; who commits is passed on by value.
@@ -134,7 +140,7 @@ def _assemble(
     if state != "on":
         env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # noqa: S108  # the system's own
         guards = not (judged.protected or judged.read_only)
-        return Prepared(command, folder, reaped(argv), env, state, None, roots, guards, strange)
+        return Prepared(command, folder, reaper_argv(argv), env, state, None, roots, guards, strange)
     bounds = _with_repository(
         Bounds(
             roots=roots,
@@ -180,7 +186,7 @@ def _stays_with_git(simple: SimpleCommand) -> bool:
     return program_name(simple.words) in _BEHIND_GIT and not searches
 
 
-def enclosed(prepared: Prepared) -> tuple[list[str], Before | None]:
+def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None]:
     """Return the argv, wrapped in the sandbox if there is one, and the state of protected files before the
     run (None if they are not compared afterwards). Blocks briefly. Raises OSError."""
     bounds = prepared.bounds
@@ -195,7 +201,7 @@ def enclosed(prepared: Prepared) -> tuple[list[str], Before | None]:
         repositories = tuple(place for place in bounds.writable if (place / "HEAD").is_file())
         earlier = before(bounds.roots, repositories)
         bounds = replace(bounds, kept=earlier.kept, sockets=earlier.sockets)
-    return contained(prepared.argv, bounds, prepared.folder), earlier
+    return sandbox_argv(prepared.argv, bounds, prepared.folder), earlier
 
 
 def own_programs(prepared: Prepared) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from daiku.tools.shell.output import Kept, Live
+from daiku.tools.shell.output import LiveOutput, TruncatedOutput
 
 READ = 65_536
 PIECE_SECONDS = 0.04
@@ -22,7 +22,7 @@ GRACE_SECONDS = 0.5
 REAPER = Path(__file__).with_name("reaper.py")
 
 
-def reaped(argv: list[str]) -> list[str]:
+def reaper_argv(argv: list[str]) -> list[str]:
     """`argv` under a small parent that ends all of its descendants, also when this server dies."""
     return [sys.executable, "-I", "-S", str(REAPER), str(os.getpid()), *argv]
 
@@ -37,7 +37,7 @@ class Process:
         close: Callable[[], None],
         reaped: bool,
     ) -> None:
-        self.output = Kept()
+        self.output = TruncatedOutput()
         self.started = time.monotonic()
         self._process = process
         self._reader = reader
@@ -85,7 +85,7 @@ class Process:
         self._close()
 
     async def _pump(self, show: Callable[[str], None], limit: int) -> None:
-        live = Live()
+        live = LiveOutput()
         shown = 0
         pending = ""
         at = 0.0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from daiku.domain.events import Notice
 from daiku.texts.text import text
-from daiku.tools.sandbox.aside import Before, Changed, PutAside, changed_since, put_aside, put_back
+from daiku.tools.sandbox.aside import Before, Changed, QuarantinedFile, changed_since, quarantine, release
 from daiku.tools.tool import ToolContext
 
 MOST_NAMED = 8
@@ -24,9 +24,9 @@ def _for_this_process() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="daiku-aside-")
 
 
-async def set_aside(
+async def quarantine_changes(
     earlier: Before | None, folder: Path | None, context: ToolContext, *, sandboxed: bool
-) -> tuple[PutAside, ...]:
+) -> tuple[QuarantinedFile, ...]:
     """Put changed protected files aside since `earlier`, and report it. Without a sandbox they are only
     reported, since the person allowed it; an incomplete scan is reported too."""
     if earlier is None:
@@ -38,54 +38,56 @@ async def set_aside(
             context.emit(Notice(level="warning", text=TOO_LARGE))
         if not sandboxed:
             return _only_told(changed, context)
-        moved = await asyncio.to_thread(put_aside, earlier, changed, target)
+        moved = await asyncio.to_thread(quarantine, earlier, changed, target)
     except OSError as error:
         said = text("shell.not_put_aside", why=str(error))
         context.emit(Notice(level="error", text=said))
         return ()
     if moved:
-        said = text("shell.aside", paths=names(moved), folder=str(moved[0].kept.parent))
+        said = text("shell.aside", paths=path_list(moved), folder=str(moved[0].kept.parent))
         context.emit(Notice(level="warning", text=said))
     return moved
 
 
-def _only_told(changed: Changed, context: ToolContext) -> tuple[PutAside, ...]:
+def _only_told(changed: Changed, context: ToolContext) -> tuple[QuarantinedFile, ...]:
     if changed.places:
-        made = named([str(place) for _, place in changed.places])
+        made = join_paths([str(place) for _, place in changed.places])
         said = text("shell.made", paths=made)
         context.emit(Notice(level="warning", text=said))
     return ()
 
 
-async def ask_to_put_back(moved: tuple[PutAside, ...], context: ToolContext) -> tuple[PutAside, ...]:
+async def ask_to_put_back(
+    moved: tuple[QuarantinedFile, ...], context: ToolContext
+) -> tuple[QuarantinedFile, ...]:
     """Ask the person, where one is there, and put back what is wanted; what is still aside."""
     if not moved or context.ask is None:
         return moved
-    question = text("shell.shall_take_effect", paths=names(moved))
+    question = text("shell.shall_take_effect", paths=path_list(moved))
     offered = (LEAVE, KEEP)
     if (await context.ask(question, offered)).choice != offered.index(KEEP):
         return moved
     for each in moved:
-        await asyncio.to_thread(put_back, each)
+        await asyncio.to_thread(release, each)
     return ()
 
 
-def names(moved: tuple[PutAside, ...]) -> str:
+def path_list(moved: tuple[QuarantinedFile, ...]) -> str:
     """Return the places of files put aside, shortened."""
-    return named([str(each.place) for each in moved])
+    return join_paths([str(each.place) for each in moved])
 
 
-def named(places: Sequence[str]) -> str:
+def join_paths(places: Sequence[str]) -> str:
     """Join the first of `places`, with the number of the others."""
     first = ", ".join(places[:MOST_NAMED])
     return first + (f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else "")
 
 
-def aside_note(moved: tuple[PutAside, ...]) -> str:
+def aside_note(moved: tuple[QuarantinedFile, ...]) -> str:
     """Return the note to the model about files put aside; empty if there are none."""
     if not moved:
         return ""
     return (
-        f"Not in effect: the command made or changed protected files, and they were put aside: {names(moved)}. "
+        f"Not in effect: the command made or changed protected files, and they were put aside: {path_list(moved)}. "
         "Only a person can put them back; to change such a file, use files/write or files/edit, which asks."
     )

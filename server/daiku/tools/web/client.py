@@ -14,7 +14,7 @@ from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.web.cache import Cache
 from daiku.tools.web.engines import ENGINES, OTHERS, read
 from daiku.tools.web.extract import Page, page_of
-from daiku.tools.web.road import Request, Road, Trouble
+from daiku.tools.web.public_web import FetchProblem, FetchRequest, PublicWeb
 
 _STATUS = {
     401: text("web.login"),
@@ -40,7 +40,7 @@ class SearchOutcome:
 class Web:
     """`environ` is where engines' keys are."""
 
-    road: Road = field(default_factory=Road)
+    road: PublicWeb = field(default_factory=PublicWeb)
     cache: Cache = field(default_factory=Cache)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
@@ -63,7 +63,7 @@ class Web:
         # An address of the person's own may well be on this machine.
         request = replace(engine.encode(base, query, limit, key), private=bool(settings.base_url))
         answer = await self.road.ask(request)
-        if isinstance(answer, Trouble):
+        if isinstance(answer, FetchProblem):
             return SearchOutcome(
                 engine.name,
                 problem=text(
@@ -77,11 +77,11 @@ class Web:
             self.cache.put({"results": [result.model_dump() for result in found]}, *about)
         return SearchOutcome(engine.name, found)
 
-    async def page(self, url: str, follow: Callable[[str], bool] | None = None) -> Page | Trouble:
+    async def page(self, url: str, follow: Callable[[str], bool] | None = None) -> Page | FetchProblem:
         """The page at `url` as text; redirects to other sites only where `follow` allows their host."""
         place = self.road.place(url)
         if isinstance(place, str):
-            return Trouble(place)
+            return FetchProblem(place)
         if (kept := self.cache.get("page", place.url)) is not None:
             return Page(
                 str(kept["url"]),
@@ -90,16 +90,16 @@ class Web:
                 bool(kept["cut"]),
                 bool(kept["by_proxy"]),
             )
-        answer = await self.road.ask(Request(place.url), follow=follow)
-        if isinstance(answer, Trouble):
+        answer = await self.road.ask(FetchRequest(place.url), follow=follow)
+        if isinstance(answer, FetchProblem):
             return answer
         if answer.status >= 400:
-            return Trouble(
+            return FetchProblem(
                 text("web.status", status=answer.status, meaning=_STATUS.get(answer.status, NO_TEXT))
             )
         page = await asyncio.to_thread(page_of, answer)
         if isinstance(page, str):
-            return Trouble(page)
+            return FetchProblem(page)
         value: JsonObject = {
             "url": page.url,
             "title": page.title,

@@ -14,7 +14,7 @@ from daiku.core.web.research import rank_results
 from daiku.domain.work.research import SearchResult
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.web.markup import EndTag, StartTag, TextToken, tokens
-from daiku.tools.web.road import Answer, Request
+from daiku.tools.web.public_web import FetchRequest, FetchResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Engine:
     name: str
     base: str
     key: str
-    encode: Callable[[str, str, int, str], Request]
+    encode: Callable[[str, str, int, str], FetchRequest]
     """(base, query, limit, key) to the request."""
-    decode: Callable[[Answer, int], tuple[SearchResult, ...] | Text]
+    decode: Callable[[FetchResponse, int], tuple[SearchResult, ...] | Text]
     help: Text = NO_TEXT
     """What to do where it refuses."""
 
@@ -36,13 +36,13 @@ class Engine:
 # -- DuckDuckGo: a page for people ---------------------------------------------------------
 
 
-def _ask_duckduckgo(base: str, query: str, _limit: int, _key: str) -> Request:
+def _ask_duckduckgo(base: str, query: str, _limit: int, _key: str) -> FetchRequest:
     form = urlencode({"q": query}).encode()
     kind = {"content-type": "application/x-www-form-urlencoded", "referer": f"{base}/"}
-    return Request(f"{base}/html/", "POST", kind, form)
+    return FetchRequest(f"{base}/html/", "POST", kind, form)
 
 
-def _read_duckduckgo(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Text:
+def _read_duckduckgo(answer: FetchResponse, limit: int) -> tuple[SearchResult, ...] | Text:
     page = answer.body.decode("utf-8", "replace")
     hits = _hits_of(page)
     if not hits and (answer.status == 202 or "anomaly" in page or "bots use DuckDuckGo" in page):
@@ -101,13 +101,13 @@ def _hits_of(html: str) -> list[_Hit]:
 # -- Brave, Tavily, SearXNG: JSON ----------------------------------------------------------
 
 
-def _ask_brave(base: str, query: str, limit: int, key: str) -> Request:
+def _ask_brave(base: str, query: str, limit: int, key: str) -> FetchRequest:
     asked = urlencode({"q": query, "count": limit, "text_decorations": 0})
     headers = {"accept": "application/json", "x-subscription-token": key}
-    return Request(f"{base}/res/v1/web/search?{asked}", headers=headers)
+    return FetchRequest(f"{base}/res/v1/web/search?{asked}", headers=headers)
 
 
-def _read_brave(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Text:
+def _read_brave(answer: FetchResponse, limit: int) -> tuple[SearchResult, ...] | Text:
     web = _object(answer).get("web")
     hits = _entries(web.get("results") if isinstance(web, dict) else None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  # JSON
     return rank_results(
@@ -115,28 +115,28 @@ def _read_brave(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Text:
     )
 
 
-def _ask_tavily(base: str, query: str, limit: int, key: str) -> Request:
+def _ask_tavily(base: str, query: str, limit: int, key: str) -> FetchRequest:
     body = json.dumps({"query": query, "max_results": limit, "search_depth": "basic"}).encode()
     headers = {
         "accept": "application/json",
         "content-type": "application/json",
         "authorization": f"Bearer {key}",
     }
-    return Request(f"{base}/search", "POST", headers, body)
+    return FetchRequest(f"{base}/search", "POST", headers, body)
 
 
-def _read_tavily(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Text:
+def _read_tavily(answer: FetchResponse, limit: int) -> tuple[SearchResult, ...] | Text:
     hits = _entries(_object(answer).get("results"))
     rows = ((h.text("url"), h.text("title"), h.text("content"), h.number("score")) for h in hits)
     return rank_results("tavily", rows, limit)
 
 
-def _ask_searxng(base: str, query: str, _limit: int, key: str) -> Request:
+def _ask_searxng(base: str, query: str, _limit: int, key: str) -> FetchRequest:
     headers = {"accept": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
-    return Request(f"{base}/search?{urlencode({'q': query, 'format': 'json'})}", headers=headers)
+    return FetchRequest(f"{base}/search?{urlencode({'q': query, 'format': 'json'})}", headers=headers)
 
 
-def _read_searxng(answer: Answer, limit: int) -> tuple[SearchResult, ...] | Text:
+def _read_searxng(answer: FetchResponse, limit: int) -> tuple[SearchResult, ...] | Text:
     whole = _object(answer)
     hits = tuple(_entries(whole.get("results")))
     silent = whole.get("unresponsive_engines")
@@ -167,7 +167,7 @@ def _without_tags(text: str) -> str:
     return text
 
 
-def _object(answer: Answer) -> Mapping[str, Any]:
+def _object(answer: FetchResponse) -> Mapping[str, Any]:
     """The JSON object of an answer. Raises ValueError."""
     value = json.loads(answer.body)
     if not isinstance(value, dict):
@@ -208,7 +208,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
 )  # fmt: skip
 
 
-def read(engine: Engine, answer: Answer, limit: int) -> tuple[SearchResult, ...] | Text:
+def read(engine: Engine, answer: FetchResponse, limit: int) -> tuple[SearchResult, ...] | Text:
     """The results of an answer, best first, or what is wrong with it."""
     if answer.status >= 400:
         return joined(

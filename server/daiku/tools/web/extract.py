@@ -11,7 +11,7 @@ from daiku.core.text.visible import strip_invisible
 from daiku.core.web.research import one_line
 from daiku.texts.text import Text, text
 from daiku.tools.web.clean import clean
-from daiku.tools.web.road import Answer, readable
+from daiku.tools.web.public_web import FetchResponse, readable
 from daiku.workspace import encodings
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Page:
     """True where a proxy chose the address behind the name."""
 
 
-def page_of(answer: Answer) -> Page | Text:
+def page_of(answer: FetchResponse) -> Page | Text:
     """The page, or why it is not one for reading."""
     kind = answer.kind
     if not readable(kind):
@@ -61,7 +61,7 @@ def page_of(answer: Answer) -> Page | Text:
     return Page(answer.url, _title_of_text(body), tidy(_pretty(body, kind)), answer.cut, answer.by_proxy)
 
 
-def text_of(answer: Answer) -> str | None:
+def text_of(answer: FetchResponse) -> str | None:
     """The body as text: as the header says, as the page says, else as it looks; None for binary data."""
     body = _whole_characters(answer.body) if answer.cut else answer.body
     said = _META_CHARSET.search(body[:4096]) if "html" in answer.kind or not answer.kind else None

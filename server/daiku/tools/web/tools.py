@@ -27,7 +27,7 @@ from daiku.tools.face import Face
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.tools.web.client import SearchOutcome, Web
 from daiku.tools.web.extract import Page
-from daiku.tools.web.road import Trouble
+from daiku.tools.web.public_web import FetchProblem
 
 RESULTS, MAX_RESULTS = 6, 20
 PART = 24_000
@@ -77,7 +77,7 @@ def web_tools(web: Web) -> tuple[Tool, ...]:
         """One page; another site that it leads to is told, and fetched only when it was asked for."""
         anywhere = context.config.approvals.network == "allow"
         page = await web.page(args.url, lambda _: anywhere)
-        if isinstance(page, Trouble):
+        if isinstance(page, FetchProblem):
             hint = f" Call web/fetch with {page.moved} if you want that." if page.moved else ""
             return failed(f"{args.url} was not fetched: {page.why}.{hint}")
         return _part(page, args.start)
@@ -133,7 +133,7 @@ async def _research(web: Web, queries: tuple[str, ...], context: ToolContext) ->
         for number, result in enumerate(results):
             page = pages[query] if number == 0 else None
             findings.append(_finding(query, result, page))
-            if isinstance(page, Trouble):
+            if isinstance(page, FetchProblem):
                 problems.append(text("web.not_opened", url=result.url, why=page.why))
     for problem in problems:
         _notice(problem, context)
@@ -157,7 +157,7 @@ def _each_once(hits: dict[str, tuple[SearchResult, ...]]) -> dict[str, list[Sear
     return kept
 
 
-def _finding(query: str, result: SearchResult, page: Page | Trouble | None) -> Finding:
+def _finding(query: str, result: SearchResult, page: Page | FetchProblem | None) -> Finding:
     if not isinstance(page, Page) or not page.text:
         return Finding(query=query, url=result.url, title=result.title, text=result.text)
     text = page.text if len(page.text) <= PAGE_PART else page.text[:PAGE_PART].rsplit("\n", 1)[0] + "\n…"

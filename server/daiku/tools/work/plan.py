@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from daiku.core.plans.headings import printable
 from daiku.core.plans.markdown import approval_text
-from daiku.core.plans.proposed import MAX_STEPS, ProposedStep, difference, objections, order, revise_plan
+from daiku.core.plans.proposed import MAX_STEPS, ProposedStep, difference, link_steps, objections, revise_plan
 from daiku.core.plans.transitions import approve_plan, checklist, find_step, move_step, waits_for
 from daiku.core.proof.checks import like_a_sentence, programs, split_time_limit
 from daiku.core.proof.evidence import diagnosed_place
@@ -88,7 +88,9 @@ async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
     if made := next((p for p in context.plans() if p.plan_id == own), None):  # before a restart
         return _show(made, context)
     name = args.name or goal.split("\n", 1)[0][:NAME_LIMIT]
-    plan = Plan(plan_id=own, name=name, goal=goal, focus=args.focus, summary=args.summary, steps=order(steps))
+    plan = Plan(
+        plan_id=own, name=name, goal=goal, focus=args.focus, summary=args.summary, steps=link_steps(steps)
+    )
     return _show(plan, context, *warnings)
 
 
@@ -128,7 +130,7 @@ def _brought_later(check: str, name: str) -> str:
 
 async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
     """Move a step, named by id, number or name, of the newest plan that has it. It is completed only
-    where the steps before it are and each of its checks has passed since the last edit (`core.gate`)."""
+    where the steps before it are and each of its checks has passed since the last edit (`core.proof.gate`)."""
     plans = reversed(context.plans())
     plan = next((p for p in plans if find_step(p, args.step_id) is not None), None)
     if plan is None:

@@ -22,7 +22,7 @@ from pydantic import AnyUrl, JsonValue
 from daiku.domain.base import JsonObject
 from daiku.texts.text import text
 from daiku.tools.mcp.definitions import digest_of
-from daiku.tools.mcp.launch import Broken, Launch, expanded, token_file
+from daiku.tools.mcp.launch import Launch, McpServerError, expand_env, token_file
 
 SIGN_IN_SECONDS = 300.0
 CALLBACK = "/callback"
@@ -84,7 +84,7 @@ class Redirect:
         try:
             self._server = await asyncio.start_server(self._answer, "127.0.0.1", self.port)
         except OSError as error:
-            raise Broken(
+            raise McpServerError(
                 text("mcp.port_taken", port=self.port, what=error.strerror or ""), gone=True
             ) from None
 
@@ -95,7 +95,7 @@ class Redirect:
             async with asyncio.timeout(SIGN_IN_SECONDS):
                 return await self._found
         except TimeoutError:
-            raise Broken(text("mcp.nobody_signed_in"), gone=True) from None
+            raise McpServerError(text("mcp.nobody_signed_in"), gone=True) from None
         finally:
             self.close()
 
@@ -125,7 +125,7 @@ class Redirect:
         code, state, iss = (query.get(name, [""])[0] for name in ("code", "state", "iss"))
         if not code:
             if not self._found.done():
-                self._found.set_exception(Broken(text("mcp.sign_in_refused"), gone=True))
+                self._found.set_exception(McpServerError(text("mcp.sign_in_refused"), gone=True))
             return "The sign-in was refused."
         if not self._found.done():
             self._found.set_result(AuthorizationCodeResult(code=code, state=state or None, iss=iss or None))
@@ -163,7 +163,7 @@ def _registered(launch: Launch, address: AnyUrl) -> OAuthClientInformationFull |
     given = launch.settings.oauth
     if not given.client_id:
         return None
-    secret = expanded(given.client_secret, os.environ)
+    secret = expand_env(given.client_secret, os.environ)
     return OAuthClientInformationFull(
         client_id=given.client_id,
         client_secret=secret or None,

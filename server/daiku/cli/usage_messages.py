@@ -13,7 +13,7 @@ from daiku.texts.terminal import locale_of
 from daiku.texts.text import Text, joined, render, text
 
 
-def misuse(wrong: click.ClickException) -> str:
+def usage_message(wrong: click.ClickException) -> str:
     """Return the message for a usage error, in the person's language."""
     language = locale_of(os.environ)
     return wrong.format_message() if language == ENGLISH else render(_said(wrong), language)

@@ -27,7 +27,7 @@ SAID = 500
 
 
 @dataclass(slots=True)
-class Opened:
+class ServerTransport:
     """A server's way in, and what is known of why it failed."""
 
     launch: Launch

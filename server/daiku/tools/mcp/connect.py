@@ -9,7 +9,7 @@ from pathlib import Path
 from daiku.tools.mcp.connection import Hooks, McpConnection
 from daiku.tools.mcp.launch import Launch
 from daiku.tools.mcp.transport.oauth import sign_in
-from daiku.tools.mcp.transport.opened import Opened
+from daiku.tools.mcp.transport.server_transport import ServerTransport
 from daiku.tools.tool import Ask
 
 
@@ -23,11 +23,11 @@ class Asks:
 
 
 def connect(launch: Launch, home: Path, asks: Asks) -> McpConnection:
-    """Begin to connect; `Connection.opened` waits for it."""
+    """Begin to connect; `McpConnection.wait_opened` waits for it."""
     named = {name.lower() for name in launch.settings.headers}
     auth = None
     if launch.settings.url and "authorization" not in named:
         auth = sign_in(launch, home, asks.show)
-    opened = Opened(launch, auth)
+    opened = ServerTransport(launch, auth)
     hooks = Hooks(opened.transport, asks.asker, asks.changed, launch.roots, opened.why)
     return McpConnection(launch.name, hooks)

@@ -220,7 +220,7 @@ class Sweeper:
             place.unlink(missing_ok=True)
         self._contents.drop(_contents_of(mine.values()) - _contents_of(kept.values()))
 
-    def take_count(self) -> int:
+    def pop_deleted_count(self) -> int:
         """Return how many checkpoints were deleted since the last call, and reset the count."""
         gone, self._gone = self._gone, 0
         return gone

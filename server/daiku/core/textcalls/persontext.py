@@ -7,7 +7,7 @@ SPOKEN = ("comment", "reply", "message", "response")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-class SpokenJSON:
+class PersonTextDecoder:
     """Walks through one JSON value and decodes the text that is meant for the person."""
 
     def __init__(self, *, needs_break: bool) -> None:
@@ -32,11 +32,11 @@ class SpokenJSON:
             if self._quote:
                 self._in_string(char, out)
             elif self._structure(char):
-                out.append(self.unspoken())
+                out.append(self.fallback_comment())
                 return "".join(out), at + 1, True
         return "".join(out), len(text), False
 
-    def unspoken(self) -> str:
+    def fallback_comment(self) -> str:
         """Return the command's own comment if there was no outer comment (C2.2)."""
         text, self._nested = self._nested, ""
         return "" if self._spoken or not text else self._with_break(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from daiku.lsp.opening import Json, Offer, answer, problems, read_offer
+from daiku.lsp.initialize import Json, Offer, answer, problems, read_offer
 from daiku.lsp.wire.frames import Frames, frame
 
 READ_SIZE = 256 * 1024
@@ -16,14 +16,14 @@ def main(argv: list[str]) -> int:
     if argv not in ([], ["--stdio"]):
         return _tcp(argv)
     fds = _take_stdio()
-    early, offer = greet(*fds)
+    early, offer = answer_initialize(*fds)
     # Behind the answer: importing pygls, pydantic and the core takes most of the start.
     from daiku.lsp.server import main as serve
 
     return serve(fds=fds, early=early, offer=offer)
 
 
-def greet(inlet: int, outlet: int) -> tuple[bytes, Offer | None]:
+def answer_initialize(inlet: int, outlet: int) -> tuple[bytes, Offer | None]:
     """Answer the first message if it is a plain `initialize`. What was read beyond it, and what the
     client offers; with None everything that was read is returned, unanswered."""
     frames = Frames()
@@ -39,7 +39,7 @@ def greet(inlet: int, outlet: int) -> tuple[bytes, Offer | None]:
         msg_id, offer = hello
         result = {"jsonrpc": "2.0", "id": msg_id, "result": answer(offer)}
         _write(outlet, frame(json.dumps(result, separators=(",", ":")).encode()))
-        return frames.rest(), offer
+        return frames.unread_bytes(), offer
     return read, None
 
 

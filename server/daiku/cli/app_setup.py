@@ -15,7 +15,7 @@ from daiku.domain.base import JsonObject
 from daiku.logs import start_logging
 from daiku.settings import Loaded, home, load, secrets_of
 from daiku.settings.trusted import is_trusted
-from daiku.texts.terminal import locale_of, say, told
+from daiku.texts.terminal import locale_of, localize, say
 from daiku.workspace.disk import DiskWorkspace
 
 
@@ -46,9 +46,9 @@ def tell_notices(loaded: Loaded) -> None:
     people = human_stream()
     hint = f" ({say('config.ignored')})" if loaded.ignored else ""
     for notice in loaded.notices:
-        people.write(people.paint(f"! {safe(told(notice))}{hint}", "yellow") + "\n")
+        people.write(people.paint(f"! {safe(localize(notice))}{hint}", "yellow") + "\n")
     for line in loaded.without_effect:
-        people.write(people.paint(f"! {safe(told(line))}", "yellow") + "\n")
+        people.write(people.paint(f"! {safe(localize(line))}", "yellow") + "\n")
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from daiku.tools.shell.output import Kept
+from daiku.tools.shell.output import TruncatedOutput
 
 SECONDS = 60
 LARGEST_LIST = 16_000_000
@@ -20,14 +20,14 @@ _ERRORS = 64_000
 
 
 @dataclass(slots=True)
-class Ran:
+class ProgramResult:
     """What came of one program. `errors` is what it wrote to stderr; `failure` why it was ended before it
     was done, empty where it was not."""
 
     code: int
     errors: str = ""
     failure: str = ""
-    _kept: Kept = field(default_factory=Kept)
+    _kept: TruncatedOutput = field(default_factory=TruncatedOutput)
     _whole: bytearray = field(default_factory=bytearray)
 
     @property
@@ -49,7 +49,9 @@ class Ran:
                     return
 
 
-async def ran(argv: list[str], cwd: Path, env: Mapping[str, str], stdin: str | None, largest: int) -> Ran:
+async def run_program(
+    argv: list[str], cwd: Path, env: Mapping[str, str], stdin: str | None, largest: int
+) -> ProgramResult:
     """Run `argv` to its end, at most SECONDS. `largest`: bytes of output that are kept as a whole;
     more is a failure. Raises OSError."""
     process = await asyncio.create_subprocess_exec(
@@ -63,7 +65,7 @@ async def ran(argv: list[str], cwd: Path, env: Mapping[str, str], stdin: str | N
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    done = Ran(0)
+    done = ProgramResult(0)
     try:
         async with asyncio.timeout(SECONDS):
             if process.stdin is not None and stdin is not None:

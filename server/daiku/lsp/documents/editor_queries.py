@@ -15,7 +15,7 @@ from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.runs import Position, Range
 from daiku.lsp.documents.open_documents import Documents, to_uri
 from daiku.lsp.documents.positions import Encoding, line_starts, offset_of, position_of
-from daiku.lsp.opening import Json, to_path
+from daiku.lsp.initialize import Json, to_path
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
 from daiku.texts.text import text

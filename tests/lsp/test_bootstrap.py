@@ -15,27 +15,27 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
 from daiku import __version__, api
-from daiku.lsp import opening
-from daiku.lsp.door import greet
+from daiku.lsp import initialize
+from daiku.lsp.bootstrap import answer_initialize
 from daiku.lsp.requests.methods import METHODS
 from daiku.lsp.wire.frames import Frames, frame
 from tests.conftest import ROOT
 from tests.test_api import PARAMS_OF_INITIALIZE
 
 
-def initialize(params: Any, msg_id: Any = 1) -> bytes:
+def initialize_request(params: Any, msg_id: Any = 1) -> bytes:
     return frame(
         json.dumps({"jsonrpc": "2.0", "id": msg_id, "method": "initialize", "params": params}).encode()
     )
 
 
-def knock(data: bytes) -> tuple[list[Any], bytes, opening.Offer | None]:
+def knock(data: bytes) -> tuple[list[Any], bytes, initialize.Offer | None]:
     """What the door says to `data`, and what it hands on."""
     inlet, feed = os.pipe()
     read, outlet = os.pipe()
     os.write(feed, data)
     os.close(feed)
-    early, offer = greet(inlet, outlet)
+    early, offer = answer_initialize(inlet, outlet)
     os.close(outlet)
     said = os.read(read, 1_000_000)
     os.close(read)
@@ -44,9 +44,9 @@ def knock(data: bytes) -> tuple[list[Any], bytes, opening.Offer | None]:
 
 
 def test_the_copies_of_the_contract_are_true() -> None:
-    assert tuple(METHODS) == opening.METHODS, "run npm run gen"
-    assert opening.COMMANDS == api.COMMANDS
-    assert opening.PROTOCOL == api.PROTOCOL
+    assert tuple(METHODS) == initialize.METHODS, "run npm run gen"
+    assert initialize.COMMANDS == api.COMMANDS
+    assert initialize.PROTOCOL == api.PROTOCOL
 
 
 converter = cache(default_converter)
@@ -81,8 +81,8 @@ def computed(capabilities: types.ClientCapabilities) -> dict[str, Any]:
 def test_the_static_answer_is_what_pygls_computes(encodings: list[str] | None) -> None:
     general = types.GeneralClientCapabilities(position_encodings=encodings)
     expected = computed(types.ClientCapabilities(general=general))
-    offer = opening.read_offer({"capabilities": {"general": {"positionEncodings": encodings}}})
-    said: Any = json.loads(json.dumps(opening.answer(offer)))
+    offer = initialize.read_offer({"capabilities": {"general": {"positionEncodings": encodings}}})
+    said: Any = json.loads(json.dumps(initialize.answer(offer)))
     experimental = said["capabilities"].pop("experimental")
     assert said == json.loads(json.dumps(expected))
     daiku = api.ServerOffer.model_validate(experimental["daiku"])
@@ -91,7 +91,7 @@ def test_the_static_answer_is_what_pygls_computes(encodings: list[str] | None) -
 
 def test_the_door_answers_initialize_and_hands_on_the_rest() -> None:
     after = frame(b'{"jsonrpc":"2.0","method":"initialized"}') + b"Content-Le"
-    said, early, offer = knock(initialize(PARAMS_OF_INITIALIZE, "first") + after)
+    said, early, offer = knock(initialize_request(PARAMS_OF_INITIALIZE, "first") + after)
     assert said[0]["id"] == "first"
     assert said[0]["result"]["serverInfo"]["name"] == "daiku"
     assert early == after
@@ -104,15 +104,15 @@ def test_the_door_answers_initialize_and_hands_on_the_rest() -> None:
     "data",
     [
         b"",
-        b"hello\r\n\r\n" + initialize({}),
+        b"hello\r\n\r\n" + initialize_request({}),
         frame(b"{"),
         frame(b"[" * 20_000),
         frame(b'{"jsonrpc":"2.0","id":1,"method":"daiku/chat"}'),
-        initialize([]),
-        initialize({"capabilities": 5}),
-        initialize({"initializationOptions": {"client": {"approvals": "yes"}}}),
-        initialize({}, None),
-        initialize({}, True),
+        initialize_request([]),
+        initialize_request({"capabilities": 5}),
+        initialize_request({"initializationOptions": {"client": {"approvals": "yes"}}}),
+        initialize_request({}, None),
+        initialize_request({}, True),
     ],
 )
 def test_the_door_leaves_everything_unusual_to_the_server(data: bytes) -> None:
@@ -146,17 +146,17 @@ KEYS = st.sampled_from(
 
 @given(st.recursive(JSON, lambda inner: st.dictionaries(KEYS, inner, max_size=5), max_leaves=12))
 def test_params_of_initialize_are_either_told_to_be_wrong_or_read(params: Any) -> None:
-    found = opening.problems(params)
+    found = initialize.problems(params)
     if not found:
-        offer = opening.read_offer(params)
-        assert offer.encoding in opening.ENCODINGS
-        json.dumps(opening.answer(offer))
+        offer = initialize.read_offer(params)
+        assert offer.encoding in initialize.ENCODINGS
+        json.dumps(initialize.answer(offer))
     else:
         assert all(isinstance(problem, str) and problem for problem in found)
 
 
 def test_the_door_imports_nothing_heavy() -> None:
-    code = "import sys, daiku.lsp.door; print([m for m in ('pydantic','pygls','lsprotocol','click','asyncio') if m in sys.modules])"
+    code = "import sys, daiku.lsp.bootstrap; print([m for m in ('pydantic','pygls','lsprotocol','click','asyncio') if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT / "server", capture_output=True, text=True, check=True
     )

@@ -6,7 +6,7 @@ import posixpath
 import re
 
 from daiku.core.commands.bash import ParsedCommands, SimpleCommand, read_script
-from daiku.core.commands.inlinecode import awaits_code, fed_starts_unknown, starts_unknown
+from daiku.core.commands.inlinecode import reads_code_from_stdin, starts_unknown, stdin_may_start_unknown
 from daiku.core.commands.rules import denied_by, rule_words
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name, runs_others
@@ -63,9 +63,9 @@ def _unknown(simple: SimpleCommand, script: ParsedCommands) -> Text:
     said = tuple(
         " ".join(s.texts[1:]) for s in script.commands if program_name(s.words) in ("echo", "printf")
     )
-    if fed_starts_unknown(words, (*script.fed, *said)):
+    if stdin_may_start_unknown(words, (*script.fed, *said)):
         return CODE
-    if awaits_code(words) and not script.fed and not said and len(script.commands) > 1:
+    if reads_code_from_stdin(words) and not script.fed and not said and len(script.commands) > 1:
         return FED
     name = program_name(words)
     if name in _READS_TEXT and _reads_unknown(words, script):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from daiku import __version__
-from daiku.core.protected.addresses import WebPlace, read_place, same_site, why_local, why_not_public
+from daiku.core.protected.addresses import WebUrl, parse_url, same_site, why_local, why_not_public
 from daiku.texts.text import Text, joined, text
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ HEADERS = {
 }
 
 Resolve = Callable[[str, int], Awaitable[tuple[str, ...]]]
-ProxyFor = Callable[[WebPlace], str]
+ProxyFor = Callable[[WebUrl], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class FetchRequest:
     """What to ask for. `headers` come on top of the usual ones and stay behind at a redirect to
     another site; `private` lets it reach private addresses (a search engine of the person's own)."""
 
@@ -49,7 +49,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FetchResponse:
     """What came. `url` is where it stood in the end; `cut` says that there was more than `MAX_BYTES`;
     `by_proxy` that a proxy looked the name up, so that the address behind it was not checked."""
 
@@ -64,7 +64,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class FetchProblem:
     """Why nothing came; `moved` is the other site that it would have led to."""
 
     why: Text
@@ -85,7 +85,7 @@ async def resolve_name(host: str, port: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-def proxy_of_environment(place: WebPlace) -> str:
+def proxy_of_environment(place: WebUrl) -> str:
     """The proxy that HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY name for `place`; "" for none."""
     from urllib.request import getproxies, proxy_bypass  # 20 ms that only a request has to pay
 
@@ -95,7 +95,7 @@ def proxy_of_environment(place: WebPlace) -> str:
     return proxies.get(place.scheme) or proxies.get("all") or ""
 
 
-class Road:
+class PublicWeb:
     """Makes requests. `private` opens private addresses for everything: for tests, never from settings."""
 
     def __init__(
@@ -112,15 +112,17 @@ class Road:
         self._seconds = seconds
         self._tls: ssl.SSLContext | None = None
 
-    def place(self, url: str, *, private: bool = False) -> WebPlace | Text:
+    def place(self, url: str, *, private: bool = False) -> WebUrl | Text:
         """Parse `url`; return an error if it may not be requested, e.g. a private address. Does no DNS lookup."""
-        place = read_place(url)
+        place = parse_url(url)
         if isinstance(place, str) or private or self._private:
             return place
         why = why_local(place)
         return joined("clauses", [why, text("web.public_only")]) if why else place
 
-    async def ask(self, request: Request, *, follow: Callable[[str], bool] | None = None) -> Answer | Trouble:
+    async def ask(
+        self, request: FetchRequest, *, follow: Callable[[str], bool] | None = None
+    ) -> FetchResponse | FetchProblem:
         """Send `request` and return the response, or why there is none. Redirects within a site are followed,
         others only if `follow` accepts the host; each hop is checked like the first."""
         bound = asyncio.timeout(self._seconds)
@@ -128,34 +130,36 @@ class Road:
             async with bound:
                 return await self._ask(request, follow)
         except _Stopped as stop:
-            return Trouble(stop.why)
+            return FetchProblem(stop.why)
         except TimeoutError:
             if not bound.expired():
                 raise
-            return Trouble(text("web.no_whole_answer", seconds=f"{self._seconds:g}"))
+            return FetchProblem(text("web.no_whole_answer", seconds=f"{self._seconds:g}"))
 
-    async def _ask(self, request: Request, follow: Callable[[str], bool] | None) -> Answer | Trouble:
+    async def _ask(
+        self, request: FetchRequest, follow: Callable[[str], bool] | None
+    ) -> FetchResponse | FetchProblem:
         place = self._checked(request.url, request)
         for _ in range(MAX_REDIRECTS + 1):
             step = await self._step(place, request)
-            if isinstance(step, Answer):
+            if isinstance(step, FetchResponse):
                 return step
             after = self._checked(urljoin(place.url, step), request)
             if (after.scheme, after.host, after.port) != (place.scheme, place.host, place.port):
                 if not same_site(place.host, after.host) and not (follow and follow(after.host)):
-                    return Trouble(text("web.redirected", url=after.url), moved=after.url)
+                    return FetchProblem(text("web.redirected", url=after.url), moved=after.url)
                 request = replace(request, headers=None, private=False)
             request = replace(request, method="GET", body=None)
             place = after
         raise _Stopped(text("web.too_many_redirects", count=MAX_REDIRECTS))
 
-    def _checked(self, url: str, request: Request) -> WebPlace:
+    def _checked(self, url: str, request: FetchRequest) -> WebUrl:
         place = self.place(url, private=request.private)
         if isinstance(place, str):
             raise _Stopped(place)
         return place
 
-    async def _step(self, place: WebPlace, request: Request) -> Answer | str:
+    async def _step(self, place: WebUrl, request: FetchRequest) -> FetchResponse | str:
         """The answer of one place, or where it redirects to. Raises _Stopped."""
         proxy = self._proxy_for(place)
         addresses = () if proxy else await self._addresses(place, self._private or request.private)
@@ -167,7 +171,7 @@ class Road:
                 problem = error
         raise _Stopped(text("web.unreachable", host=place.host, what=str(problem)))
 
-    async def _addresses(self, place: WebPlace, private: bool) -> tuple[str, ...]:
+    async def _addresses(self, place: WebUrl, private: bool) -> tuple[str, ...]:
         """Where the name leads, looked up once: what was checked here is what is connected to."""
         if place.address:
             return (place.address,)
@@ -182,7 +186,9 @@ class Road:
             raise _Stopped(text("web.leads_inside", host=place.host, what=inside[0]))
         return found[:MAX_ADDRESSES]
 
-    async def _exchange(self, place: WebPlace, request: Request, address: str, proxy: str) -> Answer | str:
+    async def _exchange(
+        self, place: WebUrl, request: FetchRequest, address: str, proxy: str
+    ) -> FetchResponse | str:
         import httpx2  # 65 ms that the start of the server does not have to pay
 
         if self._tls is None:
@@ -227,7 +233,7 @@ class _Unreached(Exception):  # control flow of one module: the next address is 
     """No connection to this address."""
 
 
-async def _read(place: WebPlace, response: httpx2.Response, *, by_proxy: bool) -> Answer | str:
+async def _read(place: WebUrl, response: httpx2.Response, *, by_proxy: bool) -> FetchResponse | str:
     moved = response.headers.get("location")
     if response.status_code in (301, 302, 303, 307, 308) and moved:
         return moved
@@ -236,7 +242,7 @@ async def _read(place: WebPlace, response: httpx2.Response, *, by_proxy: bool) -
     if readable(kind):
         pieces = _unpacked(response.aiter_raw(), response.headers.get("content-encoding", ""))
         body, cut = await _bounded(pieces)
-    return Answer(place.url, response.status_code, kind, charset, body, cut, by_proxy)
+    return FetchResponse(place.url, response.status_code, kind, charset, body, cut, by_proxy)
 
 
 def readable(kind: str) -> bool:
