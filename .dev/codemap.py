@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-START, END = "<!-- rooms -->", "<!-- /rooms -->"
-
 
 def _docstring(path: Path) -> str:
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"), str(path))) or ""
@@ -32,7 +30,13 @@ def _map(package: Path) -> str:
 
 
 def with_rooms(readme: str, package: Path) -> str:
-    """`readme` with the section between the two markers made anew; unchanged where there are no markers."""
-    head, start, rest = readme.partition(START)
-    _, end, tail = rest.partition(END)
-    return f"{head}{START}\n{_map(package)}\n{END}{tail}" if start and end else readme
+    """`readme` with its map of the rooms made anew."""
+    return with_section(readme, "rooms", _map(package))
+
+
+def with_section(page: str, name: str, text: str) -> str:
+    """`page` with what stands between the two markers `name` made anew; unchanged where there are no markers."""
+    first, last = f"<!-- {name} -->", f"<!-- /{name} -->"
+    head, start, rest = page.partition(first)
+    _, end, tail = rest.partition(last)
+    return f"{head}{first}\n{text}\n{last}{tail}" if start and end else page

@@ -149,6 +149,8 @@ def contract() -> str:
     named(api.ServerOffer, "serialization")
     interfaces = "\n".join(emitter.done[k] for k in sorted(emitter.done, key=lambda k: emitter.names[k]))
     keyed = json.dumps({name: entry.label for name, entry in PROVIDERS.items() if entry.key_env}, indent=2)
+    kinds = ("key", "server")
+    by_need = {need: [entry.label for entry in PROVIDERS.values() if entry.needs == need] for need in kinds}
     ephemeral, commands = json.dumps(sorted(EPHEMERAL)), json.dumps(list(api.COMMANDS), indent=2)
     known = json.dumps(list(EVENTS), indent=2)
     return f"""{HEADER}
@@ -181,6 +183,9 @@ export interface Notifications {{
 
 /** Providers of models that take an API key, with their names for people. */
 export const KEYED_PROVIDERS = {keyed} as const;
+
+/** Names of providers by what a person needs for them: a key, or a server on their own machine. */
+export const PROVIDERS_BY_NEED = {json.dumps(by_need, indent=2)};
 
 /** The version of this contract. */
 export const PROTOCOL = {api.PROTOCOL};

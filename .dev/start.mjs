@@ -14,20 +14,6 @@ import { daikuCommand, ensureEditor, ensureModules, ensureNode, ensurePython } f
 import { ensurePrograms, FOR_USE } from "./system.mjs";
 
 const USUAL_PORT = 8377;
-const MODEL_VARIABLES = [
-  "ANTHROPIC_API_KEY",
-  "ANTHROPIC_BASE_URL",
-  "DAIKU_LLM__MODEL",
-  "DAIKU_LLM__PROVIDER",
-  "GEMINI_API_KEY",
-  "GOOGLE_API_KEY",
-  "LMSTUDIO_BASE_URL",
-  "OLLAMA_HOST",
-  "OPENAI_API_KEY",
-  "OPENAI_BASE_URL",
-];
-const LOCAL_MODELS = ["http://127.0.0.1:11434/api/tags", "http://127.0.0.1:1234/v1/models"];
-
 const answers = (url) =>
   fetch(url, { signal: AbortSignal.timeout(1000) })
     .then((response) => response.ok)
@@ -44,13 +30,15 @@ function userConfig() {
 }
 
 /** The settings of a demonstration, where no key, no local model and no settings of the person's own are found. */
-async function demonstration() {
-  if (MODEL_VARIABLES.some((name) => process.env[name]) || userConfig().some((file) => existsSync(file))) return {};
-  for (const url of LOCAL_MODELS) if (await answers(url)) return {};
+async function demonstration(command) {
+  const chosen = Object.keys(process.env).some((name) => name.startsWith("DAIKU_LLM__"));
+  if (chosen || userConfig().some((file) => existsSync(file))) return {};
+  const { code, text } = await run(command, ["models", "--json"], { capture: true, timeout: 30_000 });
+  const found = text.split("\n").find((line) => line.startsWith("{"));
+  if (code !== 0 || !found || JSON.parse(found).chosen) return {};
   say(
     `No key and no local model was found, so ${bold("a script plays the model")}. ` +
-      "To connect a real one, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start Ollama or LM Studio, " +
-      "and run this again.",
+      `To connect a real one, see ${bold("npm start -- models")}, and run this again.`,
   );
   return { DAIKU_LLM__PROVIDER: "scripted" };
 }
@@ -157,7 +145,7 @@ await main(async () => {
   await ensureNode();
   const python = await ensurePython("requirements");
   const command = daikuCommand(python);
-  const env = { ...(await demonstration()), DAIKU_DEV_SERVER: command, DAIKU_DEV_OPEN: "1" };
+  const env = { ...(await demonstration(command)), DAIKU_DEV_SERVER: command, DAIKU_DEV_OPEN: "1" };
   const sample = await makeSample();
   const forget = () => rmSync(path.dirname(sample), { recursive: true, force: true });
   if (words.length > 0) {

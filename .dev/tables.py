@@ -1,4 +1,4 @@
-"""What the panel reads from the server's tables: faces of tools, labels of agents, events that are one line."""
+"""What the panel and the README take from the server's tables: tools, agents, events that are one line; providers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 from daiku.agents.table import ALL_AGENTS
 from daiku.domain.events import EVENTS, LineEvent
 from daiku.domain.labels import Label
+from daiku.llm.table import PROVIDERS
 from daiku.tools.table import faces
 
 HEADER = """// GENERATED from the server's tables of tools, agents and events by .dev/gen.py; do not edit, run `npm run gen`.
@@ -64,6 +65,16 @@ export const AGENT_LABELS: Readonly<Record<string, string>> = {{
 export const EVENT_LINES = {{
 {lines}}} satisfies Record<string, Line | null>;
 """
+
+
+def providers() -> str:
+    """The README's table of the providers that a person connects: what each is, and how."""
+    rows = [
+        f"| {entry.label} | {entry.how or f'`{entry.key_env[0]}`, or *Daiku: Set API Key* in VS Code'} |"
+        for entry in PROVIDERS.values()
+        if entry.needs != "script"
+    ]
+    return "\n".join(["| what | how |", "|---|---|", *rows])
 
 
 def labels(language: str) -> dict[str, str]:

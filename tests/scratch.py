@@ -25,6 +25,7 @@ class Scratch:
         self.package = root / "server" / "daiku"
         for folder in ("server", "prompts", ".dev", "extension", "tests/golden/wire"):
             shutil.copytree(ROOT / folder, root / folder, ignore=NOT_COPIED)
+        shutil.copy(ROOT / "README.md", root)
         for path in (ROOT / "tests").glob("*.py"):
             if not path.name.startswith("test_"):
                 shutil.copy(path, root / "tests")
@@ -56,7 +57,8 @@ class Scratch:
     def program(self, *command: str) -> str:
         """What a program says there, both streams."""
         places = [str(self.root / "server"), str(self.root / ".dev"), str(self.root)]
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(places), "PYTHONDONTWRITEBYTECODE": "1"}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        env = {**kept, "PYTHONPATH": os.pathsep.join(places), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, check=False)
         return done.stdout + done.stderr
 

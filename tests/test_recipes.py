@@ -195,7 +195,7 @@ GREETING_TYPES = '''"""A greeting for a client."""
 from __future__ import annotations
 
 from daiku.domain.base import Telling, Wire
-from daiku.texts.text import Sentence
+from daiku.texts.text import Text
 
 
 class GreetingParams(Wire):
@@ -203,7 +203,7 @@ class GreetingParams(Wire):
 
 
 class GreetingResult(Telling):
-    greeting: Sentence
+    greeting: Text
 '''
 GREETING = '''"""The greeting of a client."""
 

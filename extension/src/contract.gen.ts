@@ -1321,6 +1321,19 @@ export const KEYED_PROVIDERS = {
   "compatible": "OpenAI-compatible"
 } as const;
 
+/** Names of providers by what a person needs for them: a key, or a server on their own machine. */
+export const PROVIDERS_BY_NEED = {
+  "key": [
+    "Anthropic",
+    "OpenAI",
+    "Google Gemini"
+  ],
+  "server": [
+    "Ollama",
+    "LM Studio"
+  ]
+};
+
 /** The version of this contract. */
 export const PROTOCOL = 1;
 

@@ -1,9 +1,10 @@
 // The first thing a person sees: what to ask for, and what is missing before it can be asked.
 
+import { PROVIDERS_BY_NEED } from "../src/contract.gen";
 import { isScripted, modelInUse, type Situation } from "../src/pure/chat/panel";
 import { post } from "./base/api";
 import { Icon } from "./base/parts";
-import { t } from "./base/words";
+import { oneOf, t } from "./base/words";
 
 const examples = (): [icon: string, text: string][] => [
   ["compass", t("Explain how this project is built and where to start reading")],
@@ -65,7 +66,9 @@ function Connect() {
       <strong>{t("Connect a model")}</strong>
       <p class="dim">
         {t(
-          "With a key of Anthropic, OpenAI or Gemini; with a local model in Ollama or LM Studio, which needs none; or with a model of your editor.",
+          "With a key of {0}; with a local model in {1}, which needs none; or with a model of your editor.",
+          oneOf(PROVIDERS_BY_NEED.key),
+          oneOf(PROVIDERS_BY_NEED.server),
         )}
       </p>
       <div class="buttons">

@@ -143,6 +143,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     aside = shutil.ignore_patterns("node_modules", "dist", "test", "media")
     for folder in ("server", ".dev", "extension", "prompts"):
         shutil.copytree(ROOT / folder, root / folder, ignore=aside)
+    shutil.copy(ROOT / "README.md", root)
     llm = root / "server" / "daiku" / "llm"
     (llm / "acme.py").write_text(MODULE)
     text = (llm / "table.py").read_text()
@@ -204,3 +205,10 @@ def test_an_added_provider_is_in_the_editors_settings_in_both_languages(scratch:
         assert "Acme" in texts["config.llm.acme.baseUrl"]
     contract = (scratch / "extension" / "src" / "contract.gen.ts").read_text(encoding="utf-8")
     assert '"acme": "Acme"' in contract
+    by_need = contract.partition("export const PROVIDERS_BY_NEED = ")[2].partition(";")[0]
+    assert "Acme" in json.loads(by_need)["key"]
+
+
+@pytest.mark.slow
+def test_an_added_provider_is_in_the_readme(scratch: Path) -> None:
+    assert "| Acme | `ACME_API_KEY`, or " in (scratch / "README.md").read_text(encoding="utf-8")

@@ -14,3 +14,7 @@ export function setWords(bundle: Record<string, string> | undefined, locale: str
 export function t(text: string, ...values: (string | number)[]): string {
   return fill(words[text] ?? text, values);
 }
+
+/** “a, b or c” in the person's language. */
+export const oneOf = (names: string[]): string =>
+  new Intl.ListFormat(document.documentElement.lang || "en", { type: "disjunction" }).format(names);
