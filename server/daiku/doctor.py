@@ -68,7 +68,8 @@ def _version(numbers: tuple[int, ...]) -> str:
 
 
 def files(place: Path | None, environ: Mapping[str, str], *, trusted: bool) -> Iterator[DoctorFinding]:
-    """Daiku's own files, and the settings; `trusted`: those of the folder count."""
+    """Check the data folder's permissions, and report which settings files apply.
+    `trusted`: those of the folder `place` do."""
     try:
         state = home(environ)
     except DaikuError as wrong:

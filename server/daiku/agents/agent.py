@@ -30,7 +30,7 @@ OFFERED: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """An agent's part in a chain of work. Both functions are pure.
+    """How an agent works as a stage of a chain: its input and its handover. Both functions are pure.
 
     `hand_back` reads from the state of its finished run what it hands over, or why nothing is fit for
     that. `request` is what it is told for a Brief (None: the request alone). `shows`: of the project's files

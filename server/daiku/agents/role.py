@@ -33,7 +33,8 @@ from daiku.texts.text import NO_TEXT, Text, text
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """All are functions of the conversation alone, so that a resumed run goes on where it was.
+    """The functions that read, check and continue an agent's fixed-format replies.
+    All depend on the conversation alone, so that a resumed run goes on where it was.
 
     `read` gives the reply as it counts, with the calls that carry it out, or what is wrong with it;
     the flag says that the reply was cut off. `after_calls` gives what the role says or does next where no

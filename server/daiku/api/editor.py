@@ -9,8 +9,8 @@ from daiku.domain.runs import Position, Range
 
 
 class EditorDiagnosticsParams(Wire):
-    """Absent `uri`: of all files. `settle`: the problems of these files, opened and waited for until they
-    are about the present texts (or nothing more is to be expected), and only the errors of others."""
+    """Diagnostics of `uri`; of all files if it is absent.
+    `settle`: wait until those of these files are up to date, and add only the errors of all others."""
 
     uri: str | None = None
     settle: tuple[str, ...] | None = None
@@ -38,7 +38,7 @@ class EditorPlaceParams(Wire):
 
 
 class EditorSaveParams(Wire):
-    """Documents that were as on the disk before an edit of ours: commands must see the edit."""
+    """Documents to save so that commands see our edit; before it, they had no unsaved changes."""
 
     uris: tuple[str, ...]
 

@@ -42,7 +42,7 @@ def settings_for(folder: Path, overrides: JsonObject | None = None) -> tuple[Loa
 
 
 def tell_notices(loaded: Loaded) -> None:
-    """What the settings have to say, for a person to read."""
+    """Write the notices about the settings to the person's terminal."""
     people = human_stream()
     hint = f" ({say('config.ignored')})" if loaded.ignored else ""
     for notice in loaded.notices:

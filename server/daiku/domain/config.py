@@ -68,7 +68,7 @@ class ResearchSettings(Section):
 
 
 class MCPSignIn(Section):
-    """For a server that does not let clients register themselves: what its owner gave out."""
+    """OAuth client data from a server's owner, for a server without dynamic client registration."""
 
     client_id: str = ""
     client_secret: str = ""

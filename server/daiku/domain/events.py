@@ -24,7 +24,7 @@ class Aside(Wire):
 
 
 class LineEvent(Aside):
-    """One that people see as one line, where it has a `line`, and else not at all."""
+    """An event that is shown to people as one line if it has a `line`, and otherwise not at all."""
 
     line: ClassVar[Line | None] = None
 
@@ -285,8 +285,8 @@ class RulesText(Wire):
 
 
 class Notice(Localizable):
-    """A word to the person. `rules` are told to the model too, and stay until the session ends. `attempt`: a
-    call of a model failed for the so-manieth time in a row and is made again; the last such word counts."""
+    """A message to the person. `rules` are told to the model too, and stay until the session ends.
+    `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts."""
 
     type: ClassVar[str] = "notice"
     level: Literal["info", "warning", "error"]

@@ -65,7 +65,7 @@ def retry_delay(attempt: int, error: LLMError, policy: RetryPolicy, chance: floa
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How waiting and chance are done, so that tests need neither."""
+    """The functions for sleeping and random numbers, which tests replace."""
 
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random

@@ -155,8 +155,8 @@ def main(
     early: bytes = b"",
     offer: Offer | None = None,
 ) -> int:
-    """Serve over `fds` (in, out; the door keeps stdin and stdout away from everybody else), or the
-    first client of `tcp`; the exit code. `early` and `offer` as in `run`."""
+    """Serve over the file descriptors `fds` (in, out), or the first client of `tcp`; return the exit code.
+    `early` and `offer` as in `run`."""
     if tcp is not None:
         return asyncio.run(_tcp(*tcp))
     return asyncio.run(_stdio(fds or (0, 1), early, offer))

@@ -45,8 +45,9 @@ class RunTree:
 
 @dataclass(eq=False, slots=True)
 class LiveRun:
-    """`depth` counts the runs around it, `kept_rounds` the rounds that are kept for their last words. `place`:
-    an edit was asked for by pointing there, so it is not asked about again."""
+    """A run in progress in this process.
+    `depth` counts the runs around it, `kept_rounds` the rounds that are reserved for their last words.
+    `place`: the person asked for an edit there, so that it is not asked about again."""
 
     log: RunLog
     tree: RunTree

@@ -39,7 +39,7 @@ class Waits(Generic[T]):
 
     @property
     def any(self) -> bool:
-        """Whether anyone waits."""
+        """Whether any task waits for an answer."""
         return bool(self._open)
 
     def give(self, key: str, answer: T) -> None:
@@ -95,12 +95,12 @@ class PersonWaits:
 
     @property
     def any(self) -> bool:
-        """Whether one is open."""
+        """Whether any question to the person is open."""
         return self._approvals.any or self._inputs.any
 
 
 def may_be_asked(state: State) -> bool:
-    """Whether something of a run may wait for the person's word: a call, or what an edge asks by itself."""
+    """Whether a run may wait for the person: for a pending call, or a question of an MCP server itself."""
     edges = (asked for asked in state.questions.approvals.values() if asked.from_server)
     return bool(state.calls.pending) or any(
         asked.approval_id not in state.questions.decisions for asked in edges

@@ -39,8 +39,9 @@ def worst_first(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 def problem_delta(
     before: Sequence[Diagnostic], after: Sequence[Diagnostic], changes: Sequence[FileChange]
 ) -> ProblemDelta:
-    """What `changes` did to the problems. One that moved with its line is the same one, and so is one in a
-    line that was rewritten when the lines in its place have it too. Hints are nobody's errand."""
+    """Return which diagnostics `changes` added, and how many it fixed; hints are ignored.
+    A diagnostic that moved with its line is the same one, and so is one in a rewritten line if the
+    lines in its place have it too."""
     moves = {change.path: _Moves.of(change) for change in changes}
     became = {move.path: move for move in moves.values()}
     was = [_carried(d, moves) for d in before if d.severity != "hint"]

@@ -14,8 +14,9 @@ _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 @dataclass(frozen=True, slots=True)
 class EditPlace:
-    """`path` as changes name it. A change is inside while the file still begins with `before` and ends
-    with `after`: what stands around the lines moves with them, however often they are edited."""
+    """The part of a file that may be edited; `path` as changes name it.
+    A change is inside while the file still begins with `before` and ends with `after`: the lines may
+    move, and be edited again and again."""
 
     path: str
     before: str = ""

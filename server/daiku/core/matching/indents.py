@@ -11,8 +11,9 @@ _TABS = (4, 8, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class Indents:
-    """Which indentation of a model is which in the file. `shift` is what was taken off, from every line or from
-    every line that had it; in the second case there are no pairs."""
+    """A mapping from the model's indentation to the file's.
+    `shift` is what the model took off every line, or every line that had it; in the second case there
+    are no pairs."""
 
     pairs: Mapping[str, str] = field(default_factory=dict[str, str])
     shift: str = ""

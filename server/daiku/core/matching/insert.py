@@ -148,7 +148,7 @@ def line_end_at(text: str, offset: int) -> str:
 
 
 def splice_all(text: str, places: Sequence[Replacement]) -> str | Refusal:
-    """`text` with every place changed, or that two of them meet."""
+    """Return `text` with all replacements made, or a Refusal if two of them overlap."""
     ordered = sorted(places, key=lambda place: (place.start, place.end))
     for one, other in pairwise(ordered):
         if other.start < one.end or (other.start == one.start and other.end == one.end):

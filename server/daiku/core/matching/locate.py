@@ -21,7 +21,7 @@ _TOP = 4
 
 @dataclass(frozen=True, slots=True)
 class LocatedHunk:
-    """A hunk as it reads best, and a place where it stands."""
+    """One interpretation of a hunk's lines, and a place in the file that matches it."""
 
     hunk: Hunk
     span: BlockMatch

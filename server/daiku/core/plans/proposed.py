@@ -29,8 +29,8 @@ class ProposedStep(NamedTuple):
 
 
 def as_proposed(steps: Iterable[PlannedStep]) -> tuple[ProposedStep, ...]:
-    """The steps of a planner's reply: each waits for the one before it where it does not say more. Where
-    some have a number of their own, the others are called by what no number is."""
+    """Convert a planner's steps; one that states no dependencies depends on the step before it.
+    If some steps are numbered, the others are named `(place N)`, which no number can equal."""
     planned = tuple(steps)
     numbered = any(step.number for step in planned)
     names = [

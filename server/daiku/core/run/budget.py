@@ -132,7 +132,7 @@ def settle(budget: Budget, hold: Hold, usage: Usage | None) -> Budget:
 
 
 def add_earlier_use(budget: Budget, usage: Usage, rounds: int) -> Budget:
-    """The budget with what was used before it was opened, besides what it was opened with."""
+    """Return the budget with further usage and rounds from before it was opened added."""
     return budget._replace(
         tokens=budget.tokens + usage.prompt_tokens + usage.completion_tokens,
         cost=budget.cost + (usage.cost or 0.0),

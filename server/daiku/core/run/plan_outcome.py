@@ -39,7 +39,7 @@ def plan_standing(state: State) -> PlanStanding | None:
 
 
 def finished(state: State, status: TerminalStatus) -> RunFinished:
-    """The end of a run that stands at `state`."""
+    """Build the RunFinished event for a run that ends with `status` in `state`."""
     return RunFinished(
         status=status, text=state.conversation.text, usage=state.spending.usage, plan=plan_standing(state)
     )

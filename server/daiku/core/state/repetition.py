@@ -95,7 +95,7 @@ class Repetition(NamedTuple):
 def add_result(
     trail: RepetitionHistory, call: ToolCall | None, event: ToolResponse, *, carried_out: bool
 ) -> RepetitionHistory:
-    """The trail after one more result; `call` as it was asked for, None where that is not known."""
+    """Return the history with one more result; `call` as the model requested it, None if unknown."""
     args = dumps(call.args, sort_keys=True, ensure_ascii=False) + (call.malformed or "") if call else event.id
     waiting = bool(event.data and event.data.get("running") is True)
     text = event.result if waiting else _NOISE.sub("#", event.result)
@@ -112,14 +112,14 @@ def add_result(
 
 
 def add_reply(trail: RepetitionHistory, reply: str, *, calls: bool) -> RepetitionHistory:
-    """The trail after one more reply of the model, before its calls."""
+    """Return the history with one more reply of the model, added before its calls are carried out."""
     said = " ".join(reply.split())
     texts = (*trail.texts, said)[-KEPT_TURNS:] if said or not calls else trail.texts
     return trail._replace(texts=texts, current=(), latest=())
 
 
 def close_turn(trail: RepetitionHistory) -> RepetitionHistory:
-    """The trail once every call of the reply has its result."""
+    """Return the history with the current reply closed; for when each of its calls has its result."""
     turn = trail.current
     known = {outcome for earlier in trail.turns for outcome in earlier}
     found_out = any(o.carried_out and o not in known for o in turn)
@@ -129,7 +129,7 @@ def close_turn(trail: RepetitionHistory) -> RepetitionHistory:
 
 
 def add_edit(trail: RepetitionHistory, event: Edit) -> RepetitionHistory:
-    """The trail after one more edit."""
+    """Return the history with one more edit; counts edits in a row that undo the previous one."""
     paths = tuple(stat.path for stat in event.files)
     lines = [line for line in event.diff.splitlines() if not line.startswith(("+++", "---"))]
     plus = tuple(line[1:] for line in lines if line.startswith("+"))

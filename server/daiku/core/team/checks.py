@@ -36,7 +36,7 @@ class TeamCall(NamedTuple):
 
 
 def hand(agent: str, request: str, said: Text) -> TeamCall:
-    """Hand over to a stage."""
+    """Build the call that hands `request` over to `agent`."""
     return TeamCall("agent/handoff", {"agent": agent, "request": request}, said)
 
 

@@ -64,7 +64,7 @@ OF_THE_STAGE = ("format", "limit", "tool", "guardrail", "handoff_depth", "contex
 
 
 class Stop(NamedTuple):
-    """The team ends; `why` it does so before the plan is done."""
+    """The team's decision to end; `why` is the reason if that is before the plan is done."""
 
     why: Text = Text("")
 

@@ -79,7 +79,7 @@ def since_begun(log: tuple[AnsweredCall, ...], step: Step) -> tuple[AnsweredCall
 
 
 def since_work(log: tuple[AnsweredCall, ...]) -> tuple[AnsweredCall, ...]:
-    """What was done since somebody last worked on the files, or planned."""
+    """Return the calls after the last handoff to coder, runner or planner; all if there is none."""
     last = [n for n, t in enumerate(log) if t.agent in WORKERS or t.call.tool == "agent/parallel"]
     return log[last[-1] + 1 :] if last else log
 
@@ -88,5 +88,5 @@ WORKERS = ("coder", "runner", "planner")
 
 
 def since(log: tuple[AnsweredCall, ...], agent: str) -> tuple[AnsweredCall, ...]:
-    """From the last handoff to `agent` on."""
+    """Return the calls from the last handoff to `agent` on; there must be one."""
     return log[max(i for i, t in enumerate(log) if t.agent == agent) :]

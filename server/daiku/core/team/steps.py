@@ -31,7 +31,7 @@ from daiku.texts.text import text
 
 
 def work(state: State, plan: Plan, step: Step, approvals: ApprovalMode, *, runner: bool = True) -> TeamCall:
-    """The next call for the step that is in progress; with `runner` False its checks alone say what it is worth."""
+    """Return the next call for the step in progress; `runner` False: a step with checks gets no runner."""
     log = answered_calls(state)
     here = since_begun(log, step)
     if len(here) == len(log) and not begins(log, step):  # begun by an earlier run, or by the person
@@ -112,8 +112,8 @@ def _passed_before(step: Step, here: tuple[AnsweredCall, ...]) -> bool:
 
 
 def attempts_used(log: tuple[AnsweredCall, ...]) -> int:
-    """The attempts at the step that is worked or was worked last, with those at the steps whose failure
-    made the plan be made anew before it. A reply that could not be read was asked for three times at least."""
+    """Count the attempts at the current step, and at failed steps before the plan was made anew.
+    A reply of coder or runner that could not be read counts as several."""
     carried = here = 0
     for taken in log:
         if taken.step_update is not None and taken.step_update[1] == "in_progress":

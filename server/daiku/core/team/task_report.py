@@ -100,5 +100,5 @@ def _key(name: str) -> str:
 
 
 def report_text(report: TaskReport) -> str:
-    """The report as the JSON that whoever called is told (R4.40)."""
+    """Format the report as JSON, the form in which the caller gets it (R4.40)."""
     return json.dumps(report.model_dump(), ensure_ascii=False, indent=1)

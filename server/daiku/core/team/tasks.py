@@ -163,8 +163,8 @@ def attach_task_list(plans: Sequence[Plan], tasks: tuple[Task, ...], request: st
 
 
 def with_list(place: PlanStep, tasks: tuple[Task, ...]) -> PlanStep:
-    """The step with `tasks` as its list. What it has done already stays: a task that is the same as one
-    that was done is done; one that the step has under its id stays as it is."""
+    """Return the step with `tasks` as its list; completed tasks are kept.
+    A task equal to a completed one, or to the one under its id, keeps that one's status."""
     known = {task.task_id: task for task in place.step.task_list}
     done = [task for task in place.step.task_list if task.status == "completed"]
     kept: list[Task] = []

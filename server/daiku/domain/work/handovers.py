@@ -130,14 +130,14 @@ class TaskReport(Wire):
 
 
 class TasksMade(Wire):
-    """Who breaks a step down hands over its tasks, at least one, in order."""
+    """The handover of the agent that splits a step: its tasks in order, at least one."""
 
     kind: Literal["tasks"] = "tasks"
     tasks: tuple[Task, ...] = Field(min_length=1)
 
 
 class TasksReported(Wire):
-    """Who reports on a step's tasks hands over the report."""
+    """The handover of the agent that reports on a step's tasks."""
 
     kind: Literal["task_report"] = "task_report"
     report: TaskReport

@@ -27,7 +27,7 @@ LISTED_AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What the server says of a model; `able` is None where an old server does not say."""
+    """A model's properties from the Ollama server; `able` is None if an old server lists no abilities."""
 
     context: int = 0
     able: frozenset[str] | None = None

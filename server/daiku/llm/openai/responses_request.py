@@ -44,7 +44,7 @@ def input_array(pieces: Iterable[bytes]) -> bytes:
 
 
 def author(service: str, model: str) -> str:
-    """Who can read the reasoning items of a reply."""
+    """Return `service/model`, the only one that can read the reasoning items of its replies."""
     return f"{service}/{model}"
 
 

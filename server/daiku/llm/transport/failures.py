@@ -78,7 +78,7 @@ def silence_error(service: Service, seconds: float = 0) -> LLMTimeoutError:
 
 
 def cancelled(service: Service) -> LLMTimeoutError:
-    """The service itself gave up its reply, and does not say why."""
+    """Build the error for a service that cancelled its own reply without giving a reason."""
     return _failed(service, 500, text("llm.cancelled"))
 
 

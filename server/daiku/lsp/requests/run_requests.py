@@ -154,8 +154,8 @@ async def show(
     work: Callable[[Runs, Listener], Awaitable[RunResult]],
     hear: Listener | None = None,
 ) -> RunResult:
-    """Do `work`, streaming its chunks and its progress, and asking where the client does not. The client gets
-    its own language; `hear` gets the chunks as they are on record."""
+    """Run `work`, stream its chunks and progress, and show message boxes if the client cannot ask.
+    The client gets its own language; `hear` gets the chunks as they are on record."""
     app = await c.app()
     listeners: list[Listener] = []
     stream = boxes = bar = None

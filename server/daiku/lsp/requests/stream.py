@@ -20,7 +20,7 @@ FULL = 1024 * 1024
 
 
 class ChunkStream:
-    """Writes chunks as `$/progress` on one token. Deltas that meet a busy pipe wait for their like."""
+    """Writes chunks as `$/progress` on one token; while the pipe is busy, deltas are held and merged."""
 
     def __init__(self, outlet: OutputQueue, token: MessageId) -> None:
         self._outlet = outlet

@@ -68,7 +68,8 @@ BRIEFED = ("researcher", "coder", "runner", "reporter")
 async def brief_request(
     services: RunServices, agent: Agent, request: RunRequest, session: str
 ) -> tuple[str, Brief | None]:
-    """What the agent reads in place of the request, and its brief; nothing for one that only talks."""
+    """Return the text that the agent reads as its request, and its brief.
+    Those of `request` itself if it brings its calls or the agent reads no brief."""
     if request.calls or not agent.reads_brief:
         return request.told, request.brief
     brief = request.brief
@@ -88,7 +89,7 @@ def make_brief(log: RunLog, agent: Agent, request: str) -> Brief:
 
 
 async def write_request(agent: Agent, brief: Brief, workspace: Workspace, see: See) -> tuple[str, Brief]:
-    """What `agent` is told for a brief, and the brief with the code that it is shown."""
+    """Return the prompt for `agent` built from a brief, and the brief, maybe with changed files added."""
     stage = agent.stage
     if stage is None or (make := stage.request) is None:
         return brief.request, brief

@@ -91,8 +91,8 @@ class Reviews:
         return found
 
     async def everywhere(self) -> dict[str, dict[str, FileReview]]:
-        """Of every conversation about this folder the files with something to decide on, the one that went
-        on last first: files are the folder's, whichever conversation is open."""
+        """Return the undecided files of all conversations about this folder, by session.
+        The session that changed files last comes first."""
         found: dict[str, dict[str, FileReview]] = {}
         for session, last in self._journal.changed_sessions(self._runs.services.workspace_key).items():
             if self._settled.get(session) == last:

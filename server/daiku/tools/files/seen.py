@@ -37,7 +37,7 @@ class SeenTexts:
             self._texts.popitem(last=False)
 
     def note_part(self, session: str, real: Path, text: str, lines: range, total: int) -> None:
-        """The model has seen these lines (from 1) of the `total` of this text: with the last of them, all."""
+        """Note that the model has read these lines (from 1); after all `total`, `text` counts as read."""
         if self._texts.get((session, real)) == text:
             return
         was, known = self._parts.pop((session, real), ("", set[int]()))
@@ -50,8 +50,8 @@ class SeenTexts:
             self._parts.popitem(last=False)
 
     def objection(self, session: str, real: Path, name: str, now: str, new: str) -> Refusal | None:
-        """Why the whole text `new` may not take the place of `now`: the model does not know what it would
-        undo. It is told, so that the next time it does."""
+        """Refuse to overwrite `now` with `new` if the model has not read `now`; None if it may.
+        The refusal shows the text or what changed in it, and `now` then counts as read."""
         was = self._texts.get((session, real))
         if was in (now, new) or now == new or not now.strip():
             return None

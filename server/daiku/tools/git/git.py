@@ -189,7 +189,7 @@ def _place(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, list[str
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A folder of a repository that git may be run in, with the settings that take its programs away."""
+    """A folder in which git may be run; `off` disables the programs that the repository's settings name."""
 
     git: str
     root: Path

@@ -27,7 +27,8 @@ class McpHost:
 
 
 class ServerConsent:
-    """Between the person and one configured server. `problem` says why it cannot be used whatever they answer."""
+    """The person's consent to one configured server.
+    `problem` says why the server cannot be used whatever they answer."""
 
     def __init__(self, launch: Launch, host: McpHost, problem: Text) -> None:
         self.launch = launch
@@ -100,7 +101,7 @@ class ServerConsent:
         token_file(self._host.home, self.launch.settings.url).unlink(missing_ok=True)
 
     def differences(self) -> Text:
-        """What the server offers otherwise than when the person agreed; empty where nothing is."""
+        """Describe what is new or changed since the person agreed; empty if nothing is."""
         consent = self.consent
         seen = consent.tools if consent is not None else None
         return NO_TEXT if seen is None else changes(seen, self.listing)

@@ -1,4 +1,4 @@
-"""What a sandboxed command made or changed of protected files is put aside until a person says yes."""
+"""Quarantine changes that a sandboxed command made to protected files, until the person approves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What in a git folder only git's own work changes, and what would make git run or read something else."""
+"""Classify files in a git folder: git's own records, and those that make git run or read something."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _HARMLESS = {
 
 
 def harmless_settings(text: str) -> bool:
-    """True where each line of a repository's `config` is known to start and to read nothing."""
+    """True if every line of a repository's `config` is known not to make git run or read anything."""
     known: set[str] = set()
     for raw in text.splitlines():
         line = raw.strip()

@@ -102,7 +102,7 @@ def secret_places() -> list[Path]:
 
 
 def system_secrets() -> list[Path]:
-    """What of the system only its administrator can read, where the server runs as one and it is there."""
+    """Return the system's secret files that exist if the server runs as root; nobody else can read them."""
     return _real(map(Path, SYSTEM_SECRETS)) if os.geteuid() == 0 else []
 
 

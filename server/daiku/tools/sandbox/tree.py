@@ -40,7 +40,7 @@ _FILLED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What tells a file from what it was before; of a folder and of a link, what they are."""
+    """Data that shows if a file changed: inode, change time, size, link target; of a folder the inode."""
 
     inode: int
     changed: int

@@ -105,9 +105,8 @@ def _without_ours(path: str) -> str:
 
 
 def own_environment(roots: tuple[Path, ...]) -> tuple[Path | None, tuple[str, ...]]:
-    """The project's Python environment where it has one that can be used, and the programs for whose sake it
-    cannot: they are called as tools of the system are, and whoever allows such a command by its name means
-    another program."""
+    """Return the project's Python environment, None if unusable, and the programs because of which it is.
+    These have names of system tools: whoever allows a command by such a name means another program."""
     found = next((v for root in roots for v in (root / ".venv", root / "venv") if is_environment(v)), None)
     try:
         names = os.listdir(found / "bin") if found else ()  # noqa: PTH208  # names

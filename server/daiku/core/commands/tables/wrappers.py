@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """Options that take a value as the next word, and how many words stand before the program."""
+    """The arguments of a wrapper: options that take the next word, and how many words precede the program."""
 
     valued: frozenset[str] = frozenset()
     operands: int = 0

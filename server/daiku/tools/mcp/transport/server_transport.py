@@ -28,7 +28,7 @@ SAID = 500
 
 @dataclass(slots=True)
 class ServerTransport:
-    """A server's way in, and what is known of why it failed."""
+    """The transport to one server (child process or HTTP), and why it failed, if it did."""
 
     launch: Launch
     auth: httpx2.Auth | None = None
