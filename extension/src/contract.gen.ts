@@ -352,7 +352,7 @@ export interface EditorDiagnostic {
   cell?: number | null;
 }
 
-/** Absent `uri`: of all files. `settle`: the problems of these files, opened and waited for until they are about the present texts (or nothing more is to be expected), and only the errors of others. */
+/** Diagnostics of `uri`; of all files if it is absent. `settle`: wait until those of these files are up to date, and add only the errors of all others. */
 export interface EditorDiagnosticsParams {
   uri?: string;
   settle?: string[];
@@ -402,7 +402,7 @@ export interface EditorPlaceParams {
   position: Position;
 }
 
-/** Documents that were as on the disk before an edit of ours: commands must see the edit. */
+/** Documents to save so that commands see our edit; before it, they had no unsaved changes. */
 export interface EditorSaveParams {
   uris: string[];
 }
@@ -626,7 +626,7 @@ export interface NewCell {
 /** No params. */
 export type Nothing = Record<string, never>;
 
-/** A word to the person. `rules` are told to the model too, and stay until the session ends. `attempt`: a call of a model failed for the so-manieth time in a row and is made again; the last such word counts. */
+/** A message to the person. `rules` are told to the model too, and stay until the session ends. `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts. */
 export interface Notice {
   level: "info" | "warning" | "error";
   text: string;
@@ -1078,13 +1078,13 @@ export interface TaskReport {
   nextAction: string;
 }
 
-/** Who breaks a step down hands over its tasks, at least one, in order. */
+/** The handover of the agent that splits a step: its tasks in order, at least one. */
 export interface TasksMade {
   kind: "tasks";
   tasks: Task[];
 }
 
-/** Who reports on a step's tasks hands over the report. */
+/** The handover of the agent that reports on a step's tasks. */
 export interface TasksReported {
   kind: "task_report";
   report: TaskReport;
