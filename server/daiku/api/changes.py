@@ -7,8 +7,7 @@ from typing import Literal
 from daiku.api.base import Id
 from daiku.api.sessions import SessionRef
 from daiku.domain.base import Wire
-from daiku.domain.work.patches import FileKind, FileStat
-from daiku.domain.work.review import Irrevocable, ReviewDecision
+from daiku.domain.work.patches import FileKind, FileStat, Irrevocable, ReviewDecision
 
 
 class ChangeHunk(Wire):

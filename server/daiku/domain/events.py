@@ -13,9 +13,8 @@ from daiku.domain.messages import Image, Usage
 from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
 from daiku.domain.work.handovers import Brief, Handover, NestedEvidence
-from daiku.domain.work.patches import FileStat
+from daiku.domain.work.patches import FileStat, Irrevocable, ReviewDecision
 from daiku.domain.work.plans import Plan, PlanStanding
-from daiku.domain.work.review import Irrevocable, ReviewDecision
 from daiku.texts.text import Said, Text, renderings
 
 

@@ -17,9 +17,18 @@ from daiku.store.database import Database
 from daiku.store.lock import SessionLock
 from daiku.store.sqlite import connect
 from daiku.texts.text import text
-from daiku.trace.changed import file_changes, sessions_with_changes
 from daiku.trace.fork import Copies, copy_chunks
-from daiku.trace.rows import INSERT, READ, SCHEMA, Row, chunk_of, event_of, row_of
+from daiku.trace.rows import (
+    INSERT,
+    READ,
+    SCHEMA,
+    Row,
+    chunk_of,
+    event_of,
+    file_changes,
+    row_of,
+    sessions_with_changes,
+)
 from daiku.trace.window import Window, read_window
 
 BLOCK = 256

@@ -22,7 +22,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.runs import RunStatus
 from daiku.domain.sessions import Session
-from daiku.domain.work.review import ReviewDecision
+from daiku.domain.work.patches import ReviewDecision
 from daiku.texts.text import Text, render, text
 from daiku.trace.export import as_jsonl
 

@@ -11,8 +11,7 @@ from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.term import Terminal, clip, safe
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Edit, Restored, Review, ToolCallEvent, ToolResponse
-from daiku.domain.work.patches import FileStat
-from daiku.domain.work.review import Irrevocable
+from daiku.domain.work.patches import FileStat, Irrevocable
 from daiku.texts.terminal import locale_of, say
 from daiku.tools.face import Face, subject_of
 from daiku.tools.table import faces

@@ -1,4 +1,4 @@
-"""A change of files: edits against one text, a patch over many files, a change map."""
+"""Patches: one change of files as data; and decisions on changes, with what an undo cannot bring back."""
 
 from __future__ import annotations
 
@@ -65,3 +65,15 @@ class PatchJSON(Frozen):
 
     new_text: str
     change_map: tuple[Change, ...] = ()
+
+
+ReviewDecision = Literal["accept", "reject"]
+
+
+class Irrevocable(Wire):
+    """A command (or a call of another program's tool) that ran after a checkpoint: its effects stay."""
+
+    command: str
+    exit_code: int | None = None
+    """None for calls that have none, and for commands whose end is not known."""
+    time: str

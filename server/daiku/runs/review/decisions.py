@@ -23,8 +23,7 @@ from daiku.domain.errors import Failure, StaleVersionError, UsageError
 from daiku.domain.events import Event, Restored, Review
 from daiku.domain.sessions import Session
 from daiku.domain.tools import Effect
-from daiku.domain.work.patches import FileChange, FileStat, Patch
-from daiku.domain.work.review import Irrevocable, ReviewDecision
+from daiku.domain.work.patches import FileChange, FileStat, Irrevocable, Patch, ReviewDecision
 from daiku.runs.recorded.history import copy_checkpoints, first_after
 from daiku.runs.review.irreversible import irrevocable
 from daiku.runs.review.review_state import (

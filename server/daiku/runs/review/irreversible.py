@@ -9,7 +9,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ToolCallEvent, ToolResponse
 from daiku.domain.tools import Effect
-from daiku.domain.work.review import Irrevocable
+from daiku.domain.work.patches import Irrevocable
 from daiku.runs.recorded.history import checkpoint_of
 
 OUTSIDE: tuple[Effect | None, ...] = ("command", "network", "mcp", None)
