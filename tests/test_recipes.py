@@ -194,7 +194,7 @@ GREETING_TYPES = '''"""A greeting for a client."""
 
 from __future__ import annotations
 
-from daiku.domain.base import Telling, Wire
+from daiku.domain.base import Localizable, Wire
 from daiku.texts.text import Text
 
 
@@ -202,7 +202,7 @@ class GreetingParams(Wire):
     name: str
 
 
-class GreetingResult(Telling):
+class GreetingResult(Localizable):
     greeting: Text
 '''
 GREETING = '''"""The greeting of a client."""

@@ -127,7 +127,7 @@ ACME = ProviderEntry(
     make=_acme,
     key_env=("ACME_API_KEY",),
     address_env="ACME_BASE_URL",
-    address=openai_style("https://acme.example/v1"),
+    address=openai_base_url("https://acme.example/v1"),
     default_model="acme-1",
 )
 
