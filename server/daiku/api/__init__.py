@@ -1,6 +1,7 @@
 """The wire contract: every custom method with its params and result, and the events that stream."""
 
-# pyright: reportUnusedImport=false  # the contract: its types are imported to be found here
+# Types are imported to be found here.
+# pyright: reportUnusedImport=false
 
 from __future__ import annotations
 
