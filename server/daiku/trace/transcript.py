@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 from daiku.api import ExportFormat
+from daiku.core.web.research import shown_sources
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
 from daiku.domain.events import (
@@ -58,7 +59,8 @@ def _parts(chunks: Sequence[Chunk], language: str) -> Iterator[str]:
         return render(text, language)
 
     for chunk in chunks:
-        match chunk.in_language(language).event:
+        event = chunk.in_language(language).event
+        match event:
             case RunStarted(prompt=prompt):
                 yield f"## {chunk.time}\n\n{_quoted(prompt)}"
             case MessageEvent(role="user", text=said):
@@ -68,6 +70,7 @@ def _parts(chunks: Sequence[Chunk], language: str) -> Iterator[str]:
             case ToolCallEvent(tool=tool, args=args):
                 yield f"**{tool}** `{json.dumps(args, ensure_ascii=False)[:400]}`"
             case ToolResponse(ok=ok, result=result):
+                result = render(shown_sources(event), language) or result
                 yield f"{'' if ok else our(text('transcript.failed_call'))}\n{_fenced(result)}".strip()
             case Edit(diff=diff) if diff:
                 yield _fenced(diff, "diff")

@@ -215,6 +215,21 @@ def test_the_core_speaks_japanese_to_who_reads_it(
     assert "サンドボックス: " in daiku("doctor").out
 
 
+def test_that_nobody_is_there_is_said_in_japanese_where_it_is_shown_and_kept(
+    script: Script, daiku: Daiku, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    calls = [
+        {"tool": "files/write", "args": {"path": "b.txt", "content": "x"}},
+        {"tool": "user/ask", "args": {"question": "どれ？"}},
+    ]
+    done = daiku("run", "--model", script({"calls": calls}, DONE), "hi")
+    assert "承認する人がいません。" in done.err
+    exported = daiku("sessions", "export", daiku("sessions", "list").out.split()[0]).out
+    assert "承認する人がいません。" in exported
+    assert "答える人がいません。" in exported
+
+
 def test_limits_of_the_command_line_win(
     script: Script, daiku: Daiku, monkeypatch: pytest.MonkeyPatch
 ) -> None:

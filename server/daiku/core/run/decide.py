@@ -106,7 +106,7 @@ class Answered:
     """The person's answer is there: it is the call's result."""
 
     call: ToolCall
-    text: str
+    text: Text
     unattended: bool = False
     """Nobody was there: the text is not a person's."""
 
@@ -255,7 +255,8 @@ def _question(state: State, call: ToolCall) -> Command:
     asked = state.questions.inputs.get(call.id)
     if asked is not None and asked.input_id in state.questions.answers:
         given = state.questions.answers[asked.input_id]
-        return Answered(call, given.text, given.unattended)
+        said = text("run.nobody_answers") if given.unattended else Text(given.text)
+        return Answered(call, said, given.unattended)
     return AskPerson(call, asked)
 
 
@@ -267,7 +268,7 @@ def _approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
     if given.decision in ("allow_once", "allow_always"):
         return RunTools((call,))
     if given.unattended:
-        return Refuse(call, Text(given.feedback or ""), "unattended")
+        return Refuse(call, text("run.nobody_approves"), "unattended")
     return Refuse(call, rejection(given.feedback or ""), "rejected")
 
 
