@@ -107,6 +107,13 @@ def test_any_other_reply_is_unreadable(text: str) -> None:
     assert isinstance(RUN.read(AssistantMessage(text=Text(text)), ASKED, False), Unreadable)
 
 
+def test_a_command_that_hides_its_exit_code_is_run_only_where_the_person_wrote_it_so() -> None:
+    hiding = AssistantMessage(text=Text(commands("pytest -q || true")))
+    assert isinstance(RUN.read(hiding, ASKED, False), Unreadable)
+    asked = (UserMessage(text="Run `pytest -q || true`, please."),)
+    assert line(read(hiding.text, asked)) == "pytest -q || true"
+
+
 def test_nothing_to_run_is_an_answer() -> None:
     assert read(commands()).text == "Nothing has to be run."
 
