@@ -75,6 +75,8 @@ async def test_a_session_is_made_listed_read_forked_exported_and_deleted(
         assert tail["chunks"] == [c for c in shown if c["seq"] > after]
         forked = await ask("daiku/session/fork", {"sessionId": key, "atSeq": first["lastSeq"]})
         assert forked["sessionId"] != key
+        begun = await ask("daiku/session/fork", {"sessionId": key, "atSeq": 0})
+        assert (await ask("daiku/session/get", {"sessionId": begun["sessionId"]}))["chunks"] == []
         for form in ("markdown", "json", "jsonl"):
             text = (await ask("daiku/session/export", {"sessionId": key, "format": form}))["text"]
             assert "one" in text
