@@ -119,6 +119,7 @@ def test_marks_around_thoughts_and_answers(reply: str, answer: str, thought: str
         "> <think>quoted</think>",
         "```\n<think>\nx\n</think>\n```",
         "~~~~md\n```\n<think>\n```\n~~~\n</think>\n~~~~\nend",
+        "See:\n~~~md `a` and `b`\n<think>\n~~~\nend",
         "```xml\n<think>\nnever closed",
         "<thinker>\n<think\nx",
         "<html>\n[1]\n[thinks]\n</html>",
