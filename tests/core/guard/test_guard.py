@@ -233,6 +233,14 @@ def test_after_text_from_outside_approve_all_covers_nothing_that_could_carry_dat
         assert "outside" in given.why
 
 
+@for_each("way", ["the web", "a command that needs the network"])
+def test_what_is_asked_after_text_from_outside_as_it_may_send_data_out_is_not_remembered(way: str) -> None:
+    changes, tool, args = WAYS_OUT[way]
+    before = Policy(**changes)
+    assert judge(tool, before, **args).key
+    assert not judge(tool, replace(before, tainted=True), **args).key
+
+
 def test_after_text_from_outside_approve_all_still_covers_what_stays_here() -> None:
     policy = Policy(approval_mode="all", tainted=True, headless=True)
     assert answer("files/write", policy, path="a", content="") == "allow"
