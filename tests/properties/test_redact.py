@@ -29,6 +29,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "urlsafe": lambda s: base64.urlsafe_b64encode(s.encode()).decode(),
     "url": lambda s: quote(s, safe=""),
     "url_plus": quote_plus,
+    "url_small": lambda s: re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), quote(s, safe="")),
     "json": lambda s: json.dumps(s)[1:-1],
     "json_utf8": lambda s: json.dumps(s, ensure_ascii=False)[1:-1],
 }
