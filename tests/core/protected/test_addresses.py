@@ -8,7 +8,7 @@ from tests.cases import for_each
 INSIDE = [
     "http://127.0.0.1/", "http://127.1/", "http://2130706433/", "http://0x7f000001/", "http://017700000001/", "http://0/",
     "http://[::1]/", "http://[::]/", "http://[::ffff:127.0.0.1]/", "http://[::ffff:a9fe:a9fe]/", "http://[64:ff9b::7f00:1]/",
-    "http://[2002:7f00:1::]/", "http://169.254.169.254/latest/meta-data", "http://[fd00:ec2::254]/", "http://[fe80::1]/",
+    "http://[2002:7f00:1::]/", "http://[2001:0:101:101::80ff:fffe]/", "http://169.254.169.254/latest/meta-data", "http://[fd00:ec2::254]/", "http://[fe80::1]/",
     "http://10.0.0.8/", "http://192.168.1.1/", "http://172.16.0.1/", "http://100.100.100.200/", "http://192.0.0.192/",
     "http://168.63.129.16/", "http://224.0.0.1/", "http://255.255.255.255/", "http://localhost/", "http://LOCALHOST./",
     "http://a.localhost/", "http://metadata.google.internal/", "http://printer.local/", "http://router/",
