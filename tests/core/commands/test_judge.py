@@ -273,7 +273,8 @@ def test_a_card_says_what_cannot_be_had_back_and_what_nobody_has_looked_at(
 @for_each(
     ("command", "network"),
     [("curl https://x", True), ("npm install", True), ("npm test", False), ("git push", True), ("git commit -m x", False),
-     ("python -m pip install x", True), ("timeout 9 curl x", True), ("bash -c 'wget x'", True), ("ls", False)],
+     ("python -m pip install x", True), ("timeout 9 curl x", True), ("bash -c 'wget x'", True), ("ls", False),
+     ("git -C lib pull", True), ("cargo +nightly install x", True)],
 )  # fmt: skip
 def test_commands_that_need_the_network_are_known(command: str, *, network: bool) -> None:
     assert judged(command).network is network
