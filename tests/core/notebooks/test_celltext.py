@@ -71,6 +71,13 @@ def test_only_the_source_of_a_changed_cell_is_written_anew() -> None:
     assert other == SAMPLE.replace('"y = x"', '"y = 2"'), "a source that is a string stays one"
 
 
+def test_a_cell_that_ends_with_an_empty_line_keeps_it_as_it_is_changed() -> None:
+    raw = notebook(cell(["x = 1\n", "\n"]), cell("y = x"))
+    text = as_text(raw)
+    assert text is not None
+    assert merge_text(raw, text.replace("x = 1", "x = 2")) == raw.replace("x = 1", "x = 2")
+
+
 def test_cells_come_go_and_move() -> None:
     text = "# %% cell 3 [code]\ny = x\n# %% cell new [markdown]\n## New\n\n# %% cell 1 [markdown]\n# Title\n日本語\n"
     new = merge_text(SAMPLE, text)
