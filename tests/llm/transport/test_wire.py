@@ -1,0 +1,58 @@
+"""What one reply uses is let go of when it has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+
+from daiku.core.calls.toolnames import NameMap
+from daiku.domain.base import JsonObject
+from daiku.domain.config import ProviderSettings
+from daiku.domain.messages import Reply
+from daiku.llm.openai.chat import ChatDecoder
+from daiku.llm.transport.service import Service
+from daiku.llm.transport.stream import encode_json
+from daiku.llm.transport.wire import stream_reply
+
+SERVICE = Service(name="x", label="X")
+
+
+class Pieces(httpx2.AsyncByteStream):
+    """A body that arrives in pieces."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = pieces
+        self.closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            await asyncio.sleep(0)
+            yield piece
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+def timers() -> int:
+    """How many calls the loop still has to make at some time."""
+    loop: Any = asyncio.get_running_loop()
+    return sum(not handle.cancelled() for handle in loop._scheduled)
+
+
+async def test_a_reply_that_has_ended_leaves_no_timer_and_no_connection_behind() -> None:
+    said: list[JsonObject] = [{"choices": [{"delta": {"content": word}}]} for word in ("Hel", "lo")]
+    end: JsonObject = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+    body = Pieces(*(b"data: " + encode_json(each) + b"\n\n" for each in (*said, end)), b"data: [DONE]\n\n")
+
+    async def open_response() -> httpx2.Response:
+        return httpx2.Response(200, stream=body)
+
+    before = timers()
+    decoder = ChatDecoder(SERVICE, NameMap())
+    heard = [event async for event in stream_reply(SERVICE, ProviderSettings(), open_response, decoder)]
+    assert isinstance(heard[-1], Reply)
+    assert heard[-1].message.text == "Hello"
+    assert (timers() - before, body.closed) == (0, True)
