@@ -187,6 +187,13 @@ def test_an_account_without_credit_is_not_asked_again(status: int, document: Jso
     assert "no credit left" in error.failure.message
 
 
+@for_each("status", [503, 529])
+def test_a_service_with_too_much_to_do_is_overloaded_whatever_else_it_says(status: int) -> None:
+    error = from_status(SERVICE, status, "", {"retry-after": "7"})
+    assert isinstance(error, LLMRateLimitError)
+    assert (error.failure.kind, error.retry_after) == ("overloaded", 7.0)
+
+
 def test_a_header_that_says_when_to_come_again_makes_it_a_rate() -> None:
     said: JsonValue = {"error": {"message": "See your billing page."}}
     assert isinstance(from_status(SERVICE, 429, said, {"retry-after": "7"}), LLMRateLimitError)
