@@ -39,6 +39,7 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.choice import Probe, resolve_model
+from daiku.llm.openai.chat_request import PROTOCOL
 from daiku.llm.provider import Provider
 from daiku.llm.table import LLMSettings
 from daiku.llm.transport.addresses import openai_base_url
@@ -360,6 +361,21 @@ async def test_what_a_thinking_model_thought_before_a_call_goes_back_to_it(
     result = ToolMessage(call_id="a", tool="files/read", ok=True, text="x")
     await hear(chat, request(UserMessage(text="Hi"), reply.message, result))
     assert model_server.asked[1].json["messages"][2]["reasoning_content"] == "I should look."
+
+
+async def test_pieces_of_a_structured_thought_are_joined_and_several_thoughts_are_not(
+    model_server: ModelServer, chat: Provider
+) -> None:
+    def thought(index: int, text: str) -> JsonObject:
+        return {"type": "reasoning.text", "index": index, "text": text}
+
+    pieces = [thought(0, "one"), thought(0, " and more"), thought(1, "two")]
+    said = [chunk(reasoning_details=[piece]) for piece in pieces]
+    model_server.answer(CHAT, events(*said, chunk(content="Hi"), chunk("stop"), done=True))
+    _, reply = await hear(chat, request())
+    kept = reply.message.opaque[PROTOCOL]
+    assert isinstance(kept, dict)
+    assert kept["reasoning_details"] == [thought(0, "one and more"), thought(1, "two")]
 
 
 async def test_a_conversation_is_encoded_once_and_grows(model_server: ModelServer, chat: Provider) -> None:
