@@ -255,7 +255,7 @@ async def test_the_output_limit_is_what_the_model_can(model_server: ModelServer,
 async def test_pictures_go_with_the_person_and_with_results(
     model_server: ModelServer, claude: Provider
 ) -> None:
-    model_server.answer(PATH, saying("ok"))
+    model_server.answer(PATH, saying("ok"), saying("ok"))
     messages = (user("look", PICTURE), said("", call()), result("c1", "shot", PICTURE))
     await reply(claude, *messages, model=OPUS)
     first, _, last = model_server.asked[0].json["messages"]
@@ -265,6 +265,9 @@ async def test_pictures_go_with_the_person_and_with_results(
         {"type": "text", "text": "shot"},
         {"type": "image", "source": source},
     ]
+    failed = result("c1", "no shot", PICTURE, ok=False)  # the service refuses pictures in an error
+    await reply(claude, *messages[:2], failed, model=OPUS)
+    assert model_server.asked[1].json["messages"][2]["content"][0]["content"] == "no shot"
 
 
 async def test_a_broken_history_is_mended(model_server: ModelServer, claude: Provider) -> None:
