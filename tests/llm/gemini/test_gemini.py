@@ -110,6 +110,15 @@ async def test_the_last_count_of_a_stream_is_the_whole_one(
     assert (usage.prompt_tokens, usage.completion_tokens) == (70, 8)
 
 
+async def test_counts_that_come_one_by_one_are_put_together(
+    model_server: ModelServer, gemini: Provider
+) -> None:
+    first = chunk({"text": "o"}, promptTokenCount=70, cachedContentTokenCount=60)
+    model_server.answer(PATH, events(first, chunk({"text": "k"}, finish="STOP", candidatesTokenCount=2)))
+    usage = closing(await hear(gemini, model=MODEL)).usage
+    assert (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens) == (70, 60, 2)
+
+
 async def test_signatures_go_back_on_the_parts_that_they_came_with(
     model_server: ModelServer, gemini: Provider
 ) -> None:
