@@ -395,6 +395,13 @@ def test_names_mean_what_a_person_means(name: str, llm: dict[str, Any], expected
     assert str(choose(name, **llm)) == expected
 
 
+def test_without_a_name_a_service_at_another_address_is_asked_for_what_it_has() -> None:
+    probe = Probe(first_model=lambda provider: f"of-{provider}")
+    elsewhere = {"openai": keyed(base_url="http://gateway/v1")}
+    assert choose("openai", probe, **elsewhere) == ModelChoice("openai", "of-openai")
+    assert choose("openai", probe, openai=keyed()).model == PROVIDERS["openai"].default_model
+
+
 @for_each(
     ("name", "llm", "error", "told"),
     [
