@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from daiku.domain.config import MCPServerSettings, SandboxSettings
+from daiku.domain.config import MCPServerSettings, ProviderSettings, SandboxSettings
 from daiku.domain.errors import UsageError
-from daiku.llm.table import PROVIDERS
+from daiku.llm.table import PROVIDERS, LLMSettings
 from daiku.settings import (
     every_key,
     has_no_effect_yet,
@@ -169,6 +169,13 @@ def test_a_key_is_read_from_its_variable(environ: dict[str, str], variable: str,
     assert "sk-secret-1" not in repr(loaded)
 
 
+def test_of_two_variables_for_one_key_the_services_own_counts(environ: dict[str, str]) -> None:
+    both = {"GOOGLE_API_KEY": "sk-of-everything", "GEMINI_API_KEY": "sk-of-gemini"}
+    loaded = load(workspace=None, trusted=True, environ={**environ, **both})
+    assert loaded.config.llm.gemini.api_key.get_secret_value() == "sk-of-gemini"
+    assert loaded.origins["llm.gemini.api_key"] == "environment GEMINI_API_KEY"
+
+
 def test_another_variable_may_hold_the_key(environ: dict[str, str]) -> None:
     user_says(environ, '[llm.openai]\napi_key_env = "WORK_KEY"\n')
     config = load(
@@ -185,6 +192,13 @@ def test_an_editor_may_hand_over_a_key_that_no_variable_holds() -> None:
         ).config.llm.openai.api_key.get_secret_value()
         == "from-editor"
     )
+
+
+@pytest.mark.parametrize("header", ["Authorization", "authorization", "X-Api-Key"])
+def test_a_key_in_the_headers_of_a_service_is_a_secret(header: str) -> None:
+    openai = ProviderSettings(headers={header: "Bearer abcdefgh1234", "X-Team": "the-red-team"})
+    config = Config(llm=LLMSettings(openai=openai))
+    assert secrets_of(config, {}) == ("Bearer abcdefgh1234",)
 
 
 def test_everything_that_looks_like_a_secret_is_known_to_the_redactor(environ: dict[str, str]) -> None:
