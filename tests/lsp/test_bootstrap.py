@@ -15,10 +15,11 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
 from daiku import __version__, api
-from daiku.lsp import initialize
+from daiku.lsp import bootstrap, initialize, server
 from daiku.lsp.bootstrap import answer_initialize
 from daiku.lsp.requests.methods import METHODS
 from daiku.lsp.wire.frames import Frames, frame
+from tests.cases import for_each
 from tests.conftest import ROOT
 from tests.test_api import PARAMS_OF_INITIALIZE
 
@@ -149,6 +150,29 @@ def test_params_of_initialize_are_either_told_to_be_wrong_or_read(params: Any) -
         json.dumps(initialize.answer(offer))
     else:
         assert all(isinstance(problem, str) and problem for problem in found)
+
+
+@for_each(
+    ("options", "place"),
+    [
+        (["--tcp", "127.0.0.1:4000"], ("127.0.0.1", 4000)),
+        (["--tcp=host:5"], ("host", 5)),
+        (["--tcp", ":4000"], ("127.0.0.1", 4000)),
+        (["--tcp", "[::1]:4000"], ("::1", 4000)),
+    ],
+)
+def test_an_address_to_listen_at_is_understood_as_people_write_it(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], place: tuple[str, int]
+) -> None:
+    heard: list[tuple[str, int]] = []
+
+    def serve(*, tcp: tuple[str, int]) -> int:
+        heard.append(tcp)
+        return 0
+
+    monkeypatch.setattr(server, "main", serve)
+    assert bootstrap.main(options) == 0
+    assert heard == [place]
 
 
 def test_the_door_imports_nothing_heavy() -> None:
