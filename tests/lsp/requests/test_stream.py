@@ -77,6 +77,22 @@ async def test_deltas_that_meet_a_busy_pipe_become_one_that_says_which_it_is() -
     ]
 
 
+async def test_what_two_commands_print_at_a_time_is_kept_apart() -> None:
+    reader = Reader()
+    outlet = OutputQueue(reader.sink)
+    stream = ChunkStream(outlet, "t")
+    reader.sink.stuck = True
+    stream.send(chunk(1, Delta(text="a")))
+    await asyncio.sleep(0.005)
+    for seq, call, text in ((2, "one", "1"), (3, "one", "1"), (4, "two", "2"), (5, "one", "1")):
+        stream.send(chunk(seq, ToolOutput(id=call, text=text)))
+    stream.flush()
+    reader.sink.free()
+    await asyncio.sleep(0.005)
+    said = [(v["data"]["id"], v["data"]["text"]) for v in reader.values[1:]]
+    assert said == [("one", "11"), ("two", "2"), ("one", "1")]
+
+
 async def test_held_deltas_are_said_after_forty_milliseconds() -> None:
     reader = Reader()
     outlet = OutputQueue(reader.sink)
