@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -161,6 +164,26 @@ async def test_a_decision_in_the_middle_of_a_run_replays_to_the_same_events(tmp_
     assert (await replay(chunks)).difference is None
     told = [m.text for m in fold(c.event for c in chunks).conversation.messages if "rejected" in m.text]
     assert len(told) == 1
+    await app.aclose()
+
+
+async def test_what_takes_a_rejection_back_is_kept_before_a_file_is_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/a.txt").write_text("old\n")
+    write = {"tool": "files/edit", "args": {"path": "a.txt", "edits": [{"search": "old", "replace": "new"}]}}
+    app = make_app(tmp_path, {"calls": [write]}, {"text": "done"})
+    session = (await app.runs.run(RunRequest("go", approvals="edits"), Watch())).session_id
+
+    async def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(type(app.workspace), "apply", full)
+    with pytest.raises(OSError, match="no space"):
+        await app.reviews.decide(session, "reject", None, None)
+    kept = app.checkpoints.list(session)[-1]
+    assert (kept.kind, [file.path for file in kept.files]) == ("review", ["a.txt"])
     await app.aclose()
 
 
