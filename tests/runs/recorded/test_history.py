@@ -13,10 +13,10 @@ import pytest
 
 from daiku.app import App
 from daiku.core.state.fold import fold
-from daiku.domain.chunks import Chunk
-from daiku.domain.events import ApprovalAsked, InputAsked, PlanEvent, RunFinished, RunStarted
+from daiku.domain.chunks import Chunk, encode_event
+from daiku.domain.events import ApprovalAsked, Event, InputAsked, PlanEvent, RunFinished, RunStarted
 from daiku.runs import RunRequest
-from daiku.runs.recorded.history import events_of
+from daiku.runs.recorded.history import events_of, open_nested_starts
 from daiku.runs.recorded.replay import replay
 from tests.runs.playing import Watch, make_app, shell
 
@@ -185,3 +185,18 @@ async def test_a_fork_undoes_its_own_edits_and_its_plan_is_its_own(tmp_path: Pat
     assert await app.reviews.changes(fork) == {}
     assert [c.json() for c in app.journal.chunks(session)] == [c.json() for c in chunks]
     await app.aclose()
+
+
+def test_nested_runs_that_have_not_ended_are_ended_from_the_innermost_out() -> None:
+    def chunk(seq: int, event: Event, run: str, parent: str | None = None) -> Chunk:
+        return Chunk(seq, "2026-01-01T00:00:00.000Z", "s", run, "coder", event, encode_event(event), parent)
+
+    begun = RunStarted(prompt="x")
+    chunks = [
+        chunk(1, begun, "top"),
+        chunk(2, begun, "done", "top"),
+        chunk(3, RunFinished(status="completed"), "done", "top"),
+        chunk(4, begun, "outer", "top"),
+        chunk(5, begun, "inner", "outer"),
+    ]
+    assert [start.run for start in open_nested_starts(chunks, "top")] == ["inner", "outer"]
