@@ -239,6 +239,17 @@ async def test_after_a_kill_the_person_is_told_that_what_was_being_written_is_no
     await app.aclose()
 
 
+async def test_a_run_that_was_paused_lost_nothing_and_nobody_is_told_so(folder: Path) -> None:
+    app = make_app(folder, {"text": "The whole answer."})
+    session = app.journal.add_session(str(folder / "project"))
+    app.journal.writer(session).write("run_1", None, "coordinator", [RunStarted(prompt="Tell me")])
+    app.journal.note_status(session, "paused")
+    watch = Watch()
+    assert (await app.runs.resume("run_1", watch)).status == "completed"
+    assert [c.event for c in watch.chunks if isinstance(c.event, Notice)] == []
+    await app.aclose()
+
+
 async def test_a_question_that_is_left_open_stands_as_waiting_and_can_be_cancelled(folder: Path) -> None:
     app = make_app(
         folder, {"calls": [shell("touch made")]}, {"calls": [shell("touch more")]}, {"text": "Done."}
