@@ -327,6 +327,19 @@ async def test_a55_a_redirect_inside_is_refused(web: LocalWeb, inside: str) -> N
     assert web.paths == [f"/to?u={inside}"]
 
 
+async def test_leave_to_reach_a_private_place_is_for_that_place_and_not_for_where_it_redirects_to(
+    web: LocalWeb,
+) -> None:
+    async def resolve(host: str, port: int) -> tuple[str, ...]:
+        return ("127.0.0.1",)
+
+    own = FetchRequest(web.url("/to?u=http://elsewhere.example.com/"), private=True)
+    answer = await PublicWeb(resolve=resolve).ask(own, follow=lambda host: True)
+    assert isinstance(answer, FetchProblem)
+    assert "leads inside" in answer.why
+    assert len(web.paths) == 1
+
+
 async def test_redirects_are_followed_on_one_site_and_end(web: LocalWeb) -> None:
     road = PublicWeb(private=True)
     answer = await road.ask(FetchRequest(web.url("/to?u=/plain")))
