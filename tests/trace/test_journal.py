@@ -86,6 +86,20 @@ def test_two_servers_share_one_file(tmp_path: Path) -> None:
     assert len(one.chunks(b)) == len(two.chunks(a)) == 50
 
 
+def test_a_process_that_ends_gives_no_number_back_that_another_one_has_taken(tmp_path: Path) -> None:
+    one, two = Journal(tmp_path / "daiku.db"), Journal(tmp_path / "daiku.db")
+    session = one.new_session("a").session_id
+    note = [Notice(level="info", text=Text("1"))]
+    numbers = [j.writer(session).write("r", None, "x", note)[0].seq for j in (one, two)]
+    one.close()
+    three = Journal(tmp_path / "daiku.db")
+    numbers += [three.writer(session).write("r", None, "x", note)[0].seq for _ in range(300)]
+    two.close()
+    assert numbers == sorted(set(numbers))
+    assert len(three.chunks(session)) == len(numbers)
+    three.close()
+
+
 def test_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
