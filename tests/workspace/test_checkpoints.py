@@ -347,6 +347,21 @@ async def test_restoring_is_a_checkpoint_itself_and_undo_goes_further_back_each_
     assert (workspace / "a").read_text() == "0"
 
 
+async def test_a_return_in_a_copied_session_can_be_taken_back_there_and_touches_no_other(
+    folder: Path, workspace: Path
+) -> None:
+    kept, file = store(folder, workspace), workspace / "a.txt"
+    file.write_text("one\n")
+    edit = await kept.take("s", "r1", ["a.txt"])
+    file.write_text("two\n")
+    redo = (await kept.bring_back(edit)).redo
+    names = kept.copy("copy", [edit, redo], [edit])
+    assert kept.require(names[redo]).undid == (names[edit],)
+    await kept.restore(names[redo])
+    assert file.read_text() == "two\n"
+    assert (kept.require(names[edit]).restored, kept.require(edit).restored) == (False, True)
+
+
 async def test_the_names_of_checkpoints_find_nothing_else(folder: Path, workspace: Path) -> None:
     (workspace / "a").write_text("0")
     s = store(folder, workspace)
