@@ -190,6 +190,11 @@ describe("what the server was told at its start", () => {
     end("s1");
     await running;
     expect(server.starts.restarts).toEqual(["settings changed"]);
+    const again = app.chat.send("Go on", []);
+    await settle();
+    end("s1");
+    await again;
+    expect(server.starts.restarts).toEqual(["settings changed"]);
   });
 });
 
