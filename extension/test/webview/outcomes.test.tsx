@@ -149,6 +149,8 @@ describe("a long chat", () => {
     await act(async () => void find(".items").dispatchEvent(new Event("scroll")));
     await act(async () => void find(".items").dispatchEvent(new Event("scroll")));
     expect(posted.filter(({ type }) => type === "earlier")).toHaveLength(1);
+    await tell({ type: "earlier", session: "another", chunks: older });
+    expect(root.textContent).not.toContain("from before");
     await tell({ type: "earlier", session: SESSION.sessionId, chunks: older });
     expect([...root.querySelectorAll(".item")].map((one) => one.textContent?.trim())).toHaveLength(3);
     expect(root.textContent?.indexOf("from before")).toBeLessThan(root.textContent?.indexOf("newer") ?? 0);
