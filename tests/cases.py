@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
-from inspect import signature
+from inspect import iscoroutinefunction, signature
 from typing import Any
 
 import pytest
@@ -26,6 +26,9 @@ def for_each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Te
         raise ValueError(f"no case of {keys}")
 
     def decorate(test: Test) -> Test:
+        if iscoroutinefunction(test):
+            raise TypeError(f"{test.__name__} would not run: the loop calls it and awaits nothing")
+
         @wraps(test)
         def each(**others: Any) -> None:
             failed: list[BaseException] = []

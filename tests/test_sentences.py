@@ -65,7 +65,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
             "_NO_NEWLINE",
             "('@@', 'diff --git ', 'Index: ')",
         ),
-        "tools.git.errors": ("pattern",),
+        "tools.git.git": ("pattern",),
     },
     "another program: test runners, npm, SQL, code that a command carries": {
         "core.code.project": ("_NO_TESTS",),

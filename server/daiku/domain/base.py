@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any, Self, TypeAlias, cast
+from functools import cache
+from typing import Any, Self, TypeAlias, cast, get_args
 
 from pydantic import (
     BaseModel,
@@ -61,9 +62,10 @@ class Localizable(Wire):
         self, handler: SerializerFunctionWrapHandler
     ):  # a return type would hide the fields from the schema
         found = cast("JsonObject", handler(self))
-        texts = {
-            name: value for name in type(self).model_fields if (value := _values_in(getattr(self, name)))
-        }
+        texts: JsonObject = {}
+        for name in _sentence_fields(type(self)):
+            if value := _values_in(getattr(self, name)):
+                texts[name] = value
         return {**found, "texts": texts} if texts else found
 
     def in_language(self, language: str) -> Self:
@@ -71,6 +73,16 @@ class Localizable(Wire):
         told = {name: _told(getattr(self, name), language) for name in type(self).model_fields}
         changed = {name: value for name, value in told.items() if value is not getattr(self, name)}
         return self.model_copy(update=changed) if changed else self
+
+
+@cache
+def _sentence_fields(model: type[BaseModel]) -> tuple[str, ...]:
+    """The fields whose values may be sentences, or tuples of them."""
+    return tuple(
+        name
+        for name, field in model.model_fields.items()
+        if Text in (field.annotation, *get_args(field.annotation)) or field.metadata
+    )
 
 
 def _restored(said: object, value: JsonValue) -> object:
@@ -85,14 +97,12 @@ def _restored(said: object, value: JsonValue) -> object:
 
 
 def _values_in(said: object) -> JsonValue:
-    match said:
-        case Text() if said.id:
-            return as_json(said)
-        case tuple():
-            values = [_values_in(each) for each in cast("tuple[object, ...]", said)]
-            return values if any(values) else None
-        case _:
-            return None
+    if isinstance(said, Text):
+        return as_json(said) if said.id else None
+    if isinstance(said, tuple):
+        values = [_values_in(each) for each in cast("tuple[object, ...]", said)]
+        return values if any(values) else None
+    return None
 
 
 def _told(said: object, language: str) -> object:

@@ -140,5 +140,15 @@ def _arg_from_json(value: JsonValue) -> Argument:
             return str(value)
 
 
-Said: TypeAlias = Annotated[str, GetPydanticSchema(lambda _, handler: handler(Text))]
+def _value_or_string(_source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+    return core_schema.union_schema(
+        [core_schema.is_instance_schema(Text), core_schema.str_schema()],
+        mode="left_to_right",
+        serialization=core_schema.to_string_ser_schema(),
+    )
+
+
+Said: TypeAlias = Annotated[
+    str, GetPydanticSchema(_value_or_string, lambda _schema, handler: handler(core_schema.str_schema()))
+]
 """A field of any words: those that are a sentence of ours stay the value that they are."""

@@ -149,6 +149,7 @@ class PublicWeb:
                 if not same_site(place.host, after.host) and not (follow and follow(after.host)):
                     return FetchProblem(text("web.redirected", url=after.url), moved=after.url)
                 request = replace(request, headers=None, private=False)
+                after = self._checked(after.url, request)
             request = replace(request, method="GET", body=None)
             place = after
         raise _Stopped(text("web.too_many_redirects", count=MAX_REDIRECTS))
