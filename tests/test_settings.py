@@ -25,6 +25,7 @@ from daiku.settings import (
 )
 from daiku.settings.config import Config
 from tests.conftest import ROOT
+from tests.test_architecture import modules
 
 
 def user_says(environ: dict[str, str], toml: str) -> Path:
@@ -541,15 +542,7 @@ def test_a_database_that_would_not_be_used_is_refused(environ: dict[str, str], u
 
 
 def test_every_setting_is_read_by_some_code_or_says_that_it_does_nothing() -> None:
-    product = [
-        path for path in (ROOT / "server/daiku").rglob("*.py")
-        if "settings" not in path.parts and path.name != "config.py"
-    ]  # fmt: skip
-    names = {
-        node.attr
-        for path in product
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute)
-    }
+    product = [m for m in modules().values() if "settings" not in m.path.parts and m.path.name != "config.py"]
+    names = {node.attr for module in product for node in module.nodes if isinstance(node, ast.Attribute)}
     unread = {key for key in every_key() if key.rpartition(".")[2] not in names}
     assert {key for key in unread if not has_no_effect_yet(key)} == set()

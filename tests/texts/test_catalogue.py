@@ -28,27 +28,23 @@ SAME = {"join.clauses", "join.lines", "join.list", "join.paragraphs", "join.sent
 """Separators, and what has no words in it, need no Japanese letters."""
 
 
+def parsed(holding: str) -> Iterator[tuple[Path, ast.AST]]:
+    """The nodes of every file of the server in whose text `holding` stands, each with its file."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if holding in (source := path.read_text("utf-8")):
+            yield from ((path, node) for node in ast.walk(ast.parse(source)))
+
+
 def calls() -> Iterator[tuple[str, str, set[str] | None]]:
     """Every `text("key", name=…)` of the server: where, its key, its arguments (None: not known here)."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
-                continue
-            keys = [n.value for n in ast.walk(node.args[0]) if isinstance(n, ast.Constant)]
-            given = {k.arg for k in node.keywords if k.arg}
-            for key in keys if node.func.id == "text" else ():
-                where = f"{path.relative_to(PACKAGE)}:{node.lineno}"
-                yield where, str(key), None if any(k.arg is None for k in node.keywords) else given
-
-
-def constants() -> set[str]:
-    """Every string constant of the server's code."""
-    return {
-        node.value
-        for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    for path, node in parsed("text("):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
+            continue
+        keys = [n.value for n in ast.walk(node.args[0]) if isinstance(n, ast.Constant)]
+        given = {k.arg for k in node.keywords if k.arg}
+        for key in keys if node.func.id == "text" else ():
+            where = f"{path.relative_to(PACKAGE)}:{node.lineno}"
+            yield where, str(key), None if any(k.arg is None for k in node.keywords) else given
 
 
 def test_every_sentence_that_is_said_is_in_the_catalogue_with_its_arguments() -> None:
@@ -62,24 +58,22 @@ def test_every_sentence_that_is_said_is_in_the_catalogue_with_its_arguments() ->
 
 
 def test_no_sentence_of_the_catalogue_is_left_unsaid() -> None:
-    known = constants()
-    unsaid = [
-        key for key in sentences(ENGLISH) if not key.startswith(("terminal.", "join.")) and key not in known
-    ]
+    code = "\n".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
+    keys = (key for key in sentences(ENGLISH) if not key.startswith(("terminal.", "join.")))
+    unsaid = [key for key in keys if f'"{key}"' not in code and f"'{key}'" not in code]
     assert not unsaid, unsaid
 
 
 def labels() -> dict[str, str]:
     """Every `Label(english, japanese)` of the server's code, by the id that it has in a further language."""
     found: dict[str, str] = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            match node:
-                case ast.Call(func=ast.Name(id="Label"), args=[english, _]):
-                    assert isinstance(english, ast.Constant), f"{path}:{node.lineno}: not written out"
-                    found[f"label.{english.value}"] = str(english.value)
-                case _:
-                    pass
+    for path, node in parsed("Label("):
+        match node:
+            case ast.Call(func=ast.Name(id="Label"), args=[english, _]):
+                assert isinstance(english, ast.Constant), f"{path}:{node.lineno}: not written out"
+                found[f"label.{english.value}"] = str(english.value)
+            case _:
+                pass
     return found
 
 
