@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import for_each
 from tests.conftest import ROOT
 
 # In pieces, so that this file does not name them either.
@@ -31,7 +32,7 @@ def committed() -> list[Path]:
     return [ROOT / name for name in done.stdout.split("\0") if name]
 
 
-@pytest.mark.parametrize("word", [*REGISTRIES, *PLACES])
+@for_each("word", [*REGISTRIES, *PLACES])
 def test_no_committed_file_names_a_registry_or_a_place_of_one_machine(word: str) -> None:
     found = [path for path in committed() if path.is_file() and word.encode() in path.read_bytes()]
     assert not found, found

@@ -24,6 +24,7 @@ from daiku.settings import (
     user_file,
 )
 from daiku.settings.config import Config
+from tests.cases import for_each
 from tests.conftest import ROOT
 from tests.test_architecture import modules
 
@@ -195,7 +196,7 @@ def test_an_editor_may_hand_over_a_key_that_no_variable_holds() -> None:
     )
 
 
-@pytest.mark.parametrize("header", ["Authorization", "authorization", "X-Api-Key"])
+@for_each("header", ["Authorization", "authorization", "X-Api-Key"])
 def test_a_key_in_the_headers_of_a_service_is_a_secret(header: str) -> None:
     openai = ProviderSettings(headers={header: "Bearer abcdefgh1234", "X-Team": "the-red-team"})
     config = Config(llm=LLMSettings(openai=openai))

@@ -15,6 +15,7 @@ from daiku.tools.sandbox import bubblewrap
 from daiku.workspace.repository import git_places
 from tests.attacks.places import CANARY, Ground, ground
 from tests.attacks.victim import Victim
+from tests.cases import for_each
 
 pytestmark = pytest.mark.slow  # real processes in real sandboxes
 
@@ -244,7 +245,7 @@ def test_a_repository_whose_settings_read_a_file_outside_is_not_used(place: Grou
     assert isinstance(git_places(place.root, (place.root,)), str)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "said",
     [
         f"error: key does not contain a section: {CANARY}",

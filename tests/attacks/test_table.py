@@ -21,6 +21,7 @@ import pytest
 from daiku.domain.config import SandboxSettings
 from tests.attacks.victim import Victim
 from tests.attacks.yard import PLANTED, SECRET, Yard, attack, yard
+from tests.cases import for_each
 
 pytestmark = pytest.mark.slow  # real processes in real sandboxes
 
@@ -245,7 +246,7 @@ def test_the_table_is_whole() -> None:
         assert sorted(case["id"] for case in json.loads(Path(listed).read_text())) == sorted(IDS)
 
 
-@pytest.mark.parametrize("case", sorted(CASES))
+@for_each("case", sorted(CASES))
 def test_a_test_that_a_case_names_is_there(case: str) -> None:
     for reference in CASES[case].tests:
         file, _, name = reference.partition("::")

@@ -6,6 +6,7 @@ import pytest
 
 from tests.bench.__main__ import TABLE, table
 from tests.bench.measure import Row
+from tests.cases import for_each
 
 pytestmark = [pytest.mark.bench, pytest.mark.slow]
 
@@ -13,7 +14,7 @@ pytestmark = [pytest.mark.bench, pytest.mark.slow]
 ROOM = {"streams": 4.0, "start": 2.0, "echo": 4.0}
 
 
-@pytest.mark.parametrize("name", TABLE)
+@for_each("name", TABLE)
 def test_nothing_is_far_over_its_goal(name: str) -> None:
     rows = TABLE[name](quick=True)
     far = [row for row in rows if row.goal is not None and row.ratio > row.goal * ROOM.get(name, 1.5)]

@@ -97,7 +97,7 @@ def test_the_door_answers_initialize_and_hands_on_the_rest() -> None:
     assert offer.folders == ("/tmp/a b",)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "data",
     [
         b"",

@@ -21,7 +21,7 @@ from daiku.core.protected.paths import holds_secrets, why_protected
 from daiku.core.text.visible import show_hidden
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import ToolCall, ToolSpec
-from tests.cases import examples
+from tests.cases import examples, for_each
 
 HARMLESS = ["git status", "git log", "git diff", "git show", "ls", "echo", "cat", "printf x", "true", "head", "sort", "uniq", "find .", "grep x",
             "rg x", "sed -n", "date", "jq .", "tree", "wc", "diff", "cut", "tr", "du", "stat", "which", "basename", "git branch", "git grep x", "test"]  # fmt: skip
@@ -329,7 +329,7 @@ def test_any_text_is_read_as_a_web_address_or_refused_in_words(text: str) -> Non
         assert "@" not in place.url.split("/", 3)[2]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url", ["https://user:[redacted]@host/", "http://[::1", "http://x]y/", "http://exa\u2105mple.com/", "http://127.0.0.1:80#@h", "http://x:y/"]
 )  # fmt: skip
 def test_an_address_that_cannot_be_read_is_no_end_of_a_run(url: str) -> None:

@@ -104,10 +104,8 @@ FAKES = [
 ]
 
 
-@pytest.mark.parametrize("key", FAKES, ids=lambda k: k[:8])
-@pytest.mark.parametrize(
-    "around", ["{}", 'key = "{}"', "x={};", "https://h/?k={}&b", "X_API_KEY={}", "FOO={}", "Bearer {}"]
-)
+@for_each("key", FAKES)
+@for_each("around", ["{}", 'key = "{}"', "x={};", "https://h/?k={}&b", "X_API_KEY={}", "FOO={}", "Bearer {}"])
 def test_keys_are_known_by_their_shape(key: str, around: str) -> None:
     assert key not in redactor([])(around.format(key))
 

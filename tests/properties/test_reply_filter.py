@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from daiku.domain.messages import (
 )
 from daiku.llm.reply_filter import ReplyFilter
 from daiku.texts.text import Text
+from tests.cases import for_each
 from tests.core.textcalls.callforms import TOOLS, C
 
 PARTS = st.sampled_from(
@@ -73,7 +73,7 @@ def test_what_is_shown_is_the_same_however_a_reply_is_cut(
     assert heard(whole, own=own, closely=False) == expected
 
 
-@pytest.mark.parametrize("said", [HumanText, None], ids=["may hold calls", "calls come apart"])
+@for_each("said", [HumanText, None])
 def test_words_within_a_line_pass_without_a_closer_look(said: type[HumanText] | None) -> None:
     reply_filter = ReplyFilter(said)
     said_in_all = "Here is what `f` does: it calls a[0], {b} and (c) ~ once.\nThen it ends, as it should."

@@ -6,8 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-import pytest
-
 from daiku.domain.base import JsonObject
 from daiku.tools.face import Face, subject_of
 from daiku.tools.mcp import resources
@@ -64,7 +62,7 @@ def test_the_tools_of_servers_have_faces_too() -> None:
     assert set(resources.FACES) <= set(faces())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("subject", "args", "shown"),
     [
         ("{path}{lines}", {"path": "a.py"}, "a.py"),

@@ -28,6 +28,7 @@ from daiku.domain.tools import Outcome
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.texts.text import Text, text
+from tests.cases import for_each
 
 DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+two\n"
 
@@ -163,7 +164,7 @@ def test_a_script_that_plays_the_model_says_so() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("outcome", "result", "shown"),
     [
         ("unattended", text("run.nobody_approves"), "承認する人がいません。"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.commands.bash import read_script
 from daiku.core.commands.judge import judge
+from tests.cases import for_each
 from tests.core.commands.test_judge import rules
 
 LINE = "curl http://x.org"
@@ -39,14 +39,14 @@ COMPUTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", COMPUTED)
-@pytest.mark.parametrize("contained", [True, False])
+@for_each("command", COMPUTED)
+@for_each("contained", [True, False])
 def test_a_denied_program_is_denied_also_where_it_is_computed(command: str, *, contained: bool) -> None:
     given = judge(command, rules(deny=("curl",), contained=contained))
     assert given.answer == "deny", given.why
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command",
     ["python3 - <<E\nprint(1)\nE", "python3 x.py", "ls && node --version", "echo a | python3 x.py", "sqlite3 a.db 'select 1'", "make test", "echo 1 && make", "ls; sh x.sh", "crontab -l"],
 )  # fmt: skip
@@ -63,7 +63,7 @@ def test_a_text_that_is_fed_is_read_as_a_whole_whatever_its_lines_begin_with(lin
 ALLOWED = ("python3", "python", "sh", "bash", "find", "xargs", "echo", "env", "eval", "perl", "awk", "sed", "node", "git", "tar", "cat", "true", "printf")  # fmt: skip
 
 
-@pytest.mark.parametrize("command", COMPUTED)
+@for_each("command", COMPUTED)
 def test_a_computed_program_is_neither_taken_for_harmless_nor_remembered(command: str) -> None:
     bare = judge(command, rules(contained=False))
     assert bare.answer == "ask" or bare.why.startswith("refused always")
@@ -99,7 +99,7 @@ REMOVALS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", REMOVALS)
+@for_each("command", REMOVALS)
 def test_without_a_sandbox_a_removal_of_something_computed_is_refused_whatever_is_granted(
     command: str,
 ) -> None:
@@ -109,7 +109,7 @@ def test_without_a_sandbox_a_removal_of_something_computed_is_refused_whatever_i
     assert given.why.startswith("refused always")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command",
     ["rm -rf build", "rm -rf \"$PWD/build\"", "find . -name '*.pyc' -delete", "rm $x.tmp", "python3 x.py \"$h\"", "python3 -c 'print(1)'", "tar cf a.tar \"$x\"", "xargs wc < lst"],
 )  # fmt: skip

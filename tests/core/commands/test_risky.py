@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from daiku.core.commands.judge import judge
+from tests.cases import for_each
 from tests.core.commands.test_judge import rules
 
 ACTS: dict[str, list[str]] = {
@@ -37,8 +36,8 @@ ACTS: dict[str, list[str]] = {
 LINES = [(name, line) for name, lines in ACTS.items() for line in lines]
 
 
-@pytest.mark.parametrize(("name", "line"), LINES, ids=[line for _, line in LINES])
-@pytest.mark.parametrize("contained", [True, False])
+@for_each(("name", "line"), LINES)
+@for_each("contained", [True, False])
 def test_an_allowed_name_does_not_allow_what_runs_another_program_or_writes(
     name: str, line: str, *, contained: bool
 ) -> None:
@@ -55,6 +54,6 @@ PLAIN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("line", PLAIN)
+@for_each("line", PLAIN)
 def test_an_allowed_name_allows_its_ordinary_use(line: str) -> None:
     assert judge(line, rules(allow=(*ACTS,))).answer == "allow"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from daiku.core.commands.judge import judge
 from daiku.core.protected.paths import why_protected
+from tests.cases import for_each
 from tests.core.commands.test_judge import rules
 
 SINKS = ["null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "fd/1", "fd/2"]
@@ -16,14 +15,14 @@ THROWN_AWAY = [
 SYSTEM = ["/dev/sda", "/dev/mem", "/dev/nullx", "/dev/null/x/../../sda", "/dev/shm/x", "/dev/input/event0", "/proc/sys/kernel/core_pattern", "/sys/kernel/x", "/proc/self/mem", "/dev/fdx", "/dev/tty1"]  # fmt: skip
 
 
-@pytest.mark.parametrize("sink", SINKS)
+@for_each("sink", SINKS)
 def test_what_is_written_to_a_sink_is_nobodys_matter(sink: str) -> None:
     assert why_protected(f"/dev/{sink}") == ""
 
 
-@pytest.mark.parametrize("command", THROWN_AWAY)
-@pytest.mark.parametrize("sink", ["/dev/null", "/dev/stdout", "/dev/fd/2"])
-@pytest.mark.parametrize("contained", [True, False])
+@for_each("command", THROWN_AWAY)
+@for_each("sink", ["/dev/null", "/dev/stdout", "/dev/fd/2"])
+@for_each("contained", [True, False])
 def test_throwing_output_away_is_no_change_of_the_system_and_not_refused(
     command: str, sink: str, *, contained: bool
 ) -> None:
@@ -32,7 +31,7 @@ def test_throwing_output_away_is_no_change_of_the_system_and_not_refused(
     assert not given.protected, given.why
 
 
-@pytest.mark.parametrize("place", SYSTEM)
+@for_each("place", SYSTEM)
 def test_the_running_system_itself_is_a_matter_for_a_person(place: str) -> None:
     assert why_protected(place)
     for command in (

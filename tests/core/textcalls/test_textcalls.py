@@ -359,7 +359,7 @@ def test_a_long_reply_is_read_in_time(protocol: ToolProtocol) -> None:
         assert time.process_time() - start < 3, piece
 
 
-@pytest.mark.parametrize(
+@for_each(
     "piece",
     [
         "[TOOL_CALLS]",

@@ -19,6 +19,7 @@ from daiku.runs.nested.briefing import brief_from, write_request
 from daiku.runs.nested.projectfiles import FILE_LIMIT, MOST_NAMED
 from daiku.texts.text import Text
 from daiku.workspace.disk import DiskWorkspace
+from tests.cases import for_each
 
 OLD = Plan(name="Old", goal="g", steps=(Step(name="a"),))
 NEW = Plan(name="New", goal="g", steps=(Step(name="a"), Step(name="b", step_id="step_0000000b")))
@@ -56,7 +57,7 @@ def test_the_newest_plan_findings_and_edits_of_the_conversation_are_in_the_brief
     assert brief_from([], "x") == Brief(request="x")
 
 
-@pytest.mark.parametrize("reference", ["2", "b", "step_0000000b"])
+@for_each("reference", ["2", "b", "step_0000000b"])
 def test_a_step_is_named_by_number_name_or_id(reference: str) -> None:
     chunks = past(PlanEvent(plan=NEW), PlanEvent(plan=OLD))
     brief = brief_from(chunks, "x", step_id=reference)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from daiku.tools.files.seen import SeenTexts
 from tests.agents.acting import act, app_with
+from tests.cases import for_each
 
 REAL = Path("/p/a.py")
 LONG = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(600))
@@ -38,7 +39,7 @@ def test_of_a_long_file_its_beginning_and_its_outline_are_shown() -> None:
     assert len(told) < len(LONG)
 
 
-@pytest.mark.parametrize("now", ["", "\n", "  \n\n"])
+@for_each("now", ["", "\n", "  \n\n"])
 def test_an_empty_file_may_be_filled(now: str) -> None:
     assert objection(SeenTexts(), now, "x = 1\n") == ""
 
