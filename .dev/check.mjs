@@ -48,7 +48,7 @@ function checks(python, withTests) {
     "-m",
     "pytest",
     "-n",
-    "3", // on two cores: some tests wait for processes of their own
+    "2",
     "--dist=worksteal",
     "-q",
     "-m",
