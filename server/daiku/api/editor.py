@@ -1,4 +1,6 @@
-"""Server to client: what the editor knows (only where the client offered `editor`)."""
+"""Wire types of the server's requests to the editor: diagnostics, locations, saving, notebooks.
+
+The server sends them only if the client offered `editor` at `initialize`."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ def main(argv: list[str]) -> int:
 
 
 def answer_initialize(inlet: int, outlet: int) -> tuple[bytes, Offer | None]:
-    """Answer the first message if it is a plain `initialize`; return the bytes after it, and the Offer.
-    Otherwise return all bytes that were read, and None."""
+    """Answer the first message if it is a well-formed `initialize`; return the bytes read after it, and
+    what the client can do. Otherwise answer nothing; return all bytes that were read, and None."""
     frames = Frames()
     read = b""
     while data := os.read(inlet, READ_SIZE):

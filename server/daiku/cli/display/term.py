@@ -42,7 +42,7 @@ class Terminal:
         return max(20, shutil.get_terminal_size((80, 24)).columns)
 
     def paint(self, text: str, *colours: Colour) -> str:
-        """`text` in colours, if there are any."""
+        """Return `text` in `colours`, or unchanged if the terminal has no colours or none are given."""
         if not self.colours or not text or not colours:
             return text
         return f"\x1b[{';'.join(_CODES[c] for c in colours)}m{text}\x1b[0m"

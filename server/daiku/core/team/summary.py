@@ -21,8 +21,8 @@ REMARKS: Mapping[Remark, str] = MappingProxyType(
 
 
 def proofs_of(brief: Brief) -> tuple[Proof, ...]:
-    """What the claims of a report about `brief` may rest on: the proofs it brings, and those that follow
-    from its edits and commands."""
+    """Return the proofs that a report may cite: those in `brief`, then a diff for each file edited and
+    an exit code for each command run, without duplicates."""
     edits, commands = brief.edits, brief.commands
     checkpoint = edits.checkpoints[-1] if edits is not None and edits.checkpoints else ""
     diffs = (

@@ -84,7 +84,7 @@ _INLINE = lazy(rf"\S\s*(?://|#|/\*|<!--)\s*{_DOTS}\s*(?P<said>[^\n]*)$")
 
 
 def may_hold_omission(text: str) -> bool:
-    """Whether a text may hold such a line at all: quickly."""
+    """Quick check whether `text` may contain a line that says code is left out; False is certain."""
     return _HINT.search(text) is not None
 
 

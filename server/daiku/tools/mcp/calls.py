@@ -78,8 +78,8 @@ class OpenCalls:
             self._open.remove(call)
 
     def sign_in(self, said: Text) -> bool:
-        """Tell the person of the latest call that they are to sign in, and wait for that as long as it
-        may take; False where no call is under way."""
+        """Ask the person behind the latest open call to sign in, and suspend that call's idle timeout
+        meanwhile. Return False if no open call has a person to ask."""
         call = next((c for c in reversed(self._open) if c.ask is not None), None)
         if call is None:
             return False

@@ -41,7 +41,8 @@ Token: TypeAlias = StartTag | EndTag | TextToken
 
 
 def tokens(html: str) -> Iterator[Token]:
-    """The tags and texts of `html`, comments and declarations left out. What is never closed ends it."""
+    """Yield the tags and texts of `html`, without comments and declarations. If markup or an element
+    such as `<script>` is never closed, drop everything from there on and stop."""
     low = html.lower() if len(html.lower()) == len(html) else html
     at = 0
     while at < len(html):
