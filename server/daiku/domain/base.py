@@ -77,7 +77,7 @@ class Localizable(Wire):
 
 @cache
 def _sentence_fields(model: type[BaseModel]) -> tuple[str, ...]:
-    """The fields whose values may be sentences, or tuples of them."""
+    """The fields whose values may be sentences, or tuples of them; `Said` is known by its metadata."""
     return tuple(
         name
         for name, field in model.model_fields.items()

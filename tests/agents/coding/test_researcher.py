@@ -133,6 +133,9 @@ def test_the_last_words_are_the_sources_and_the_question() -> None:
     closing = RESEARCH.after_calls((*ASKED, spoke, found))
     assert closing is not None
     assert closing.text == "**a**\n- [1] [A](https://a/)\n\nWhich one?"
+    older = RESEARCH.after_calls((*ASKED, spoke, found.model_copy(update={"sources": Text("")})))
+    assert older is not None  # a record of a version that kept no sources apart
+    assert older.text.startswith("**a**\n- [1] [A](https://a/)")
     refused = found.model_copy(update={"ok": False, "text": "The person rejected this call."})
     told = RESEARCH.after_calls((*ASKED, spoke, refused))
     assert told is not None

@@ -61,6 +61,16 @@ async def test_a_plain_editor_is_asked_by_a_message_box(
         assert "touch made.txt" in box["message"]
 
 
+async def test_a_plain_editor_is_told_what_a_read_asks_for(workspace: Path, script: Script) -> None:
+    (workspace / ".env").write_text("TOKEN=abc\n", encoding="utf-8")
+    async with connected(workspace, client=PLAIN) as server:
+        server.client.on["window/showMessageRequest"] = press("Reject")
+        look = {"tool": "files/read", "args": {"path": ".env"}}
+        await chat(server.client, script({"calls": [look]}, {"text": "ok"}))
+        box = server.client.said("window/showMessageRequest")[0]
+        assert box["message"].startswith("Daiku wants to read this.\n.env looks like a file of secrets")
+
+
 async def test_an_editor_that_cannot_ask_rejects(workspace: Path, script: Script) -> None:
     async with connected(workspace, client=PLAIN) as server:
         result = await chat(server.client, script({"calls": [TOUCH]}, {"text": "ok"}))

@@ -124,7 +124,7 @@ def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | None:
         return AssistantMessage(
             text=joined("paragraphs", (text("roles.not_looked_up", why=answer.text), asked))
         )
-    return AssistantMessage(text=joined("paragraphs", (answer.sources, asked)))
+    return AssistantMessage(text=joined("paragraphs", (answer.sources or answer.text, asked)))
 
 
 def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> AssistantMessage:

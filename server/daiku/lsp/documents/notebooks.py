@@ -88,7 +88,7 @@ async def edit_notebook(protocol: Protocol, notebook: OpenNotebook, new: str) ->
     except Refused as error:
         return text("editor.refused", what=error.message)
     except ValidationError:
-        return text("editor.bad_answer")
+        return text("editor.notebook_bad_answer")
     if result.applied:
         return NO_TEXT
     return Text(result.reason) if result.reason else text("editor.not_applied")

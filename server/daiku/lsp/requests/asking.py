@@ -33,6 +33,7 @@ _ASKS: Mapping[ApprovalKind, str] = {
     "network": "box.ask_network",
     "mcp": "box.ask_mcp",
     "plan": "box.ask_plan",
+    "read": "box.ask_read",
 }
 
 
@@ -78,7 +79,7 @@ class MessageBoxes:
             buttons[f"{self._said('box.always')}: {remember}"] = "allow_always"
         buttons[self._said("box.reject")] = "reject_once"
         preview = shortened(asked.preview, PREVIEW, self._language)
-        parts = (self._said(_ASKS[asked.kind]) if asked.kind in _ASKS else "", asked.why, preview)
+        parts = (self._said(_ASKS[asked.kind]), asked.why, preview)
         chosen = await self._box(WARNING, "\n".join(part for part in parts if part), tuple(buttons))
         await self._hand_on(self._runs.approve(run, asked.approval_id, buttons.get(chosen, "reject_once")))
 
