@@ -26,12 +26,7 @@ RULES = (RulesFile(path="AGENTS.md", text="Use tabs.\n{{ not a template }}"),)
 
 
 def rendered(agent: str, mode: Mode) -> str:
-    return render(
-        AGENTS[agent].prompt,
-        SystemVariables(
-            mode=mode, system_os="Linux x86_64", roots=("/home/me/shop",), rules=RULES, has_tools=True
-        ),
-    )
+    return render(AGENTS[agent].prompt, SystemVariables(rules=RULES, has_tools=True))
 
 
 @for_each("mode", MODES)

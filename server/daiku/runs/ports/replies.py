@@ -13,6 +13,7 @@ from daiku.core.state.context import transcript
 from daiku.core.state.state import State
 from daiku.domain.messages import Message, ModelEvent, ModelRequest, Reply, Usage, UserMessage
 from daiku.domain.tools import ToolSpec
+from daiku.llm.families import ANY_MODEL
 from daiku.llm.tokens import estimate_request
 from daiku.runs.ports.mcp_consent import McpConsent
 from daiku.runs.run_budget import Metered
@@ -50,7 +51,12 @@ class Replies:
         self.tools = {spec.name: spec for spec in self._specs}
         told = servers.prompt() if servers is not None else ""
         self._system = system_prompt(
-            self.log.agent, mode, services.roots, bool(self._specs), told, trusted=services.trusted
+            self.log.agent,
+            services.roots,
+            bool(self._specs),
+            told,
+            trusted=services.trusted,
+            traits=self.model.traits if self.model is not None else ANY_MODEL,
         )
         self._servers = servers.version if servers is not None else 0
 
