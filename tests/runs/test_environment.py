@@ -74,7 +74,7 @@ async def test_who_goes_on_with_a_run_tells_it_that_somebody_is_there_now(folder
     assert len(news) == 1
     messages = fold(events_of(app.journal.chunks(fork))).conversation.messages
     told = [m.text for m in messages if isinstance(m, UserMessage) and m.kind == "note"]
-    assert ["Person: is there" in text for text in told] == [True]
+    assert ["Person: is there and can be asked" in text for text in told] == [True]
 
 
 async def test_a_git_that_does_not_answer_is_not_waited_for(

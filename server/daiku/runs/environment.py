@@ -38,7 +38,8 @@ async def look_around(
         open_files=editor.open_files() if editor is not None else None,
     )
     policy = services.policy(mode, approvals, attended and approvals != "none")
-    return environment_facts(found, policy, shell=_may(agent, "shell/run"))
+    stage = agent.stage is not None
+    return environment_facts(found, policy, shell=_may(agent, "shell/run"), stage=stage)
 
 
 def _may(agent: Agent, tool: str) -> bool:

@@ -36,7 +36,6 @@ def test_everything_that_holds_is_told_in_one_order() -> None:
     ]
     assert facts["Date"] == "Sunday, 2026-11-22"
     assert "120 s" in facts["Shell"]
-    assert "user__ask" in facts["Person"]
 
 
 def test_who_runs_no_commands_is_told_nothing_of_them() -> None:
@@ -102,6 +101,11 @@ def test_only_in_plan_and_ask_the_turn_ends_before_the_work(mode: Mode, asks: bo
     assert ("refused" in mode_words(mode)) == asks
     assert ("do not ask whether to go on" in mode_words(mode)) != asks
     assert len(mode_words(mode).splitlines()) == 2
+
+
+def test_an_agent_that_does_one_part_is_told_what_the_mode_allows_and_no_more() -> None:
+    facts = {fact.name: fact.text for fact in environment_facts(SHOP, Policy(), shell=True, stage=True)}
+    assert facts["Mode"] == "act. Files may be changed and commands run, as far as your tools do that."
 
 
 def test_git_is_told_by_branch_and_counts() -> None:
