@@ -15,14 +15,24 @@ from daiku.texts.text import text
 
 
 async def start_event(
-    services: RunServices, agent: Agent, request: RunRequest, session: str, model: str
+    services: RunServices,
+    agent: Agent,
+    request: RunRequest,
+    session: str,
+    model: str,
+    *,
+    needed_tools: str = "",
 ) -> RunStarted:
-    """The event that begins the run that `request` asks for."""
+    """The event that begins the run that `request` asks for. `needed_tools`: how those tools are called that it
+    needs besides what the model is offered."""
     told, brief = await brief_request(services, agent, request, session)
+    mode, approvals, attended, cursor = request.mode, request.approvals, request.attended, request.cursor
     around = (
         ()
         if request.calls
-        else await look_around(services, agent, request.mode, request.approvals, attended=request.attended)
+        else await look_around(
+            services, agent, mode, approvals, attended=attended, cursor=cursor, needed_tools=needed_tools
+        )
     )
     return RunStarted(
         prompt=request.text,
