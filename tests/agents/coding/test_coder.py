@@ -314,7 +314,7 @@ def test_what_failed_before_is_told() -> None:
     ["step by step", "knowledge base", "Clean, documented", "first try", "exact file names", "Cargo.toml"],
 )
 def test_the_prompt_demands_what_it_must(demand: str) -> None:
-    prompt = (Path(__file__).parents[2] / "golden" / "prompts" / "coder.act.txt").read_text("utf-8")
+    prompt = (Path(__file__).parents[2] / "golden" / "prompts" / "coder.other.txt").read_text("utf-8")
     assert demand in prompt
 
 

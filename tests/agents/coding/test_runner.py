@@ -490,7 +490,7 @@ def test_the_request_has_conversation_code_last_message_and_system() -> None:
 
 
 def test_the_prompt_demands_what_it_must() -> None:
-    prompt = (Path(__file__).parents[2] / "golden" / "prompts" / "runner.act.txt").read_text("utf-8")
+    prompt = (Path(__file__).parents[2] / "golden" / "prompts" / "runner.other.txt").read_text("utf-8")
     for demand in (
         "`cd` is forbidden",
         "The code I wrote",
