@@ -75,14 +75,14 @@ def test_rules_files_that_lead_outside_are_left_out(tmp_path: Path) -> None:
     assert [(f.path, f.text) for f in read_rules((root,))] == [("CLAUDE.md", "Be kind.")]
 
 
-def test_modes_only_filter_what_is_offered() -> None:
+def test_modes_decide_what_is_carried_out_and_never_what_is_offered() -> None:
     specs = ToolRegistry(builtin_tools()).specs()
-    offered = {mode: {s.effect for s in find_agent("coordinator").offered(specs, mode)} for mode in MODES}
-    assert offered["ask"] <= {"none", "read", "network", "ask"}
-    assert offered["plan"] == offered["ask"] | {"plan"}
-    assert {"edit", "command"} <= offered["act"]
-    assert {s.effect for s in find_agent("planner").offered(specs, "act")} <= {"none", "read", "plan", "ask"}
-    assert "shell/run" not in {s.name for s in find_agent("coder").offered(specs, "act")}
+    allowed = {mode: {s.effect for s in find_agent("coordinator").allowed(specs, mode)} for mode in MODES}
+    assert allowed["ask"] <= {"none", "read", "network", "ask"}
+    assert allowed["plan"] == allowed["ask"] | {"plan"}
+    assert {"edit", "command"} <= allowed["act"]
+    assert {s.effect for s in find_agent("planner").usable(specs)} <= {"none", "read", "plan", "ask"}
+    assert "shell/run" not in {s.name for s in find_agent("coder").usable(specs)}
 
 
 def test_an_unknown_agent_is_told_with_those_there_are() -> None:

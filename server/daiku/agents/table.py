@@ -23,6 +23,7 @@ COORDINATOR = Agent(
     prompt="agents/coordinator",
     description="talks with the person and decides what is done next",
     delegate=False,
+    defers=True,
     knows_project=True,
 )
 COMMITTER = Agent(

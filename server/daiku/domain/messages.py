@@ -127,13 +127,15 @@ class ModelRequest:
     """One call of a model: everything that it may look at.
 
     `messages` only ever grows between two calls of one run (a compaction starts anew), so a
-    provider may keep what it encoded. `max_output` 0 leaves the limit to the provider.
+    provider may keep what it encoded. `max_output` 0 leaves the limit to the provider. `deferred` are tools
+    that are not sent, and can be called all the same.
     """
 
     model: str
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
+    deferred: tuple[ToolSpec, ...] = ()
     max_output: int = 0
     effort: Effort = ""
     session: str = ""

@@ -41,7 +41,7 @@ class TextCallStream:
         """Stream the reply like `Provider.stream`, with tool calls taken out of the text."""
         own = self.protocol != "native"
         written = request if self.protocol == "native" else encode(request, self.protocol)
-        offered = OfferedTools(request.tools)
+        offered = OfferedTools((*request.tools, *request.deferred))
         usage = Usage()
         for attempt in range(1, TRIES + 1):
             reply: Reply | None = None

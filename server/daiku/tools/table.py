@@ -13,6 +13,7 @@ from daiku.tools.face import Face
 from daiku.tools.files.changing import file_tools
 from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.files.seen import SeenTexts
+from daiku.tools.find import FIND_TOOLS
 from daiku.tools.git.git import GIT_TOOLS
 from daiku.tools.mcp.resources import FACES
 from daiku.tools.shell import shell_tools
@@ -47,6 +48,7 @@ def builtin_tools(
         *TASK_TOOLS,
         *handoff_tools(agents or {}),
         *ASK_TOOLS,
+        *FIND_TOOLS,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from daiku.core.calls.toolsets import ToolSet
 from daiku.core.changes.choose import ChosenHunks
 from daiku.core.changes.scope import EditPlace
 from daiku.core.ports import Checkpoints, Editor, Workspace
@@ -48,6 +49,10 @@ class Answer(NamedTuple):
 
 Ask = Callable[[Text, tuple[Text, ...]], Awaitable[Answer]]
 """Puts a question (with choices, or none) to the person in the middle of a call."""
+
+
+def _no_tools() -> ToolSet:
+    return ToolSet(())
 
 
 def _no_plan() -> Plan | None:
@@ -102,6 +107,8 @@ class ToolContext:
     """Of the edit that was shown, the person wants only this; None: all of it."""
     ask: Ask | None = None
     """None where nobody is there to be asked."""
+    toolset: Callable[[], ToolSet] = _no_tools
+    """What the model was sent, and what it can find."""
 
 
 @dataclass(frozen=True, slots=True)

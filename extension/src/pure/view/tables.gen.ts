@@ -50,6 +50,8 @@ export const TOOL_FACES: Readonly<Record<string, Face>> = {
   "agent/handoff": { icon: "organization", title: "Hand over", subject: "{agent}" },
   "agent/parallel": { icon: "organization", title: "Hand over side by side", subject: "{agents}" },
   "user/ask": { icon: "question", title: "Ask", subject: "{question}" },
+  "tools/find": { icon: "search", title: "Find a tool", subject: "{query}" },
+  "tools/call": { icon: "plug", title: "Call a tool", subject: "{tool}" },
   "mcp/resources": { icon: "plug", title: "List MCP resources", subject: "{server}" },
   "mcp/read": { icon: "plug", title: "Read MCP resource", subject: "{uri}" },
   "mcp/prompts": { icon: "plug", title: "List MCP prompts", subject: "{server}" },

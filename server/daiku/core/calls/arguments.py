@@ -20,15 +20,55 @@ _SHOWN = 80
 
 
 def schema_of(model: type[BaseModel]) -> JsonObject:
-    """The model's JSON Schema as providers like it: no titles, no references, no docstring."""
+    """The model's JSON Schema as it is sent: what a model needs to call right, and nothing that only says
+    how strictly it is checked (see `plain_schema`). No references, no docstrings."""
     raw = model.model_json_schema()
     definitions = raw.pop("$defs", {})
-    schema = _inline(raw, definitions, ())
+    for each in (raw, *definitions.values()):
+        each.pop("description", None)
+    schema = plain_schema(_inline(raw, definitions, ()))
     assert isinstance(schema, dict)
-    schema.pop("description", None)
     schema.setdefault("type", "object")
     schema.setdefault("properties", {})
     return schema
+
+
+_NOISE = frozenset(
+    {
+        "additionalProperties",
+        "default",
+        "minLength",
+        "minItems",
+        "exclusiveMinimum",
+        "minimum",
+        "title",
+        "$schema",
+    }
+)
+
+
+def plain_schema(node: JsonValue) -> JsonValue:
+    """A schema without what costs tokens and tells a model nothing: titles, defaults, lower bounds, whether more
+    keys are refused, and that an argument which may be left out may also be null. Every value that the schema
+    refused is still refused by the check of the call, which goes by the whole schema."""
+    if isinstance(node, list):
+        return [plain_schema(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    options = node.get("anyOf")
+    if isinstance(options, list) and {"type": "null"} in options and len(options) == 2:
+        only = options[0] if options[1] == {"type": "null"} else options[1]
+        rest = {key: value for key, value in node.items() if key != "anyOf"}
+        node = {**only, **rest} if isinstance(only, dict) else node
+    return {
+        key: {name: plain_schema(each) for name, each in value.items()}
+        if key == "properties" and isinstance(value, dict)
+        else value
+        if key in ("enum", "const", "required")
+        else plain_schema(value)
+        for key, value in node.items()
+        if key not in _NOISE or (key == "additionalProperties" and isinstance(value, dict))
+    }
 
 
 @cache

@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 
-from daiku.agents.agent import OFFERED
 from daiku.agents.coding.tasks import TASK_LOOP, report_request, task_maker, task_reporter, tasks_request
 from daiku.agents.table import find_agent
 from daiku.core.calls.refs import find_refs
+from daiku.core.calls.toolnames import wire_name
 from daiku.core.plans.transitions import checklist
 from daiku.core.proof.gate import MissingProofs, missing_proofs
 from daiku.core.replies.actions import ActionReply
@@ -250,7 +250,7 @@ class TaskWork:
         """What is wrong with a task, in words for the model."""
         spec = self.parent.log.services.registry.spec(call.tool)
         if spec is not None and not _may_be_task(spec):
-            return f"{call.tool} cannot be a task"
+            return f"{wire_name(call.tool)} cannot be a task"
         if spec is not None and any(find_refs(call.args)):
             return ""  # its arguments are known only when it is its turn
         parsed = self.parent.log.services.registry.parse(call)
@@ -258,9 +258,7 @@ class TaskWork:
 
 
 def _may_be_task(spec: ToolSpec) -> bool:
-    return spec.effect in OFFERED["act"] and not any(
-        fnmatchcase(spec.name, pattern) for pattern in tasks.OUTSIDE_LISTS
-    )
+    return not any(fnmatchcase(spec.name, pattern) for pattern in tasks.OUTSIDE_LISTS)
 
 
 def _brief(place: PlanStep, request: str) -> Brief:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from daiku.agents.role import Role, stream_role_reply
 from daiku.agents.system_prompt import summary_order, system_prompt
+from daiku.core.calls.findtools import unwrap_call
+from daiku.core.calls.toolsets import CALL, ToolSet
 from daiku.core.run.prefix import first_divergence
 from daiku.core.state.context import transcript
 from daiku.core.state.state import State
@@ -28,14 +30,14 @@ RESULT_SHARE = 2000
 
 @dataclass(slots=True)
 class Replies:
-    """The replies of one run and the tools that they may call. `model` is None where no model is asked;
-    `consent` starts the MCP servers whose tools are to be offered."""
+    """The replies of one run, and the tools whose calls may be carried out. `model` is None where no model is
+    asked; `consent` starts the MCP servers whose tools are to be offered."""
 
     log: RunLog
     model: Metered | None
     consent: McpConsent | None
     tools: Mapping[str, ToolSpec] = field(init=False)
-    _specs: tuple[ToolSpec, ...] = field(init=False)
+    _set: ToolSet = field(init=False)
     _system: str = field(init=False)
     _servers: int = field(init=False)
     _sent: ModelRequest | None = field(default=None, init=False)
@@ -46,11 +48,13 @@ class Replies:
     def _offer(self) -> None:
         mode, services = self.log.record.state.request.mode, self.log.services
         servers = self.consent.servers if self.consent is not None else None
-        self._specs = self.log.agent.offered(services.registry.specs(), mode)
-        self.tools = {spec.name: spec for spec in self._specs}
+        specs, agent = services.registry.specs(), self.log.agent
+        window = self.model.context if self.model is not None else 0
+        self._set = agent.sent(specs, window, "search_replace")
+        self.tools = {spec.name: spec for spec in agent.allowed(specs, mode)}
         told = servers.prompt() if servers is not None else ""
         self._system = system_prompt(
-            self.log.agent, mode, services.roots, bool(self._specs), told, trusted=services.trusted
+            agent, mode, services.roots, bool(self._set.offered), told, trusted=services.trusted
         )
         self._servers = servers.version if servers is not None else 0
 
@@ -70,7 +74,8 @@ class Replies:
             model="",
             system=self._system,
             messages=state.conversation.messages,
-            tools=self._specs,
+            tools=self._set.offered,
+            deferred=self._set.deferred,
             session=self.log.session,
         )
         self._note_divergence(request)
@@ -96,12 +101,18 @@ class Replies:
         )
 
     def _canonical(self, reply: Reply) -> Reply:
+        """The reply with every call as it is carried out: by its tool's name, out of its tools/call."""
         calls = reply.message.calls
-        if all(call.tool in self.tools for call in calls):
+        if all(call.tool in self.tools and call.tool != CALL for call in calls):
             return reply
         resolve = self.log.services.registry.resolve
-        named = tuple(call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in calls)
+        meant = (unwrap_call(call) for call in calls)
+        named = tuple(call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in meant)
         return replace(reply, message=reply.message.model_copy(update={"calls": named}))
+
+    def toolset(self) -> ToolSet:
+        """The tools that the model is sent, and those that it can find."""
+        return self._set
 
     async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
         """A summary of `messages` by the run's model and what it cost; empty where no model is asked."""
@@ -121,6 +132,6 @@ class Replies:
                 model=self.log.record.state.request.model.rpartition("/")[2],
                 system=self._system,
                 messages=tuple(messages),
-                tools=self._specs,
+                tools=self._set.offered,
             )
         )

@@ -127,13 +127,15 @@ class RunPorts:
             ask=partial(self._ask, call) if live.tree.attended else None,
             hand_over=partial(live.tree.nested.hand_over, live, call.id),
             tasks=live.tree.nested.tasks(live, call.id),
+            toolset=self._replies.toolset,
         )
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
-        offered, registry = call.tool in self._replies.tools, self._services.registry
-        if not offered and registry.resolve(call.tool):
-            mode = record.state.request.mode
-            return ToolResult(ok=False, text=f"{call.tool} is not offered in mode {mode!r}.")
+        registry = self._services.registry
+        spec = None if call.tool in self._replies.tools else registry.spec(call.tool)
+        if spec is not None:
+            why = self._live.log.agent.why_refused(spec, record.state.request.mode)
+            return ToolResult(ok=False, text=why)
         result = await registry.call(call, self._context(call, record))
         if call.tool in self._replies.tools and self._verdict(call, record.state.tainted).outside:
             result = result.model_copy(update={"untrusted": True})
