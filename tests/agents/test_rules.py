@@ -75,7 +75,7 @@ def test_rules_are_bounded_and_say_so(tmp_path: Path) -> None:
     write(tmp_path / "a/AGENTS.md", "long\n" * 20_000)
     (found,) = nested(tmp_path / "a/x.py", tmp_path)
     assert len(found.text) < 41_000
-    assert "files/read a/AGENTS.md" in found.text
+    assert "files__read a/AGENTS.md" in found.text
     full = {"z": RulesText(path="z", text="x" * NESTED_LIMIT)}
     (late,) = nested(tmp_path / "a/x.py", tmp_path, full)
     assert late.text.startswith("(Left out")

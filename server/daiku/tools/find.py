@@ -37,11 +37,11 @@ FIND_TOOLS = (
     Tool(
         "tools/find", "none", FindArgs, find, parallel=True,
         face=Face("search", Label("Find a tool", "ツールを探す"), "{query}"),
-        description="Look up further tools: answers their names, what they do and their arguments.",
+        description="Find further tools, with what they do and their arguments.",
     ),
     Tool(
         "tools/call", "none", CallArgs, call,
         face=Face("plug", Label("Call a tool", "ツールを呼び出す"), "{tool}"),
-        description="Call one of the tools that tools__find lists, by its name.",
+        description="Call one of the tools that tools__find names.",
     ),
 )  # fmt: skip

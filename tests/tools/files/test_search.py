@@ -237,7 +237,7 @@ async def test_symbols_are_found_in_every_language_exact_names_first(workspace: 
     assert (await call(workspace, "search/symbols", name="shape")).text.startswith(
         "lib/shapes.py:1: class class Shape"
     )
-    assert "search/text finds its uses" in (await call(workspace, "search/symbols", name="Nowhere")).text
+    assert "search__text finds its uses" in (await call(workspace, "search/symbols", name="Nowhere")).text
 
 
 async def test_a_changed_file_is_read_again(workspace: Path) -> None:

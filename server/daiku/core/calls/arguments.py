@@ -41,6 +41,7 @@ _NOISE = frozenset(
         "minItems",
         "exclusiveMinimum",
         "minimum",
+        "maximum",
         "title",
         "$schema",
     }
@@ -48,7 +49,7 @@ _NOISE = frozenset(
 
 
 def plain_schema(node: JsonValue) -> JsonValue:
-    """A schema without what costs tokens and tells a model nothing: titles, defaults, lower bounds, whether more
+    """A schema without what costs tokens and tells a model nothing: titles, defaults, bounds, whether more
     keys are refused, and that an argument which may be left out may also be null. Every value that the schema
     refused is still refused by the check of the call, which goes by the whole schema."""
     if isinstance(node, list):
@@ -67,7 +68,7 @@ def plain_schema(node: JsonValue) -> JsonValue:
         if key in ("enum", "const", "required")
         else plain_schema(value)
         for key, value in node.items()
-        if key not in _NOISE or (key == "additionalProperties" and isinstance(value, dict))
+        if key not in _NOISE or (key == "additionalProperties" and isinstance(value, dict) and value)
     }
 
 

@@ -63,6 +63,11 @@ def canonical_name(name: str) -> str:
     return next((each for each in candidate_names(name) if _CANONICAL.match(each)), name.strip())
 
 
+def spell(name: str) -> str:
+    """A tool's name as a model reads it in a text: the one that it calls. What is no tool's name stays."""
+    return wire_name(name) if _CANONICAL.match(name) else name
+
+
 class NameMap:
     """Both directions for the tools on offer. What is not on offer still maps: a history may name
     tools that are gone, and a model may invent one (the registry then says so)."""
@@ -94,6 +99,7 @@ def match_spelling(name: str, known: Iterable[str]) -> str | None:
     """The known name that `name` means, however it is put together; None where it means none, or several."""
     names = list(known)
     found = next((each for each in candidate_names(name) if each in names), None)
+    found = found or next((each for each in names if wire_name(each) == name.strip()), None)
     if found is not None:
         return found
     seed = next((to for old, to in SEED_NAMES.items() if old.partition(".")[2] == name.strip()), None)

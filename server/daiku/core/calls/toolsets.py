@@ -55,7 +55,7 @@ def choose_tools(specs: Sequence[ToolSpec], *, window: int = 0, edits: Edits = "
 def _with_names(spec: ToolSpec, deferred: Sequence[ToolSpec]) -> ToolSpec:
     if spec.name != FIND:
         return spec
-    told = f"{spec.description} More tools: {group_names(deferred)}."
+    told = f"{spec.description} There are: {group_names(deferred)}."
     return spec.model_copy(update={"description": told})
 
 

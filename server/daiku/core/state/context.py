@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from daiku.core.calls.toolnames import wire_name
 from daiku.core.plans.transitions import checklist
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.events import Restored, Review, RulesText
@@ -122,11 +123,11 @@ def _line(message: Message, share: int) -> str:
         case UserMessage():
             return f"USER: {message.text}"
         case AssistantMessage():
-            calls = "".join(f"\n  CALL {c.tool} {c.args}" for c in message.calls)
+            calls = "".join(f"\n  CALL {wire_name(c.tool)} {c.args}" for c in message.calls)
             return f"ASSISTANT: {message.text}{calls}"
         case ToolMessage():
             mark = "ok" if message.ok else "failed"
-            return f"RESULT {message.tool} {mark}: {truncate_middle(message.text, share)}"
+            return f"RESULT {wire_name(message.tool)} {mark}: {truncate_middle(message.text, share)}"
         case _:
             assert_never(message)
 

@@ -82,7 +82,7 @@ async def shown_files(places: Iterable[FileToShow], workspace: Workspace, see: S
             others.append(f"`{path}`: {error.failure.message}")
             continue
         if len(text) > min(FILE_LIMIT, room):
-            others.append(f"`{path}` has {len(text)} characters: files/read shows it.")
+            others.append(f"`{path}` has {len(text)} characters: files__read shows it.")
             continue
         room -= len(text)
         shown.append((path, text))
@@ -107,7 +107,7 @@ async def project_files(workspace: Workspace) -> str:
     names = [workspace.relative(path) for path in islice(files(workspace.roots), MOST_LISTED + 1)]
     if not names:
         return ""
-    more = "\n[… more; files/list shows them …]" if len(names) > MOST_LISTED else ""
+    more = "\n[… more; files__list shows them …]" if len(names) > MOST_LISTED else ""
     drawn = await repository_map(workspace, (), MAP_TOKENS)
     listed = "\n".join(names[:MOST_LISTED]) + more
     return f"{listed}\n\nWhat they define:\n{drawn}" if drawn else listed

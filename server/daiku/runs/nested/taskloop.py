@@ -51,7 +51,7 @@ class TaskWork:
         parent = self.parent
         planner = find_agent("planner")
         if parent.log.agent.name == planner.name:  # it would hand over to itself
-            return failed("plan/propose needs `steps`: a list of {name, description, depends_on}.")
+            return failed("plan__propose needs `steps`: a list of {name, description, depends_on}.")
         back = await nest(parent, self.call, Nested(planner, goal, make_brief(parent.log, planner, goal)))
         if not isinstance(back.handover, PlanMade):
             return failed(f"No plan came of it: {back.problem or back.result}")
@@ -306,4 +306,4 @@ def _told(place: PlanStep) -> str:
 
 
 def _no_step(step_id: str) -> str:
-    return f"No plan has a step {step_id!r}. plan/get shows the steps."
+    return f"No plan has a step {step_id!r}. plan__get shows the steps."

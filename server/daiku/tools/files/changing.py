@@ -39,26 +39,26 @@ ELSEWHERE = (
 
 
 class WriteArgs(Args):
-    path: str
-    content: str = Field(description="the whole new text of the file")
+    path: str = Field(description="relative to the workspace")
+    content: str = Field(description="the whole new text")
 
 
 class EditArgs(Args):
-    path: str
-    edits: tuple[SearchReplace, ...] = Field(min_length=1)
+    path: str = Field(description="relative to the workspace")
+    edits: tuple[SearchReplace, ...] = Field(min_length=1, description="done in this order")
 
 
 class PatchArgs(Args):
-    patch: str
+    patch: str = Field(description="apply-patch or unified diff")
 
 
 class MoveArgs(Args):
-    path: str
-    to: str
+    path: str = Field(description="relative to the workspace")
+    to: str = Field(description="new path; missing folders are made")
 
 
 class DeleteArgs(Args):
-    path: str
+    path: str = Field(description="relative to the workspace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ async def _edit(args: EditArgs, context: ToolContext, insisted: bool) -> Patch |
     if old is None:
         if len(args.edits) == 1 and not args.edits[0].search:
             return Patch(files=(FileChange(path=name, kind="create", new=args.edits[0].replace),))
-        return Refusal(f"There is no file {name}. files/write makes new files.")
+        return Refusal(f"There is no file {name}. files__write makes new files.")
     new = await asyncio.to_thread(apply_edits, old, args.edits, path=name, insisted=insisted)
     if isinstance(new, Refusal):
         return new.within(name)
@@ -252,22 +252,22 @@ def file_tools(seen: SeenTexts | None = None) -> tuple[Tool, ...]:
         _changing(
             "files/write", WriteArgs, text("edits.write"), partial(_write, desk.seen), desk,
             face=Face("new-file", Label("Write", "書き込み"), "{path}"),
-            description="Make a new file, or replace a file's whole text by `content`. To change part of a file use files/edit.",
+            description="Make a new file, or replace the whole text of one.",
         ),
         _changing(
             "files/edit", EditArgs, text("edits.edit"), _edit, desk,
             face=Face("edit", Label("Edit", "編集"), "{path}"),
-            description="Change parts of one file: each edit replaces `search` by `replace`, in order, all or none. `search` is copied from the file with its indentation and must stand there exactly once: take enough lines around it, or set `replace_all` to change every place. A notebook is edited as files/read shows it; a new cell begins with `# %% cell new [code]` or `[markdown]`. An empty `search` puts the text before the first line.",
+            description="Change parts of one file, all or none. `search` is copied from the file with its indentation and stands there only once: take enough lines, or set `replace_all`. Empty, it is the place before the first line. New notebook cells begin with `# %% cell new [code]` or `[markdown]`.",
         ),
         _changing(
             "files/patch", PatchArgs, text("edits.patch"), partial(_patch, desk.seen), desk,
             face=Face("diff", Label("Patch", "パッチ"), "{files}"),
-            description="Change, make, move or delete several files at once, all or none. `patch` is a unified diff, or an apply-patch (*** Begin Patch, then *** Add File: / *** Update File: / *** Delete File: with optional *** Move to:, hunks under @@ with lines that begin with a blank, - or +, *** End Patch). Give three lines of context around each change.",
+            description="Change, make, move or delete several files at once, all or none: *** Begin Patch, then for each file *** Add File: / *** Update File: (with optional *** Move to:) / *** Delete File: PATH, hunks under @@ with lines that begin with a blank, - or +, then *** End Patch. Give three lines of context around each change.",
         ),
         _changing(
             "files/move", MoveArgs, text("edits.move"), _move, desk,
             face=Face("arrow-swap", Label("Move", "移動"), "{path} → {to}"),
-            description="Move or rename a file from `path` to `to`; missing folders are made. An existing file is never replaced.",
+            description="Move or rename a file. An existing file is never replaced.",
         ),
         _changing(
             "files/delete", DeleteArgs, text("edits.delete"), _delete, desk,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.calls.toolnames import nearest_names
 from daiku.core.text.truncate import OUTPUT_LIMIT
@@ -39,16 +40,16 @@ _LONG_LINE = 2000
 
 
 class ReadArgs(Args):
-    path: str
+    path: str = Field(description="relative to the workspace")
     start_line: int | None = Field(default=None, ge=1, description="first line, from 1")
     end_line: int | None = Field(default=None, ge=1, description="last line, included")
-    line_numbers: bool = True
+    line_numbers: SkipJsonSchema[bool] = True
 
 
 class ListArgs(Args):
-    path: str = "."
-    depth: int | None = Field(default=None, ge=1, le=50, description="levels of folders; 2 unless told")
-    glob: str | None = Field(default=None, description="only files that match, such as *.py or src/**/*.ts")
+    path: str = Field(default=".", description="folder; the whole workspace without it")
+    depth: int | None = Field(default=None, ge=1, le=50, description="levels of folders; 2 without it")
+    glob: str | None = Field(default=None, description="only such files, at any depth: src/**/*.ts")
 
 
 def visible_path(context: ToolContext, path: str) -> Path:
@@ -134,7 +135,9 @@ async def list_files(args: ListArgs, context: ToolContext) -> ToolResult:
     start = None if whole and len(roots) > 1 else visible_path(context, "." if whole else args.path)
     if start is not None and not start.is_dir():
         return failed(
-            f"{args.path} is a file: read it with files/read." if start.exists() else _missing(context, start)
+            f"{args.path} is a file: read it with files__read."
+            if start.exists()
+            else _missing(context, start)
         )
     return await asyncio.to_thread(_tree, args, context, roots if start is None else (start,))
 
@@ -167,11 +170,11 @@ def reading_tools(seen: SeenTexts) -> tuple[Tool, ...]:
         Tool(
             "files/read", "read", ReadArgs, partial(read, seen), parallel=True, timeout=60,
             face=Face("file", Label("Read", "読む"), "{path}{lines}", answer="size"),
-            description="Read a text file (unsaved text included) with line numbers, or look at a picture (png, jpeg, gif, webp). `start_line` and `end_line` narrow a long file. The numbers and ` | ` before each line are not part of the file. A notebook (.ipynb) reads as its cells, each under a line such as `# %% cell 2 [code python]`, with its outputs in short.",
+            description="Read a text file, with unsaved text, or look at a picture. The number and ` | ` before each line are not part of the file. A notebook reads as its cells, each under a line such as `# %% cell 2 [code python]`.",
         ),
         Tool(
             "files/list", "read", ListArgs, list_files, parallel=True, timeout=60,
             face=Face("list-tree", Label("List", "一覧"), "{path|glob|.}", answer="size"),
-            description="List the files and folders under `path` (the whole workspace without it), `depth` levels deep; `glob` shows only matching files at any depth. What ignore files hide is left out.",
+            description="List files and folders. What ignore files hide is left out.",
         ),
     )  # fmt: skip

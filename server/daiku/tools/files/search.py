@@ -42,14 +42,14 @@ _INDEX = TagIndex()
 class TextArgs(Args):
     pattern: str = Field(min_length=1, description="regular expression, or plain text with literal")
     path: str | None = Field(default=None, description="only in this folder or file")
-    glob: str | None = Field(default=None, description="only files that match, such as *.py or src/**")
+    glob: str | None = Field(default=None, description="only files that match: *.py, src/**")
     literal: bool = Field(default=False, description="take the pattern as plain text")
     regex: bool | None = Field(default=None, description="false means literal")
-    ignore_case: bool = False
+    ignore_case: bool = Field(default=False, description="upper and lower case are the same")
 
 
 class SymbolArgs(Args):
-    name: str = Field(min_length=1)
+    name: str = Field(min_length=1, description="the name, or a part of it")
 
 
 class MapArgs(Args):
@@ -227,7 +227,7 @@ async def search_symbols(args: SymbolArgs, context: ToolContext) -> ToolResult:
                 found.append((rank, context.workspace.relative(path), tag))
     if not found:
         return ToolResult(
-            ok=True, text=f"Nothing named {args.name!r} is defined here. search/text finds its uses."
+            ok=True, text=f"Nothing named {args.name!r} is defined here. search__text finds its uses."
         )
     found.sort(key=lambda item: (item[0], item[1], item[2].line))
     if found[0][0] <= 1:  # with the name itself at hand, names that merely hold it are noise
@@ -270,7 +270,7 @@ SEARCH_TOOLS = (
     Tool(
         "search/symbols", "read", SymbolArgs, search_symbols, parallel=True, timeout=120,
         face=Face("symbol-method", Label("Find symbol", "シンボルを検索"), "{name}", answer="size"),
-        description="Find where a class, function, method or type is defined by (part of) its `name`.",
+        description="Find where a class, function, method or type is defined.",
     ),
     Tool(
         "search/map", "read", MapArgs, search_map, parallel=True, timeout=120,

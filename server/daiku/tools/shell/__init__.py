@@ -31,16 +31,16 @@ UNSANDBOXED = text("shell.no_sandbox")
 
 
 class OutputArgs(Args):
-    """`id` of a background command; `wait` at most so many seconds for something new."""
+    """A background command, and for how many seconds something new is waited for."""
 
-    id: str
-    wait: float = Field(default=0, ge=0, le=300)
+    id: str = Field(description="of the background command")
+    wait: float = Field(default=0, ge=0, le=300, description="seconds to wait for something new")
 
 
 class KillArgs(Args):
-    """`id` of a background command."""
+    """A background command."""
 
-    id: str
+    id: str = Field(description="of the background command")
 
 
 async def run(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
@@ -96,7 +96,7 @@ def _in_background(
         partial(quarantine_changes, earlier, jobs.aside, context, sandboxed=prepared.state == "on"),
     )
     started = (
-        f"Started in the background as {job!r}. shell/output shows what it prints, shell/kill ends it. "
+        f"Started in the background as {job!r}. shell__output shows what it prints, shell__kill ends it. "
         "It goes on when this run ends or is cancelled, until Daiku itself ends."
     )
     context.emit(Notice(level="info", text=text("shell.in_background", job=job)))
@@ -223,12 +223,12 @@ def shell_tools(home: Path | None = None) -> tuple[Tool, ...]:
         Tool(
             "shell/run", "command", RunArgs, partial(run, jobs=jobs), preview=preview,
             face=Face("terminal", Label("Run", "実行"), "{command}", slow=True),
-            description="Run a command line in bash, in the workspace folder, and wait for it. You get the exit code and what it printed (stdout and stderr in order). To run it in a subfolder write `cd FOLDER && …` (where you are not told that `cd` is forbidden); to watch a server or a long build set `background` and look with shell/output. Nobody can type: pass input as `stdin`, and use flags such as `--yes`. Commands run in a sandbox where there is one: they write only in the workspace and /tmp, and reach the internet only with `network` (a person is asked). Prefer one plain command at a time; files/* and search/* read, edit and search better than cat, sed and grep.",
+            description="Run a command line in the workspace folder, wait for it, and get its exit code and output. Nobody can type: use flags such as `--yes`. In the sandbox, commands write only in the workspace and /tmp and have no internet. Tools that read, search and edit are better than cat, grep and sed.",
         ),
         Tool(
             "shell/output", "none", OutputArgs, partial(output, jobs=jobs),
             face=Face("terminal", Label("Read output", "出力を読む"), "{id}", slow=True),
-            description="Show what a background command has printed since you last looked, and whether it still runs. `wait` waits up to so many seconds for something new.",
+            description="What a background command has printed since you last looked, and whether it still runs.",
         ),
         Tool(
             "shell/kill", "none", KillArgs, partial(kill, jobs=jobs),
