@@ -46,11 +46,20 @@ class Replies:
     def _offer(self) -> None:
         mode, services = self.log.record.state.request.mode, self.log.services
         servers = self.consent.servers if self.consent is not None else None
-        self._specs = self.log.agent.offered(services.registry.specs(), mode)
-        self.tools = {spec.name: spec for spec in self._specs}
+        offered = self.log.agent.offered(services.registry.specs(), mode)
+        self.tools = {spec.name: spec for spec in offered}
+        native = self.model is None or self.model.tool_protocol == "native"
+        role = self.log.agent.role
+        self._specs = (*offered, *(role.tools if role is not None and native else ()))
         told = servers.prompt() if servers is not None else ""
         self._system = system_prompt(
-            self.log.agent, mode, services.roots, bool(self._specs), told, trusted=services.trusted
+            self.log.agent,
+            mode,
+            services.roots,
+            bool(self._specs),
+            told,
+            trusted=services.trusted,
+            native=native,
         )
         self._servers = servers.version if servers is not None else 0
 
