@@ -136,7 +136,6 @@ async def stream_role_reply(
         yield Reply(mark_own(own), Usage(), "tool_calls" if own.calls else "stop")
         return
     usage, problems = Usage(), list[str]()
-    by_tools = protocol is None and bool(request.tools)
     written = asked = _written(role, request, protocol)
     while not should_give_up(problems):
         if problems:
@@ -155,8 +154,7 @@ async def stream_role_reply(
         finally:
             await pieces.aclose()
         assert reply is not None, "a stream ends with a Reply or raises"
-        read = _read(role, reply, request, protocol, brief)
-        read = _in_words(role, reply, read, request, by_tools=by_tools, again=bool(problems))
+        read = _understood(role, reply, request, protocol, brief, again=bool(problems))
         if isinstance(read, AssistantMessage):
             for event in _as_read(read, reply, usage):
                 yield event
@@ -164,22 +162,28 @@ async def stream_role_reply(
                 raise DaikuError(ended.failure)
             return
         problems.append(read.problem)
-        asked = _again(written, reply, read.problem, by_tools=by_tools)
+        asked = _again(written, reply, read.problem, by_tools=_by_tools(request, protocol))
     raise _unusable(problems[-1])
 
 
-def _in_words(
+def _by_tools(request: ModelRequest, protocol: TextProtocol | None) -> bool:
+    """Whether the model answers by tools: it has some, and calls them in its provider's own way."""
+    return protocol is None and bool(request.tools)
+
+
+def _understood(
     role: Role,
     reply: Reply,
-    read: AssistantMessage | Unreadable,
     request: ModelRequest,
+    protocol: TextProtocol | None,
+    brief: Brief | None,
     *,
-    by_tools: bool,
     again: bool,
 ) -> AssistantMessage | Unreadable:
-    """What a reply in words comes to: by tools its role says so, and at the second time they count; else the form
-    is asked for first."""
-    said = reply.message
+    """The reply as it counts. What a reply in words comes to its role says, where the model answers by tools; else
+    the form is asked for first. The second time (`again`) words count as they are."""
+    read, said = _read(role, reply, request, protocol, brief), reply.message
+    by_tools = _by_tools(request, protocol)
     if isinstance(read, AssistantMessage):
         return read
     if by_tools and not said.text.strip() and not said.calls:
@@ -230,8 +234,8 @@ def _in_place(read: AssistantMessage, reply: Reply) -> AssistantMessage:
 
 def _written(role: Role, request: ModelRequest, protocol: TextProtocol | None) -> ModelRequest:
     """The request as the model gets it; what it is reminded of is in no later request."""
-    by_tools = protocol is None and bool(request.tools)
-    parts = (_unread(request.messages), role.remind(request.messages, by_tools))
+    told = role.remind(request.messages, _by_tools(request, protocol))
+    parts = (_unread(request.messages), told)
     if reminder := "\n\n".join(part for part in parts if part):
         request = replace(request, messages=(*request.messages, UserMessage(text=reminder, kind="note")))
     return request if protocol is None else encode(request, protocol)

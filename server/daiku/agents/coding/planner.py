@@ -61,7 +61,7 @@ def plan_made(state: State) -> PlanMade | SaidInWords | Unreadable:
         and not _proposed(messages)
     ):
         return SaidInWords(text=last.text)
-    return Unreadable(text("roles.no_new_plan" if old is not None else "roles.no_plan"))
+    return Unreadable(text("roles.no_plan") if old is None else text("roles.no_new_plan"))
 
 
 def read(
