@@ -439,12 +439,13 @@ export interface Finding {
   text: string;
 }
 
-/** The researcher hands over what was found, by address; nothing found is valid too. */
+/** The researcher hands over what was found, by address, and what it says of it; nothing found is valid too. */
 export interface Findings {
   queries: string[];
   results: Finding[];
   askUser: string;
   kind: "findings";
+  notes: string;
 }
 
 /** `what` says in words what was answered; `key` names it to `daiku/grants/revoke`. */
@@ -471,7 +472,7 @@ export interface HandoffEnd {
   run: string;
   callId: string;
   status: "completed" | "cancelled" | "failed" | "limit";
-  handover?: PlanMade | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported;
+  handover?: PlanMade | SaidInWords | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported;
   problem: string;
   error?: Failure;
   deeds?: NestedEvidence;
@@ -947,6 +948,12 @@ export interface RunStarted {
   told: string;
   tainted: boolean;
   roundsBefore: number;
+}
+
+/** An agent hands over what it said, where it has nothing of its own kind: why there is no plan, for one. */
+export interface SaidInWords {
+  kind: "words";
+  text: string;
 }
 
 /** `capabilities.experimental.daiku` of the initialize answer. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from daiku import prompts
 from daiku.agents.rules import RulesFile, read_rules
 from daiku.agents.system_prompt import SystemVariables
 from daiku.agents.table import AGENTS, find_agent
+from daiku.core.calls.toolnames import wire_name
 from daiku.domain.base import Frozen
 from daiku.domain.errors import UsageError
 from daiku.domain.runs import Mode
+from daiku.llm.tokens import estimate
 from daiku.prompts import render
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
@@ -25,13 +28,49 @@ MODES: tuple[Mode, ...] = ("ask", "plan", "act")
 RULES = (RulesFile(path="AGENTS.md", text="Use tabs.\n{{ not a template }}"),)
 
 
-def rendered(agent: str, mode: Mode) -> str:
+ROLES = ("planner", "researcher", "coder", "runner")
+
+
+def rendered(agent: str, mode: Mode, *, by_tools: bool = True) -> str:
     return render(
         AGENTS[agent].prompt,
         SystemVariables(
-            mode=mode, system_os="Linux x86_64", roots=("/home/me/shop",), rules=RULES, has_tools=True
+            mode=mode,
+            system_os="Linux x86_64",
+            roots=("/home/me/shop",),
+            rules=RULES,
+            has_tools=True,
+            by_tools=by_tools,
         ),
     )
+
+
+@for_each("agent", ROLES)
+def test_the_prompt_of_a_model_without_tools_of_its_own_is_the_one_on_record(agent: str) -> None:
+    golden = GOLDEN / f"{agent}.forms.txt"
+    text = rendered(agent, "act", by_tools=False)
+    if os.environ.get("GOLDEN") == "write":
+        golden.write_text(text + "\n", "utf-8")
+    assert text + "\n" == golden.read_text("utf-8"), "GOLDEN=write makes it anew: then read the diff"
+
+
+@for_each("agent", ROLES)
+def test_a_role_that_answers_by_tools_is_told_no_form_and_only_tools_that_it_has(agent: str) -> None:
+    text = rendered(agent, "act")
+    for form in ('{"queries"', '{"commands"', '{"action"', "Project Name:", "~~~", "SEARCH", "tep by step"):
+        assert form not in text
+    found = find_agent(agent)
+    specs = found.offered(ToolRegistry(builtin_tools()).specs(), "act")
+    offered = {wire_name(spec.name) for spec in (*specs, *(found.role.tools if found.role else ()))}
+    named = set(re.findall(r"`(\w+__\w+)`", text))
+    assert named
+    assert named <= offered
+    assert not re.search(r"`\w+/\w+`", text)
+
+
+@for_each(("agent", "most"), [("planner", 450), ("researcher", 450), ("coder", 425), ("runner", 525)])
+def test_a_role_that_answers_by_tools_is_told_little(agent: str, most: int) -> None:
+    assert estimate(rendered(agent, "act")) <= most
 
 
 @for_each("mode", MODES)

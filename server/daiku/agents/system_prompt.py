@@ -22,6 +22,8 @@ class SystemVariables(Frozen):
     roots: tuple[str, ...]
     rules: tuple[RulesFile, ...]
     has_tools: bool
+    by_tools: bool = True
+    """The model calls tools in its provider's own way: roles answer by them. Else they answer in their text forms."""
     untrusted: str = ""
     """What stands before the rules of a workspace that the person does not trust."""
     facts: str = ""
@@ -38,8 +40,10 @@ def system_prompt(
     mcp_prompt: str = "",
     *,
     trusted: bool = True,
+    native: bool = True,
 ) -> str:
-    """The system prompt of `agent`, the same text every turn so that provider caches hit."""
+    """The system prompt of `agent`, the same text every turn so that provider caches hit. `native`: the model
+    calls tools in its provider's own way."""
     return render(
         agent.prompt,
         SystemVariables(
@@ -48,6 +52,7 @@ def system_prompt(
             roots=tuple(str(root) for root in roots),
             rules=read_rules(roots),
             has_tools=has_tools,
+            by_tools=has_tools and native,
             untrusted="" if trusted else UNTRUSTED_RULES,
             facts=project_facts(roots) if agent.knows_project else "",
             mcp_prompt=mcp_prompt,

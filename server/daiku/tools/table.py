@@ -20,6 +20,7 @@ from daiku.tools.shell import shell_tools
 from daiku.tools.tool import Tool
 from daiku.tools.web import Web, web_tools
 from daiku.tools.web.cache import Cache
+from daiku.tools.work.explore import EXPLORE_TOOLS
 from daiku.tools.work.handoff import handoff_tools
 from daiku.tools.work.plan import PLAN_TOOLS
 from daiku.tools.work.task import TASK_TOOLS
@@ -47,6 +48,7 @@ def builtin_tools(
         *PLAN_TOOLS,
         *TASK_TOOLS,
         *handoff_tools(agents or {}),
+        *EXPLORE_TOOLS,
         *ASK_TOOLS,
         *FIND_TOOLS,
     )

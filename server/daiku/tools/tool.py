@@ -75,6 +75,8 @@ class TaskWork(Protocol):
         `only_apart`: nothing is done where no copies of the project can be made."""
         ...
 
+    async def explore(self, questions: tuple[str, ...]) -> ToolResult: ...
+
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:

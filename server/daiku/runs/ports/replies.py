@@ -48,13 +48,22 @@ class Replies:
     def _offer(self) -> None:
         mode, services = self.log.record.state.request.mode, self.log.services
         servers = self.consent.servers if self.consent is not None else None
-        specs, agent = services.registry.specs(), self.log.agent
+specs, agent = services.registry.specs(), self.log.agent
         window = self.model.context if self.model is not None else 0
-        self._set = agent.sent(specs, window, "search_replace")
+        native = self.model is None or self.model.tool_protocol == "native"
+        own = agent.role.tools if agent.role is not None and native else ()
+        chosen = agent.sent(specs, window, "search_replace")
+        self._set = replace(chosen, offered=(*chosen.offered, *own))
         self.tools = {spec.name: spec for spec in agent.allowed(specs, mode)}
         told = servers.prompt() if servers is not None else ""
         self._system = system_prompt(
-            agent, mode, services.roots, bool(self._set.offered), told, trusted=services.trusted
+            agent,
+            mode,
+            services.roots,
+            bool(self._set.offered),
+            told,
+            trusted=services.trusted,
+            native=native,
         )
         self._servers = servers.version if servers is not None else 0
 
