@@ -415,6 +415,12 @@ export interface EditsMade {
   notes: string;
 }
 
+/** One thing that holds around a run (its date, its mode, what git says), as the model reads it. */
+export interface EnvironmentFact {
+  name: string;
+  text: string;
+}
+
 /** What is wrong (`message`), and what the person can do (`hint`). As an event: the run meets it. */
 export interface Failure {
   kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "internal";
@@ -627,12 +633,13 @@ export interface NewCell {
 /** No params. */
 export type Nothing = Record<string, never>;
 
-/** A message to the person. `rules` are told to the model too, and stay until the session ends. `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts. */
+/** A message to the person. `rules` are told to the model too, and stay until the session ends. `environment` is what holds around a run that is gone on with: the model is told what has changed. `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts. */
 export interface Notice {
   level: "info" | "warning" | "error";
   text: string;
   attempt: number;
   rules: RulesText[];
+  environment: EnvironmentFact[];
 }
 
 export interface OriginalParams {
@@ -934,7 +941,7 @@ export interface RunResult {
   unattended: boolean;
 }
 
-/** First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. */
+/** First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. `environment` is what holds around it, all of it: the model is told what it was not told before. */
 export interface RunStarted {
   prompt: string;
   mode: "ask" | "plan" | "act";
@@ -948,6 +955,7 @@ export interface RunStarted {
   told: string;
   tainted: boolean;
   roundsBefore: number;
+  environment: EnvironmentFact[];
 }
 
 /** An agent hands over what it said, where it has nothing of its own kind: why there is no plan, for one. */

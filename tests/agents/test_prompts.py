@@ -32,17 +32,7 @@ ROLES = ("planner", "researcher", "coder", "runner")
 
 
 def rendered(agent: str, mode: Mode, *, by_tools: bool = True) -> str:
-    return render(
-        AGENTS[agent].prompt,
-        SystemVariables(
-            mode=mode,
-            system_os="Linux x86_64",
-            roots=("/home/me/shop",),
-            rules=RULES,
-            has_tools=True,
-            by_tools=by_tools,
-        ),
-    )
+    return render(AGENTS[agent].prompt, SystemVariables(rules=RULES, has_tools=True, by_tools=by_tools))
 
 
 @for_each("agent", ROLES)
@@ -60,7 +50,7 @@ def test_a_role_that_answers_by_tools_is_told_no_form_and_only_tools_that_it_has
     for form in ('{"queries"', '{"commands"', '{"action"', "Project Name:", "~~~", "SEARCH", "tep by step"):
         assert form not in text
     found = find_agent(agent)
-    specs = found.offered(ToolRegistry(builtin_tools()).specs(), "act")
+    specs = found.allowed(ToolRegistry(builtin_tools()).specs(), "act")
     offered = {wire_name(spec.name) for spec in (*specs, *(found.role.tools if found.role else ()))}
     named = set(re.findall(r"`(\w+__\w+)`", text))
     assert named

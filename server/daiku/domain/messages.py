@@ -32,10 +32,18 @@ over, a fact that the model must know, the summary of older messages."""
 
 
 class UserMessage(Frozen):
+    """`preface`: so many characters at the beginning of `text` are Daiku's, about the environment."""
+
     role: Literal["user"] = "user"
     text: str
     images: tuple[Image, ...] = ()
     kind: UserMessageKind = "person"
+    preface: int = 0
+
+    @property
+    def words(self) -> str:
+        """The text without its preface."""
+        return self.text[self.preface :]
 
 
 class AssistantMessage(Frozen):

@@ -72,6 +72,21 @@ class EditGrant(Wire):
     """Whole lines, 0-based; absent: the whole file."""
 
 
+class EnvironmentFact(Wire):
+    """One thing that holds around a run (its date, its mode, what git says), as the model reads it."""
+
+    name: str
+    text: str
+
+
+class RulesText(Wire):
+    """A rules file below a root, as it is told to the model; without trust it is data."""
+
+    path: str
+    text: str
+    trusted: bool = True
+
+
 class RunResult(Localizable):
     """How a run ended, as every front reports it."""
 

@@ -28,7 +28,6 @@ from daiku.domain.work.plans import Plan
 from daiku.runs.answers import asks, check_answer, record_answer
 from daiku.runs.ending import run_to_end
 from daiku.runs.live import LiveRun, NestedWork, RunTree
-from daiku.runs.nested.briefing import brief_request
 from daiku.runs.nested.handoff import hand_over
 from daiku.runs.nested.taskloop import TaskWork
 from daiku.runs.recorded.history import events_of, last_start, state_of
@@ -37,6 +36,7 @@ from daiku.runs.request import RunRequest, continue_request, locate_grant
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
+from daiku.runs.starting import news_of_resumed, start_event
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.trace.journal import UNDER_WAY
 
@@ -85,21 +85,7 @@ class Runs:
             live = LiveRun(log, tree, place=place)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             services.journal.note_status(session, "running", model, title)
-            told, brief = await brief_request(services, agent, request, session)
-            live.record(
-                RunStarted(
-                    prompt=request.text,
-                    told=told,
-                    mode=request.mode,
-                    model=model,
-                    limits=limits,
-                    context=request.context,
-                    images=request.images,
-                    calls=request.calls,
-                    brief=brief,
-                    driven=bool(request.calls) or agent.machine is not None,
-                )
-            )
+            live.record(await start_event(services, agent, request, session, model))
             self._warn_of_others(log)
             return await self._drive(live)
         finally:
@@ -158,6 +144,7 @@ class Runs:
             services.journal.note_status(session, "running")
             if cut and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
                 log.record(Notice(level="info", text=text("runs.unwritten")))
+            log.record(*await news_of_resumed(services, agent, state, approvals, attended=attended))
             rounds = state.spending.rounds + state.nested.rounds
             budget = open_budget(state.request.asked_limits, state.spending.usage, rounds)
             tree = self._tree(budget, approvals, attended=attended)

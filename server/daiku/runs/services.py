@@ -13,6 +13,7 @@ from daiku.core.run.budget import Quote
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import ModelEvent, ModelRequest
 from daiku.domain.runs import ApprovalMode, Mode
+from daiku.llm.families import ModelTraits
 from daiku.settings.config import Config
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpServers
@@ -31,6 +32,11 @@ class Model(Protocol):
     @property
     def context(self) -> int:
         """Its window in tokens; 0 where unknown."""
+        ...
+
+    @property
+    def traits(self) -> ModelTraits:
+        """What follows from its family: how it edits best, how it is spoken to."""
         ...
 
     @property

@@ -8,9 +8,9 @@ from typing import assert_never
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.plans.transitions import checklist
 from daiku.core.text.truncate import truncate_middle
-from daiku.domain.events import Restored, Review, RulesText
+from daiku.domain.events import Restored, Review
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from daiku.domain.runs import ContextItem
+from daiku.domain.runs import ContextItem, RulesText
 from daiku.domain.work.plans import Plan
 
 SUMMARY_HEAD = "Summary of the conversation so far (older messages were condensed):"
@@ -121,7 +121,7 @@ def summary_or_fallback(summary: str, old: Sequence[Message]) -> str:
 def _line(message: Message, share: int) -> str:
     match message:
         case UserMessage():
-            return f"USER: {message.text}"
+            return f"USER: {message.words}"
         case AssistantMessage():
             calls = "".join(f"\n  CALL {wire_name(c.tool)} {c.args}" for c in message.calls)
             return f"ASSISTANT: {message.text}{calls}"
@@ -134,7 +134,7 @@ def _line(message: Message, share: int) -> str:
 
 def fallback_summary(messages: Sequence[Message]) -> str:
     """A summary without a model: what was asked, and what was done, cut to a few thousand characters."""
-    asked = [m.text for m in messages if isinstance(m, UserMessage)]
+    asked = [m.words for m in messages if isinstance(m, UserMessage)]
     return (
         truncate_middle("Asked:\n" + "\n".join(asked), 4000)
         + "\n\nDone:\n"

@@ -17,6 +17,7 @@ from daiku.core.proof.evidence import (
     did_respond,
 )
 from daiku.core.state.context import is_rules, render_prompt, review_note, rules_message, summary_message
+from daiku.core.state.environment import changed_facts, render_environment, with_environment
 from daiku.core.state.repetition import add_edit
 from daiku.core.state.state import Calls, Conversation, Plans, Request, State
 from daiku.core.state.turns import PROGRESS, add_message, add_response, say
@@ -86,7 +87,7 @@ def apply(state: State, event: Event) -> State:
             health = state.health._replace(trail=add_edit(state.health.trail, event))
             return state._replace(health=health, done=after_edit(state.done, event))
         case Notice():
-            return _add_rules(state, event) if event.rules else state
+            return _add_facts(_add_rules(state, event), event)
         case CheckpointEvent():
             return state._replace(done=after_checkpoint(state.done, event))
         case Review() | Restored():
@@ -130,6 +131,7 @@ def _start(state: State, event: RunStarted) -> State:
     text = event.told or event.prompt
     told = render_prompt(text, event.context)
     asked = UserMessage(text=f"{told}\n\n{PROGRESS}{progress}" if progress else told, images=event.images)
+    asked = with_environment(asked, changed_facts(before.environment, event.environment), before.environment)
     given = event.brief.plan if event.brief is not None else None
     return State(
         request=Request(
@@ -149,6 +151,7 @@ def _start(state: State, event: RunStarted) -> State:
             start=len(before.messages),
             progress=progress,
             rules=before.rules,
+            environment=event.environment or before.environment,
             tokens=before.tokens,
         ),
         calls=Calls(preset=event.calls),
@@ -202,9 +205,21 @@ def _hand_back(state: State, event: HandoffEnd) -> State:
 
 def _add_rules(state: State, event: Notice) -> State:
     """Rules of a folder join the conversation like a word of the person's: not between calls and results."""
+    if not event.rules:
+        return state
     rules = {**state.conversation.rules, **{each.path: each for each in event.rules}}
     conversation = state.conversation._replace(rules=MappingProxyType(rules))
     return say(state._replace(conversation=conversation), rules_message(event.rules))
+
+
+def _add_facts(state: State, event: Notice) -> State:
+    """What has changed around a run that is gone on with is told like the rules of a folder."""
+    told = state.conversation
+    news = changed_facts(told.environment, event.environment)
+    if not news:
+        return state
+    known = state._replace(conversation=told._replace(environment=event.environment))
+    return say(known, UserMessage(text=render_environment(news, changed=True), kind="note"))
 
 
 def _undo(state: State, event: Review | Restored) -> State:
@@ -223,6 +238,7 @@ def _compact(state: State, event: Compacted) -> State:
     latest = tuple(m for m in kept if not is_rules(m))
     request = state.request.text if not state.finished else ""
     summary = summary_message(event.summary, request, state.plans.all)
+    summary = with_environment(summary, told.environment)
     return state._replace(
         conversation=told._replace(messages=(summary, *rules, *latest), start=0, tokens=event.after_tokens)
     )

@@ -17,11 +17,10 @@ from daiku.domain.events import (
     InputAsked,
     InputGiven,
     Reminder,
-    RulesText,
     RunFinished,
 )
 from daiku.domain.messages import Message, Usage, UserMessage
-from daiku.domain.runs import Mode, RunLimits
+from daiku.domain.runs import EnvironmentFact, Mode, RulesText, RunLimits
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan
@@ -61,7 +60,8 @@ class Conversation(NamedTuple):
     `queued` user messages wait until no call is pending: between calls and their results every provider
     would refuse them. `steering` is what the person said since the run began. `text` is the latest answer,
     `draft` what was shown of a reply that was cut off. `progress` is what the model was last told of the
-    plans, `rules` the rules of folders that it was told, `tokens` what its last request and reply came to.
+    plans, `rules` the rules of folders that it was told, `environment` what it was told of what holds around
+    it, `tokens` what its last request and reply came to.
     """
 
     messages: tuple[Message, ...] = ()
@@ -72,6 +72,7 @@ class Conversation(NamedTuple):
     draft: str = ""
     progress: str = ""
     rules: Mapping[str, RulesText] = NOTHING
+    environment: tuple[EnvironmentFact, ...] = ()
     tokens: int = 0
 
 

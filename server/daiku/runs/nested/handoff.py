@@ -12,6 +12,7 @@ from daiku.agents.table import find_agent
 from daiku.core.proof.evidence import to_handover
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run import loop
+from daiku.core.state.environment import nested_facts
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
 from daiku.domain.base import long_id
@@ -124,7 +125,9 @@ def _begin(parent: LiveRun, call: str, work: Nested) -> LiveRun:
 
 
 def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
-    state, agent = parent.record.state, work.agent
+    state, agent, elsewhere = parent.record.state, work.agent, work.services
+    folder = str(elsewhere.roots[0]) if elsewhere is not None and elsewhere.roots else ""
+    around = nested_facts(state.conversation.environment, state.request.mode, folder)
     before, limits = parent.tree.budget.budget.rounds + child.kept_rounds, state.request.asked_limits
     if work.max_rounds:
         most = min(limits.max_rounds or before + work.max_rounds, before + work.max_rounds)
@@ -140,6 +143,7 @@ def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
             driven=bool(work.calls) or agent.machine is not None,
             brief=work.brief,
             tainted=state.tainted,
+            environment=around if agent.tools else (),
             rounds_before=before,
         )
     )

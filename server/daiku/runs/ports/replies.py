@@ -15,6 +15,7 @@ from daiku.core.state.context import transcript
 from daiku.core.state.state import State
 from daiku.domain.messages import Message, ModelEvent, ModelRequest, Reply, Usage, UserMessage
 from daiku.domain.tools import ToolSpec
+from daiku.llm.families import ANY_MODEL
 from daiku.llm.tokens import estimate_request
 from daiku.runs.ports.mcp_consent import McpConsent
 from daiku.runs.run_budget import Metered
@@ -48,21 +49,22 @@ class Replies:
     def _offer(self) -> None:
         mode, services = self.log.record.state.request.mode, self.log.services
         servers = self.consent.servers if self.consent is not None else None
-specs, agent = services.registry.specs(), self.log.agent
+        specs, agent = services.registry.specs(), self.log.agent
         window = self.model.context if self.model is not None else 0
         native = self.model is None or self.model.tool_protocol == "native"
         own = agent.role.tools if agent.role is not None and native else ()
-        chosen = agent.sent(specs, window, "search_replace")
+        traits = self.model.traits if self.model is not None else ANY_MODEL
+        chosen = agent.sent(specs, window, traits.edits)
         self._set = replace(chosen, offered=(*chosen.offered, *own))
         self.tools = {spec.name: spec for spec in agent.allowed(specs, mode)}
         told = servers.prompt() if servers is not None else ""
         self._system = system_prompt(
             agent,
-            mode,
             services.roots,
             bool(self._set.offered),
             told,
             trusted=services.trusted,
+            traits=traits,
             native=native,
         )
         self._servers = servers.version if servers is not None else 0
