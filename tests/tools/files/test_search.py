@@ -252,9 +252,9 @@ async def test_the_map_shows_what_others_use_first_within_its_budget(workspace: 
     for i in range(40):
         write(workspace, **{f"noise/n{i}.py": f"def lonely_{i}():\n    pass\n"})
     text = (await call(workspace, "search/map", budget=150)).text
-    assert text.startswith("lib/shapes.py:\n    1 class Shape:\n")
+    assert text.startswith("lib/\n  shapes.py:\n    1 class Shape:\n")
     assert len(text) < 150 * 4
-    assert text.index("lib/shapes.py") < text.index("noise/")
+    assert text.index("lib/") < text.index("noise/")
 
 
 async def test_a_folder_without_source_has_no_map(workspace: Path) -> None:

@@ -14,7 +14,7 @@ from daiku.core.ports import Workspace
 from daiku.core.protected.paths import holds_secrets
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.handovers import Brief, EditsMade
-from daiku.tools.files.search import repository_map
+from daiku.tools.files.mapping import repository_map
 from daiku.workspace.walk import files
 
 CODE_LIMIT = 40_000

@@ -1,11 +1,10 @@
-"""Tools that find: search/text, search/symbols, search/map."""
+"""Tools that find: search/text here, search/symbols and search/map beside it."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-import time
-from collections.abc import AsyncGenerator, Collection, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -14,15 +13,13 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 from pydantic import Field
 
-from daiku.core.code.repomap import Tag, render_map
-from daiku.core.ports import Workspace
 from daiku.core.protected.paths import holds_secrets
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
+from daiku.tools.files.mapping import MapArgs, SymbolArgs, search_map, search_symbols
 from daiku.tools.files.reading import visible_path
 from daiku.tools.files.ripgrep import Hit, Query, find_ripgrep, ripgrep
-from daiku.tools.files.tags import TagIndex
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 from daiku.workspace.encodings import decode
 from daiku.workspace.ignores import Ignores
@@ -30,30 +27,19 @@ from daiku.workspace.paths import root_of
 from daiku.workspace.walk import files
 
 MAX_HITS = 200
-MAX_SYMBOLS = 60
 MORE = f"[… more than {MAX_HITS} lines match; narrow it with path, glob or a longer pattern …]"
 SECONDS = 30
 _LARGEST = 5_000_000
 _LONG = 400
-_INDEX = TagIndex()
-"""One for the process: it is keyed by real path and time, so workspaces can share it."""
 
 
 class TextArgs(Args):
     pattern: str = Field(min_length=1, description="regular expression, or plain text with literal")
     path: str | None = Field(default=None, description="only in this folder or file")
-    glob: str | None = Field(default=None, description="only files that match: *.py, src/**")
+    glob: str | None = Field(default=None, description="only files that match, such as *.py or src/**")
     literal: bool = Field(default=False, description="take the pattern as plain text")
     regex: bool | None = Field(default=None, description="false means literal")
     ignore_case: bool = Field(default=False, description="upper and lower case are the same")
-
-
-class SymbolArgs(Args):
-    name: str = Field(min_length=1, description="the name, or a part of it")
-
-
-class MapArgs(Args):
-    budget: int | None = Field(default=None, ge=100, le=50_000, description="tokens; 2000 unless told")
 
 
 async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
@@ -204,61 +190,6 @@ def _lines_that_match(path: Path, text: str, expression: re.Pattern[str]) -> Ite
     for number, line in enumerate(text.split("\n"), 1):
         if expression.search(line[:10_000]):
             yield Hit(path, number, line)
-
-
-async def search_symbols(args: SymbolArgs, context: ToolContext) -> ToolResult:
-    """Where something of that name is defined: exact names first, then those that hold it."""
-    tags = await asyncio.to_thread(_all_tags, context.workspace.roots)
-    wanted = args.name.rpartition(".")[2].rpartition("::")[2].strip("() ").lower()
-    found: list[tuple[int, str, Tag]] = []
-    for path, ones in tags.items():
-        for tag in ones:
-            name = tag.name.lower()
-            if tag.is_definition and wanted in name:
-                rank = (
-                    0
-                    if tag.name == args.name
-                    else 1
-                    if name == wanted
-                    else 2
-                    if name.startswith(wanted)
-                    else 3
-                )
-                found.append((rank, context.workspace.relative(path), tag))
-    if not found:
-        return ToolResult(
-            ok=True, text=f"Nothing named {args.name!r} is defined here. search__text finds its uses."
-        )
-    found.sort(key=lambda item: (item[0], item[1], item[2].line))
-    if found[0][0] <= 1:  # with the name itself at hand, names that merely hold it are noise
-        found = [item for item in found if item[0] <= 1]
-    lines = [f"{path}:{tag.line}: {tag.kind} {tag.signature}" for _, path, tag in found[:MAX_SYMBOLS]]
-    if len(found) > MAX_SYMBOLS:
-        lines.append(f"[… {len(found) - MAX_SYMBOLS} more; give a longer name …]")
-    return ToolResult(ok=True, text="\n".join(lines))
-
-
-async def search_map(args: MapArgs, context: ToolContext) -> ToolResult:
-    """The repository's most referred-to files and what they define."""
-    focus = set(context.editor.open_files()) if context.editor else set[str]()
-    text = await repository_map(context.workspace, focus, args.budget or 2000)
-    return ToolResult(ok=True, text=text or "There is no source code that can be mapped.")
-
-
-async def repository_map(workspace: Workspace, focus: Collection[str], budget: int) -> str:
-    """The map of the workspace's source in about `budget` tokens, from `focus` (paths) where it is given;
-    empty where no source code can be mapped."""
-
-    def make() -> str:
-        named = {workspace.relative(path): ones for path, ones in _all_tags(workspace.roots).items()}
-        return render_map(named, focus, budget)
-
-    return await asyncio.to_thread(make)
-
-
-def _all_tags(roots: tuple[Path, ...]) -> dict[Path, tuple[Tag, ...]]:
-    until = time.monotonic() + SECONDS
-    return {path: tags for path in files(roots) if (tags := _INDEX.tags(path, until))}
 
 
 SEARCH_TOOLS = (
