@@ -23,9 +23,16 @@ STATUS = (
 
 
 async def look_around(
-    services: RunServices, agent: Agent, mode: Mode, approvals: ApprovalMode, *, attended: bool
+    services: RunServices,
+    agent: Agent,
+    mode: Mode,
+    approvals: ApprovalMode,
+    *,
+    attended: bool,
+    needed: str = "",
 ) -> tuple[EnvironmentFact, ...]:
-    """What a run of `agent` is told of its environment; nothing where it has no tools."""
+    """What a run of `agent` is told of its environment; nothing where it has no tools. `needed`: how the tools are
+    called that its request needs besides those that it is sent."""
     if not agent.tools:
         return ()
     editor = services.editor
@@ -36,6 +43,7 @@ async def look_around(
         seconds=int(DEFAULT_SECONDS),
         git=await _git(services),
         open_files=editor.open_files() if editor is not None else None,
+        needed_tools=needed,
     )
     policy = services.policy(mode, approvals, attended and approvals != "none")
     return environment_facts(found, policy, shell=_may(agent, "shell/run"))
