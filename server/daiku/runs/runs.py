@@ -33,7 +33,7 @@ from daiku.runs.nested.handoff import hand_over
 from daiku.runs.nested.taskloop import TaskWork
 from daiku.runs.recorded.history import events_of, last_start, state_of
 from daiku.runs.recorded.stored_run import add_to_record, end_on_record, from_record, reopen
-from daiku.runs.request import RunRequest, continue_request, locate_grant
+from daiku.runs.request import RunRequest, continue_request, locate_grant, with_paths
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
@@ -93,7 +93,7 @@ class Runs:
                     mode=request.mode,
                     model=model,
                     limits=limits,
-                    context=request.context,
+                    context=with_paths(request.context, services.workspace),
                     images=request.images,
                     calls=request.calls,
                     brief=brief,
