@@ -132,9 +132,11 @@ async def _patch(seen: SeenTexts, args: PatchArgs, context: ToolContext, insiste
             return why
     built = await asyncio.to_thread(build_patch, intents, texts, insisted=insisted)
     if isinstance(built, Refusal):
-        missing = [context.workspace.locate(path) for path, text in texts.items() if text is None]
-        near = [await asyncio.to_thread(nearest_files, context, real) for real in missing]
-        return replace(built, text=" ".join([built.text, *filter(None, near)]))
+        if not built.missing:
+            return built
+        real = context.workspace.locate(built.missing)
+        near = await asyncio.to_thread(nearest_files, context, real)
+        return replace(built, text=f"{built.text} {near}".rstrip())
     changes = [
         change.model_copy(update={"path": names[change.path], "to": change.to and names[change.to]})
         for change in built.files
