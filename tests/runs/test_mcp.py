@@ -101,7 +101,7 @@ async def test_a_rejected_server_is_not_started_and_the_run_goes_on(tmp_path: Pa
     await app.runs.run(RunRequest("again", session=result.session_id), second)
     await app.aclose()
     assert result.status == "completed"
-    assert "no tool 'wild/fine'" in person.of(ToolResponse)[0].result
+    assert "no tool 'wild__fine'" in person.of(ToolResponse)[0].result
     assert second.of(ApprovalAsked) == []
     assert not (tmp_path / "pids").exists()
 
