@@ -260,18 +260,20 @@ export interface Compacted {
   afterTokens: number;
 }
 
-/** Something that the person pointed at; `uri` or text, as its kind needs. */
+/** Something that the person pointed at; `uri` or text, as its kind needs. `path` is the file's place in the workspace, as tools name it; it is set when a run starts. */
 export interface ContextItem {
   kind: "file" | "selection" | "diagnostics" | "terminal" | "url" | "text" | "symbol";
   uri?: string;
+  path?: string;
   range?: Range;
   text?: string;
 }
 
-/** Something that the person pointed at; `uri` or text, as its kind needs. */
+/** Something that the person pointed at; `uri` or text, as its kind needs. `path` is the file's place in the workspace, as tools name it; it is set when a run starts. */
 export interface ContextItemInput {
   kind: "file" | "selection" | "diagnostics" | "terminal" | "url" | "text" | "symbol";
   uri?: string | null;
+  path?: string | null;
   range?: Range | null;
   text?: string | null;
 }

@@ -65,7 +65,7 @@ async def test_a_tool_answers_to_its_canonical_name_its_wire_name_and_the_seeds_
 async def test_an_unknown_tool_is_answered_with_the_nearest_names() -> None:
     result = await call(registry(tool(), tool("files/write"), tool("shell/run")), "files/reed", path="a")
     assert not result.ok
-    assert "no tool 'files/reed'" in result.text
+    assert "no tool 'files__reed'" in result.text
     assert "The nearest are files__read" in result.text
 
 

@@ -33,12 +33,7 @@ CODE = re.compile(r"[\w*]+/[\w*]+|(?:read|network|mcp|command):.*")
 def strings(source: str) -> Iterator[tuple[int, str]]:
     """The texts of a module but its docstrings, each with its line; of a text with holes every part."""
     tree = ast.parse(source)
-    documented = {
-        id(part.value)
-        for node in ast.walk(tree)
-        for part in (getattr(node, "body", None) if isinstance(getattr(node, "body", None), list) else ())
-        if isinstance(part, ast.Expr)
-    }
+    documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
             yield node.lineno, node.value

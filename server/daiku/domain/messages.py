@@ -148,6 +148,11 @@ class ModelRequest:
     effort: Effort = ""
     session: str = ""
 
+    @property
+    def callable_tools(self) -> tuple[ToolSpec, ...]:
+        """Every tool that a reply may call."""
+        return (*self.tools, *self.deferred)
+
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:

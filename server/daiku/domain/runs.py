@@ -55,10 +55,12 @@ class Range(Wire):
 
 
 class ContextItem(Wire):
-    """Something that the person pointed at; `uri` or text, as its kind needs."""
+    """Something that the person pointed at; `uri` or text, as its kind needs. `path` is the file's place in the
+    workspace, as tools name it; it is set when a run starts."""
 
     kind: Literal["file", "selection", "diagnostics", "terminal", "url", "text", "symbol"]
     uri: str | None = None
+    path: str | None = None
     range: Range | None = None
     text: str | None = None
 

@@ -11,7 +11,7 @@ from daiku.domain.events import Notice, RunStarted
 from daiku.domain.runs import ApprovalMode
 from daiku.runs.environment import look_around
 from daiku.runs.nested.briefing import brief_request
-from daiku.runs.request import RunRequest
+from daiku.runs.request import RunRequest, with_paths
 from daiku.runs.services import Model, RunServices
 from daiku.texts.text import text
 
@@ -40,7 +40,7 @@ async def start_event(
         mode=request.mode,
         model=model.name if model is not None else "",
         limits=request.limits or services.config.limits,
-        context=request.context,
+        context=with_paths(request.context, services.workspace),
         images=request.images,
         calls=request.calls,
         brief=brief,

@@ -125,7 +125,7 @@ class ToolRegistry:
         if loaded is None:
             near = ", ".join(map(wire_name, nearest_names(call.tool, self._tools)))
             hint = f"The nearest are {near}." if near else f"There are: {group_names(self.specs())}."
-            return _invalid(f"There is no tool {call.tool[:200]!r}. {hint}")
+            return _invalid(f"There is no tool {call.tool[:200].replace('/', '__', 1)!r}. {hint}")
         tool = loaded.tool
         if call.malformed is not None:
             return _invalid(_explain_malformed(tool, call.malformed))

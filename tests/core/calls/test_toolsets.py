@@ -21,7 +21,7 @@ from daiku.tools.table import builtin_tools
 from tests.cases import for_each
 
 SPECS = ToolRegistry(builtin_tools(editor=True, agents=delegates())).specs()
-SET = choose_tools(SPECS)
+SET, SMALL = choose_tools(SPECS), choose_tools(SPECS, window=8000)
 LONG = "Does one thing of a service that is far away, with the arguments that it takes. " * 2
 
 
@@ -58,10 +58,9 @@ def test_forty_tools_of_servers_cost_at_most_1000_tokens_and_twenty_are_sent() -
 
 
 def test_a_small_window_gets_five_tools_and_may_still_reach_servers() -> None:
-    small = choose_tools(SPECS, window=8000)
-    assert names(small.offered) == ["files/read", "files/write", "files/edit", "search/text", "shell/run"]
+    assert names(SMALL.offered) == ["files/read", "files/write", "files/edit", "search/text", "shell/run"]
     reaching = choose_tools((*SPECS, *mcp(3)), window=8000)
-    assert set(names(reaching.offered)) == {*names(small.offered), "tools/find", "tools/call"}
+    assert set(names(reaching.offered)) == {*names(SMALL.offered), "tools/find", "tools/call"}
 
 
 def test_a_model_that_writes_patches_best_is_sent_files_patch_in_place_of_files_edit() -> None:
@@ -183,13 +182,13 @@ WORK = ["plan/update_step", "task/generate_list", "task_loop/run", "plan/get"]
 def test_a_request_is_told_of_the_tools_that_it_needs(
     request: str, mode: Mode, plans: tuple[Plan, ...], wanted: list[str]
 ) -> None:
-    told = needed_tools(request, mode, SET.deferred, plans)
+    told = needed_tools(request, mode, SET, plans)
     lines = [line.removeprefix("- ").partition(" ")[0] for line in told.splitlines()[1:]]
     assert lines == [wire_name(name) for name in wanted]
     assert ("tools__call" in told) == bool(wanted)
-    assert "tools__call" not in needed_tools(request, mode, SET.deferred, plans, by_find=False)
+    assert "tools__call" not in needed_tools(request, mode, SMALL, plans)
 
 
 def test_what_a_request_is_told_costs_little() -> None:
-    told = needed_tools("commit it, research the web, use agents in parallel", "act", SET.deferred, (PLAN,))
+    told = needed_tools("commit it, research the web, use agents in parallel", "act", SET, (PLAN,))
     assert estimate(told) <= 700

@@ -10,7 +10,7 @@ from daiku.core.plans.transitions import checklist
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.events import Restored, Review
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from daiku.domain.runs import ContextItem, RulesText
+from daiku.domain.runs import ContextItem, Range, RulesText
 from daiku.domain.work.plans import Plan
 
 SUMMARY_HEAD = "Summary of the conversation so far (older messages were condensed):"
@@ -33,13 +33,20 @@ def render_prompt(prompt: str, context: Sequence[ContextItem]) -> str:
 
 
 def _block(item: ContextItem) -> str:
-    place = item.uri or ""
+    place = item.path or item.uri or ""
     if item.range is not None:
-        place += f":{item.range.start.line + 1}-{item.range.end.line + 1}"
+        place += _lines_of(item.range)
     label = f' path="{place}"' if place else ""
     if item.text is None:
         return f'<context kind="{item.kind}"{label} />' if place else ""
     return f'<context kind="{item.kind}"{label}>\n{item.text}\n</context>'
+
+
+def _lines_of(span: Range) -> str:
+    """The lines as tools count them, from 1; one that the span only touches at its very beginning is none."""
+    first, last = span.start.line + 1, span.end.line + 1
+    last = max(first, last - 1) if span.end.character == 0 else last
+    return f":{first}" if last == first else f":{first}-{last}"
 
 
 def summary_message(summary: str, prompt: str = "", plans: Sequence[Plan] = ()) -> UserMessage:

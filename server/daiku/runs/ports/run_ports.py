@@ -72,9 +72,10 @@ class RunPorts:
 
     def _consent(self) -> McpConsent | None:
         live, servers = self._live, self._services.servers
-        if not servers or not wants_servers(servers, live.log.agent, live.record.state.request.mode):
+        if not servers or not wants_servers(servers, live.log.agent):
             return None
-        return McpConsent(servers, live.record, self.approval, live.tree.attended)
+        asks = live.record.state.request.mode == "act"
+        return McpConsent(servers, live.record, self.approval, live.tree.attended, asks)
 
     def _objection(self, state: State) -> Text:
         """Why what a stage of work hands back cannot be passed on."""
@@ -135,7 +136,7 @@ class RunPorts:
         spec = None if call.tool in self._replies.tools else registry.spec(call.tool)
         if spec is not None:
             why = self._live.log.agent.why_refused(spec, record.state.request.mode)
-            return ToolResult(ok=False, text=why)
+            return ToolResult(outcome="denied", text=why)
         result = await registry.call(call, self._context(call, record))
         if call.tool in self._replies.tools and self._verdict(call, record.state.tainted).outside:
             result = result.model_copy(update={"untrusted": True})

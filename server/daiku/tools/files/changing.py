@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from daiku.texts.text import text
 from daiku.tools.face import Face
 from daiku.tools.files.make_edit import make_edit
 from daiku.tools.files.notebooks import editable, to_notebook_json
-from daiku.tools.files.reading import reading_tools, visible_path
+from daiku.tools.files.reading import nearest_files, no_such_file, reading_tools, visible_path
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.files.syntax import OfferedEdits, RefusedCalls
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
@@ -107,7 +107,8 @@ async def _edit(args: EditArgs, context: ToolContext, insisted: bool) -> Patch |
     if old is None:
         if len(args.edits) == 1 and not args.edits[0].search:
             return Patch(files=(FileChange(path=name, kind="create", new=args.edits[0].replace),))
-        return Refusal(f"There is no file {name}. files__write makes new files.")
+        missing = await asyncio.to_thread(no_such_file, context, context.workspace.locate(args.path))
+        return Refusal(f"{missing} A new file is made with files__write.")
     new = await asyncio.to_thread(apply_edits, old, args.edits, path=name, insisted=insisted)
     if isinstance(new, Refusal):
         return new.within(name)
@@ -131,7 +132,11 @@ async def _patch(seen: SeenTexts, args: PatchArgs, context: ToolContext, insiste
             return why
     built = await asyncio.to_thread(build_patch, intents, texts, insisted=insisted)
     if isinstance(built, Refusal):
-        return built
+        if not built.missing:
+            return built
+        real = context.workspace.locate(built.missing)
+        near = await asyncio.to_thread(nearest_files, context, real)
+        return replace(built, text=f"{built.text} {near}".rstrip())
     changes = [
         change.model_copy(update={"path": names[change.path], "to": change.to and names[change.to]})
         for change in built.files

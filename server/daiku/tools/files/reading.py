@@ -65,7 +65,7 @@ async def read(seen: SeenTexts, args: ReadArgs, context: ToolContext) -> ToolRes
     """A file's lines with their numbers, or a picture."""
     real = visible_path(context, args.path)
     if not await context.workspace.exists(args.path):
-        return failed(await asyncio.to_thread(_missing, context, real))
+        return failed(await asyncio.to_thread(no_such_file, context, real))
     if real.is_dir():
         return await list_files(ListArgs(path=args.path), context)
     if (kind := _IMAGES.get(real.suffix.lower())) is not None:
@@ -111,12 +111,19 @@ def _listing(path: str, lines: list[str], first: int, last: int, *, numbers: boo
     return end, f"{head}\n" + "\n".join(shown) + tail
 
 
-def _missing(context: ToolContext, real: Path) -> str:
+def no_such_file(context: ToolContext, real: Path) -> str:
+    """That there is no file at `real`, and which names are most like its name."""
+    return f"There is no file {context.workspace.relative(real)}. {nearest_files(context, real)}".rstrip()
+
+
+def nearest_files(context: ToolContext, real: Path) -> str:
+    """A sentence with the files that are named most like `real`: those of the same name in other folders, else
+    those of a similar path; empty where there are none."""
     name = context.workspace.relative(real)
     known = [context.workspace.relative(p) for p in islice(files(context.workspace.roots), 20_000)]
     same = [path for path in known if path.rpartition("/")[2] == real.name]
     near = same[:3] or nearest_names(name, known)
-    return f"There is no file {name}." + (f" The nearest are {', '.join(near)}." if near else "")
+    return f"The nearest are {', '.join(near)}." if near else ""
 
 
 def _picture(context: ToolContext, real: Path, media_type: str, magic: bytes) -> ToolResult:
@@ -137,7 +144,7 @@ async def list_files(args: ListArgs, context: ToolContext) -> ToolResult:
         return failed(
             f"{args.path} is a file: read it with files__read."
             if start.exists()
-            else _missing(context, start)
+            else no_such_file(context, start)
         )
     return await asyncio.to_thread(_tree, args, context, roots if start is None else (start,))
 

@@ -142,7 +142,8 @@ async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
     step = find_step(plan, args.step_id)
     if args.status in ("in_progress", "completed") and plan.status == "draft":
         return failed(
-            f"The plan “{plan.name}” is a draft. plan__approve asks the person whether to start it."
+            f"The step was not changed: the plan “{plan.name}” is a draft, and its steps begin when the person has "
+            f'agreed. Call plan__approve with {{"plan_id": "{plan.plan_id}"}}, which asks them, and then this again.'
         )
     begins = args.status in ("in_progress", "completed")
     if step is not None and begins and step.status != "completed" and (waiting := waits_for(plan, step)):
