@@ -46,7 +46,8 @@ async def look_around(
         needed_tools=needed,
     )
     policy = services.policy(mode, approvals, attended and approvals != "none")
-    return environment_facts(found, policy, shell=_may(agent, "shell/run"))
+    stage = agent.stage is not None
+    return environment_facts(found, policy, shell=_may(agent, "shell/run"), stage=stage)
 
 
 def _may(agent: Agent, tool: str) -> bool:

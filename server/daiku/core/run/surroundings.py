@@ -9,7 +9,7 @@ from typing import assert_never
 
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.guard.guard import Policy
-from daiku.core.state.environment import EDITOR, FOLDER, MODE, PERSON, TOOLS, plain_name
+from daiku.core.state.environment import EDITOR, FOLDER, MODE, TOOLS, plain_name, stage_mode
 from daiku.domain.config import Answer
 from daiku.domain.runs import EnvironmentFact, Mode
 
@@ -35,9 +35,11 @@ class Surroundings:
     needed_tools: str = ""
 
 
-def environment_facts(found: Surroundings, policy: Policy, *, shell: bool) -> tuple[EnvironmentFact, ...]:
+def environment_facts(
+    found: Surroundings, policy: Policy, *, shell: bool, stage: bool = False
+) -> tuple[EnvironmentFact, ...]:
     """Everything that a run is told of its environment, in the order in which it is told. `shell`: the agent
-    runs commands."""
+    runs commands; `stage`: it does one part of the work, and its own prompt says how that ends."""
     facts = (
         ("Date", f"{found.today:%A, %Y-%m-%d}"),
         ("System", found.system),
@@ -47,8 +49,8 @@ def environment_facts(found: Surroundings, policy: Policy, *, shell: bool) -> tu
         (EDITOR, _editor(found.open_files, found.cursor)),
         ("Sandbox", _sandbox(policy) if shell else ""),
         ("Approvals", _approvals(policy)),
-        (PERSON, _person(policy)),
-        (MODE, mode_words(policy.mode)),
+        ("Person", _person(policy)),
+        (MODE, stage_mode(policy.mode) if stage else mode_words(policy.mode)),
         (TOOLS, found.needed_tools),
     )
     return tuple(EnvironmentFact(name=name, text=text) for name, text in facts if text)
@@ -147,4 +149,4 @@ def _answer(policy: Policy, kind: str, setting: Answer) -> Answer:
 def _person(policy: Policy) -> str:
     if policy.is_unattended:
         return "nobody is there: ask nothing, decide yourself and say what you decided"
-    return f"is there; {wire_name('user/ask')} reaches them"
+    return "is there and can be asked"

@@ -8,7 +8,7 @@ from daiku.core.text.visible import show_hidden
 from daiku.domain.messages import UserMessage
 from daiku.domain.runs import EnvironmentFact, Mode
 
-MODE, PERSON, EDITOR, FOLDER, TOOLS = "Mode", "Person", "Editor", "Folder", "Tools"
+MODE, EDITOR, FOLDER, TOOLS = "Mode", "Editor", "Folder", "Tools"
 """Names of facts that others than their makers look at."""
 LONGEST_NAME = 120
 """Characters of a name that comes from the project: a branch, a file."""
@@ -46,11 +46,18 @@ def nested_facts(
 ) -> tuple[EnvironmentFact, ...]:
     """What a nested run is told of what its parent was: not the editor, and of the mode only what it forbids.
     `folder`: it works in another one than its parent."""
-    news = {MODE: f"{mode}. You only read: changes of files and commands are refused."}
+    news = {MODE: stage_mode(mode)}
     news |= {FOLDER: plain_name(folder)} if folder else {}
     left_out = (EDITOR, TOOLS, *((MODE,) if mode == "act" else ()))
     kept = (fact for fact in facts if fact.name not in left_out)
     return tuple(fact.model_copy(update={"text": news.get(fact.name, fact.text)}) for fact in kept)
+
+
+def stage_mode(mode: Mode) -> str:
+    """What the mode means to an agent that does one part of the work."""
+    if mode == "act":
+        return "act. Files may be changed and commands run, as far as your tools do that."
+    return f"{mode}. You only read: changes of files and commands are refused."
 
 
 def plain_name(name: str) -> str:
