@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field, JsonValue, field_validator
 
-from daiku.agents.agent import LOOKING, Agent, Stage
+from daiku.agents.agent import Agent, Stage
 from daiku.agents.coding.handover_text import work_so_far
 from daiku.agents.role import Role
 from daiku.core.plans.transitions import checklist
@@ -183,7 +183,7 @@ REPORTER = Agent(
     label=Label("Reporter", "レポーター"),
     prompt="agents/reporter",
     description="reports what came of the work, each claim with its proof",
-    tools=LOOKING,
+    tools=("files/read", "search/text", "git/diff"),
     role=REPORT,
     stage=Stage(report_made, report_request),
 )
