@@ -10,8 +10,9 @@ import pytest
 
 from daiku.agents.coding.coder import edits_made
 from daiku.agents.coding.planner import plan_made
+from daiku.agents.coding.reporter import report_made
 from daiku.agents.coding.researcher import findings
-from daiku.domain.work.handovers import EditsMade, Findings, PlanMade, SaidInWords
+from daiku.domain.work.handovers import EditsMade, Findings, PlanMade, ReportMade, SaidInWords
 from tests.agents.acting import act, app_with, called, said
 from tests.runs.playing import Watch
 from tests.services.web import local_web
@@ -193,3 +194,16 @@ async def test_silence_is_asked_about_once_as_in_every_run(tmp_path: Path, agent
     result, _, watch = await act(app_with(tmp_path, *[{"text": ""}] * 3), agent)
     assert (result.status, retries(watch)) == ("failed", 0)
     assert watch.types().count("usage") <= 2
+
+
+# -- reporter ------------------------------------------------------------------------------
+
+
+async def test_a_report_in_words_is_shown_as_one_that_nothing_proves(tmp_path: Path) -> None:
+    words = "The greeter is written and all tests pass."
+    result, state, watch = await act(app_with(tmp_path, *[{"text": words}] * 2), "reporter")
+    assert (result.status, retries(watch)) == ("completed", 1)
+    made = report_made(state)
+    assert isinstance(made, ReportMade)
+    assert words in made.report.text or words in [claim.text for claim in made.report.claims]
+    assert not any(claim.proofs for claim in made.report.claims)

@@ -125,5 +125,7 @@ class Agent:
         )
 
 
-LOOKING = ("files/read", "files/list", "search/*", "editor/*", "git/status", "git/diff", "git/log")
-"""The tools that look at the project and change nothing."""
+LOOKING = ("files/read", "files/list", "search/*", "editor/*")
+"""The tools that look at the project's files and change nothing."""
+HISTORY = ("git/status", "git/diff", "git/log")
+"""The tools that look at the repository; whoever has a shell asks it."""

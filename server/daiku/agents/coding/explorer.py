@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.agents.agent import LOOKING, Agent, Stage
+from daiku.agents.agent import HISTORY, LOOKING, Agent, Stage
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.state import State
 from daiku.domain.labels import Label
@@ -25,6 +25,6 @@ EXPLORER = Agent(
     prompt="agents/explorer",
     description="answers a question about the code, with files and lines",
     delegate=False,
-    tools=LOOKING,
+    tools=(*LOOKING, *HISTORY),
     stage=Stage(last_words),
 )

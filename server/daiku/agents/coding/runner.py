@@ -57,12 +57,13 @@ class RunVariables(Frozen):
 
 def run_request(brief: Brief) -> str:
     """Build the runner's request: the conversation, the code, the last message, the operating system."""
+    code = _code(brief)
     return render(
         "agents/runner_request",
         RunVariables(
             last_message=_line(brief.request),
             transcript=fenced("\n".join(_conversation(brief))),
-            code_markdown=fenced(_code(brief), "~"),
+            code_markdown=fenced(code, "~") if code else "",
             step=step_line(brief.plan, brief.step_id),
             system_os=f"{platform.system()} {platform.machine()}",
         ),
@@ -85,11 +86,10 @@ def _conversation(brief: Brief) -> list[str]:
 
 
 def _code(brief: Brief) -> str:
+    """The code that was written, else the names of its files; empty where none was."""
     if brief.code:
         return brief.code
     files = brief.edits.files if brief.edits is not None else ()
-    if not files:
-        return "Nothing was written just now: the project as it is."
     return "\n".join(f"File: `{f.path}` ({f.kind}, +{f.added} -{f.removed})" for f in files)
 
 
