@@ -43,7 +43,9 @@ def test_every_task_is_a_small_repository_of_some_depth() -> None:
     for task in TASKS.values():
         files = [path for path in (task.folder / FILES).rglob("*") if path.is_file()]
         assert 3 <= len(files) <= 15, task.name
-        assert sum(path.stat().st_size for path in task.folder.rglob("*") if path.is_file()) < 30_000, task.name
+        assert sum(path.stat().st_size for path in task.folder.rglob("*") if path.is_file()) < 30_000, (
+            task.name
+        )
 
 
 def test_no_solution_is_in_what_is_shipped() -> None:
@@ -54,7 +56,9 @@ def test_no_solution_is_in_what_is_shipped() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TASKS))
-def test_the_checks_fail_before_and_hold_with_the_solution(name: str, tmp_path: Path, daiku_home: Path) -> None:
+def test_the_checks_fail_before_and_hold_with_the_solution(
+    name: str, tmp_path: Path, daiku_home: Path
+) -> None:
     if missing := missing_programs(TASKS[name]):
         pytest.skip(f"needs {', '.join(missing)}")
     idle = setting(script(tmp_path, IDLE, name="idle"))
