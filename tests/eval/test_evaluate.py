@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,17 @@ def test_a_file_that_must_not_change_is_named(tmp_path: Path, daiku_home: Path) 
     assert "keep.txt" in found.attempts[0].why
 
 
+def test_what_git_ignores_may_come_beside_files_that_must_not_change(
+    tmp_path: Path, daiku_home: Path
+) -> None:
+    checks = '[checks]\ncommands = ["! test -e keep.log"]\nunchanged = ["keep.*"]\n'
+    make_task(
+        tmp_path / "tasks", "keep", checks=checks, **{"keep.txt": "as it is\n", ".gitignore": "*.log\n"}
+    )
+    found = run(tmp_path / "tasks", daiku_home, setting(script(tmp_path, write("keep.log", "x\n"), DONE)))
+    assert outcomes(found.attempts) == {"keep": "proved"}, found.attempts[0].why
+
+
 def test_the_last_answer_can_be_checked(tmp_path: Path, daiku_home: Path) -> None:
     make_task(tmp_path / "tasks", "ask", more='mode = "ask"', checks='grep -q "forty-two" "$DAIKU_ANSWER"')
     found = run(tmp_path / "tasks", daiku_home, setting(script(tmp_path, {"text": "It is forty-two."})))
@@ -165,6 +177,17 @@ def test_two_settings_are_compared_by_task(tmp_path: Path, daiku_home: Path) -> 
     calls = next(r for r in found.comparison.ratios if r.what == "calls")
     assert calls.ratio == pytest.approx(2)
     assert calls.differs
+
+
+def test_what_a_run_left_in_the_background_ends_with_it(tmp_path: Path, daiku_home: Path) -> None:
+    make_task(tmp_path / "tasks", "server")
+    wait = {"command": "echo $$ > pid; exec sleep 600", "background": True}
+    seen = {"command": "until test -s pid; do sleep 0.02; done"}
+    calls = [{"calls": [{"tool": "shell/run", "args": args}]} for args in (wait, seen)]
+    found = run(tmp_path / "tasks", daiku_home, setting(script(tmp_path, *calls, DONE)), keep=True)
+    number = int((Path(found.attempts[0].kept) / "pid").read_text("utf-8"))
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
 
 
 def test_a_repository_is_taken_at_its_commit(tmp_path: Path, daiku_home: Path) -> None:

@@ -22,6 +22,7 @@ from daiku.runs import RunRequest
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.sandbox import own_scratch, sandbox_state
+from daiku.tools.shell.background import ending_with_the_block
 from daiku.workspace.disk import DiskWorkspace
 
 PROJECT = "project"
@@ -141,7 +142,8 @@ async def _run(job: Job, where: Where, seen: _Seen) -> RunResult:
         locale=job.locale,
     )
     try:
-        return await app.runs.run(_request(job, app), seen)
+        async with ending_with_the_block():
+            return await app.runs.run(_request(job, app), seen)
     finally:
         await asyncio.shield(app.aclose())
 

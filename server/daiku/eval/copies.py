@@ -17,6 +17,7 @@ from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
 from daiku.store.lock import SessionLock
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
+from daiku.workspace.ignores import Ignores
 
 GIT_SECONDS, SETUP_SECONDS = 600, 1200
 ANSWER = ".daiku-answer.txt"
@@ -90,17 +91,27 @@ def snapshot(folder: Path, patterns: Sequence[str]) -> Snapshot:
 
 
 def changed_since(folder: Path, patterns: Sequence[str], before: Snapshot) -> tuple[str, ...]:
-    """The files that fit `patterns` and are not as they were: changed, gone or new. Raises OSError."""
+    """The files that fit `patterns` and are not as they were: changed, gone or new. New ones that git ignores
+    (what interpreters and compilers leave) do not count. Raises OSError."""
+    ignores = Ignores(folder)
+    return tuple(
+        name
+        for name in _differing(folder, patterns, before)
+        if name in before.files or not ignores.hides(folder / name, folder=False)
+    )
+
+
+def _differing(folder: Path, patterns: Sequence[str], before: Snapshot) -> list[str]:
     now = snapshot(folder, patterns).files
     spec = GitIgnoreSpec.from_lines(patterns)
     names = {*now, *(name for name in before.files if spec.match_file(name))}
-    return tuple(sorted(name for name in names if now.get(name) != before.files.get(name)))
+    return sorted(name for name in names if now.get(name) != before.files.get(name))
 
 
 def restore(folder: Path, patterns: Sequence[str], before: Snapshot, task: Task) -> None:
     """Put back the files that fit `patterns`, take new ones among them away, and lay the task's own check
     files over the copy. Whatever the run put in their way goes. Raises OSError."""
-    for name in changed_since(folder, patterns, before):
+    for name in _differing(folder, patterns, before):
         if (old := before.files.get(name)) is None:
             (folder / name).unlink(missing_ok=True)
         else:

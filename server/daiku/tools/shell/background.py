@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextvars import ContextVar
 from pathlib import Path
 
 from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
@@ -16,6 +17,21 @@ from daiku.tools.shell.process import Process
 KEPT_CHARACTERS = 200_000
 Ended = Callable[[], Awaitable[tuple[QuarantinedFile, ...]]]
 """What is done when a command has ended: protected files that it made are put aside, and told."""
+
+_STARTED: ContextVar[list[Job] | None] = ContextVar("background commands of this task", default=None)
+
+
+@contextlib.asynccontextmanager
+async def ending_with_the_block() -> AsyncGenerator[None]:
+    """Background commands that are started within, also by tasks that are, end with the block."""
+    started: list[Job] = []
+    token = _STARTED.set(started)
+    try:
+        yield
+    finally:
+        _STARTED.reset(token)
+        for job in started:
+            await job.end()
 
 
 class Job:
@@ -30,6 +46,8 @@ class Job:
         self._dropped = 0
         self._news = asyncio.Event()
         self._task = asyncio.create_task(self._follow())
+        if (started := _STARTED.get()) is not None:
+            started.append(self)
 
     async def _follow(self) -> None:
         try:
