@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from daiku.domain.base import JsonObject, Localizable, Wire
 from daiku.domain.errors import Failure
+from daiku.domain.held import Pruned, RulesText, TodoList
 from daiku.domain.labels import Label, Line
 from daiku.domain.messages import Image, Usage
 from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
@@ -275,14 +276,6 @@ class Restored(Wire):
     redo: str | None = None
 
 
-class RulesText(Wire):
-    """A rules file below a root, as it is told to the model; without trust it is data."""
-
-    path: str
-    text: str
-    trusted: bool = True
-
-
 class Notice(Localizable):
     """A message to the person. `rules` are told to the model too, and stay until the session ends.
     `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts."""
@@ -295,13 +288,16 @@ class Notice(Localizable):
 
 
 class Compacted(Wire):
-    """History up to here was replaced by `summary`; the last `kept` messages stay as they are."""
+    """History up to here was replaced by `summary`; the last `kept` messages stay as they are. The model is told
+    of the files beside the summary: those that it only read, and those that were changed."""
 
     type: ClassVar[str] = "compacted"
     summary: str
     kept: int
     before_tokens: int = 0
     after_tokens: int = 0
+    files_read: tuple[str, ...] = ()
+    files_changed: tuple[str, ...] = ()
 
 
 class Bullet(LineEvent):
@@ -341,6 +337,8 @@ Event: TypeAlias = (
     | Notice
     | Failure
     | Compacted
+    | Pruned
+    | TodoList
     | Bullet
 )
 

@@ -23,7 +23,7 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolSpec
-from daiku.llm.catalogue import cost, find_model, normalize_model_name
+from daiku.llm.catalogue import cost, find_model, normalize_model_name, price_step
 from daiku.llm.provider import ModelChoice, Provider, ProviderEntry
 from daiku.llm.reply_filter import filter_reply
 from daiku.llm.textcalls import TextCallStream
@@ -101,6 +101,11 @@ class LLMAdapter:
             return self.settings.context_length or (told.context if told is not None else 0)
         entry = find_model(self.choice.model)
         return self.entry.default_context or (entry.context if entry is not None else 0)
+
+    @property
+    def price_step(self) -> int:
+        """Prompt tokens above which the model costs more; 0 where it does not, or the settings say its price."""
+        return price_step(self.choice.model, self.settings.price)
 
     @property
     def tool_protocol(self) -> ToolProtocol:

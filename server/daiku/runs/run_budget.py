@@ -84,6 +84,9 @@ class Priced(Protocol):
     def context(self) -> int: ...
 
     @property
+    def price_step(self) -> int: ...
+
+    @property
     def tool_protocol(self) -> ToolProtocol: ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
@@ -108,6 +111,10 @@ class Metered:
     @property
     def context(self) -> int:
         return self.model.context
+
+    @property
+    def price_step(self) -> int:
+        return self.model.price_step
 
     @property
     def tool_protocol(self) -> ToolProtocol:

@@ -22,6 +22,7 @@ from daiku.tools.web.cache import Cache
 from daiku.tools.work.handoff import handoff_tools
 from daiku.tools.work.plan import PLAN_TOOLS
 from daiku.tools.work.task import TASK_TOOLS
+from daiku.tools.work.todo import TODO_TOOLS
 
 
 def builtin_tools(
@@ -43,6 +44,7 @@ def builtin_tools(
         *shell_tools(home),
         *GIT_TOOLS,
         *web_tools(web),
+        *TODO_TOOLS,
         *PLAN_TOOLS,
         *TASK_TOOLS,
         *handoff_tools(agents or {}),

@@ -17,7 +17,7 @@ from daiku.agents.table import find_agent
 from daiku.core.commands.judge import changes_folder
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.context import rules_message
-from daiku.domain.events import RulesText
+from daiku.domain.held import RulesText
 from daiku.domain.messages import (
     AssistantMessage,
     Message,

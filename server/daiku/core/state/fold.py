@@ -16,8 +16,17 @@ from daiku.core.proof.evidence import (
     did_begin,
     did_respond,
 )
-from daiku.core.state.context import is_rules, render_prompt, review_note, rules_message, summary_message
+from daiku.core.state.context import (
+    FileNames,
+    is_rules,
+    open_todo,
+    render_prompt,
+    review_note,
+    rules_message,
+    summary_message,
+)
 from daiku.core.state.repetition import add_edit
+from daiku.core.state.shorten import put_in_place
 from daiku.core.state.state import Calls, Conversation, Plans, Request, State
 from daiku.core.state.turns import PROGRESS, add_message, add_response, say
 from daiku.core.web.research import gather
@@ -44,6 +53,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
+from daiku.domain.held import Pruned, TodoList
 from daiku.domain.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from daiku.domain.work.handovers import PlanMade
 from daiku.domain.work.plans import Plan
@@ -103,6 +113,10 @@ def apply(state: State, event: Event) -> State:
             return state._replace(plans=Plans(plans, event.plan.plan_id))
         case Compacted():
             return _compact(state, event)
+        case Pruned():
+            return _shorten(state, event)
+        case TodoList():
+            return state._replace(todo=event.items)
         case Failure():
             return state._replace(failure=event)
         case RunStarted():
@@ -129,7 +143,8 @@ def _start(state: State, event: RunStarted) -> State:
     progress = progress_note(plans)
     text = event.told or event.prompt
     told = render_prompt(text, event.context)
-    asked = UserMessage(text=f"{told}\n\n{PROGRESS}{progress}" if progress else told, images=event.images)
+    notes = (f"{PROGRESS}{progress}" if progress else "", open_todo(state.todo))
+    asked = UserMessage(text="\n\n".join([told, *(note for note in notes if note)]), images=event.images)
     given = event.brief.plan if event.brief is not None else None
     return State(
         request=Request(
@@ -150,9 +165,13 @@ def _start(state: State, event: RunStarted) -> State:
             progress=progress,
             rules=before.rules,
             tokens=before.tokens,
+            counted=before.counted,
+            files_read=before.files_read,
+            files_changed=before.files_changed,
         ),
         calls=Calls(preset=event.calls),
         plans=Plans(plans if given is None else _with_plan(plans, given)),
+        todo=state.todo,
         tainted=state.tainted or event.tainted,
     )
 
@@ -175,7 +194,9 @@ def _add_question(state: State, event: ApprovalAsked | ApprovalGiven | InputAske
 def _add_usage(state: State, usage: Usage) -> State:
     return state._replace(
         spending=state.spending._replace(usage=state.spending.usage.plus(usage)),
-        conversation=state.conversation._replace(tokens=usage.prompt_tokens + usage.completion_tokens),
+        conversation=state.conversation._replace(
+            tokens=usage.prompt_tokens + usage.completion_tokens, counted=len(state.conversation.messages)
+        ),
     )
 
 
@@ -222,9 +243,25 @@ def _compact(state: State, event: Compacted) -> State:
     rules = (rules_message(tuple(told.rules.values())),) if told.rules else ()
     latest = tuple(m for m in kept if not is_rules(m))
     request = state.request.text if not state.finished else ""
-    summary = summary_message(event.summary, request, state.plans.all)
+    files = FileNames(event.files_read, event.files_changed)
+    messages = (summary_message(event.summary, request, state.plans.all, files, state.todo), *rules, *latest)
     return state._replace(
-        conversation=told._replace(messages=(summary, *rules, *latest), start=0, tokens=event.after_tokens)
+        conversation=told._replace(
+            messages=messages,
+            start=0,
+            tokens=event.after_tokens,
+            counted=len(messages),
+            files_read=event.files_read,
+            files_changed=event.files_changed,
+        )
+    )
+
+
+def _shorten(state: State, event: Pruned) -> State:
+    told = state.conversation
+    messages = put_in_place(told.messages, event.results)
+    return state._replace(
+        conversation=told._replace(messages=messages, tokens=event.after_tokens, counted=len(messages))
     )
 
 
