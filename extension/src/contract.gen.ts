@@ -252,12 +252,14 @@ export interface CommandsRun {
   notes: string;
 }
 
-/** History up to here was replaced by `summary`; the last `kept` messages stay as they are. */
+/** History up to here was replaced by `summary`; the last `kept` messages stay as they are. The model is told of the files beside the summary: those that it only read, and those that were changed. */
 export interface Compacted {
   summary: string;
   kept: number;
   beforeTokens: number;
   afterTokens: number;
+  filesRead: string[];
+  filesChanged: string[];
 }
 
 /** Something that the person pointed at; `uri` or text, as its kind needs. `path` is the file's place in the workspace, as tools name it; it is set when a run starts. */
@@ -792,6 +794,13 @@ export interface ProviderState {
   error?: Failure;
 }
 
+/** Results of tools that the model no longer needs in full were shortened to save room. */
+export interface Pruned {
+  results: ShortenedResult[];
+  beforeTokens: number;
+  afterTokens: number;
+}
+
 export interface Range {
   start: Position;
   end: Position;
@@ -1036,6 +1045,13 @@ export interface SessionRef {
   sessionId: string;
 }
 
+/** The result of the call `call_id`, the message `at` (from 0) of the conversation, reads `text` from now on. */
+export interface ShortenedResult {
+  at: number;
+  callId: string;
+  text: string;
+}
+
 export interface SteerParams {
   runId: string;
   text: string;
@@ -1133,6 +1149,17 @@ export interface ThinkingPart {
 export interface ThinkingPartInput {
   type?: "thinking";
   text: string;
+}
+
+/** One thing to do, as the model wrote it for itself. */
+export interface TodoItem {
+  title: string;
+  status: "pending" | "in_progress" | "completed";
+}
+
+/** The model's list of what is to do, whole: it takes the place of the one before. */
+export interface TodoList {
+  items: TodoItem[];
 }
 
 /** One call that the model asked for. `tool` is the canonical `namespace/tool`. `malformed` holds the argument text when it was not a JSON object; such a call is answered with an error, never run. `notes` say how its arguments were read where the model wrote them in another way; its result repeats them. */
@@ -1238,6 +1265,8 @@ export type Chunk =
   | (Envelope & { type: "notice"; data: Notice })
   | (Envelope & { type: "error"; data: Failure })
   | (Envelope & { type: "compacted"; data: Compacted })
+  | (Envelope & { type: "pruned"; data: Pruned })
+  | (Envelope & { type: "todo"; data: TodoList })
   | (Envelope & { type: "bullet"; data: Bullet });
 
 export type ChunkType = Chunk["type"];
@@ -1269,6 +1298,8 @@ export const CHUNK_TYPES: ReadonlySet<ChunkType> = new Set([
   "notice",
   "error",
   "compacted",
+  "pruned",
+  "todo",
   "bullet"
 ]);
 

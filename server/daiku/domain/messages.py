@@ -98,6 +98,8 @@ class ToolMessage(Frozen):
     """Problems that the editor shows since this edit and did not show before."""
     exit_code: int | None = None
     """Of a command; None for other tools, and for a command that is still running."""
+    whole: str = ""
+    """The file that holds the whole output where `text` is a part of it."""
 
     _outcome = model_validator(mode="before")(with_outcome)
 

@@ -81,14 +81,6 @@ class EnvironmentFact(Wire):
     text: str
 
 
-class RulesText(Wire):
-    """A rules file below a root, as it is told to the model; without trust it is data."""
-
-    path: str
-    text: str
-    trusted: bool = True
-
-
 class RunResult(Localizable):
     """How a run ended, as every front reports it."""
 

@@ -40,6 +40,11 @@ class Model(Protocol):
         ...
 
     @property
+    def price_step(self) -> int:
+        """Prompt tokens above which it costs more; 0 where it does not."""
+        ...
+
+    @property
     def tool_protocol(self) -> ToolProtocol:
         """How it is told of tools: by its service, or in a text form of ours."""
         ...

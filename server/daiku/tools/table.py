@@ -24,6 +24,7 @@ from daiku.tools.work.explore import EXPLORE_TOOLS
 from daiku.tools.work.handoff import handoff_tools
 from daiku.tools.work.plan import PLAN_TOOLS
 from daiku.tools.work.task import TASK_TOOLS
+from daiku.tools.work.todo import TODO_TOOLS
 
 
 def builtin_tools(
@@ -45,6 +46,7 @@ def builtin_tools(
         *shell_tools(home),
         *GIT_TOOLS,
         *web_tools(web),
+        *TODO_TOOLS,
         *PLAN_TOOLS,
         *TASK_TOOLS,
         *handoff_tools(agents or {}),

@@ -17,6 +17,7 @@ from daiku.agents.table import find_agent
 from daiku.core.commands.judge import changes_folder
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.context import rules_message
+from daiku.domain.held import RulesText
 from daiku.domain.messages import (
     AssistantMessage,
     Message,
@@ -27,7 +28,6 @@ from daiku.domain.messages import (
     Usage,
     UserMessage,
 )
-from daiku.domain.runs import RulesText
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandsRun, EditsMade
 from daiku.domain.work.patches import FileStat

@@ -41,6 +41,7 @@ export const TOOL_FACES: Readonly<Record<string, Face>> = {
   "web/search": { icon: "globe", title: "Search the web", subject: "{query}" },
   "web/fetch": { icon: "link-external", title: "Read web page", subject: "{url}" },
   "web/research": { icon: "telescope", title: "Research the web", subject: "{queries}" },
+  "todo/write": { icon: "checklist", title: "Todo list", subject: "" },
   "plan/propose": { icon: "checklist", title: "Plan", subject: "{goal}" },
   "plan/update_step": { icon: "pass", title: "Update step", subject: "{status}" },
   "plan/get": { icon: "checklist", title: "Look at the plan", subject: "" },

@@ -31,7 +31,9 @@ class ToolSet:
     deferred: tuple[ToolSpec, ...] = ()
 
 
-def choose_tools(specs: Sequence[ToolSpec], *, window: int = 0, edits: EditForm = "search_replace") -> ToolSet:
+def choose_tools(
+    specs: Sequence[ToolSpec], *, window: int = 0, edits: EditForm = "search_replace"
+) -> ToolSet:
     """Divide `specs`, all that an agent may use, for a model with `window` tokens of context (0: unknown).
     It depends on nothing that changes within a session but the tools of MCP servers. Order is kept."""
     small = 0 < window < SMALL_WINDOW

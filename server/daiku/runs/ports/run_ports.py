@@ -59,6 +59,7 @@ class RunPorts:
             read=self._services.registry.read,
             compact_at=self._replies.compact_at,
             tokens=self._replies.tokens,
+            prefix=self._replies.prefix,
             objection=self._objection,
             unfinished=never_unfinished if machine is None else machine.unfinished,
             machine=None if state.request.asks_model else self._next_move,
