@@ -103,3 +103,16 @@ async def test_every_mode_sends_the_same_tools(tmp_path: Path, monkeypatch: Any)
         await play(tmp_path, DONE, mode=mode)
     assert len(sent) == 3
     assert len(set(sent)) == 1
+
+
+async def test_nobody_gets_a_tool_that_is_not_theirs_by_calling_it_through_another(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    run = deferred("shell__run", {"command": "touch made"})
+    app = make_app(
+        tmp_path, run, {"text": "I cannot."}, *({"text": "I cannot."} for _ in range(6)), command="allow"
+    )
+    watch = Watch()
+    await app.runs.run(RunRequest("go", agent="planner", approvals="all"), watch)
+    await app.aclose()
+    assert "shell__run was not run: it is none of your tools" in answers(watch.chunks)[0].result
+    assert not (tmp_path / "project/made").exists()

@@ -20,7 +20,9 @@ from daiku.domain.work.patches import SearchReplace
 from daiku.texts.text import Text
 from daiku.tools.plugins import load_plugins
 from daiku.tools.registry import ToolRegistry
+from daiku.tools.table import builtin_tools
 from daiku.tools.tool import Args, Preview, Tool, ToolContext
+from tests.cases import for_each
 
 CONTEXT = cast(ToolContext, None)  # the registry hands it on and never looks inside
 
@@ -67,6 +69,23 @@ async def test_an_unknown_tool_is_answered_with_the_nearest_names() -> None:
     assert not result.ok
     assert "no tool 'files__reed'" in result.text
     assert "The nearest are files__read" in result.text
+
+
+@for_each(
+    ("name", "ours"),
+    [
+        ("files/read", "files/read"), ("files__read", "files/read"), ("files.read", "files/read"),
+        ("files_read", "files/read"), ("Read", "files/read"), ("read_file", "files/read"), ("Bash", "shell/run"),
+        ("run_terminal_cmd", "shell/run"), ("apply_patch", "files/patch"), ("str_replace", "files/edit"),
+        ("grep_search", "search/text"), ("list_dir", "files/list"), ("WebFetch", "web/fetch"), ("dance", None),
+        ("readme", None), ("", None),
+    ],
+)  # fmt: skip
+def test_every_spelling_of_a_name_is_taken_and_what_other_programs_call_such_a_tool(
+    name: str, ours: str | None
+) -> None:
+    assert ToolRegistry(builtin_tools()).resolve(name) == ours
+    assert registry(tool("mine/bash")).resolve("Bash") is None
 
 
 def test_wire_names_are_short_plain_and_never_meet() -> None:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from daiku.core.calls.arguments import explain_problems, parse_arguments, schema_text, usage
 from daiku.core.calls.dialects import translate_dialect
 from daiku.core.calls.jsonargs import problems_of, repair_args, usage_of
-from daiku.core.calls.toolnames import candidate_names, match_spelling, nearest_names, wire_name
+from daiku.core.calls.toolnames import candidate_names, foreign_name, match_spelling, nearest_names, wire_name
 from daiku.core.calls.toolsets import group_names
 from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.domain.base import JsonObject
@@ -71,8 +71,10 @@ class ToolRegistry:
         return tuple(self._tools)
 
     def resolve(self, name: str) -> str | None:
-        """The canonical name for `name`: itself, its wire name, `a.b`, `a_b`, or a seed's name; else None."""
-        return self.taken(name) or self._wire.get(wire_name(name)) or match_spelling(name, self._tools)
+        """The canonical name for `name`: itself, its wire name, `a.b`, `a_b`, a seed's name, or the name that another
+        program gives to such a tool; else None."""
+        own = self.taken(name) or self._wire.get(wire_name(name)) or match_spelling(name, self._tools)
+        return own or next((each for each in (foreign_name(name),) if each in self._tools), None)
 
     def taken(self, name: str) -> str | None:
         """The tool that has `name`, also as its wire name or by a seed's name; not what is merely like it."""

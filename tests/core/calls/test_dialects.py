@@ -46,6 +46,7 @@ FORMS: list[tuple[str, Json, Json]] = [
     ("shell/run", {"command": "ls", "workdir": "my src"}, {"command": "cd 'my src' && ls"}),
     ("shell/run", {"command": "ls", "is_background": True}, {"command": "ls", "background": True}),
     ("shell/run", {"command": "ls", "background": "false"}, {"command": "ls", "background": False}),
+    ("tools/find", {"keywords": ["git", "log"]}, {"query": "git log"}),
     ("files/delete", {"path": "a", "explanation": "It is old."}, {"path": "a"}),
 ]  # fmt: skip
 

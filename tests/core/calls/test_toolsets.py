@@ -192,3 +192,12 @@ def test_a_request_is_told_of_the_tools_that_it_needs(
 def test_what_a_request_is_told_costs_little() -> None:
     told = needed_tools("commit it, research the web, use agents in parallel", "act", SET, (PLAN,))
     assert estimate(told) <= 700
+
+
+def test_who_can_be_asked_is_a_choice() -> None:
+    specs = {spec.name: spec for spec in SPECS}
+    one: Any = specs["agent/handoff"].parameters["properties"]
+    several: Any = specs["agent/parallel"].parameters["properties"]
+    assert (
+        one["agent"]["enum"] == several["requests"]["items"]["properties"]["agent"]["enum"] == [*delegates()]
+    )

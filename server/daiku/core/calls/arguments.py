@@ -168,8 +168,13 @@ def _problem(problem: ErrorDetails, model: type[BaseModel]) -> str:
 def usage(model: type[BaseModel]) -> str:
     """The arguments in one line: `{"path": string, "start_line"?: integer}`."""
     schema = schema_of(model)
-    properties, required = schema.get("properties"), schema.get("required") or []
+    properties = schema.get("properties")
     assert isinstance(properties, dict)
+    return _fields(schema, properties)
+
+
+def _fields(schema: JsonObject, properties: JsonObject) -> str:
+    required = schema.get("required") or []
     assert isinstance(required, list)
     parts = [
         f'"{name}"{"" if name in required else "?"}: {_type_words(value)}'
@@ -189,5 +194,5 @@ def _type_words(node: JsonValue) -> str:
     if node.get("type") == "array":
         return f"[{_type_words(node.get('items'))}, …]"
     if node.get("type") == "object" and isinstance(properties := node.get("properties"), dict):
-        return "{" + ", ".join(f'"{name}": {_type_words(value)}' for name, value in properties.items()) + "}"
+        return _fields(node, properties)
     return str(node.get("type") or "any")

@@ -308,6 +308,13 @@ def _folder(draft: _Draft) -> None:
         )
 
 
+def _find(draft: _Draft) -> None:
+    draft.rename("query", "q", "search", "keyword", "keywords", "name", "tool", "pattern")
+    words = draft.args.get("query")
+    if isinstance(words, list) and all(isinstance(word, str) for word in words):
+        draft.put("query", " ".join(map(str, words)), "query was read as one text")
+
+
 _TOOLS: Mapping[str, Callable[[_Draft], None]] = {
     "files/read": _read,
     "files/write": _write,
@@ -318,4 +325,5 @@ _TOOLS: Mapping[str, Callable[[_Draft], None]] = {
     "files/list": _list,
     "search/text": _search,
     "shell/run": _shell,
+    "tools/find": _find,
 }

@@ -14,6 +14,8 @@ from daiku.domain.work.plans import Plan
 
 MOST = 10
 """Tools that are told of at once; the rest is found."""
+SHORT = 160
+"""Characters of a description that is told whole."""
 
 _BY_WORDS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
     (re.compile(words, re.IGNORECASE), tools)
@@ -54,9 +56,7 @@ def needed_tools(request: str, mode: Mode, tools: ToolSet, plans: Sequence[Plan]
         return ""
     sent = any(spec.name == CALL for spec in tools.offered)
     how = HOW if sent else "Call them by these names."
-    lines = (
-        f"- {wire_name(s.name)} {usage_of(s.parameters)}: {_first_sentence(s.description)}" for s in wanted
-    )
+    lines = (f"- {wire_name(s.name)} {usage_of(s.parameters)}: {_in_short(s.description)}" for s in wanted)
     return "\n".join((f"Further tools that may serve this request. {how}", *lines))
 
 
@@ -74,6 +74,7 @@ def _by_words(request: str) -> tuple[str, ...]:
     return tuple(tool for words, tools in _BY_WORDS if words.search(request) for tool in tools)
 
 
-def _first_sentence(description: str) -> str:
-    first, stop, _ = " ".join(description.split()).partition(". ")
-    return first.removesuffix(".") + "." if stop or first else ""
+def _in_short(description: str) -> str:
+    """The description where it is short, else its first sentence."""
+    whole = " ".join(description.split())
+    return whole if len(whole) <= SHORT else whole.partition(". ")[0].removesuffix(".") + "."

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from daiku.domain.tools import ToolSpec
 
@@ -31,6 +32,28 @@ SEED_NAMES = {
     "task_loop.run": "task_loop/run",
 }
 """What the seeds call tools (R4.7, C4.1)."""
+_FOREIGN: Mapping[str, str] = MappingProxyType(
+    {
+        name: ours
+        for ours, names in {
+            "files/read": "read readfile viewfile openfile view",
+            "files/write": "write writefile createfile writetofile",
+            "files/edit": "edit editfile replaceinfile strreplace searchreplace replace strreplaceeditor multiedit",
+            "files/patch": "applypatch patch",
+            "files/list": "ls listdir listfiles listdirectory glob findfiles",
+            "search/text": "grep grepsearch searchfiles searchfilecontent ripgrep textsearch",
+            "shell/run": "bash shell runcommand executecommand runterminalcmd runshellcommand execcommand terminal",
+            "shell/kill": "killshell killbash",
+            "shell/output": "bashoutput",
+            "web/fetch": "webfetch fetch fetchwebpage fetchurl",
+            "web/search": "websearch googlewebsearch",
+            "user/ask": "askuser askfollowupquestion askuserquestion askquestion",
+            "todo/write": "todowrite writetodos updatetodolist managetodolist",
+        }.items()
+        for name in names.split()
+    }
+)
+"""What tools that models were trained on are called there, without case and signs."""
 _CANONICAL = re.compile(r"[^/]+/.")
 
 
@@ -108,6 +131,12 @@ def match_spelling(name: str, known: Iterable[str]) -> str | None:
     plain = _plain(name)
     same = [each for each in names if plain and _plain(each) == plain]
     return same[0] if len(same) == 1 else None
+
+
+def foreign_name(name: str) -> str | None:
+    """The tool of ours that does what another program's tool `name` does; its arguments are read by
+    `core.calls.dialects`."""
+    return _FOREIGN.get(_plain(name))
 
 
 def _plain(name: str) -> str:

@@ -55,6 +55,12 @@ def _choosing(model: type[Args], agents: Iterable[str]) -> type[Args]:
     return create_model(model.__name__, __base__=model, agent=(str, told))
 
 
+def _choosing_pieces(agents: Iterable[str]) -> type[ParallelArgs]:
+    told = ParallelArgs.model_fields["requests"]
+    pieces = tuple[_choosing(PieceArgs, agents), ...]
+    return create_model(ParallelArgs.__name__, __base__=ParallelArgs, requests=(pieces, told))
+
+
 def handoff_tools(agents: Mapping[str, str]) -> tuple[Tool, ...]:
     """Return the handoff tools; their descriptions list the agents that can be asked."""
     named = "; ".join(f"{name} ({does})" for name, does in agents.items()) or "none"
@@ -65,7 +71,7 @@ def handoff_tools(agents: Mapping[str, str]) -> tuple[Tool, ...]:
             description=f"Give a request to another agent and get its answer. Its edits and commands are asked for as yours are. At most three such calls may be nested. Agents: {named}.",
         ),
         Tool(
-            "agent/parallel", "none", ParallelArgs, parallel, resumes=True,
+            "agent/parallel", "none", _choosing_pieces(agents), parallel, resumes=True,
             face=Face("organization", Label("Hand over side by side", "並行して引き継ぎ"), "{agents}", answer="nothing"),
             description="Give several requests that do not depend on one another to other agents at once. Where the project is a git repository without other changes and edits are granted, each works in a copy of the project and its changes come back as one patch, in order; one that no longer fits is done again on top of the others. Else they are done one after the other.",
         ),
