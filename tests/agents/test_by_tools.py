@@ -115,9 +115,19 @@ async def test_the_queries_of_a_report_are_looked_up(tmp_path: Path) -> None:
 
 
 async def test_a_report_whose_arguments_are_wrong_is_asked_for_again(tmp_path: Path) -> None:
-    wrong, right = call("report/findings", findings=["x"]), call("report/findings", findings="It is there.")
-    result, _, watch = await act(app_with(tmp_path, wrong, right), "researcher")
-    assert (result.status, result.text, retries(watch)) == ("completed", "It is there.", 1)
+    wrong, right = (
+        call("report/findings", findings={"x": 1}),
+        call("report/findings", findings="It is there."),
+    )
+    broken = {"calls": [{"tool": "report/findings", "malformed": '{"findings": "It is'}]}
+    result, _, watch = await act(app_with(tmp_path, wrong, broken, right), "researcher")
+    assert (result.status, result.text, retries(watch)) == ("completed", "It is there.", 2)
+
+
+async def test_a_report_is_understood_though_it_is_not_quite_as_asked(tmp_path: Path) -> None:
+    report = call("report.findings", findings=["One.", "Two."], sources='["a.py:1"]', confidence="high")
+    result, _, _ = await act(app_with(tmp_path, report), "researcher")
+    assert result.text == "One.\n\nTwo.\n\nSources:\n- a.py:1"
 
 
 async def test_what_a_researcher_calls_beside_its_report_is_done_first(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from daiku.domain.runs import Mode, RunLimits
 from daiku.runs import RunRequest
 from daiku.runs.nested.explore import MAX_ROUNDS, MAX_WORDS
 from daiku.runs.recorded.replay import replay
-from tests.agents.acting import app_with
+from tests.agents.acting import app_with, in_protocol
 from tests.cases import for_each
 from tests.conftest import ROOT
 from tests.runs.playing import Watch, make_app
@@ -80,6 +80,22 @@ async def test_its_answer_comes_back_in_every_mode_and_nothing_else_of_its_work(
     nested = [c for c in watch.chunks if c.parent is not None]
     assert {c.agent for c in nested} == {"explorer"}
     assert [c.event.tool for c in nested if isinstance(c.event, ToolCallEvent)] == ["files/read"]
+
+
+@pytest.mark.parametrize("protocol", ["action_list", "command"])
+async def test_a_model_without_tools_of_its_own_explores_too(folder: Path, protocol: str) -> None:
+    words = {"command": '{"done": true, "comment": "In shop.py:1."}'}
+    explore = in_protocol(protocol, "agent/explore", {"questions": [PRICE]})
+    app = app_with(
+        folder,
+        {**explore, "when": "go"},
+        {**in_protocol(protocol, "files/read", {"path": "shop.py"}), "agent": EXPLORER},
+        {"text": words.get(protocol, "In shop.py:1."), "agent": EXPLORER},
+        {"text": words.get(protocol, "In shop.py:1.")},
+        protocol=protocol,
+    )
+    _, watch = await run(app)
+    assert (explored(watch).ok, explored(watch).result) == (True, "In shop.py:1.")
 
 
 async def test_several_questions_are_worked_on_at_once_and_answered_in_order(folder: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias, cast
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 
 from daiku.core.calls.arguments import explain_problems, parse_arguments, schema_of
 from daiku.core.calls.toolnames import match_spelling, wire_name
@@ -18,10 +19,23 @@ REPORT = "report/findings"
 FROM_THE_WEB = ("web/search", "web/research", "web/fetch")
 
 
-class FindingsReport(Frozen):
-    """What the researcher reports; every part may be missing."""
+def _as_text(value: Any) -> Any:
+    """Several findings that came as a list, as one text."""
+    parts = cast("list[Any]", value) if isinstance(value, list) else []
+    return (
+        "\n\n".join(parts) if parts and all(isinstance(part, str) for part in parts) else cast("Any", value)
+    )
 
-    findings: str = Field(default="", description="what you found, facts first, each with its source")
+
+Findings: TypeAlias = Annotated[str, BeforeValidator(_as_text)]
+
+
+class FindingsReport(Frozen):
+    """What the researcher reports; every part may be missing, and what else is there counts for nothing."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    findings: Findings = Field(default="", description="what you found, facts first, each with its source")
     sources: tuple[str, ...] = Field(default=(), description="addresses, or path:line in the project")
     queries: tuple[str, ...] = Field(default=(), description="up to 3 web queries for Daiku to carry out")
     ask_user: str = Field(default="", description="a question that only the person can answer")

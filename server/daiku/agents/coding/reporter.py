@@ -115,7 +115,7 @@ def read(
     return reply if isinstance(reply, Unreadable) else _reporting(message, reply)
 
 
-def prose(message: AssistantMessage, _messages: tuple[Message, ...]) -> Unreadable:
+def prose(_message: AssistantMessage, _messages: tuple[Message, ...]) -> Unreadable:
     """Ask once for the claims that words alone do not make."""
     return Unreadable(text("roles.report_without_claims"))
 
