@@ -21,6 +21,7 @@ from daiku.domain.work.plans import Plan
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.face import Face
+from daiku.workspace.outputs import Outputs
 
 
 class Args(BaseModel):
@@ -102,6 +103,8 @@ class ToolContext:
     """Of the edit that was shown, the person wants only this; None: all of it."""
     ask: Ask | None = None
     """None where nobody is there to be asked."""
+    outputs: Outputs | None = None
+    """Where whole outputs of commands are kept; None: they are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,8 @@ class Tool:
     schema: JsonObject | None = None
     description: str = ""
     face: Face | None = None
+    bounds_itself: bool = False
+    """True where the tool cuts its result itself, to the length that the call asks for."""
 
 
 def failed(text: str) -> ToolResult:

@@ -15,11 +15,13 @@ from pathspec import GitIgnoreSpec
 from pydantic import Field
 
 from daiku.core.code.repomap import Tag, render_map
+from daiku.core.guard.referenced_paths import is_kept_output
 from daiku.core.ports import Workspace
 from daiku.core.protected.paths import holds_secrets
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
+from daiku.tools.files.outputs import search_output
 from daiku.tools.files.reading import visible_path
 from daiku.tools.files.ripgrep import Hit, Query, find_ripgrep, ripgrep
 from daiku.tools.files.tags import TagIndex
@@ -59,6 +61,10 @@ class MapArgs(Args):
 async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
     """Lines that match, in the files that the agent may see. What is found nowhere is looked for as plain text
     and then in any case, and the answer says which of it was found."""
+    if args.path is not None and is_kept_output(args.path):
+        return await asyncio.to_thread(
+            search_output, args.path, args.pattern, literal=args.literal, context=context
+        )
     roots = context.workspace.roots
     places = roots if args.path in (None, "", ".") else (visible_path(context, args.path or "."),)
     if missing := next((place for place in places if not place.exists()), None):

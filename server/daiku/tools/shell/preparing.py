@@ -40,6 +40,9 @@ from daiku.workspace.repository import GitPlaces, git_places
 
 DEFAULT_SECONDS = 120.0
 LONGEST_SECONDS = 3600.0
+USUAL_OUTPUT = 10_000
+LONGEST_OUTPUT = 50_000
+"""Tokens of output that a call can ask for."""
 REFUSED = 126
 NO_CD = (
     "Not run: `cd` is not allowed here, every command works in the project's folder. Name paths relative to it,"
@@ -51,7 +54,7 @@ class RunArgs(Args):
     """`command` is a line for bash, run in the workspace folder. `timeout` in seconds (default 120, at
     most 3600). `background`: do not wait; shell/output and shell/kill take the id. `stdin`: text that the
     program reads. `network`: it needs the internet. `terminal`: it needs one. `sandbox`: false asks to run
-    it with all rights, for what the sandbox does not let through."""
+    it with all rights, for what the sandbox does not let through. `max_output`: tokens of it that are shown."""
 
     command: str
     timeout: float = Field(default=DEFAULT_SECONDS, gt=0, le=LONGEST_SECONDS)
@@ -60,6 +63,9 @@ class RunArgs(Args):
     network: bool = False
     terminal: bool = False
     sandbox: bool = True
+    max_output: int = Field(
+        default=USUAL_OUTPUT, ge=200, le=LONGEST_OUTPUT, description="tokens of output to show; default 10000"
+    )
 
 
 @dataclass(frozen=True, slots=True)
