@@ -59,7 +59,7 @@ class Job:
     def take(self) -> str:
         """What is new. `lost` says whether some of it was too much to be held."""
         text = "".join(self._pieces)
-        note = f"[… {self._dropped} earlier characters are not shown …]\n" if self._dropped else ""
+        note = f"[… {self._dropped} earlier characters are gone …]\n" if self._dropped else ""
         self.lost = bool(self._dropped)
         self._pieces.clear()
         self._size = self._dropped = 0
