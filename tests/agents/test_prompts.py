@@ -10,8 +10,8 @@ import pytest
 from jinja2.exceptions import SecurityError, UndefinedError
 
 from daiku import prompts
-from daiku.agents.rules import read_rules
-from daiku.agents.system_prompt import system_prompt
+from daiku.agents.rules import RulesFile, read_rules
+from daiku.agents.system_prompt import SystemVariables, system_prompt
 from daiku.agents.table import AGENTS, find_agent
 from daiku.core.calls.toolnames import wire_name
 from daiku.domain.base import Frozen
@@ -23,6 +23,7 @@ from daiku.prompts import render
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
 from tests.agents.requests import MODELS, Asking, named_tools, shown, shown_messages, shown_tools
+from tests.cases import for_each
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
 MODES: tuple[Mode, ...] = ("ask", "plan", "act")

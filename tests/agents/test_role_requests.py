@@ -47,7 +47,7 @@ def test_what_a_role_is_asked_is_what_is_on_record(agent: str) -> None:
     assert found.stage is not None
     assert found.stage.request is not None
     specs = ToolRegistry(builtin_tools(editor=True)).specs()
-    sent = (*found.offered(specs, "act"), *(found.role.tools if found.role else ()))
+    sent = (*found.allowed(specs, "act"), *(found.role.tools if found.role else ()))
     parts = {
         "Tools": ", ".join(wire_name(spec.name) for spec in sent),
         "Request with everything": found.stage.request(WHOLE),

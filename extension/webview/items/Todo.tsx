@@ -34,7 +34,6 @@ export function Todo({ items }: { items: readonly TodoItem[] }) {
       {open && (
         <ol>
           {items.map((item, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: titles may come twice, and an item has no other name
             <li key={at} class={item.status} aria-current={item.status === "in_progress" ? "step" : undefined}>
               <span class="status" role="img" aria-label={words()[item.status]} title={words()[item.status]}>
                 <Icon name={ICONS[item.status]} />

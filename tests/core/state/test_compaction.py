@@ -103,6 +103,8 @@ def test_needles_rules_request_and_open_steps_outlive_ten_compactions() -> None:
     assert all(step.step_id in last for step in PLAN.steps)
     assert isinstance(events[-1], RunFinished)
     assert all(0 < e.after_tokens < 20_000 for e in compactions)
+    assert "Files read until then: " in last
+    assert "60.py" in compactions[-1].files_read
     assert end.spending.usage.completion_tokens >= len(compactions)  # the summaries are paid for too
 
 
@@ -137,7 +139,7 @@ def test_what_is_said_during_a_summary_is_not_lost() -> None:
 def test_a_summary_that_is_longer_than_what_it_replaces_is_refused() -> None:
     old = (UserMessage(text="mend it"), AssistantMessage(text=Text("I read a.py and b.py. " * 40)))
     assert summary_or_fallback("short", old) == "short"
-    for bad in ("", "  \n", "blah " * 5000):
+    for bad in ("", "  \n", "blah " * 5000, "n" * int(character_count(old) * 0.9)):
         made = summary_or_fallback(bad, old)
         assert made != bad
         assert len(made) < character_count(old)

@@ -38,8 +38,8 @@ REFUSED_SHARE = 0.7
 """After a refusal the request must come to at most so much of what it was."""
 MOST_OFF = 1.5
 """A service's count of a reply that was asked for twice holds both: no more than so many times the estimate."""
-MOST_FILES = 60
-"""Files read, and files changed, that are named beside a summary: the latest."""
+NAMES_SHARE = 2_000
+"""Characters of the names of files read, and of files changed, that stand beside a summary: the latest."""
 MOST_PER_CHARACTER = 1.5
 MOST_PER_MESSAGE = 10
 MOST_PER_IMAGE = 2_500
@@ -172,4 +172,12 @@ def file_lists(state: State, start: int, reading: Reading) -> tuple[tuple[str, .
             changed.update(dict.fromkeys(path.removeprefix("./") for path in touched_paths(each.call)))
     changed.update(dict.fromkeys(file.path for file in state.done.files))
     only_read = [path for path in read if path and path not in changed]
-    return tuple(only_read[-MOST_FILES:]), tuple([*changed][-MOST_FILES:])
+    return _latest(only_read), _latest([*changed])
+
+
+def _latest(names: Sequence[str]) -> tuple[str, ...]:
+    kept, room = len(names), NAMES_SHARE
+    while kept and len(names[kept - 1]) + 2 <= room:
+        kept -= 1
+        room -= len(names[kept]) + 2
+    return tuple(names[kept:])

@@ -20,7 +20,7 @@ _STRONG = lazy(
     r"|^(?:FAILURES|ERRORS|FATAL)\b|^Ran \d+ tests?\b"
 )
 _WEAK = lazy(
-    r"\b(?:[Ee]rror|ERROR|[Ff]ailed|FAILED|[Ff]atal|FATAL|[Ee]xception|[Aa]ssert\w*|[Aa]borted|CRITICAL)\b"
+    r"(?:Error|Exception)\b|\b(?:error|ERROR|[Ff]ailed|FAILED|[Ff]atal|FATAL|exception|[Aa]ssert\w*|[Aa]borted|CRITICAL)\b"
 )
 _MAY_DECIDE = lazy(
     r"^E {3}|rror|RROR|xception|[Ff]ail|FAIL|atal|FATAL|anic|not ok|passed|passing|test result|[✗✖✘×]|[Aa]ssert"
@@ -67,7 +67,9 @@ def truncate_output(text: str, limit: int = OUTPUT_LIMIT, how: str = "") -> str:
     kept = decisive_lines(middle, share)
     if not kept:
         return truncate_middle(text, limit, how)
-    return text[:head_end] + _with_marks(middle, kept, how) + text[tail_start:]
+    head = text[:head_end]
+    gap = "" if head.endswith("\n") else "\n"
+    return "\n".join([f"{head}{gap}{_with_marks(middle, kept, how)}", text[tail_start:]])
 
 
 def _with_marks(middle: str, kept: list[tuple[int, str]], how: str) -> str:
@@ -83,4 +85,4 @@ def _with_marks(middle: str, kept: list[tuple[int, str]], how: str) -> str:
         place = at + 1
     if count > place:
         shown.append(f"[… {count - place} lines …]")
-    return "\n".join(["", *shown, ""]) if not middle.startswith("\n") else "\n".join([*shown, ""])
+    return "\n".join(shown)

@@ -124,6 +124,7 @@ class RunPorts:
             done=lambda: record.state.done,
             asked=state.request.prompt,
             replans=lambda: None if state.request.brief is None else state.request.brief.plan,
+            outputs=services.outputs,
             place=live.place if call.id in self._at_place else None,
             wanted=chosen_hunks_of(state.questions.approvals.get(call.id), state.questions.decisions),
             ask=partial(self._ask, call) if live.tree.attended else None,

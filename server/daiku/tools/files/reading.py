@@ -14,6 +14,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.calls.toolnames import nearest_names
+from daiku.core.guard.referenced_paths import is_kept_output
 from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolImage, ToolResult
@@ -62,7 +63,9 @@ def visible_path(context: ToolContext, path: str) -> Path:
 
 
 async def read(seen: SeenTexts, args: ReadArgs, context: ToolContext) -> ToolResult:
-    """A file's lines with their numbers, or a picture."""
+    """A file's lines with their numbers, or a picture; also of what a command printed."""
+    if is_kept_output(args.path):
+        return await asyncio.to_thread(_read_output, args, context)
     real = visible_path(context, args.path)
     if not await context.workspace.exists(args.path):
         return failed(await asyncio.to_thread(no_such_file, context, real))
@@ -109,6 +112,19 @@ def _listing(path: str, lines: list[str], first: int, last: int, *, numbers: boo
     head = f"{path}, lines {first} to {end} of {len(lines)}"
     tail = f"\n[Go on with start_line={end + 1}]" if end < last else ""
     return end, f"{head}\n" + "\n".join(shown) + tail
+
+
+def _read_output(args: ReadArgs, context: ToolContext) -> ToolResult:
+    text = context.outputs.read(context.session, args.path) if context.outputs is not None else None
+    if text is None:
+        return failed(f"There is no {args.path} here, or no longer. Run the command again.")
+    lines = text.removesuffix("\n").split("\n")
+    first, last = args.start_line or 1, min(args.end_line or len(lines), len(lines))
+    if first > len(lines) or last < first:
+        return failed(f"{args.path} has {len(lines)} lines.")
+    return ToolResult(
+        ok=True, text=_listing(args.path, lines, first, last, numbers=args.line_numbers)[1], plain=text
+    )
 
 
 def no_such_file(context: ToolContext, real: Path) -> str:

@@ -13,11 +13,13 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 from pydantic import Field
 
+from daiku.core.guard.referenced_paths import is_kept_output
 from daiku.core.protected.paths import holds_secrets
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
 from daiku.tools.files.mapping import MapArgs, SymbolArgs, search_map, search_symbols
+from daiku.tools.files.outputs import search_output
 from daiku.tools.files.reading import visible_path
 from daiku.tools.files.ripgrep import Hit, Query, find_ripgrep, ripgrep
 from daiku.tools.tool import Args, Tool, ToolContext, failed
@@ -45,6 +47,10 @@ class TextArgs(Args):
 async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
     """Lines that match, in the files that the agent may see. What is found nowhere is looked for as plain text
     and then in any case, and the answer says which of it was found."""
+    if args.path is not None and is_kept_output(args.path):
+        return await asyncio.to_thread(
+            search_output, args.path, args.pattern, literal=args.literal, context=context
+        )
     roots = context.workspace.roots
     places = roots if args.path in (None, "", ".") else (visible_path(context, args.path or "."),)
     if missing := next((place for place in places if not place.exists()), None):

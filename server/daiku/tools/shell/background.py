@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextvars import ContextVar
 from pathlib import Path
 
-from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.tools.sandbox.aside import QuarantinedFile
 from daiku.tools.shell.process import Process
 
@@ -40,6 +39,7 @@ class Job:
     def __init__(self, process: Process, ended: Ended) -> None:
         self.process = process
         self.aside: tuple[QuarantinedFile, ...] = ()
+        self.lost = False
         self._ended = ended
         self._pieces: deque[str] = deque()
         self._size = 0
@@ -75,12 +75,13 @@ class Job:
                     await self._news.wait()
 
     def take(self) -> str:
-        """What is new, cut to what a model is shown."""
+        """What is new. `lost` says whether some of it was too much to be held."""
         text = "".join(self._pieces)
         note = f"[… {self._dropped} earlier characters are gone …]\n" if self._dropped else ""
+        self.lost = bool(self._dropped)
         self._pieces.clear()
         self._size = self._dropped = 0
-        return note + truncate_middle(text, OUTPUT_LIMIT - 1000)
+        return note + text
 
     async def end(self) -> None:
         """Stop it; what it printed last can still be taken."""
