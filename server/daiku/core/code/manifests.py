@@ -26,7 +26,7 @@ def folder_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def joined(folder: str, *names: str) -> str:
+def path_in(folder: str, *names: str) -> str:
     """One path of several parts, `..` resolved; the root is an empty string."""
     found = posixpath.normpath(posixpath.join(folder, *names))
     return "" if found == "." else found
@@ -103,17 +103,17 @@ class Manifests:
         if found is None or depth > 4:
             return
         options = _part(found, "compilerOptions")
-        base = joined(folder_of(path), _word(options, "baseUrl"))
+        base = path_in(folder_of(path), _word(options, "baseUrl"))
         for pattern, places in _part(options, "paths").items():
             for place in cast("list[object]", places) if isinstance(places, list) else []:
                 if isinstance(place, str):
-                    yield pattern, joined(base, place)
+                    yield pattern, path_in(base, place)
         if "baseUrl" in options:
-            yield "*", joined(base, "*")
+            yield "*", path_in(base, "*")
         above = _word(found, "extends")
         if above.startswith("."):
             ends = above if above.endswith(".json") else f"{above}.json"
-            yield from self._of_config(joined(folder_of(path), ends), configs, depth + 1)
+            yield from self._of_config(path_in(folder_of(path), ends), configs, depth + 1)
 
     def _called(self, name: str) -> Iterator[tuple[str, str]]:
         return ((path, text) for path, text in self.texts.items() if path.rpartition("/")[2] == name)

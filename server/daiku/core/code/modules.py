@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from daiku.core.code.imports import Import
-from daiku.core.code.manifests import Manifests, folder_of, joined, told_places
+from daiku.core.code.manifests import Manifests, folder_of, path_in, told_places
 
 _ENDS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte")
 _SCRIPT_SUFFIXES = frozenset({f".{end.rpartition('.')[2]}" for end in _ENDS})
@@ -109,9 +109,9 @@ def _python(modules: Modules, path: str, wanted: Import) -> Iterator[str]:
         base = folder_of(path)
         for _ in range(dots - 1):
             base = folder_of(base)
-        stem = joined(base, inside)
+        stem = path_in(base, inside)
         for name in wanted.names:
-            yield from modules.first((joined(stem, name),), ends)
+            yield from modules.first((path_in(stem, name),), ends)
         yield from modules.first((stem,), ends)
         return
     for name in wanted.names:
@@ -121,7 +121,7 @@ def _python(modules: Modules, path: str, wanted: Import) -> Iterator[str]:
 
 def _python_file(modules: Modules, path: str, inside: str) -> tuple[str, ...]:
     ends = (".py", "/__init__.py", ".pyi")
-    stems = (joined(folder_of(path), inside), inside, f"src/{inside}")
+    stems = (path_in(folder_of(path), inside), inside, f"src/{inside}")
     if "/" not in inside:
         return modules.first(stems, ends)
     found = modules.first(stems[:1], ends) or tuple(
@@ -133,7 +133,7 @@ def _python_file(modules: Modules, path: str, inside: str) -> tuple[str, ...]:
 def _script(modules: Modules, path: str, wanted: Import) -> Iterator[str]:
     name = wanted.module.partition("?")[0]
     if name.startswith("."):
-        yield from _script_file(modules, joined(folder_of(path), name))
+        yield from _script_file(modules, path_in(folder_of(path), name))
         return
     for folder in _above(path):
         for pattern, place in modules.manifests.aliases.get(folder, ()):
@@ -178,7 +178,7 @@ def _package_file(modules: Modules, name: str) -> tuple[str, ...]:
             _BUILT.sub("src/", place.removeprefix("./")),
             _BUILT.sub("", place.removeprefix("./")),
         ):
-            if found := _script_file(modules, joined(folder, re.sub(r"\.d\.[mc]?ts$", "", spelled))):
+            if found := _script_file(modules, path_in(folder, re.sub(r"\.d\.[mc]?ts$", "", spelled))):
                 return found
     return ()
 
@@ -186,7 +186,7 @@ def _package_file(modules: Modules, name: str) -> tuple[str, ...]:
 def _go(modules: Modules, _path: str, wanted: Import) -> Iterator[str]:
     for module, folder in modules.manifests.go_modules:
         if wanted.module == module or wanted.module.startswith(f"{module}/"):
-            yield from modules.within(joined(folder, wanted.module[len(module) :].strip("/")), ".go")
+            yield from modules.within(path_in(folder, wanted.module[len(module) :].strip("/")), ".go")
             return
 
 
@@ -208,7 +208,7 @@ def _rust(modules: Modules, path: str, wanted: Import) -> Iterator[str]:
     name = path.rpartition("/")[2]
     own = folder_of(path) if name in ("mod.rs", "lib.rs", "main.rs") else path.removesuffix(".rs")
     if wanted.module.startswith("mod "):
-        yield from modules.first((joined(own, wanted.module[4:]),), (".rs", "/mod.rs"))
+        yield from modules.first((path_in(own, wanted.module[4:]),), (".rs", "/mod.rs"))
         return
     parts = [part for part in wanted.module.split("::") if part]
     start = own
@@ -221,7 +221,7 @@ def _rust(modules: Modules, path: str, wanted: Import) -> Iterator[str]:
             while parts[:1] == ["super"]:
                 start, parts = folder_of(start), parts[1:]
         case [first] if first in modules.manifests.crates:
-            start, parts = joined(modules.manifests.crates[first], "src"), parts[1:]
+            start, parts = path_in(modules.manifests.crates[first], "src"), parts[1:]
         case _:
             pass
     yield from _rust_file(modules, start, [*parts, *wanted.names])
@@ -236,7 +236,7 @@ def _crate_source(path: str) -> str:
 
 def _rust_file(modules: Modules, start: str, parts: list[str]) -> tuple[str, ...]:
     for count in range(len(parts), -1, -1):
-        stem = joined(start, *parts[:count])
+        stem = path_in(start, *parts[:count])
         ends = (".rs", "/mod.rs") if count else (".rs", "/mod.rs", "/lib.rs", "/main.rs")
         if found := modules.first((stem,), ends):
             return found
@@ -244,7 +244,7 @@ def _rust_file(modules: Modules, start: str, parts: list[str]) -> tuple[str, ...
 
 
 def _included(modules: Modules, path: str, wanted: Import) -> Iterator[str]:
-    beside = joined(folder_of(path), wanted.module)
+    beside = path_in(folder_of(path), wanted.module)
     yield from (beside,) if beside in modules.paths else modules.ending(wanted.module, path)
 
 

@@ -97,7 +97,7 @@ async def _may_be_shown(path: str, workspace: Workspace) -> bool:
         there = real.is_file() and await workspace.exists(path)
     except (DaikuError, OSError, ValueError):
         return False
-    if not there or real.suffix == ".ipynb" or workspace.hidden(real):
+    if not there or real.suffix == ".ipynb" or workspace.hidden(real) or workspace.ignored(real):
         return False
     return not holds_secrets(path) and not holds_secrets(workspace.relative(real))
 

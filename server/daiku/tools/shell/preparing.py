@@ -63,7 +63,10 @@ class RunArgs(Args):
     terminal: bool = Field(default=False, description="the program needs a terminal")
     sandbox: bool = Field(default=True, description="false: with all rights; a person is asked")
     max_output: int = Field(
-        default=USUAL_OUTPUT, ge=200, le=LONGEST_OUTPUT, description="tokens of output to show; 10000 without it"
+        default=USUAL_OUTPUT,
+        ge=200,
+        le=LONGEST_OUTPUT,
+        description="tokens of output to show; 10000 without it",
     )
 
 
