@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from daiku.agents.table import delegates
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.calls.toolsets import CORE
