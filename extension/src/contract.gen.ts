@@ -252,12 +252,14 @@ export interface CommandsRun {
   notes: string;
 }
 
-/** History up to here was replaced by `summary`; the last `kept` messages stay as they are. */
+/** History up to here was replaced by `summary`; the last `kept` messages stay as they are. The model is told of the files beside the summary: those that it only read, and those that were changed. */
 export interface Compacted {
   summary: string;
   kept: number;
   beforeTokens: number;
   afterTokens: number;
+  filesRead: string[];
+  filesChanged: string[];
 }
 
 /** Something that the person pointed at; `uri` or text, as its kind needs. `path` is the file's place in the workspace, as tools name it; it is set when a run starts. */
@@ -417,6 +419,12 @@ export interface EditsMade {
   notes: string;
 }
 
+/** One thing that holds around a run (its date, its mode, what git says), as the model reads it. */
+export interface EnvironmentFact {
+  name: string;
+  text: string;
+}
+
 /** What is wrong (`message`), and what the person can do (`hint`). As an event: the run meets it. */
 export interface Failure {
   kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "internal";
@@ -441,12 +449,13 @@ export interface Finding {
   text: string;
 }
 
-/** The researcher hands over what was found, by address; nothing found is valid too. */
+/** The researcher hands over what was found, by address, and what it says of it; nothing found is valid too. */
 export interface Findings {
   queries: string[];
   results: Finding[];
   askUser: string;
   kind: "findings";
+  notes: string;
 }
 
 /** `what` says in words what was answered; `key` names it to `daiku/grants/revoke`. */
@@ -473,7 +482,7 @@ export interface HandoffEnd {
   run: string;
   callId: string;
   status: "completed" | "cancelled" | "failed" | "limit";
-  handover?: PlanMade | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported;
+  handover?: PlanMade | SaidInWords | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported;
   problem: string;
   error?: Failure;
   deeds?: NestedEvidence;
@@ -628,12 +637,13 @@ export interface NewCell {
 /** No params. */
 export type Nothing = Record<string, never>;
 
-/** A message to the person. `rules` are told to the model too, and stay until the session ends. `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts. */
+/** A message to the person. `rules` are told to the model too, and stay until the session ends. `environment` is what holds around a run that is gone on with: the model is told what has changed. `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts. */
 export interface Notice {
   level: "info" | "warning" | "error";
   text: string;
   attempt: number;
   rules: RulesText[];
+  environment: EnvironmentFact[];
 }
 
 export interface OriginalParams {
@@ -782,6 +792,13 @@ export interface ProviderState {
   provider: string;
   usable: boolean;
   error?: Failure;
+}
+
+/** Results of tools that the model no longer needs in full were shortened to save room. */
+export interface Pruned {
+  results: ShortenedResult[];
+  beforeTokens: number;
+  afterTokens: number;
 }
 
 export interface Range {
@@ -935,7 +952,7 @@ export interface RunResult {
   unattended: boolean;
 }
 
-/** First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. */
+/** First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. `environment` is what holds around it, all of it: the model is told what it was not told before. */
 export interface RunStarted {
   prompt: string;
   mode: "ask" | "plan" | "act";
@@ -949,6 +966,13 @@ export interface RunStarted {
   told: string;
   tainted: boolean;
   roundsBefore: number;
+  environment: EnvironmentFact[];
+}
+
+/** An agent hands over what it said, where it has nothing of its own kind: why there is no plan, for one. */
+export interface SaidInWords {
+  kind: "words";
+  text: string;
 }
 
 /** `capabilities.experimental.daiku` of the initialize answer. */
@@ -1019,6 +1043,13 @@ export interface SessionNewParams {
 
 export interface SessionRef {
   sessionId: string;
+}
+
+/** The result of the call `call_id`, the message `at` (from 0) of the conversation, reads `text` from now on. */
+export interface ShortenedResult {
+  at: number;
+  callId: string;
+  text: string;
 }
 
 export interface SteerParams {
@@ -1118,6 +1149,17 @@ export interface ThinkingPart {
 export interface ThinkingPartInput {
   type?: "thinking";
   text: string;
+}
+
+/** One thing to do, as the model wrote it for itself. */
+export interface TodoItem {
+  title: string;
+  status: "pending" | "in_progress" | "completed";
+}
+
+/** The model's list of what is to do, whole: it takes the place of the one before. */
+export interface TodoList {
+  items: TodoItem[];
 }
 
 /** One call that the model asked for. `tool` is the canonical `namespace/tool`. `malformed` holds the argument text when it was not a JSON object; such a call is answered with an error, never run. `notes` say how its arguments were read where the model wrote them in another way; its result repeats them. */
@@ -1223,6 +1265,8 @@ export type Chunk =
   | (Envelope & { type: "notice"; data: Notice })
   | (Envelope & { type: "error"; data: Failure })
   | (Envelope & { type: "compacted"; data: Compacted })
+  | (Envelope & { type: "pruned"; data: Pruned })
+  | (Envelope & { type: "todo"; data: TodoList })
   | (Envelope & { type: "bullet"; data: Bullet });
 
 export type ChunkType = Chunk["type"];
@@ -1254,6 +1298,8 @@ export const CHUNK_TYPES: ReadonlySet<ChunkType> = new Set([
   "notice",
   "error",
   "compacted",
+  "pruned",
+  "todo",
   "bullet"
 ]);
 

@@ -75,7 +75,7 @@ class Person:
 def of_coordinator(service: Service) -> list[list[Json]]:
     """The messages of each request to the coordinator."""
     asked = [r["body"]["messages"] for r in service.requests if r["path"].endswith("/chat/completions")]
-    return [messages for messages in asked if "You are in command" in str(messages[0]["content"])]
+    return [messages for messages in asked if "You work inside" in str(messages[0]["content"])]
 
 
 @pytest.mark.parametrize("form", [native, action_list])

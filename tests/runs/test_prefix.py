@@ -1,4 +1,4 @@
-"""Prompt caches: over twenty turns each request begins as the one before ended, for every protocol."""
+"""Prompt caches: each request begins as the one before ended, for every protocol and across changes of mode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from daiku.app import build
-from daiku.domain.runs import RunLimits
+from daiku.domain.runs import Mode, RunLimits
+from daiku.llm.tokens import estimate
 from daiku.runs.runs import RunRequest
 from daiku.settings import load
 from daiku.workspace.disk import DiskWorkspace
@@ -77,3 +78,46 @@ async def test_each_request_begins_as_the_one_before(tmp_path: Path, protocol: P
     assert len(texts) == TURNS + 1
     shares = [shared(before, after) / len(before) for before, after in pairwise(texts)]
     assert min(shares) >= 0.9, shares
+
+
+LONG = 30
+"""Turns of the session in which the share of the cache is measured, in three runs of ten."""
+LEAST_SHARE = 0.94
+MODES: tuple[Mode, ...] = ("act", "plan", "act")
+"""Of the three runs: what is sent first is the same in every mode."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["anthropic", "openai-responses", "openai-chat", "gemini"])
+async def test_nearly_all_of_thirty_turns_was_sent_before(tmp_path: Path, protocol: Protocol) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    for n in range(LONG):
+        (project / f"f{n}.txt").write_text(f"value_{n} = compute({n})\n" * 12)
+    each = LONG // len(MODES)
+    script = [
+        said
+        for part in range(len(MODES))
+        for said in (
+            *(Said([], [("files__read", {"path": f"f{part * each + n}.txt"})]) for n in range(each - 1)),
+            Said(["Done."]),
+        )
+    ]
+    async with serving(script) as service:
+        environ = {**service.environment(protocol), "DAIKU_SANDBOX__MODE": "off"}
+        config = load(workspace=project, trusted=True, environ=environ).config
+        app = build(config, workspace=DiskWorkspace((project,)), home=tmp_path / "home")
+        session = None
+        for mode in MODES:
+            request = RunRequest("Read on", approvals="all", mode=mode, session=session)
+            result = await app.runs.run(request, Watch())
+            assert result.status == "completed", result
+            session = result.session_id
+        await app.aclose()
+    bodies = [r["body"] for r in service.requests if any(key in r["body"] for key in HISTORY)]
+    texts = [cached(body) for body in bodies]
+    assert len(texts) == LONG
+    again = [0, *(estimate(after[: shared(before, after)]) for before, after in pairwise(texts))]
+    sent = [estimate(text) for text in texts]
+    share = sum(again) / sum(sent)
+    assert share >= LEAST_SHARE, f"{share:.1%} of {sum(sent):,} tokens"

@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 from daiku.agents.role import Role
 from daiku.core.calls.toolnames import wire_name
-from daiku.core.calls.toolsets import CALL, FIND, Edits, ToolSet, choose_tools
+from daiku.core.calls.toolsets import CALL, FIND, ToolSet, choose_tools
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.machine import Move
 from daiku.core.state.state import State
 from daiku.domain.errors import Failure
 from daiku.domain.labels import Label
 from daiku.domain.runs import ApprovalMode, Mode
-from daiku.domain.tools import Effect, ToolSpec
+from daiku.domain.tools import EditForm, Effect, ToolSpec
 from daiku.domain.work.handovers import Brief, Handover
 
 CARRIED_OUT: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
@@ -101,7 +101,7 @@ class Agent:
         """Those of its tools that may be carried out in this mode."""
         return tuple(spec for spec in self.usable(specs) if spec.effect in CARRIED_OUT[mode])
 
-    def sent(self, specs: tuple[ToolSpec, ...], window: int, edits: Edits) -> ToolSet:
+    def sent(self, specs: tuple[ToolSpec, ...], window: int, edits: EditForm) -> ToolSet:
         """Divide its tools into those that a model is sent and those that it has to find."""
         usable = self.usable(specs)
         if not self.defers:
@@ -125,5 +125,7 @@ class Agent:
         )
 
 
-LOOKING = ("files/read", "files/list", "search/*", "editor/*", "git/status", "git/diff", "git/log")
-"""The tools that look at the project and change nothing."""
+LOOKING = ("files/read", "files/list", "search/*", "editor/*")
+"""The tools that look at the project's files and change nothing."""
+HISTORY = ("git/status", "git/diff", "git/log")
+"""The tools that look at the repository; whoever has a shell asks it."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import Frozen
-from daiku.domain.events import RulesText
+from daiku.domain.held import RulesText
 
 RULES_FILES = ("AGENTS.md", ".github/copilot-instructions.md", "CLAUDE.md")
 NESTED_FILES = ("AGENTS.md", "CLAUDE.md")

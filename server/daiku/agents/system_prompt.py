@@ -1,8 +1,7 @@
-"""The coordinator's system prompt: who it is, where it works, which rules hold there."""
+"""An agent's system prompt: who it is, how it works, which rules hold in the project; never what changes."""
 
 from __future__ import annotations
 
-import platform
 from pathlib import Path
 
 from daiku.agents.agent import Agent
@@ -10,18 +9,20 @@ from daiku.agents.project import project_facts
 from daiku.agents.rules import RulesFile, read_rules
 from daiku.core.state.context import UNTRUSTED_RULES
 from daiku.domain.base import Frozen
-from daiku.domain.runs import Mode
+from daiku.domain.tools import EditForm
+from daiku.llm.families import ANY_MODEL, Family, ModelTraits
 from daiku.prompts import render
 
 
 class SystemVariables(Frozen):
     """What the system prompt is made from; nothing in it changes between two turns."""
 
-    mode: Mode
-    system_os: str
-    roots: tuple[str, ...]
     rules: tuple[RulesFile, ...]
     has_tools: bool
+    by_tools: bool = True
+    """The model calls tools in its provider's own way: roles answer by them. Else they answer in their text forms."""
+    family: Family = "other"
+    edits: EditForm = "search_replace"
     untrusted: str = ""
     """What stands before the rules of a workspace that the person does not trust."""
     facts: str = ""
@@ -32,22 +33,24 @@ class SystemVariables(Frozen):
 
 def system_prompt(
     agent: Agent,
-    mode: Mode,
     roots: tuple[Path, ...],
     has_tools: bool,
     mcp_prompt: str = "",
     *,
     trusted: bool = True,
+    traits: ModelTraits = ANY_MODEL,
+    native: bool = True,
 ) -> str:
-    """The system prompt of `agent`, the same text every turn so that provider caches hit."""
+    """The system prompt of `agent` for a model of these traits: the same text in every turn and mode, so that
+    providers' caches hit. `native`: the model calls tools in its provider's own way."""
     return render(
         agent.prompt,
         SystemVariables(
-            mode=mode,
-            system_os=f"{platform.system()} {platform.machine()}",
-            roots=tuple(str(root) for root in roots),
             rules=read_rules(roots),
             has_tools=has_tools,
+            by_tools=has_tools and native,
+            family=traits.family,
+            edits=traits.edits,
             untrusted="" if trusted else UNTRUSTED_RULES,
             facts=project_facts(roots) if agent.knows_project else "",
             mcp_prompt=mcp_prompt,

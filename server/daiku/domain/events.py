@@ -8,9 +8,10 @@ from pydantic import Field, model_validator
 
 from daiku.domain.base import JsonObject, Localizable, Wire
 from daiku.domain.errors import Failure
+from daiku.domain.held import Pruned, RulesText, TodoList
 from daiku.domain.labels import Label, Line
 from daiku.domain.messages import Image, Usage
-from daiku.domain.runs import ContextItem, Mode, RunLimits, TerminalStatus
+from daiku.domain.runs import ContextItem, EnvironmentFact, Mode, RunLimits, TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
 from daiku.domain.work.handovers import Brief, Handover, NestedEvidence
 from daiku.domain.work.patches import FileStat, Irrevocable, ReviewDecision
@@ -32,7 +33,8 @@ class RunStarted(Wire):
     """First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the
     run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's
     rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text
-    from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used."""
+    from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. `environment` is
+    what holds around it, all of it: the model is told what it was not told before."""
 
     type: ClassVar[str] = "run_started"
     prompt: str
@@ -47,6 +49,7 @@ class RunStarted(Wire):
     told: str = ""
     tainted: bool = False
     rounds_before: int = Field(default=0, ge=0)
+    environment: tuple[EnvironmentFact, ...] = ()
 
 
 class RunFinished(Localizable):
@@ -275,16 +278,9 @@ class Restored(Wire):
     redo: str | None = None
 
 
-class RulesText(Wire):
-    """A rules file below a root, as it is told to the model; without trust it is data."""
-
-    path: str
-    text: str
-    trusted: bool = True
-
-
 class Notice(Localizable):
     """A message to the person. `rules` are told to the model too, and stay until the session ends.
+    `environment` is what holds around a run that is gone on with: the model is told what has changed.
     `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts."""
 
     type: ClassVar[str] = "notice"
@@ -292,16 +288,20 @@ class Notice(Localizable):
     text: Text
     attempt: int = 0
     rules: tuple[RulesText, ...] = ()
+    environment: tuple[EnvironmentFact, ...] = ()
 
 
 class Compacted(Wire):
-    """History up to here was replaced by `summary`; the last `kept` messages stay as they are."""
+    """History up to here was replaced by `summary`; the last `kept` messages stay as they are. The model is told
+    of the files beside the summary: those that it only read, and those that were changed."""
 
     type: ClassVar[str] = "compacted"
     summary: str
     kept: int
     before_tokens: int = 0
     after_tokens: int = 0
+    files_read: tuple[str, ...] = ()
+    files_changed: tuple[str, ...] = ()
 
 
 class Bullet(LineEvent):
@@ -341,6 +341,8 @@ Event: TypeAlias = (
     | Notice
     | Failure
     | Compacted
+    | Pruned
+    | TodoList
     | Bullet
 )
 

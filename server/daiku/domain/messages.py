@@ -32,10 +32,18 @@ over, a fact that the model must know, the summary of older messages."""
 
 
 class UserMessage(Frozen):
+    """`preface`: so many characters at the beginning of `text` are Daiku's, about the environment."""
+
     role: Literal["user"] = "user"
     text: str
     images: tuple[Image, ...] = ()
     kind: UserMessageKind = "person"
+    preface: int = 0
+
+    @property
+    def words(self) -> str:
+        """The text without its preface."""
+        return self.text[self.preface :]
 
 
 class AssistantMessage(Frozen):
@@ -90,6 +98,8 @@ class ToolMessage(Frozen):
     """Problems that the editor shows since this edit and did not show before."""
     exit_code: int | None = None
     """Of a command; None for other tools, and for a command that is still running."""
+    whole: str = ""
+    """The file that holds the whole output where `text` is a part of it."""
 
     _outcome = model_validator(mode="before")(with_outcome)
 

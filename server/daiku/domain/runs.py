@@ -74,6 +74,13 @@ class EditGrant(Wire):
     """Whole lines, 0-based; absent: the whole file."""
 
 
+class EnvironmentFact(Wire):
+    """One thing that holds around a run (its date, its mode, what git says), as the model reads it."""
+
+    name: str
+    text: str
+
+
 class RunResult(Localizable):
     """How a run ended, as every front reports it."""
 

@@ -13,6 +13,7 @@ from daiku.core.textcalls.codecs import add_dropped_notes
 from daiku.domain.config import Price, ProviderSettings, ToolProtocol
 from daiku.domain.errors import DaikuError, LLMError, LLMRateLimitError, LLMTimeoutError, StreamCutError
 from daiku.domain.messages import (
+    Effort,
     Message,
     ModelEvent,
     ModelInfo,
@@ -23,7 +24,8 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolSpec
-from daiku.llm.catalogue import cost, find_model, normalize_model_name
+from daiku.llm.catalogue import cost, find_model, normalize_model_name, price_step
+from daiku.llm.families import ModelTraits, traits_of
 from daiku.llm.provider import ModelChoice, Provider, ProviderEntry
 from daiku.llm.reply_filter import filter_reply
 from daiku.llm.textcalls import TextCallStream
@@ -103,6 +105,16 @@ class LLMAdapter:
         return self.entry.default_context or (entry.context if entry is not None else 0)
 
     @property
+    def traits(self) -> ModelTraits:
+        """What follows from the family that the model belongs to."""
+        return traits_of(self.choice.model)
+
+    @property
+    def price_step(self) -> int:
+        """Prompt tokens above which the model costs more; 0 where it does not, or the settings say its price."""
+        return price_step(self.choice.model, self.settings.price)
+
+    @property
     def tool_protocol(self) -> ToolProtocol:
         """How the model is told of tools."""
         return self.settings.tool_protocol
@@ -151,7 +163,7 @@ class LLMAdapter:
 
     async def stream_with_retries(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """The reply of this model, asked again as the policy says."""
-        request = replace(request, model=self.choice.model, effort=request.effort or self.settings.effort)
+        request = replace(request, model=self.choice.model, effort=self._effort(request))
         attempt = 1
         while True:
             pieces = self._stream_once(request)
@@ -174,6 +186,14 @@ class LLMAdapter:
                 await pieces.aclose()
             await self.clock.sleep(wait)
             attempt += 1
+
+    def _effort(self, request: ModelRequest) -> Effort:
+        """The effort to ask for. Where neither the request nor the settings say one, the family's, for work with
+        tools and at the maker's own service: another one may refuse what it does not know."""
+        asked = request.effort or self.settings.effort
+        if asked or not request.tools or not self.entry.is_own_service(self.settings.base_url):
+            return asked
+        return self.traits.effort
 
     def _stream_once(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         protocol = self.settings.tool_protocol

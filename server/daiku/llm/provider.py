@@ -89,6 +89,11 @@ class ProviderEntry:
         """The default settings."""
         return ProviderSettings(api_key_env=next(iter(self.key_env), ""))
 
+    def is_own_service(self, base_url: str) -> bool:
+        """Whether `base_url` is the service of the models' maker, who knows every field that we may send."""
+        own, there = urlsplit(self.address("")), urlsplit(self.address(base_url))
+        return self.needs == "key" and own.hostname == there.hostname
+
     def service(self, settings: ProviderSettings) -> Service:
         """Return the Service description for these settings, as used in error messages."""
         address = self.address(settings.base_url)

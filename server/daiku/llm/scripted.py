@@ -154,9 +154,16 @@ def _next_index(message: AssistantMessage, script: Script) -> int | None:
     return None
 
 
+def _words(message: Message | None) -> str:
+    """What a message says; of a person's only their own words."""
+    if message is None:
+        return ""
+    return message.words if isinstance(message, UserMessage) else message.text
+
+
 def _find_line(script: Script, place: int, system: str, messages: Sequence[Message]) -> int:
     last = messages[-1] if messages else None
-    before = "" if last is None else last.text
+    before = _words(last)
     for index in range(place, len(script.lines)):
         line = script.lines[index]
         if line.when in before and line.agent in system:
@@ -184,7 +191,7 @@ class ScriptedProvider:
             message = text("llm.script.at_end", name=script.path.name, count=len(script.lines))
             raise LLMRequestError(Failure(kind="usage", message=message, hint=text("llm.script.play_again")))
         line = script.lines[index]
-        user = next((m.text for m in reversed(request.messages) if isinstance(m, UserMessage)), "")
+        user = next((m.words for m in reversed(request.messages) if isinstance(m, UserMessage)), "")
         answer, thinking = line.text.replace(USER_TEXT, user), line.thinking.replace(USER_TEXT, user)
         for piece in _pieces(thinking):
             await asyncio.sleep(line.delay_ms / 1000)

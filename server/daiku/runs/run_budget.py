@@ -12,6 +12,7 @@ from daiku.core.run.budget import Budget, Quote, add_earlier_use, may_wait, rese
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelEvent, ModelRequest, Reply, Usage
+from daiku.llm.families import ModelTraits
 from daiku.texts.text import Text, text
 
 NOTHING_KNOWN = Quote(0, 0)
@@ -84,6 +85,12 @@ class Priced(Protocol):
     def context(self) -> int: ...
 
     @property
+    def traits(self) -> ModelTraits: ...
+
+    @property
+    def price_step(self) -> int: ...
+
+    @property
     def tool_protocol(self) -> ToolProtocol: ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
@@ -108,6 +115,14 @@ class Metered:
     @property
     def context(self) -> int:
         return self.model.context
+
+    @property
+    def traits(self) -> ModelTraits:
+        return self.model.traits
+
+    @property
+    def price_step(self) -> int:
+        return self.model.price_step
 
     @property
     def tool_protocol(self) -> ToolProtocol:

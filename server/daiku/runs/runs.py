@@ -28,15 +28,15 @@ from daiku.domain.work.plans import Plan
 from daiku.runs.answers import asks, check_answer, record_answer
 from daiku.runs.ending import run_to_end
 from daiku.runs.live import LiveRun, NestedWork, RunTree
-from daiku.runs.nested.briefing import brief_request
 from daiku.runs.nested.handoff import hand_over
 from daiku.runs.nested.taskloop import TaskWork
 from daiku.runs.recorded.history import events_of, last_start, state_of
 from daiku.runs.recorded.stored_run import add_to_record, end_on_record, from_record, reopen
-from daiku.runs.request import RunRequest, continue_request, locate_grant, with_paths
+from daiku.runs.request import RunRequest, continue_request, locate_grant
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
+from daiku.runs.starting import news_of_resumed, start_event
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.trace.journal import UNDER_WAY
 
@@ -71,7 +71,7 @@ class Runs:
         the run; `cancel` ends it with a result. Raises UsageError before anything is journaled."""
         services = self.services
         agent = find_agent(request.agent)
-        model = "" if request.calls else services.model(request.model).name
+        model = None if request.calls else services.model(request.model)
         if request.session is not None:
             services.journal.get_session(request.session)
         session = request.session or services.journal.add_session(services.workspace_key)
@@ -84,22 +84,8 @@ class Runs:
             tree = self._tree(Budget(limits), request.approvals, attended=request.attended)
             live = LiveRun(log, tree, place=place)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
-            services.journal.note_status(session, "running", model, title)
-            told, brief = await brief_request(services, agent, request, session)
-            live.record(
-                RunStarted(
-                    prompt=request.text,
-                    told=told,
-                    mode=request.mode,
-                    model=model,
-                    limits=limits,
-                    context=with_paths(request.context, services.workspace),
-                    images=request.images,
-                    calls=request.calls,
-                    brief=brief,
-                    driven=bool(request.calls) or agent.machine is not None,
-                )
-            )
+            services.journal.note_status(session, "running", model.name if model else "", title)
+            live.record(await start_event(services, agent, request, state, session, model))
             self._warn_of_others(log)
             return await self._drive(live)
         finally:
@@ -158,6 +144,7 @@ class Runs:
             services.journal.note_status(session, "running")
             if cut and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
                 log.record(Notice(level="info", text=text("runs.unwritten")))
+            log.record(*await news_of_resumed(services, agent, state, approvals, attended=attended))
             rounds = state.spending.rounds + state.nested.rounds
             budget = open_budget(state.request.asked_limits, state.spending.usage, rounds)
             tree = self._tree(budget, approvals, attended=attended)

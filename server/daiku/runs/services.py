@@ -13,11 +13,13 @@ from daiku.core.run.budget import Quote
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import ModelEvent, ModelRequest
 from daiku.domain.runs import ApprovalMode, Mode
+from daiku.llm.families import ModelTraits
 from daiku.settings.config import Config
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpServers
 from daiku.tools.registry import ToolRegistry
 from daiku.trace.journal import Journal
+from daiku.workspace.outputs import Outputs
 
 
 class Model(Protocol):
@@ -31,6 +33,16 @@ class Model(Protocol):
     @property
     def context(self) -> int:
         """Its window in tokens; 0 where unknown."""
+        ...
+
+    @property
+    def traits(self) -> ModelTraits:
+        """What follows from its family: how it edits best, how it is spoken to."""
+        ...
+
+    @property
+    def price_step(self) -> int:
+        """Prompt tokens above which it costs more; 0 where it does not."""
         ...
 
     @property
@@ -63,6 +75,8 @@ class RunServices:
     """The folder of trace files; None writes none."""
     worktrees: Path | None = None
     """The folder of copies that are worked in side by side; None: there are none."""
+    outputs: Outputs | None = None
+    """Where whole outputs of commands are kept; None: they are not."""
     servers: McpServers | None = None
     seen: SeenTexts = field(default_factory=SeenTexts)
     """What models saw of files: the file tools ask it before a whole file is overwritten."""

@@ -185,7 +185,7 @@ class ToolRegistry:
                     raise  # it ends the run: who always hands over would do so for ever
                 except Exception as error:  # noqa: BLE001  # one of the three places that catch all
                     return self._failure(tool, error)
-        if len(result.text) <= OUTPUT_LIMIT:
+        if tool.bounds_itself or len(result.text) <= OUTPUT_LIMIT:
             return result
         return result.model_copy(update={"text": truncate_middle(result.text, how="Ask for a smaller part")})
 

@@ -20,9 +20,11 @@ from daiku.tools.shell import shell_tools
 from daiku.tools.tool import Tool
 from daiku.tools.web import Web, web_tools
 from daiku.tools.web.cache import Cache
+from daiku.tools.work.explore import EXPLORE_TOOLS
 from daiku.tools.work.handoff import handoff_tools
 from daiku.tools.work.plan import PLAN_TOOLS
 from daiku.tools.work.task import TASK_TOOLS
+from daiku.tools.work.todo import TODO_TOOLS
 
 
 def builtin_tools(
@@ -44,9 +46,11 @@ def builtin_tools(
         *shell_tools(home),
         *GIT_TOOLS,
         *web_tools(web),
+        *TODO_TOOLS,
         *PLAN_TOOLS,
         *TASK_TOOLS,
         *handoff_tools(agents or {}),
+        *EXPLORE_TOOLS,
         *ASK_TOOLS,
         *FIND_TOOLS,
     )

@@ -22,6 +22,7 @@ from daiku.domain.work.plans import Plan
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.face import Face
+from daiku.workspace.outputs import Outputs
 
 
 class Args(BaseModel):
@@ -75,6 +76,8 @@ class TaskWork(Protocol):
         `only_apart`: nothing is done where no copies of the project can be made."""
         ...
 
+    async def explore(self, questions: tuple[str, ...]) -> ToolResult: ...
+
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
@@ -109,6 +112,8 @@ class ToolContext:
     """None where nobody is there to be asked."""
     toolset: Callable[[], ToolSet] = _no_tools
     """What the model was sent, and what it can find."""
+    outputs: Outputs | None = None
+    """Where whole outputs of commands are kept; None: they are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +150,8 @@ class Tool:
     schema: JsonObject | None = None
     description: str = ""
     face: Face | None = None
+    bounds_itself: bool = False
+    """True where the tool cuts its result itself, to the length that the call asks for."""
 
 
 def failed(text: str) -> ToolResult:

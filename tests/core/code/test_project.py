@@ -302,10 +302,10 @@ def test_any_text_in_any_manifest_gives_some_facts(files: dict[str, str], path: 
 @pytest.mark.parametrize("agent", ["planner", "coder", "runner", "coordinator"])
 def test_who_works_in_the_project_is_told_of_it(tmp_path: Path, agent: str) -> None:
     put(tmp_path, "go.mod")
-    text = system_prompt(find_agent(agent), "act", (tmp_path,), has_tools=True)
+    text = system_prompt(find_agent(agent), (tmp_path,), has_tools=True)
     assert "- here: Go with go (go.mod); set up: `go mod download`; tests: `go test ./...`" in text
-    assert "What this project is" not in system_prompt(find_agent(agent), "act", (tmp_path / "x",), True)
-    assert "go.mod" not in system_prompt(find_agent("researcher"), "act", (tmp_path,), has_tools=True)
+    assert "What this project is" not in system_prompt(find_agent(agent), (tmp_path / "x",), True)
+    assert "go.mod" not in system_prompt(find_agent("researcher"), (tmp_path,), has_tools=True)
 
 
 def test_what_is_kept_is_never_older_than_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,7 +167,14 @@ async def test_the_request_says_what_the_service_wants_to_know(
         "thinking": {"type": "adaptive", "display": "summarized"},
         "output_config": {"effort": "high"},
         "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
-        "tools": [{"name": "files__read", "description": "Read a file", "input_schema": READ.parameters}],
+        "tools": [
+            {
+                "name": "files__read",
+                "description": "Read a file",
+                "input_schema": READ.parameters,
+                "cache_control": {"type": "ephemeral"},
+            }
+        ],
         "messages": [
             {
                 "role": "user",

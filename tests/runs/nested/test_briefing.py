@@ -163,4 +163,4 @@ async def test_what_the_coder_is_shown_is_bounded(tmp_path: Path) -> None:
 
 async def test_in_an_empty_project_the_coder_is_shown_nothing(tmp_path: Path) -> None:
     text, _ = await write_request(find_agent("coder"), Brief(request="x"), DiskWorkspace((tmp_path,)), unseen)
-    assert text.endswith("No context found.")
+    assert text == "Context From User:\n```\nx\n```"

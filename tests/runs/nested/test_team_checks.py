@@ -38,7 +38,7 @@ from tests.runs.nested.test_team import (
 from tests.runs.playing import Watch, make_app
 
 Line = dict[str, Any]
-COORDINATOR = "You are in command: from the person"
+COORDINATOR = "You work inside a person's project"
 
 
 @pytest.fixture

@@ -237,14 +237,41 @@ def _search(draft: _Draft) -> None:
         "target_directory",
     )
     _opposite(draft, "ignore_case", "case_sensitive", "casesensitive")
+    draft.rename("multiline", "-u", "multi_line")
     draft.rename("ignore_case", "-i", "case_insensitive", "caseinsensitive")
     draft.rename("regex", "isregexp", "is_regex", "is_regexp", "regexp", "use_regex")
-    for key in ("-n", "line_numbers", "-r", "-H", "head_limit", "max_results", "maxresults", "multiline"):
+    draft.rename("before", "-b", "lines_before", "before_context", "context_before")
+    draft.rename("after", "-a", "lines_after", "after_context", "context_after")
+    draft.rename("context", "-c", "context_lines", "num_context_lines", "surrounding_lines")
+    draft.rename(
+        "limit", "head_limit", "max_results", "maxresults", "max_matches", "max_count", "num_results"
+    )
+    if draft.args.get("limit") in (0, "0"):  # elsewhere: no limit
+        del draft.args["limit"]
+        draft.notes.append("limit 0 was read as the usual limit")
+    _mode(draft)
+    for key in ("-n", "line_numbers", "-r", "-H"):
         if key in draft.args:
             del draft.args[key]
             draft.notes.append(f"{key} has no effect here")
-    if draft.args.get("output_mode") == "content":  # what this tool always gives
-        del draft.args["output_mode"]
+
+
+_MODES = {
+    "content": "content", "lines": "content", "files_with_matches": "files", "files": "files", "paths": "files",
+    "files_only": "files", "count": "count", "counts": "count",
+}  # fmt: skip
+
+
+def _mode(draft: _Draft) -> None:
+    """What is answered: the lines, the files alone, or how many there are."""
+    for key in ("files_with_matches", "files_only", "-l", "names_only"):
+        if _truth(draft.args.get(key)) is True and "mode" not in draft.args:
+            del draft.args[key]
+            draft.put("mode", "files", f"{key} was read as mode")
+    draft.rename("mode", "output_mode", "outputmode", "output")
+    wanted = draft.args.get("mode")
+    if isinstance(wanted, str) and wanted in _MODES:
+        draft.args["mode"] = _MODES[wanted]
 
 
 def _opposite(draft: _Draft, ours: str, *theirs: str) -> None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from daiku.core.calls.toolnames import wire_name
-from daiku.domain.tools import ToolSpec
+from daiku.domain.tools import EditForm, ToolSpec
 
-Edits: TypeAlias = Literal["search_replace", "apply_patch"]
-"""The form of edit that a model writes best."""
 FIND, CALL = "tools/find", "tools/call"
 CORE = (
     "files/read", "files/list", "files/edit", "files/patch", "files/write", "search/text", "search/map",
@@ -34,7 +31,9 @@ class ToolSet:
     deferred: tuple[ToolSpec, ...] = ()
 
 
-def choose_tools(specs: Sequence[ToolSpec], *, window: int = 0, edits: Edits = "search_replace") -> ToolSet:
+def choose_tools(
+    specs: Sequence[ToolSpec], *, window: int = 0, edits: EditForm = "search_replace"
+) -> ToolSet:
     """Divide `specs`, all that an agent may use, for a model with `window` tokens of context (0: unknown).
     It depends on nothing that changes within a session but the tools of MCP servers. Order is kept."""
     small = 0 < window < SMALL_WINDOW

@@ -24,7 +24,7 @@ def person_words(state: State) -> tuple[str, ...]:
     """What the person said in a run and in the conversation before it, the latest first."""
     brought = state.request.brief.said if state.request.brief is not None else ()
     before = [
-        m.text
+        m.words
         for m in state.conversation.messages[: state.conversation.start]
         if isinstance(m, UserMessage) and m.kind == "person"
     ]

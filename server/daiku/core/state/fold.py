@@ -16,8 +16,18 @@ from daiku.core.proof.evidence import (
     did_begin,
     did_respond,
 )
-from daiku.core.state.context import is_rules, render_prompt, review_note, rules_message, summary_message
+from daiku.core.state.context import (
+    FileNames,
+    is_rules,
+    open_todo,
+    render_prompt,
+    review_note,
+    rules_message,
+    summary_message,
+)
+from daiku.core.state.environment import changed_facts, render_environment, with_environment
 from daiku.core.state.repetition import add_edit
+from daiku.core.state.shorten import put_in_place
 from daiku.core.state.state import Calls, Conversation, Plans, Request, State
 from daiku.core.state.turns import PROGRESS, add_message, add_response, say
 from daiku.core.web.research import gather
@@ -44,6 +54,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
+from daiku.domain.held import Pruned, TodoList
 from daiku.domain.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from daiku.domain.work.handovers import PlanMade
 from daiku.domain.work.plans import Plan
@@ -86,7 +97,7 @@ def apply(state: State, event: Event) -> State:
             health = state.health._replace(trail=add_edit(state.health.trail, event))
             return state._replace(health=health, done=after_edit(state.done, event))
         case Notice():
-            return _add_rules(state, event) if event.rules else state
+            return _add_facts(_add_rules(state, event), event)
         case CheckpointEvent():
             return state._replace(done=after_checkpoint(state.done, event))
         case Review() | Restored():
@@ -103,6 +114,10 @@ def apply(state: State, event: Event) -> State:
             return state._replace(plans=Plans(plans, event.plan.plan_id))
         case Compacted():
             return _compact(state, event)
+        case Pruned():
+            return _shorten(state, event)
+        case TodoList():
+            return state._replace(todo=event.items)
         case Failure():
             return state._replace(failure=event)
         case RunStarted():
@@ -129,7 +144,9 @@ def _start(state: State, event: RunStarted) -> State:
     progress = progress_note(plans)
     text = event.told or event.prompt
     told = render_prompt(text, event.context)
-    asked = UserMessage(text=f"{told}\n\n{PROGRESS}{progress}" if progress else told, images=event.images)
+    notes = (f"{PROGRESS}{progress}" if progress else "", open_todo(state.todo))
+    asked = UserMessage(text="\n\n".join([told, *(note for note in notes if note)]), images=event.images)
+    asked = with_environment(asked, changed_facts(before.environment, event.environment), before.environment)
     given = event.brief.plan if event.brief is not None else None
     return State(
         request=Request(
@@ -149,10 +166,15 @@ def _start(state: State, event: RunStarted) -> State:
             start=len(before.messages),
             progress=progress,
             rules=before.rules,
+            environment=event.environment or before.environment,
             tokens=before.tokens,
+            counted=before.counted,
+            files_read=before.files_read,
+            files_changed=before.files_changed,
         ),
         calls=Calls(preset=event.calls),
         plans=Plans(plans if given is None else _with_plan(plans, given)),
+        todo=state.todo,
         tainted=state.tainted or event.tainted,
     )
 
@@ -175,7 +197,9 @@ def _add_question(state: State, event: ApprovalAsked | ApprovalGiven | InputAske
 def _add_usage(state: State, usage: Usage) -> State:
     return state._replace(
         spending=state.spending._replace(usage=state.spending.usage.plus(usage)),
-        conversation=state.conversation._replace(tokens=usage.prompt_tokens + usage.completion_tokens),
+        conversation=state.conversation._replace(
+            tokens=usage.prompt_tokens + usage.completion_tokens, counted=len(state.conversation.messages)
+        ),
     )
 
 
@@ -202,9 +226,21 @@ def _hand_back(state: State, event: HandoffEnd) -> State:
 
 def _add_rules(state: State, event: Notice) -> State:
     """Rules of a folder join the conversation like a word of the person's: not between calls and results."""
+    if not event.rules:
+        return state
     rules = {**state.conversation.rules, **{each.path: each for each in event.rules}}
     conversation = state.conversation._replace(rules=MappingProxyType(rules))
     return say(state._replace(conversation=conversation), rules_message(event.rules))
+
+
+def _add_facts(state: State, event: Notice) -> State:
+    """What has changed around a run that is gone on with is told like the rules of a folder."""
+    told = state.conversation
+    news = changed_facts(told.environment, event.environment)
+    if not news:
+        return state
+    known = state._replace(conversation=told._replace(environment=event.environment))
+    return say(known, UserMessage(text=render_environment(news, changed=True), kind="note"))
 
 
 def _undo(state: State, event: Review | Restored) -> State:
@@ -222,9 +258,26 @@ def _compact(state: State, event: Compacted) -> State:
     rules = (rules_message(tuple(told.rules.values())),) if told.rules else ()
     latest = tuple(m for m in kept if not is_rules(m))
     request = state.request.text if not state.finished else ""
-    summary = summary_message(event.summary, request, state.plans.all)
+    files = FileNames(event.files_read, event.files_changed)
+    summary = summary_message(event.summary, request, state.plans.all, files, state.todo)
+    messages = (with_environment(summary, told.environment), *rules, *latest)
     return state._replace(
-        conversation=told._replace(messages=(summary, *rules, *latest), start=0, tokens=event.after_tokens)
+        conversation=told._replace(
+            messages=messages,
+            start=0,
+            tokens=event.after_tokens,
+            counted=len(messages),
+            files_read=event.files_read,
+            files_changed=event.files_changed,
+        )
+    )
+
+
+def _shorten(state: State, event: Pruned) -> State:
+    told = state.conversation
+    messages = put_in_place(told.messages, event.results)
+    return state._replace(
+        conversation=told._replace(messages=messages, tokens=event.after_tokens, counted=len(messages))
     )
 
 

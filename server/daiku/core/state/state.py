@@ -17,11 +17,11 @@ from daiku.domain.events import (
     InputAsked,
     InputGiven,
     Reminder,
-    RulesText,
     RunFinished,
 )
+from daiku.domain.held import RulesText, TodoItem
 from daiku.domain.messages import Message, Usage, UserMessage
-from daiku.domain.runs import Mode, RunLimits
+from daiku.domain.runs import EnvironmentFact, Mode, RunLimits
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan
@@ -61,7 +61,9 @@ class Conversation(NamedTuple):
     `queued` user messages wait until no call is pending: between calls and their results every provider
     would refuse them. `steering` is what the person said since the run began. `text` is the latest answer,
     `draft` what was shown of a reply that was cut off. `progress` is what the model was last told of the
-    plans, `rules` the rules of folders that it was told, `tokens` what its last request and reply came to.
+    plans, `rules` the rules of folders that it was told, `environment` what it was told of what holds around
+    it. `tokens` is what its last request and reply came to, `counted` of the messages are in that. `files_read`
+    and `files_changed` are told beside a summary.
     """
 
     messages: tuple[Message, ...] = ()
@@ -72,7 +74,11 @@ class Conversation(NamedTuple):
     draft: str = ""
     progress: str = ""
     rules: Mapping[str, RulesText] = NOTHING
+    environment: tuple[EnvironmentFact, ...] = ()
     tokens: int = 0
+    counted: int = 0
+    files_read: tuple[str, ...] = ()
+    files_changed: tuple[str, ...] = ()
 
 
 class Calls(NamedTuple):
@@ -133,7 +139,8 @@ class Health(NamedTuple):
 class State(NamedTuple):
     """The state of a run: the fold of its events (`core.state.fold`).
 
-    `done` is what it really did, nested runs included, `research` what it found on the web. `tainted`: text
+    `done` is what it really did, nested runs included, `research` what it found on the web, `todo` its own list of
+    what is to do, which later runs of the session go on with. `tainted`: text
     from outside is in the conversation. `unattended`: something needed a person, and nobody was there.
     """
 
@@ -147,6 +154,7 @@ class State(NamedTuple):
     health: Health = Health()
     done: Evidence = Evidence()
     research: Research = Research()
+    todo: tuple[TodoItem, ...] = ()
     tainted: bool = False
     unattended: bool = False
     failure: Failure | None = None

@@ -114,6 +114,7 @@ def _conversation_after(state: State, event: ToolResponse, health: Health, *, la
         outcome=event.outcome,
         new_problems=new_problems(event.data),
         exit_code=exit_code_of(event.data),
+        whole=str((event.data or {}).get("whole", "")),
         text="\n\n".join(part for part in (event.result, news, note) if part),
         sources=shown_sources(event),
         images=tuple(Image(media_type=i.media_type, data=i.data) for i in event.images),

@@ -33,6 +33,9 @@ from daiku.texts.text import NO_TEXT, Text
 
 TextProtocol: TypeAlias = Literal["action_list", "command"]
 
+ECHOED = 200
+"""Characters of an argument that are repeated before the result of its call."""
+
 RULES: dict[TextProtocol, str] = {
     "action_list": """\
 You have no tools of your own. A control program reads your reply, runs the tools that it names and sends you their results. Answer with exactly one JSON object and nothing else:
@@ -253,7 +256,7 @@ def _results(results: list[ToolMessage], calls: Mapping[str, ToolCall]) -> UserM
 
 
 def _result_text(result: ToolMessage, call: ToolCall | None) -> str:
-    tool, args = spell(result.tool), call.args if call else {}
+    tool, args = spell(result.tool), _named(call.args) if call else {}
     command: JsonObject = {"id": result.call_id, "tool": tool, "args": args}
     longest = max((len(run) for run in re.findall(r"`{3,}", result.text)), default=2)
     fence = "`" * (longest + 1)
@@ -263,6 +266,15 @@ def _result_text(result: ToolMessage, call: ToolCall | None) -> str:
         f"previous_command:\n```json\n{_json(command)}\n```\n"
         f"previous_output ({state}{foreign}):\n{fence}\n{result.text}\n{fence}"
     )
+
+
+def _named(args: JsonObject) -> JsonObject:
+    """The arguments so that the call is recognised: the model wrote them in the message before, and a file that it
+    wrote is not sent twice."""
+    return {
+        key: value if len(shown := str(value)) <= ECHOED else f"{shown[:ECHOED]}…"
+        for key, value in args.items()
+    }
 
 
 def _json(value: JsonObject) -> str:

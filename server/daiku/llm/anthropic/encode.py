@@ -170,10 +170,8 @@ def body(
     if request.system.strip():
         system = encode_json({"type": "text", "text": request.system})
         parts.append(b'"system":[' + _breakpoint(system) + b"]")
-    elif tools:
-        tools = (*tools[:-1], _breakpoint(tools[-1]))
-    if tools:
-        parts.append(b'"tools":[' + b",".join(tools) + b"]")
+    if tools:  # marked by themselves: another project's rules are another system text behind the same tools
+        parts.append(b'"tools":[' + b",".join((*tools[:-1], _breakpoint(tools[-1]))) + b"]")
     return b"".join([b",".join(parts), *_messages(turns), b"]}"])
 
 

@@ -18,6 +18,7 @@ from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.anthropic.decode import AnthropicDecoder
 from daiku.llm.anthropic.encode import Turn, body, encode_tools, history
 from daiku.llm.catalogue import model_info
+from daiku.llm.families import traits_of
 from daiku.llm.transport.client_errors import from_exception
 from daiku.llm.transport.history import Histories, LastResult
 from daiku.llm.transport.service import Service
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 PAGES = 20
+INTERLEAVED = "interleaved-thinking-2025-05-14"
 
 
 class AnthropicProvider:
@@ -37,6 +39,7 @@ class AnthropicProvider:
     def __init__(self, service: Service, settings: ProviderSettings) -> None:
         self._service = service
         self._settings = settings
+        self._official = httpx2.URL(service.address).host == "api.anthropic.com"
         self._histories = Histories[Turn](history)
         self._tools = LastResult(encode_tools)
         self._client: AsyncAnthropic | None = None
@@ -52,12 +55,26 @@ class AnthropicProvider:
             prices=self._settings.price,
         )
 
+        beta = self._beta(request)
+
         async def open_response() -> httpx2.Response:
             return await (await self._sdk()).post(
-                "/v1/messages", cast_to=httpx2.Response, content=content, stream=True
+                "/v1/messages",
+                cast_to=httpx2.Response,
+                content=content,
+                options={"headers": {"anthropic-beta": beta}} if beta else {},
+                stream=True,
             )
 
         return stream_reply(self._service, self._settings, open_response, decoder)
+
+    def _beta(self, request: ModelRequest) -> str:
+        """The betas to name: thinking between tool calls where the model asks for one, and the person's own."""
+        thinks = request.effort not in ("", "none") and bool(request.tools)
+        if not (self._official and thinks and traits_of(request.model).interleaved):
+            return ""
+        own = (value for name, value in self._settings.headers.items() if name.lower() == "anthropic-beta")
+        return ",".join([*own, INTERLEAVED])
 
     async def models(self) -> tuple[ModelInfo, ...]:
         found: list[ModelInfo] = []
@@ -107,7 +124,7 @@ class AnthropicProvider:
 
             key = self._settings.api_key.get_secret_value()
             headers = dict(self._settings.headers)
-            if httpx2.URL(self._service.address).host != "api.anthropic.com" and key:
+            if not self._official and key:
                 headers.setdefault("X-Api-Key", key)  # what most servers that speak like it look at
             self._client = AsyncAnthropic(
                 api_key=key or "none",

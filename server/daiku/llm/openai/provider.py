@@ -19,6 +19,7 @@ from daiku.domain.errors import Failure, LLMAuthError, LLMError
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.domain.tools import ToolSpec
 from daiku.llm import catalogue
+from daiku.llm.families import traits_of
 from daiku.llm.openai import chat_request, responses_request
 from daiku.llm.openai.chat import ChatDecoder
 from daiku.llm.openai.responses import ResponsesDecoder
@@ -38,6 +39,7 @@ Api = Literal["chat", "responses"]
 OPTIONAL = (
     "stream_options",
     "prompt_cache_key",
+    "verbosity",
     "reasoning_effort",
     "reasoning",
     "include",
@@ -184,7 +186,14 @@ class OpenAIProvider:
             fields["reasoning_effort"] = effort
         if self._official and request.session:
             fields["prompt_cache_key"] = request.session
+        if verbosity := self._verbosity(request):
+            fields["verbosity"] = verbosity
         return fields
+
+    def _verbosity(self, request: ModelRequest) -> str:
+        """How much the model is asked to say; "" where the service may not know the field."""
+        refused = self._refused.get(request.model, set[str]())
+        return traits_of(request.model).verbosity if self._official and "verbosity" not in refused else ""
 
     def _responses_fields(self, request: ModelRequest) -> JsonObject:
         fields: JsonObject = {"stream": True, "store": False}
@@ -197,6 +206,8 @@ class OpenAIProvider:
             fields["reasoning"] = {"summary": "auto", **({"effort": effort} if effort else {})}
         if self._official and request.session:
             fields["prompt_cache_key"] = request.session
+        if verbosity := self._verbosity(request):
+            fields["text"] = {"verbosity": verbosity}
         return fields
 
     async def _get(self, path: str) -> JsonObject:

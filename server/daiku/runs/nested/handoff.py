@@ -12,6 +12,7 @@ from daiku.agents.table import find_agent
 from daiku.core.proof.evidence import to_handover
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run import loop
+from daiku.core.state.environment import nested_facts
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
 from daiku.domain.base import long_id
@@ -35,7 +36,8 @@ MAX_DEPTH = 3
 class Nested:
     """A nested run as it is wanted: who, what is said to them, what they are given. With `calls` it
     carries these out and asks no model. `after` hears of every step that it takes. With `services` it works
-    on another copy of the project: its edits are none of its parent's."""
+    on another copy of the project: its edits are none of its parent's. `max_rounds` are replies of its own, 0 for
+    no other bound than its parent's."""
 
     agent: Agent
     request: str
@@ -44,6 +46,7 @@ class Nested:
     told: str = ""
     after: Callable[[State], None] | None = None
     services: RunServices | None = None
+    max_rounds: int = 0
 
 
 async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> ToolResult:
@@ -122,19 +125,26 @@ def _begin(parent: LiveRun, call: str, work: Nested) -> LiveRun:
 
 
 def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
-    state, agent = parent.record.state, work.agent
+    state, agent, elsewhere = parent.record.state, work.agent, work.services
+    folder = str(elsewhere.roots[0]) if elsewhere is not None and elsewhere.roots else ""
+    around = nested_facts(state.conversation.environment, state.request.mode, folder)
+    before, limits = parent.tree.budget.budget.rounds + child.kept_rounds, state.request.asked_limits
+    if work.max_rounds:
+        most = min(limits.max_rounds or before + work.max_rounds, before + work.max_rounds)
+        limits = limits.model_copy(update={"max_rounds": most})
     child.record(
         RunStarted(
             prompt=work.request,
             told=work.told,
             mode=state.request.mode,
             model=state.request.model,
-            limits=state.request.asked_limits,
+            limits=limits,
             calls=work.calls,
             driven=bool(work.calls) or agent.machine is not None,
             brief=work.brief,
             tainted=state.tainted,
-            rounds_before=parent.tree.budget.budget.rounds + child.kept_rounds,
+            environment=around if agent.tools else (),
+            rounds_before=before,
         )
     )
 

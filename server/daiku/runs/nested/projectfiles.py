@@ -14,7 +14,7 @@ from daiku.core.ports import Workspace
 from daiku.core.protected.paths import holds_secrets
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.handovers import Brief, EditsMade
-from daiku.tools.files.search import repository_map
+from daiku.tools.files.mapping import repository_map
 from daiku.workspace.walk import files
 
 CODE_LIMIT = 40_000
@@ -97,7 +97,7 @@ async def _may_be_shown(path: str, workspace: Workspace) -> bool:
         there = real.is_file() and await workspace.exists(path)
     except (DaikuError, OSError, ValueError):
         return False
-    if not there or real.suffix == ".ipynb" or workspace.hidden(real):
+    if not there or real.suffix == ".ipynb" or workspace.hidden(real) or workspace.ignored(real):
         return False
     return not holds_secrets(path) and not holds_secrets(workspace.relative(real))
 

@@ -28,6 +28,7 @@ from daiku.domain.work.handovers import Brief, PlanMade, TaskReport, TasksMade, 
 from daiku.domain.work.plans import Task
 from daiku.runs.live import LiveRun
 from daiku.runs.nested.briefing import make_brief
+from daiku.runs.nested.explore import explore
 from daiku.runs.nested.handoff import Nested, nest
 from daiku.runs.nested.worktrees import Piece, side_by_side
 from daiku.texts.text import NO_TEXT, Text, text
@@ -118,6 +119,10 @@ class TaskWork:
         return ToolResult(
             ok=well, text="\n\n".join(lines), untrusted=any(piece.back.tainted for piece in done)
         )
+
+    async def explore(self, questions: tuple[str, ...]) -> ToolResult:
+        """Have questions about the project answered by explorers, all at once."""
+        return await explore(self.parent, self.call, questions)
 
     def _nested(self, agent: str, request: str, step_id: str) -> Nested:
         named = find_agent(agent)

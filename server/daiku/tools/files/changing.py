@@ -25,8 +25,9 @@ from daiku.texts.text import text
 from daiku.tools.face import Face
 from daiku.tools.files.make_edit import make_edit
 from daiku.tools.files.notebooks import editable, to_notebook_json
-from daiku.tools.files.reading import nearest_files, no_such_file, reading_tools, visible_path
+from daiku.tools.files.reading import nearest_files, no_such_file, reading_tools
 from daiku.tools.files.seen import SeenTexts
+from daiku.tools.files.sight import changeable
 from daiku.tools.files.syntax import OfferedEdits, RefusedCalls
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.workspace.paths import refuse
@@ -76,7 +77,7 @@ Build = Callable[[Any, ToolContext, bool], Awaitable[Patch | Refusal]]
 
 async def _text(path: str, context: ToolContext) -> str | None:
     """The text of `path`, None where there is no file. Raises ToolValidationError."""
-    visible_path(context, path)
+    changeable(context, path)
     if not await context.workspace.exists(path):
         return None
     return editable(path, (await context.workspace.read(path)).text)
@@ -85,7 +86,7 @@ async def _text(path: str, context: ToolContext) -> str | None:
 def _name(path: str, context: ToolContext) -> str:
     if path.rstrip().endswith(("/", "\\")):
         raise refuse(text("files.names_folder", path=path))
-    return context.workspace.relative(context.workspace.locate(path))
+    return context.workspace.relative(changeable(context, path))
 
 
 async def _write(seen: SeenTexts, args: WriteArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
@@ -146,7 +147,7 @@ async def _patch(seen: SeenTexts, args: PatchArgs, context: ToolContext, insiste
 
 async def _whole(path: str, context: ToolContext) -> str | None:
     """The text of a file that is to be moved or deleted; None for one that is no text."""
-    real = visible_path(context, path)
+    real = changeable(context, path)
     if real.is_dir():
         raise refuse(text("files.folder_one_by_one", path=_name(path, context)))
     if not await context.workspace.exists(path):

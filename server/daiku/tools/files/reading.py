@@ -14,16 +14,17 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.calls.toolnames import nearest_names
+from daiku.core.guard.referenced_paths import is_kept_output
 from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolImage, ToolResult
-from daiku.texts.text import text
 from daiku.tools.face import Face
 from daiku.tools.files.notebooks import editable
 from daiku.tools.files.seen import SeenTexts
+from daiku.tools.files.sight import read_text, see
 from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.workspace.dependencies import dependency_folder
 from daiku.workspace.diskio import read_bytes
-from daiku.workspace.paths import refuse
 from daiku.workspace.walk import files, walk
 
 MAX_LINES = 2000
@@ -52,25 +53,20 @@ class ListArgs(Args):
     glob: str | None = Field(default=None, description="only such files, at any depth: src/**/*.ts")
 
 
-def visible_path(context: ToolContext, path: str) -> Path:
-    """The real place of `path`. Raises ToolValidationError when it is outside, or there but hidden from
-    the agent by an ignore file."""
-    real = context.workspace.locate(path)
-    if context.workspace.hidden(real) and real.exists():
-        raise refuse(text("files.hidden", path=context.workspace.relative(real)), text("files.work_without"))
-    return real
-
-
 async def read(seen: SeenTexts, args: ReadArgs, context: ToolContext) -> ToolResult:
-    """A file's lines with their numbers, or a picture."""
-    real = visible_path(context, args.path)
-    if not await context.workspace.exists(args.path):
+    """A file's lines with their numbers, or a picture; also of what a command printed."""
+    if is_kept_output(args.path):
+        return await asyncio.to_thread(_read_output, args, context)
+    sight = see(context, args.path)
+    real = sight.real
+    there = real.exists() if sight.folder else await context.workspace.exists(args.path)
+    if not there:
         return failed(await asyncio.to_thread(no_such_file, context, real))
     if real.is_dir():
         return await list_files(ListArgs(path=args.path), context)
     if (kind := _IMAGES.get(real.suffix.lower())) is not None:
         return await asyncio.to_thread(_picture, context, real, *kind)
-    found = await context.workspace.read(args.path)
+    found = await read_text(sight, args.path, context)
     text = editable(found.path, found.text)
     lines = text.split("\n")
     if lines[-1] == "":
@@ -86,7 +82,7 @@ async def read(seen: SeenTexts, args: ReadArgs, context: ToolContext) -> ToolRes
     end, shown = _listing(found.path, lines, first, last, numbers=args.line_numbers)
     seen.note_part(context.session, real, text, range(first, end + 1), len(lines))
     part = text if last - first + 1 == len(lines) else "\n".join([*lines[first - 1 : last], ""])
-    return ToolResult(ok=True, text=shown, plain=part)
+    return ToolResult(ok=True, text=f"{shown}\n[{sight.note}]" if sight.note else shown, plain=part)
 
 
 def _listing(path: str, lines: list[str], first: int, last: int, *, numbers: bool) -> tuple[int, str]:
@@ -111,6 +107,19 @@ def _listing(path: str, lines: list[str], first: int, last: int, *, numbers: boo
     return end, f"{head}\n" + "\n".join(shown) + tail
 
 
+def _read_output(args: ReadArgs, context: ToolContext) -> ToolResult:
+    text = context.outputs.read(context.session, args.path) if context.outputs is not None else None
+    if text is None:
+        return failed(f"There is no {args.path} here, or no longer. Run the command again.")
+    lines = text.removesuffix("\n").split("\n")
+    first, last = args.start_line or 1, min(args.end_line or len(lines), len(lines))
+    if first > len(lines) or last < first:
+        return failed(f"{args.path} has {len(lines)} lines.")
+    return ToolResult(
+        ok=True, text=_listing(args.path, lines, first, last, numbers=args.line_numbers)[1], plain=text
+    )
+
+
 def no_such_file(context: ToolContext, real: Path) -> str:
     """That there is no file at `real`, and which names are most like its name."""
     return f"There is no file {context.workspace.relative(real)}. {nearest_files(context, real)}".rstrip()
@@ -128,7 +137,9 @@ def nearest_files(context: ToolContext, real: Path) -> str:
 
 def _picture(context: ToolContext, real: Path, media_type: str, magic: bytes) -> ToolResult:
     name = context.workspace.relative(real)
-    data = read_bytes(context.workspace.roots, real, name, _LARGEST_IMAGE)
+    folder = dependency_folder(context.workspace.roots, real)
+    roots = (*context.workspace.roots, folder) if folder else context.workspace.roots
+    data = read_bytes(roots, real, name, _LARGEST_IMAGE)
     if not data.startswith(magic):
         return failed(f"{name} is not a {media_type.partition('/')[2]} picture, whatever its name says.")
     image = ToolImage(media_type=media_type, data=base64.b64encode(data).decode())
@@ -139,7 +150,7 @@ async def list_files(args: ListArgs, context: ToolContext) -> ToolResult:
     """The files under a folder that the agent may see."""
     roots = context.workspace.roots
     whole = args.path.strip() in ("", ".", "./", "/")
-    start = None if whole and len(roots) > 1 else visible_path(context, "." if whole else args.path)
+    start = None if whole and len(roots) > 1 else see(context, "." if whole else args.path).real
     if start is not None and not start.is_dir():
         return failed(
             f"{args.path} is a file: read it with files__read."
@@ -182,6 +193,6 @@ def reading_tools(seen: SeenTexts) -> tuple[Tool, ...]:
         Tool(
             "files/list", "read", ListArgs, list_files, parallel=True, timeout=60,
             face=Face("list-tree", Label("List", "一覧"), "{path|glob|.}", answer="size"),
-            description="List files and folders. What ignore files hide is left out.",
+            description="List files and folders. What git ignores is left out, unless `path` lies in it.",
         ),
     )  # fmt: skip

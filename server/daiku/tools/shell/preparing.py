@@ -40,6 +40,9 @@ from daiku.workspace.repository import GitPlaces, git_places
 
 DEFAULT_SECONDS = 120.0
 LONGEST_SECONDS = 3600.0
+USUAL_OUTPUT = 10_000
+LONGEST_OUTPUT = 50_000
+"""Tokens of output that a call can ask for."""
 REFUSED = 126
 NO_CD = (
     "Not run: `cd` is not allowed here, every command works in the project's folder. Name paths relative to it,"
@@ -59,6 +62,12 @@ class RunArgs(Args):
     network: bool = Field(default=False, description="needs the internet; a person is asked")
     terminal: bool = Field(default=False, description="the program needs a terminal")
     sandbox: bool = Field(default=True, description="false: with all rights; a person is asked")
+    max_output: int = Field(
+        default=USUAL_OUTPUT,
+        ge=200,
+        le=LONGEST_OUTPUT,
+        description="tokens of output to show; 10000 without it",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,152 @@
+"""What holds around a run, in a model's words: date, shell, git, editor, sandbox, approvals, person, mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import assert_never
+
+from daiku.core.calls.toolnames import wire_name
+from daiku.core.guard.guard import Policy
+from daiku.core.state.environment import EDITOR, FOLDER, MODE, TOOLS, plain_name, stage_mode
+from daiku.domain.config import Answer
+from daiku.domain.runs import EnvironmentFact, Mode
+
+MOST_OPEN = 10
+"""Open files that are named."""
+NO_GIT = "no repository"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What was found around a run. `git` is told as it stands (`git_state`), empty where nobody looked.
+    `cursor` is `path:line` of the place in the editor that is worked at, `open_files` are the others'
+    relative paths; None: no editor. `needed_tools`: what tools the run needs besides those it is offered."""
+
+    today: date
+    system: str
+    folders: tuple[str, ...]
+    seconds: int
+    """How long a command may take unless the call says more."""
+    git: str = ""
+    open_files: tuple[str, ...] | None = None
+    cursor: str = ""
+    needed_tools: str = ""
+
+
+def environment_facts(
+    found: Surroundings, policy: Policy, *, shell: bool, stage: bool = False
+) -> tuple[EnvironmentFact, ...]:
+    """Everything that a run is told of its environment, in the order in which it is told. `shell`: the agent
+    runs commands; `stage`: it does one part of the work, and its own prompt says how that ends."""
+    facts = (
+        ("Date", f"{found.today:%A, %Y-%m-%d}"),
+        ("System", found.system),
+        (FOLDER, ", ".join(map(plain_name, found.folders)) or "none is open"),
+        ("Shell", _shell(found.seconds) if shell else ""),
+        ("Git", found.git),
+        (EDITOR, _editor(found.open_files, found.cursor)),
+        ("Sandbox", _sandbox(policy) if shell else ""),
+        ("Approvals", _approvals(policy)),
+        ("Person", _person(policy)),
+        (MODE, stage_mode(policy.mode) if stage else mode_words(policy.mode)),
+        (TOOLS, found.needed_tools),
+    )
+    return tuple(EnvironmentFact(name=name, text=text) for name, text in facts if text)
+
+
+def mode_words(mode: Mode) -> str:
+    """What the mode lets the model do, and how its turn is to end."""
+    match mode:
+        case "act":
+            return (
+                "act. You may change files and run commands.\n"
+                "Carry the request through to its checked end in this turn; do not ask whether to go on."
+            )
+        case "plan":
+            return (
+                "plan. You only read: changes of files and commands are refused.\n"
+                f"Look, propose a plan with {wire_name('plan/propose')}, then end your turn: the person decides."
+            )
+        case "ask":
+            return (
+                "ask. You only read: changes of files and commands are refused.\n"
+                "Answer the question; where a change is wanted, say what you would change."
+            )
+        case _:
+            assert_never(mode)
+
+
+def git_state(porcelain: str) -> str:
+    """The branch and how much is changed, from `git status --porcelain=v2 --branch`."""
+    lines = porcelain.splitlines()
+    head = {key: value for key, _, value in (line[2:].partition(" ") for line in lines if line[:2] == "# ")}
+    branch, commit = head.get("branch.head", ""), head.get("branch.oid", "")
+    name = (
+        f"detached at {plain_name(commit[:10])}" if branch == "(detached)" else f"branch {plain_name(branch)}"
+    )
+    changed = sum(line[:2] in ("1 ", "2 ", "u ") for line in lines)
+    new = sum(line[:2] == "? " for line in lines)
+    counts = [f"{changed} changed" if changed else "", f"{new} not tracked" if new else ""]
+    state = ", ".join(filter(None, counts)) or "clean"
+    first = ", no commits yet" if commit == "(initial)" else ""
+    return f"{name}{first}, {state}"
+
+
+def _shell(seconds: int) -> str:
+    return f"bash in the folder above; a command ends after {seconds} s unless `timeout` says more; nobody can type into it"
+
+
+def _editor(open_files: Sequence[str] | None, cursor: str) -> str:
+    if open_files is None:
+        return ""
+    named = ", ".join(map(plain_name, open_files[:MOST_OPEN])) or "none"
+    more = f" and {len(open_files) - MOST_OPEN} more" if len(open_files) > MOST_OPEN else ""
+    return f"open files: {named}{more}" + (f"; the cursor is at {plain_name(cursor)}" if cursor else "")
+
+
+def _sandbox(policy: Policy) -> str:
+    network = "allowed" if policy.network else "only with `network: true`"
+    match policy.sandbox:
+        case "on":
+            return f"on: commands write only in the project and /tmp; internet {network}"
+        case "off" | "missing":
+            return "none: commands have all rights of the person's account"
+        case "refused":
+            return "wanted and not to be had here: no command runs"
+        case _:
+            assert_never(policy.sandbox)
+
+
+def _approvals(policy: Policy) -> str:
+    given = policy.approvals
+    kinds: tuple[tuple[str, str, Answer], ...] = (
+        ("reading", "reading", given.read),
+        ("edits", "edits", given.edit),
+        ("commands", "commands (not those that only read)", given.command),
+        ("internet", "internet", given.network),
+        ("MCP tools", "MCP tools", given.mcp),
+    )
+    told = [(_answer(policy, name, setting), name, asked) for name, asked, setting in kinds]
+    allowed = [name for answer, name, _ in told if answer == "allow"]
+    asked = [asked for answer, _, asked in told if answer == "ask"]
+    refused = [name for answer, name, _ in told if answer == "deny"]
+    waits = "refused, as nobody can be asked" if policy.is_unattended else "the person is asked first"
+    parts = (("allowed", allowed), (waits, asked), ("refused", refused))
+    return "; ".join(f"{head}: {', '.join(names)}" for head, names in parts if names)
+
+
+def _answer(policy: Policy, kind: str, setting: Answer) -> Answer:
+    if setting == "deny":
+        return "deny"
+    mode = policy.approval_mode
+    if mode == "all" or (mode == "edits" and kind == "edits"):
+        return "allow"
+    return setting if policy.trusted else "ask"
+
+
+def _person(policy: Policy) -> str:
+    if policy.is_unattended:
+        return "nobody is there: ask nothing, decide yourself and say what you decided"
+    return "is there and can be asked"

@@ -1,0 +1,76 @@
+"""Families of models: how each is told to edit, how hard it thinks and how much it says by default."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from daiku.core.text.patterns import lazy
+from daiku.domain.messages import Effort
+from daiku.domain.tools import EditForm
+from daiku.llm.catalogue import find_model
+
+Family = Literal["gpt", "claude", "gemini", "glm", "qwen", "kimi", "deepseek", "llama", "mistral", "other"]
+Verbosity = Literal["", "low", "medium", "high"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTraits:
+    """What follows from a model's family. `effort` and `verbosity` are what is asked of it where the settings
+    say nothing, "" asks for nothing; only the maker's own service is asked. `interleaved`: its thinking
+    between tool calls has to be asked for."""
+
+    family: Family = "other"
+    edits: EditForm = "search_replace"
+    effort: Effort = ""
+    verbosity: Verbosity = ""
+    interleaved: bool = False
+
+
+ANY_MODEL = ModelTraits()
+
+_PATCHING = lazy(r"gpt-(?:4\.1|oss|[5-9])|^o3(?!-mini)|^o4|codex")
+"""The models of OpenAI that were trained to write its patches; the older ones replace text more surely."""
+_SPEAKING = lazy(r"^gpt-[5-9]")
+"""Those that take a verbosity."""
+_FAMILIES: tuple[tuple[re.Pattern[str], Family], ...] = (
+    (lazy(r"gpt|^o[1-9](?:-|$)|codex|davinci"), "gpt"),
+    (lazy(r"claude"), "claude"),
+    (lazy(r"gemini|gemma"), "gemini"),
+    (lazy(r"glm"), "glm"),
+    (lazy(r"qwen|qwq"), "qwen"),
+    (lazy(r"kimi|moonshot"), "kimi"),
+    (lazy(r"deepseek"), "deepseek"),
+    (lazy(r"llama"), "llama"),
+    (lazy(r"mi[sx]tral|codestral|devstral|magistral"), "mistral"),
+)
+
+
+@lru_cache(maxsize=256)
+def traits_of(model: str) -> ModelTraits:
+    """The traits of a model by its name, however a service spells it; those of any model where it is unknown."""
+    name = model.strip().lower().rpartition("/")[2]
+    family = _family(name)
+    known = find_model(model)
+    thinking = known.thinking if known is not None else ""
+    match family:
+        case "gpt":
+            return ModelTraits(
+                family,
+                "apply_patch" if _PATCHING.search(name) else "search_replace",
+                effort="medium" if thinking else "",
+                verbosity="low" if known is not None and _SPEAKING.search(name) else "",
+            )
+        case "claude" if thinking == "budget":  # later ones think as they see fit
+            return ModelTraits(family, effort="medium", interleaved="claude-3" not in name)
+        case _:
+            return ModelTraits(family)
+
+
+def _family(name: str) -> Family:
+    for pattern, family in _FAMILIES:
+        if pattern.search(name):
+            return family
+    return "other"

@@ -1,0 +1,71 @@
+"""Looks at what holds around a run: date, system, git, editor; quick, and without a program of the project's."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from datetime import datetime
+from fnmatch import fnmatchcase
+
+from daiku.agents.agent import Agent
+from daiku.core.run.surroundings import NO_GIT, Surroundings, environment_facts, git_state
+from daiku.domain.runs import ApprovalMode, EnvironmentFact, Mode
+from daiku.runs.services import RunServices
+from daiku.tools.git.git import repository
+from daiku.tools.shell.preparing import DEFAULT_SECONDS
+
+GIT_SECONDS = 1.0
+"""How long git may take to say how the project stands, before the first request goes out without it."""
+STATUS = (
+    *("status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty", "--untracked-files=normal"),
+    "--no-ahead-behind",
+)
+
+
+async def look_around(
+    services: RunServices,
+    agent: Agent,
+    mode: Mode,
+    approvals: ApprovalMode,
+    *,
+    attended: bool,
+    needed: str = "",
+) -> tuple[EnvironmentFact, ...]:
+    """What a run of `agent` is told of its environment; nothing where it has no tools. `needed`: how the tools are
+    called that its request needs besides those that it is sent."""
+    if not agent.tools:
+        return ()
+    editor = services.editor
+    found = Surroundings(
+        today=datetime.now().astimezone().date(),
+        system=f"{platform.system()} {platform.machine()}",
+        folders=tuple(str(root) for root in services.roots),
+        seconds=int(DEFAULT_SECONDS),
+        git=await _git(services),
+        open_files=editor.open_files() if editor is not None else None,
+        needed_tools=needed,
+    )
+    policy = services.policy(mode, approvals, attended and approvals != "none")
+    stage = agent.stage is not None
+    return environment_facts(found, policy, shell=_may(agent, "shell/run"), stage=stage)
+
+
+def _may(agent: Agent, tool: str) -> bool:
+    return any(fnmatchcase(tool, pattern) for pattern in agent.tools)
+
+
+async def _git(services: RunServices) -> str:
+    """The branch and its state; why they are not known where they are not."""
+    if not services.roots:
+        return ""
+    if not services.trusted:
+        return "not looked at: the workspace is not trusted"
+    try:
+        async with asyncio.timeout(GIT_SECONDS):
+            found = await repository(services.roots[0], services.roots)
+            if isinstance(found, str):
+                return NO_GIT
+            code, listed = await found.names(list(STATUS))
+    except (TimeoutError, OSError):
+        return "state not known: git did not answer in time"
+    return git_state(listed) if code == 0 else NO_GIT

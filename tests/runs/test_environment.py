@@ -1,0 +1,98 @@
+"""What the first request of a run says of its surroundings, looked at on the disk and never waited for long."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from daiku.core.state.fold import fold
+from daiku.domain.events import Notice, RunStarted
+from daiku.domain.messages import UserMessage
+from daiku.runs import RunRequest, environment
+from daiku.runs.recorded.history import events_of
+from daiku.runs.recorded.replay import replay
+from tests.runs.playing import Watch, make_app, shell
+
+SAYS = {"text": "Done."}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    return tmp_path
+
+
+def git(folder: Path, *argv: str) -> None:
+    subprocess.run(["git", "-C", str(folder / "project"), *argv], check=True, capture_output=True)
+
+
+def known(watch: Watch) -> dict[str, str]:
+    started = next(c.event for c in watch.chunks if isinstance(c.event, RunStarted))
+    return {fact.name: fact.text for fact in started.environment}
+
+
+async def test_the_request_begins_with_what_holds_around_it(folder: Path) -> None:
+    git(folder, "init", "-b", "trunk")
+    (folder / "project/new.txt").write_text("x")
+    app, watch = make_app(folder, SAYS), Watch()
+    result = await app.runs.run(RunRequest("Mend it", approvals="none"), watch)
+    facts = known(watch)
+    assert facts["Git"] == "branch trunk, no commits yet, 1 not tracked"
+    assert facts["Folder"] == str(folder / "project")
+    assert facts["Person"].startswith("nobody is there")
+    assert facts["Sandbox"].startswith("none")
+    asked = fold(events_of(app.journal.chunks(result.session_id))).conversation.messages[0]
+    assert isinstance(asked, UserMessage)
+    assert asked.text.startswith("<environment>\nDate: ")
+    assert asked.words == "Mend it"
+
+
+async def test_a_change_of_mode_is_all_that_the_next_run_is_told(folder: Path) -> None:
+    app = make_app(folder, SAYS, SAYS, SAYS)
+    session = (await app.runs.run(RunRequest("One"), Watch())).session_id
+    for mode in ("plan", "act"):
+        await app.runs.run(RunRequest("Next", session=session, mode=mode), Watch())
+    chunks = app.journal.chunks(session)
+    said = [m.text for m in fold(events_of(chunks)).conversation.messages if isinstance(m, UserMessage)]
+    assert not [text for text in said[1:] if "Date" in text or "Folder" in text]
+    assert "\nMode: plan" in said[1]
+    assert "\nMode: act" in said[2]
+    assert (await replay(chunks)).difference is None
+
+
+async def test_who_goes_on_with_a_run_tells_it_that_somebody_is_there_now(folder: Path) -> None:
+    app, first = make_app(folder, {"calls": [shell("touch made")]}, SAYS), Watch()
+    result = await app.runs.run(RunRequest("Do it", attended=False), first)
+    assert known(first)["Person"].startswith("nobody")
+    chunks = [c for c in app.journal.chunks(result.session_id) if c.seq <= first.chunks[1].seq]
+    fork = (await app.reviews.fork(result.session_id, chunks[-1].seq)).session_id
+    again = Watch()
+    await app.runs.resume(app.runs.last_run(fork), again, "all")
+    news = [c.event for c in again.chunks if isinstance(c.event, Notice) and c.event.environment]
+    assert len(news) == 1
+    messages = fold(events_of(app.journal.chunks(fork))).conversation.messages
+    told = [m.text for m in messages if isinstance(m, UserMessage) and m.kind == "note"]
+    assert ["Person: is there and can be asked" in text for text in told] == [True]
+
+
+async def test_a_git_that_does_not_answer_is_not_waited_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(folder, "init", "-b", "trunk")
+    (folder / "bin").mkdir()
+    slow = folder / "bin/git"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setattr(environment, "GIT_SECONDS", 0.1)
+    watch = Watch()
+    await make_app(folder, SAYS).runs.run(RunRequest("Mend it"), watch)
+    assert known(watch)["Git"] == "state not known: git did not answer in time"
+
+
+async def test_a_run_that_asks_no_model_looks_at_nothing(folder: Path) -> None:
+    app, watch = make_app(folder), Watch()
+    await app.runs.run(RunRequest("x", agent="committer"), watch)
+    assert known(watch) == {}
