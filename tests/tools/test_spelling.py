@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from daiku.agents.table import delegates
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.calls.toolsets import CORE
@@ -72,9 +70,6 @@ def test_sentences_of_the_catalogue_name_tools_as_they_are_called(language: str)
     assert not {key: wrong for key, value in catalogue.items() if (wrong := misspelled(str(value)))}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the prompts are written anew beside this; take this mark out with them"
-)
 def test_prompts_name_tools_as_they_are_called() -> None:
     templates = {path: misspelled(path.read_text("utf-8")) for path in sorted(PROMPTS.rglob("*.j2"))}
     assert not {path.name: wrong for path, wrong in templates.items() if wrong}
