@@ -21,16 +21,18 @@ async def start_event(
     """The event that begins the run that `request` asks for, in a session that stands at `state`. `model` is
     None where none is asked."""
     told, brief = await brief_request(services, agent, request, session)
+    mode, approvals, attended, cursor = request.mode, request.approvals, request.attended, request.cursor
     around = (
         ()
         if model is None
         else await look_around(
             services,
             agent,
-            request.mode,
-            request.approvals,
-            attended=request.attended,
-            needed=_needed(services, agent, request, state, model),
+            mode,
+            approvals,
+            attended=attended,
+            cursor=cursor,
+            needed_tools=_needed(services, agent, request, state, model),
         )
     )
     return RunStarted(
