@@ -149,9 +149,8 @@ async def _run(job: Job, where: Where, seen: _Seen) -> RunResult:
 
 
 def _request(job: Job, app: App) -> RunRequest:
-    session = app.journal.new_session(
-        title=f"eval {job.task.name} · {job.setting.label}{job.repeat}", workspace=str(job.place)
-    )
+    title = f"eval {job.task.name} · {job.setting.label}{job.repeat}"
+    session = app.journal.new_session(title, app.runs.services.workspace_key)
     return RunRequest(
         text=job.task.file.request.strip(),
         session=session.session_id,

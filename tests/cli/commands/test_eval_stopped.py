@@ -17,7 +17,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_prints_what_there_is(number: signal.Signals, tmp_path: Path, daiku_home: Path) -> None:
+def test_an_interruption_prints_what_there_is(
+    number: signal.Signals, tmp_path: Path, daiku_home: Path
+) -> None:
     make_task(tmp_path / "tasks", "a")
     make_task(tmp_path / "tasks", "b")
     slow = {"text": "one two", "delay_ms": 600_000, "when": "(b)"}
