@@ -219,6 +219,15 @@ def _told(failure: Failure) -> Text:
     return joined("sentences", [failure.message, failure.hint])
 
 
+async def check_model(setting: Setting, home: Path) -> None:
+    """Find out beforehand whether the setting's model is known and can be asked. Raises DaikuError."""
+    app = build(setting.config, workspace=DiskWorkspace(()), home=home)
+    try:
+        app.llm.resolve(setting.model)
+    finally:
+        await app.aclose()
+
+
 def why_not_safe(settings: Sequence[Setting]) -> Text:
     """Why nothing may be run: commands would leave the sandbox without the person having said so."""
     for setting in settings:

@@ -101,3 +101,9 @@ def test_what_is_wrong_is_told_in_one_line(daiku: Daiku, tasks: str, tmp_path: P
         done = daiku("eval", *words)
         assert (done.code, done.err.count("\n")) == (2, 1), done.err
         assert said in done.err
+
+
+def test_without_a_model_nothing_is_begun(daiku: Daiku, tasks: str) -> None:
+    done = daiku("eval", tasks)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1), done.err
+    assert daiku("eval", tasks, "--model", "opnai/x").code == 2
