@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from daiku.agents.agent import Agent
 from daiku.core.calls.needed import needed_tools
+from daiku.core.calls.toolsets import CALL
 from daiku.core.state.environment import changed_facts
 from daiku.core.state.state import State
 from daiku.domain.events import Notice, RunStarted
@@ -66,4 +67,5 @@ async def news_of_resumed(
 def _needed(services: RunServices, agent: Agent, request: RunRequest, state: State, model: Model) -> str:
     """How the tools are called that the request needs and the model is not sent."""
     chosen = agent.sent(services.registry.specs(), model.context, model.traits.edits)
-    return needed_tools(request.text, request.mode, chosen, state.plans.all)
+    by_find = any(spec.name == CALL for spec in chosen.offered)
+    return needed_tools(request.text, request.mode, chosen.deferred, state.plans.all, by_find=by_find)
