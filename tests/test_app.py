@@ -41,7 +41,7 @@ async def test_no_secret_is_in_what_a_tool_raises(tmp_path: Path) -> None:
     app.registry.add([Tool("a/broken", "none", Args, broken)])
     context = ToolContext("s", "r", "c", workspace, app.checkpoints, app.config, lambda _: None)
     done = await app.registry.call(ToolCall(tool="a/broken"), context)
-    assert done.text == "a/broken failed: ValueError: [redacted] was refused"
+    assert done.text == "a__broken failed: ValueError: [redacted] was refused"
     await app.aclose()
 
 

@@ -38,7 +38,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "daiku.tools.shell",
         "daiku.tools.git.git",
         "daiku.tools.sandbox",
-        "daiku.tools.files.ripgrep",  # search/text: one program, fixed flags, never one from the workspace
+        "daiku.tools.files.engines.ripgrep",  # search/text: one program, fixed flags, never one from the workspace
     ),
     "pty": ("daiku.tools.shell",),
     "click": ("daiku.cli", "daiku.__main__"),

@@ -47,7 +47,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "the MCP SDK calls it: a form of its own, not a base": ("daiku.tools.mcp.transport.oauth:TokenFile.*",),
     "tests hand in a world of their own": (
         "daiku.lsp.server:serve(environ=)",
-        "daiku.tools.files.ripgrep:find_ripgrep(path=)",
+        "daiku.tools.files.engines.ripgrep:find_ripgrep(path=)",
         "daiku.tools.plugins:load_plugins(found=)",
     ),
 }

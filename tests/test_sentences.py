@@ -72,6 +72,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.commands.dangers": ("_DROPS",),
         "core.commands.inlinecode": ("_STARTS",),
         "core.proof.check_strength": ("_NO_TESTS",),
+        "tools.files.engines.ripgrep": ("'error: '",),
         "tools.shell": ("sign",),
     },
     "a model service that has no code for it": {
@@ -82,7 +83,6 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "a library whose exception has no field for it": {
         "core.replies.parse": ("'Unterminated string'",),
-        "tools.files.search": ("'bad escape'",),
         "tools.files.syntax": (r"'\\(at line (\\d+)'",),
         "tools.mcp.connection": ("'Session terminated'",),
     },
@@ -91,6 +91,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "tools.web.extract": ("('<!doctype html', '<html')",),
     },
     "nobody: names of files, marks of keys, kinds of letters": {
+        "core.code.commonnames": ("COMMON_NAMES",),
         "core.commands.readonly": ("sample[0]",),
         "core.guard.redact": ("_KEYS", "_BEGINS", "'PRIVATE KEY'"),
         "core.protected.paths": ("PROTECTED_PAIRS",),

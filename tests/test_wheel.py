@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.test_repository import committed
 
 pytestmark = pytest.mark.slow
 
@@ -53,11 +54,22 @@ def test_every_prompt_of_the_checkout_is_in_the_wheel(installed: Path) -> None:
     assert {path.relative_to(shipped) for path in shipped.rglob("*") if path.is_file()} == wanted
 
 
+def test_every_task_of_an_evaluation_is_in_the_wheel_byte_by_byte(installed: Path) -> None:
+    tasks = ROOT / "evals"
+    wanted = {p.relative_to(tasks): p.read_bytes() for p in committed() if p.is_relative_to(tasks)}
+    shipped = installed / "daiku" / "_evals"
+    assert wanted
+    assert {p.relative_to(shipped): p.read_bytes() for p in shipped.rglob("*") if p.is_file()} == wanted
+    listed = run_daiku(installed, "eval", "--list")
+    assert len(listed.stdout.splitlines()) >= 20, listed.stderr
+
+
 def test_every_module_is_in_the_wheel_and_nothing_else(installed: Path) -> None:
     source = ROOT / "server" / "daiku"
     wanted = {path.relative_to(source) for path in source.rglob("*.py")}
     package = installed / "daiku"
-    assert {path.relative_to(package) for path in package.rglob("*.py")} == wanted
+    found = {path.relative_to(package) for path in package.rglob("*.py")}
+    assert {path for path in found if path.parts[0] != "_evals"} == wanted
 
 
 def test_the_wheel_gives_the_daiku_command(installed: Path) -> None:

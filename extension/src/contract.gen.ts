@@ -253,26 +253,30 @@ export interface CommandsRun {
   notes: string;
 }
 
-/** History up to here was replaced by `summary`; the last `kept` messages stay as they are. */
+/** History up to here was replaced by `summary`; the last `kept` messages stay as they are. The model is told of the files beside the summary: those that it only read, and those that were changed. */
 export interface Compacted {
   summary: string;
   kept: number;
   beforeTokens: number;
   afterTokens: number;
+  filesRead: string[];
+  filesChanged: string[];
 }
 
-/** Something that the person pointed at; `uri` or text, as its kind needs. */
+/** Something that the person pointed at; `uri` or text, as its kind needs. `path` is the file's place in the workspace, as tools name it; it is set when a run starts. */
 export interface ContextItem {
   kind: "file" | "selection" | "diagnostics" | "terminal" | "url" | "text" | "symbol";
   uri?: string;
+  path?: string;
   range?: Range;
   text?: string;
 }
 
-/** Something that the person pointed at; `uri` or text, as its kind needs. */
+/** Something that the person pointed at; `uri` or text, as its kind needs. `path` is the file's place in the workspace, as tools name it; it is set when a run starts. */
 export interface ContextItemInput {
   kind: "file" | "selection" | "diagnostics" | "terminal" | "url" | "text" | "symbol";
   uri?: string | null;
+  path?: string | null;
   range?: Range | null;
   text?: string | null;
 }
@@ -452,12 +456,13 @@ export interface Finding {
   text: string;
 }
 
-/** The researcher hands over what was found, by address; nothing found is valid too. */
+/** The researcher hands over what was found, by address, and what it says of it; nothing found is valid too. */
 export interface Findings {
   queries: string[];
   results: Finding[];
   askUser: string;
   kind: "findings";
+  notes: string;
 }
 
 /** `what` says in words what was answered; `key` names it to `daiku/grants/revoke`. */
@@ -484,7 +489,7 @@ export interface HandoffEnd {
   run: string;
   callId: string;
   status: "completed" | "cancelled" | "failed" | "limit";
-  handover?: PlanMade | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported;
+  handover?: PlanMade | SaidInWords | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported;
   problem: string;
   error?: Failure;
   deeds?: NestedEvidence;
@@ -796,6 +801,13 @@ export interface ProviderState {
   error?: Failure;
 }
 
+/** Results of tools that the model no longer needs in full were shortened to save room. */
+export interface Pruned {
+  results: ShortenedResult[];
+  beforeTokens: number;
+  afterTokens: number;
+}
+
 export interface Range {
   start: Position;
   end: Position;
@@ -964,6 +976,12 @@ export interface RunStarted {
   environment: EnvironmentFact[];
 }
 
+/** An agent hands over what it said, where it has nothing of its own kind: why there is no plan, for one. */
+export interface SaidInWords {
+  kind: "words";
+  text: string;
+}
+
 /** `capabilities.experimental.daiku` of the initialize answer. */
 export interface ServerOffer {
   version: string;
@@ -1032,6 +1050,13 @@ export interface SessionNewParams {
 
 export interface SessionRef {
   sessionId: string;
+}
+
+/** The result of the call `call_id`, the message `at` (from 0) of the conversation, reads `text` from now on. */
+export interface ShortenedResult {
+  at: number;
+  callId: string;
+  text: string;
 }
 
 export interface SteerParams {
@@ -1131,6 +1156,17 @@ export interface ThinkingPart {
 export interface ThinkingPartInput {
   type?: "thinking";
   text: string;
+}
+
+/** One thing to do, as the model wrote it for itself. */
+export interface TodoItem {
+  title: string;
+  status: "pending" | "in_progress" | "completed";
+}
+
+/** The model's list of what is to do, whole: it takes the place of the one before. */
+export interface TodoList {
+  items: TodoItem[];
 }
 
 /** One call that the model asked for. `tool` is the canonical `namespace/tool`. `malformed` holds the argument text when it was not a JSON object; such a call is answered with an error, never run. `notes` say how its arguments were read where the model wrote them in another way; its result repeats them. */
@@ -1236,6 +1272,8 @@ export type Chunk =
   | (Envelope & { type: "notice"; data: Notice })
   | (Envelope & { type: "error"; data: Failure })
   | (Envelope & { type: "compacted"; data: Compacted })
+  | (Envelope & { type: "pruned"; data: Pruned })
+  | (Envelope & { type: "todo"; data: TodoList })
   | (Envelope & { type: "bullet"; data: Bullet });
 
 export type ChunkType = Chunk["type"];
@@ -1267,6 +1305,8 @@ export const CHUNK_TYPES: ReadonlySet<ChunkType> = new Set([
   "notice",
   "error",
   "compacted",
+  "pruned",
+  "todo",
   "bullet"
 ]);
 

@@ -33,6 +33,7 @@ from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
 from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.outputs import Outputs
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +92,8 @@ def build(
     journal = Journal(home / DATABASE, redact)
     grants = GrantStore(home / DATABASE)
     checkpoints = CheckpointStore(home / "checkpoints", workspace, open_sessions=journal.unfinished_sessions)
+    outputs = Outputs(home / "outputs", redact)
+    outputs.sweep()
     seen = SeenTexts()
     tools = builtin_tools(home, editor=editor is not None, seen=seen, agents=delegates())
     registry = ToolRegistry(tools, redact=redact)
@@ -112,6 +115,7 @@ def build(
         editor=editor,
         traces=home / "traces",
         worktrees=home / "worktrees",
+        outputs=outputs,
         servers=servers,
         trusted=trusted,
         seen=seen,

@@ -50,6 +50,7 @@ class Listening:
     name: str
     asked: list[ModelRequest] = field(default_factory=list[ModelRequest])
     context: int = 200_000
+    price_step: int = 0
 
     @property
     def tool_protocol(self) -> ToolProtocol:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 from jinja2.exceptions import SecurityError, UndefinedError
 
 from daiku import prompts
-from daiku.agents.rules import read_rules
-from daiku.agents.system_prompt import system_prompt
+from daiku.agents.rules import RulesFile, read_rules
+from daiku.agents.system_prompt import SystemVariables, system_prompt
 from daiku.agents.table import AGENTS, find_agent
 from daiku.core.calls.toolnames import wire_name
 from daiku.domain.base import Frozen
@@ -21,7 +22,8 @@ from daiku.llm.tokens import estimate
 from daiku.prompts import render
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
-from tests.agents.requests import MODELS, Asking, named_tools, shown, shown_messages, shown_tools
+from tests.agents.requests import MODELS, Asking, named_tools, shown, shown_messages, shown_tools, undescribed
+from tests.cases import for_each
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
 MODES: tuple[Mode, ...] = ("ask", "plan", "act")
@@ -29,6 +31,33 @@ ASKED = [agent.name for agent in AGENTS.values() if agent.machine is None]
 """The agents that ask a model."""
 MOST_SYSTEM = 800
 """Tokens of the coordinator's system text without what the project and the person add."""
+
+
+RULES = (RulesFile(path="AGENTS.md", text="Use tabs.\n{{ not a template }}"),)
+ROLES = ("planner", "researcher", "coder", "runner")
+
+
+def rendered(agent: str) -> str:
+    return render(AGENTS[agent].prompt, SystemVariables(rules=RULES, has_tools=True))
+
+
+@for_each("agent", ROLES)
+def test_a_role_that_answers_by_tools_is_told_no_form_and_only_tools_that_it_has(agent: str) -> None:
+    text = rendered(agent)
+    for form in ('{"queries"', '{"commands"', '{"action"', "Project Name:", "~~~", "SEARCH", "tep by step"):
+        assert form not in text
+    found = find_agent(agent)
+    specs = found.allowed(ToolRegistry(builtin_tools()).specs(), "act")
+    offered = {wire_name(spec.name) for spec in (*specs, *(found.role.tools if found.role else ()))}
+    named = set(re.findall(r"`(\w+__\w+)`", text))
+    assert named
+    assert named <= offered
+    assert not re.search(r"`\w+/\w+`", text)
+
+
+@for_each(("agent", "most"), [("planner", 450), ("researcher", 450), ("coder", 425), ("runner", 525)])
+def test_a_role_that_answers_by_tools_is_told_little(agent: str, most: int) -> None:
+    assert estimate(rendered(agent)) <= most
 
 
 @pytest.fixture
@@ -53,7 +82,7 @@ async def test_the_first_request_to_each_family_is_the_one_on_record(asking: Ask
     for text, families in by_text.items():
         head = f"The first request of the agent {agent} in mode act, to models of: {', '.join(families)}.\n\n"
         compare(GOLDEN / f"{agent}.{families[0]}.txt", head + text)
-    found = {file.name.split(".")[1] for file in GOLDEN.glob(f"{agent}.*.txt")} - set(MODES)
+    found = {file.name.split(".")[1] for file in GOLDEN.glob(f"{agent}.*.txt")} - {"plan", "ask", "request"}
     assert found == {families[0] for families in by_text.values()}, "a golden that no request is like"
 
 
@@ -64,7 +93,7 @@ async def test_a_mode_changes_what_the_person_s_message_begins_with_and_no_word_
     acting = await asking.first_request(agent, "act", MODELS["other"])
     for mode in ("plan", "ask"):
         request = await asking.first_request(agent, mode, MODELS["other"])
-        assert request.system == acting.system
+        assert (request.system, request.tools) == (acting.system, acting.tools)
         if find_agent(agent).tools:
             head = f"What the agent {agent} reads in mode {mode}, behind the same system text.\n\n"
             compare(GOLDEN / f"{agent}.{mode}.txt", head + asking.settled(shown_messages(request)))
@@ -109,14 +138,14 @@ def test_rules_files_that_lead_outside_are_left_out(tmp_path: Path) -> None:
     assert [(f.path, f.text) for f in read_rules((root,))] == [("CLAUDE.md", "Be kind.")]
 
 
-def test_modes_only_filter_what_is_offered() -> None:
+def test_modes_decide_what_is_carried_out_and_never_what_is_offered() -> None:
     specs = ToolRegistry(builtin_tools()).specs()
-    offered = {mode: {s.effect for s in find_agent("coordinator").offered(specs, mode)} for mode in MODES}
-    assert offered["ask"] <= {"none", "read", "network", "ask"}
-    assert offered["plan"] == offered["ask"] | {"plan"}
-    assert {"edit", "command"} <= offered["act"]
-    assert {s.effect for s in find_agent("planner").offered(specs, "act")} <= {"none", "read", "plan", "ask"}
-    assert "shell/run" not in {s.name for s in find_agent("coder").offered(specs, "act")}
+    allowed = {mode: {s.effect for s in find_agent("coordinator").allowed(specs, mode)} for mode in MODES}
+    assert allowed["ask"] <= {"none", "read", "network", "ask"}
+    assert allowed["plan"] == allowed["ask"] | {"plan"}
+    assert {"edit", "command"} <= allowed["act"]
+    assert {s.effect for s in find_agent("planner").usable(specs)} <= {"none", "read", "plan", "ask"}
+    assert "shell/run" not in {s.name for s in find_agent("coder").usable(specs)}
 
 
 def test_an_unknown_agent_is_told_with_those_there_are() -> None:
@@ -125,17 +154,15 @@ def test_an_unknown_agent_is_told_with_those_there_are() -> None:
     assert "coordinator" in wrong.value.failure.hint
 
 
-NOT_YET = {"tools__find", "tools__call", "todo__write", "agent__explore"}
-"""Tools that issue 9 makes on other branches: this goes when they are there."""
-
-
 @pytest.mark.parametrize("agent", ASKED)
-async def test_every_tool_that_a_request_names_is_in_reach(asking: Asking, agent: str) -> None:
+async def test_every_tool_that_a_request_names_is_in_reach_and_every_parameter_described(
+    asking: Asking, agent: str
+) -> None:
     for family in ("other", "gpt"):
         request = await asking.first_request(agent, "act", MODELS[family])
-        offered = {wire_name(spec.name) for spec in request.tools}
-        found = (
-            {wire_name(name) for name in asking.app.registry.names} if agent == "coordinator" else set[str]()
-        )
+        sent = {wire_name(spec.name) for spec in request.tools}
+        found = {wire_name(spec.name) for spec in request.deferred}
         text = "\n".join([request.system, shown_tools(request.tools), shown_messages(request)])
-        assert named_tools(text) <= offered | found | NOT_YET, family
+        assert named_tools(text) <= sent | found, family
+        described = {spec.name: undescribed(spec) for spec in (*request.tools, *request.deferred)}
+        assert not {name: left for name, left in described.items() if left}

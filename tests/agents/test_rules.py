@@ -10,15 +10,8 @@ from daiku.agents.table import COORDINATOR
 from daiku.core.state.context import UNTRUSTED_RULES
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
-from daiku.domain.events import (
-    Compacted,
-    MessageEvent,
-    Notice,
-    RulesText,
-    RunFinished,
-    RunStarted,
-    ToolResponse,
-)
+from daiku.domain.events import Compacted, MessageEvent, Notice, RunFinished, RunStarted, ToolResponse
+from daiku.domain.held import RulesText
 from daiku.domain.tools import ToolCall
 from daiku.runs.runs import RunRequest
 from daiku.texts.text import Text
@@ -75,7 +68,7 @@ def test_rules_are_bounded_and_say_so(tmp_path: Path) -> None:
     write(tmp_path / "a/AGENTS.md", "long\n" * 20_000)
     (found,) = nested(tmp_path / "a/x.py", tmp_path)
     assert len(found.text) < 41_000
-    assert "files/read a/AGENTS.md" in found.text
+    assert "files__read a/AGENTS.md" in found.text
     full = {"z": RulesText(path="z", text="x" * NESTED_LIMIT)}
     (late,) = nested(tmp_path / "a/x.py", tmp_path, full)
     assert late.text.startswith("(Left out")

@@ -316,7 +316,7 @@ async def test_a_model_without_tools_speaks_an_action_list(model_server: ModelSe
     assert last.usage.prompt_tokens == 200  # both tries were paid for
     assert [type(e) for e in heard].count(Restarted) == 1
     again = model_server.asked[1].json["messages"]
-    assert "files/read" in again[0]["content"]
+    assert "files__read" in again[0]["content"]
     assert "tools" not in model_server.asked[0].json
     assert again[-1]["role"] == "user"
     await models.aclose()

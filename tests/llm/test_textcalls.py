@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from daiku.core.calls.toolnames import wire_name
 from daiku.domain.messages import AssistantMessage, ModelEvent, Reply, Restarted, UserMessage
+from daiku.domain.tools import ToolSpec
 from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.core.textcalls.callforms import FORMS, TOOLS, C, expected
@@ -144,3 +147,20 @@ async def test_calls_that_the_service_gives_apart_are_all(model_server: ModelSer
     heard = await hear(DOORS[0], model_server, ["Hello ", "there, a < b."])
     assert isinstance(heard[-1], Reply)
     assert text_of(heard) == "Hello there, a < b."
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_a_tool_that_was_not_sent_is_called_in_the_text_too(
+    protocol: str, model_server: ModelServer
+) -> None:
+    odd = ToolSpec(name="trac.ker/do thing", description="d", parameters={"type": "object"}, effect="mcp")
+    deferred = (TOOLS[0], odd)
+    for spec in deferred:
+        written = json.dumps({"name": wire_name(spec.name), "arguments": {}})
+        model_server.answer(DOORS[0].path, DOORS[0].says([f"<tool_call>\n{written}\n</tool_call>"], "stop"))
+        models, adapter = DOORS[0].open(model_server, tool_protocol=protocol)
+        asked = replace(request(user(), model=DOORS[0].model, tools=TOOLS[1:]), deferred=deferred)
+        heard = [event async for event in adapter.stream(asked)]
+        await models.aclose()
+        assert [call.tool for call in closing(heard).message.calls] == [spec.name]
+        assert "do thing" not in asked_of(model_server, DOORS[0])[-1]

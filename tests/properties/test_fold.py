@@ -18,6 +18,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
+from daiku.domain.held import Pruned, ShortenedResult
 from daiku.domain.messages import AssistantMessage, ToolMessage
 from daiku.domain.tools import ToolCall
 from daiku.texts.text import Text
@@ -34,6 +35,18 @@ events = st.one_of(
     st.builds(ToolCallEvent, id=ids, tool=st.just("files/read"), args=st.just({})),
     st.builds(ToolResponse, id=ids, tool=st.just("files/read"), ok=st.booleans(), result=words),
     st.builds(Compacted, summary=words, kept=st.integers(0, 3)),
+    st.builds(
+        Pruned,
+        results=st.lists(
+            st.builds(
+                lambda at, id_, text: ShortenedResult(at=at, call_id=id_, text=text),
+                st.integers(-2, 20),
+                ids,
+                words,
+            ),
+            max_size=3,
+        ).map(tuple),
+    ),
     st.builds(Notice, level=st.just("info"), text=words),
     st.builds(RunFinished, status=st.sampled_from(["completed", "cancelled", "failed", "limit"])),
 )

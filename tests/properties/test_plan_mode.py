@@ -150,10 +150,10 @@ async def _tried(mode: Mode, path: list[str], calls: list[str]) -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-async def test_no_agent_is_offered_what_changes_something(agent: str, tmp_path: Path) -> None:
+async def test_no_agent_is_allowed_what_changes_something(agent: str, tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     app = make_app(tmp_path, {"text": "x"})
     for mode in ("plan", "ask"):
-        offered = find_agent(agent).offered(app.tools(), mode)
-        assert not [spec.name for spec in offered if spec.effect in CHANGES]
+        allowed = find_agent(agent).allowed(app.tools(), mode)
+        assert not [spec.name for spec in allowed if spec.effect in CHANGES]
     await app.aclose()

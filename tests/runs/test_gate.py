@@ -62,7 +62,7 @@ async def test_a_model_that_says_all_is_done_leaves_the_step_open_and_the_person
     assert result.status == "completed"
     [why] = refusals(watch)
     assert "pytest -q" in why
-    assert "shell/run" in why
+    assert "shell__run" in why
     assert status(watch) == "pending"
     notices = [c.event.text for c in watch.chunks if isinstance(c.event, Notice)]
     assert "The plan “G” is not finished: 0 of 1 steps are done. Open: Do it." in notices

@@ -101,7 +101,7 @@ async def test_a_rejected_server_is_not_started_and_the_run_goes_on(tmp_path: Pa
     await app.runs.run(RunRequest("again", session=result.session_id), second)
     await app.aclose()
     assert result.status == "completed"
-    assert "no tool 'wild/fine'" in person.of(ToolResponse)[0].result
+    assert "no tool 'wild__fine'" in person.of(ToolResponse)[0].result
     assert second.of(ApprovalAsked) == []
     assert not (tmp_path / "pids").exists()
 
@@ -117,6 +117,26 @@ async def test_nothing_is_asked_or_started_where_it_could_not_be_used(
     assert person.of(ApprovalAsked) == []
     assert not (tmp_path / "pids").exists()
     assert len(person.of(Notice)) == (1 if mode == "act" else 0)
+
+
+async def test_a_server_that_was_allowed_is_there_in_every_mode_and_called_in_act_alone(
+    tmp_path: Path,
+) -> None:
+    app = app_with(tmp_path, wild("plain"), FINE)
+    first = Person(app, "allow_always")
+    await app.runs.run(RunRequest("go"), first)
+    await app.aclose()
+    modes: tuple[Mode, ...] = ("plan", "ask")
+    for mode in modes:
+        again = app_with(tmp_path, wild("plain"), FINE)
+        person = Person(again)
+        await again.runs.run(RunRequest("go", mode=mode), person)
+        assert again.registry.resolve("wild/fine") == "wild/fine"
+        await again.aclose()
+        assert person.of(ApprovalAsked) == []
+        (answer,) = person.of(ToolResponse)
+        assert answer.outcome == "denied"
+        assert "wild__fine was not run: it may change things outside" in answer.result
 
 
 async def test_an_untrusted_workspace_uses_no_server(tmp_path: Path) -> None:

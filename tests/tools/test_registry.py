@@ -20,7 +20,9 @@ from daiku.domain.work.patches import SearchReplace
 from daiku.texts.text import Text
 from daiku.tools.plugins import load_plugins
 from daiku.tools.registry import ToolRegistry
+from daiku.tools.table import builtin_tools
 from daiku.tools.tool import Args, Preview, Tool, ToolContext
+from tests.cases import for_each
 
 CONTEXT = cast(ToolContext, None)  # the registry hands it on and never looks inside
 
@@ -65,8 +67,25 @@ async def test_a_tool_answers_to_its_canonical_name_its_wire_name_and_the_seeds_
 async def test_an_unknown_tool_is_answered_with_the_nearest_names() -> None:
     result = await call(registry(tool(), tool("files/write"), tool("shell/run")), "files/reed", path="a")
     assert not result.ok
-    assert "no tool 'files/reed'" in result.text
-    assert "files/read" in result.text
+    assert "no tool 'files__reed'" in result.text
+    assert "The nearest are files__read" in result.text
+
+
+@for_each(
+    ("name", "ours"),
+    [
+        ("files/read", "files/read"), ("files__read", "files/read"), ("files.read", "files/read"),
+        ("files_read", "files/read"), ("Read", "files/read"), ("read_file", "files/read"), ("Bash", "shell/run"),
+        ("run_terminal_cmd", "shell/run"), ("apply_patch", "files/patch"), ("str_replace", "files/edit"),
+        ("grep_search", "search/text"), ("list_dir", "files/list"), ("WebFetch", "web/fetch"), ("dance", None),
+        ("readme", None), ("", None),
+    ],
+)  # fmt: skip
+def test_every_spelling_of_a_name_is_taken_and_what_other_programs_call_such_a_tool(
+    name: str, ours: str | None
+) -> None:
+    assert ToolRegistry(builtin_tools()).resolve(name) == ours
+    assert registry(tool("mine/bash")).resolve("Bash") is None
 
 
 def test_wire_names_are_short_plain_and_never_meet() -> None:
@@ -143,7 +162,7 @@ async def test_what_a_tool_raises_becomes_a_result_without_secrets() -> None:
 
     r = ToolRegistry([tool(run=boom)], redact=lambda text: text.replace("sk-secret", "***"))
     result = await call(r, "files/read", path="a")
-    assert (result.ok, result.text) == (False, "files/read failed: KeyError: '***'")
+    assert (result.ok, result.text) == (False, "files__read failed: KeyError: '***'")
 
 
 async def test_an_expected_failure_keeps_its_own_words() -> None:
@@ -216,7 +235,7 @@ def test_schemas_have_no_titles_or_references_but_keep_an_argument_called_title(
     loaded = registry().get("files/read")
     assert loaded is not None
     assert "$ref" not in loaded.schema_json
-    assert '"title": {"default": "", "type": "string"}' in loaded.schema_json
+    assert '"title": {"type": "string"}' in loaded.schema_json
     assert '"description": "what to replace"' in loaded.schema_json
     spec = registry().specs()[0]
     assert (spec.description, spec.effect, spec.parallel) == ("About files/read.", "read", True)

@@ -291,12 +291,12 @@ async def test_several_roots_are_named_by_their_folders(tmp_path: Path) -> None:
     assert refused.value.failure.hint == "Begin the path with one of: one, two, one-2."
 
 
-def test_ignore_files_hide_nested_and_negated(ws: DiskWorkspace, workspace: Path) -> None:
+def test_what_git_ignores_is_told_nested_and_negated(ws: DiskWorkspace, workspace: Path) -> None:
     (workspace / ".gitignore").write_text("build/\n*.log\n!keep.log\n")
-    (workspace / ".daikuignore").write_text("private.txt\n")
+    (workspace / ".daikuignore").write_text("private.txt\n!wanted.log\n")
     (workspace / "sub").mkdir()
-    (workspace / "sub" / ".gitignore").write_text("!special.log\nlocal\n")
-    hidden = [
+    (workspace / "sub" / ".gitignore").write_text("!special.log\nlocal\n!private.txt\n")
+    ignored = [
         "build/x.py",
         "a.log",
         "private.txt",
@@ -305,9 +305,30 @@ def test_ignore_files_hide_nested_and_negated(ws: DiskWorkspace, workspace: Path
         "sub/local/x",
         ".git/config",
     ]
-    shown = ["keep.log", "sub/special.log", "local", "builder/x", "src/a.py", ".gitignore"]
+    shown = ["keep.log", "wanted.log", "sub/special.log", "local", "builder/x", "src/a.py", ".gitignore"]
     (workspace / "build").mkdir()
-    assert [p for p in hidden if not ws.hidden(workspace / p)] == []
-    assert [p for p in shown if ws.hidden(workspace / p)] == []
+    assert [p for p in ignored if not ws.ignored(workspace / p)] == []
+    assert [p for p in shown if ws.ignored(workspace / p)] == []
     (workspace / ".gitignore").write_text("src\n")
-    assert ws.hidden(workspace / "src/a.py")
+    assert ws.ignored(workspace / "src/a.py")
+    assert not ws.ignored(workspace)
+
+
+def test_only_what_is_closed_is_hidden_from_who_names_it(ws: DiskWorkspace, workspace: Path) -> None:
+    (workspace / ".gitignore").write_text("build/\n*.log\n.env\n!private\n")
+    (workspace / ".daikuignore").write_text("private\nbuild/closed\n")
+    (workspace / "build").mkdir()
+    (workspace / "build" / ".gitignore").write_text("!closed\n")
+    closed = [
+        "private",
+        "private/x",
+        "build/closed/y",
+        ".git/config",
+        ".env",
+        "build/server.pem",
+        "build/.ssh/config",
+    ]
+    assert [p for p in closed if not ws.hidden(workspace / p)] == []
+    assert [
+        p for p in ("build/x.py", "a.log", "src/server.pem", ".gitignore") if ws.hidden(workspace / p)
+    ] == []

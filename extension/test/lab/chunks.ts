@@ -112,7 +112,16 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
   usage,
   notice: { level: "info", text: "note", attempt: 0, rules: [] },
   error: { kind: "auth", message: "no", hint: "set a key", retryable: false },
-  compacted: { summary: "before", kept: 2, beforeTokens: 1000, afterTokens: 100 },
+  compacted: {
+    summary: "before",
+    kept: 2,
+    beforeTokens: 1000,
+    afterTokens: 100,
+    filesRead: ["a.py"],
+    filesChanged: [],
+  },
+  pruned: { results: [{ at: 2, callId: "c1", text: "[Left out]" }], beforeTokens: 1000, afterTokens: 400 },
+  todo: { items: [{ title: "Read a.py", status: "in_progress" }] },
   bullet: { bulletId: "b1", change: "add", content: "use uv", why: "" },
 };
 

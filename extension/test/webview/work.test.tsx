@@ -22,6 +22,40 @@ const input = (element: HTMLInputElement, value: string) => {
   element.dispatchEvent(new Event("input", { bubbles: true }));
 };
 
+describe("the todo list in the panel", () => {
+  const item = (title: string, status: "pending" | "in_progress" | "completed") => ({ title, status });
+  const say = chunksOf();
+  const first = [
+    say("run_started", {}),
+    say("todo", { items: [item("Read", "in_progress"), item("Mend", "pending")] }),
+  ];
+
+  it("is one list that changes in place, said to a screen reader with its states", async () => {
+    await show(first);
+    expect(texts(".todo li")).toEqual(["Read", "Mend"]);
+    expect(find(".todo").getAttribute("aria-label")).toBe("Todo list");
+    await show([...first, say("todo", { items: [item("Read", "completed"), item("Mend", "in_progress")] })]);
+    expect(root.querySelectorAll(".todo")).toHaveLength(1);
+    const said = [...root.querySelectorAll(".todo .status")].map((one) => one.getAttribute("aria-label"));
+    expect(said).toEqual(["done", "in progress"]);
+    expect(find(".todo li[aria-current]").textContent).toBe("Mend");
+    expect(find(".todo .dim").textContent).toBe("1/2");
+  });
+
+  it("folds to one line that says what is under way", async () => {
+    await show(first);
+    await click(find(".todo .plan-head"));
+    expect(find(".todo .plan-head").getAttribute("aria-expanded")).toBe("false");
+    expect(find(".todo strong").textContent).toBe("Read");
+    expect(root.querySelector(".todo li")).toBeNull();
+  });
+
+  it("is gone where the list is empty", async () => {
+    await show([say("run_started", {}), say("todo", { items: [] })]);
+    expect(root.querySelector(".todo")).toBeNull();
+  });
+});
+
 describe("a plan in the panel", () => {
   const shown = () => {
     const say = chunksOf();

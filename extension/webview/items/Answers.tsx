@@ -1,7 +1,7 @@
 // What a model said: an answer, a thought, the summary of older messages.
 
 import { useState } from "preact/hooks";
-import type { Compacted as Summary } from "../../src/contract.gen";
+import type { Pruned as Shortened, Compacted as Summary } from "../../src/contract.gen";
 import { duration, tokens } from "../../src/pure/text/format";
 import type { TextItem } from "../../src/pure/view/items";
 import { post } from "../base/api";
@@ -74,6 +74,20 @@ export function Compacted({ summary, beforeTokens: before, afterTokens: after }:
           <Markdown text={summary} done />
         </div>
       )}
+    </div>
+  );
+}
+
+/** Old results of tools were shortened for the model; the person still sees them whole. */
+export function Pruned({ results, beforeTokens: before, afterTokens: after }: Shortened) {
+  return (
+    <div class="thought compacted">
+      <div class="thought-head">
+        <Icon name="fold-up" />
+        <span>
+          {t("Older results were shortened: {0} ({1} → {2} tokens)", results.length, tokens(before), tokens(after))}
+        </span>
+      </div>
     </div>
   );
 }

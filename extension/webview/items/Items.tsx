@@ -14,6 +14,7 @@ import { Handoff } from "./Handoff";
 import { Look } from "./Looks";
 import { Question } from "./Question";
 import type { Surroundings } from "./surroundings";
+import { Todo } from "./Todo";
 import { Edits, Tool } from "./Tool";
 import { User } from "./User";
 
@@ -54,6 +55,8 @@ function Inner({ item, undone, redo, focus, again, session, around }: Props) {
       return <Edits edit={item.edit} undone={undone} />;
     case "plan":
       return around ? <PlanCard plan={item.plan} proofs={around.proofs} working={around.working} /> : null;
+    case "todo":
+      return <Todo items={item.todo} />;
     case "handoff":
       return around ? <Handoff item={item} around={around} /> : null;
     case "restored":
@@ -84,6 +87,13 @@ function Inner({ item, undone, redo, focus, again, session, around }: Props) {
 }
 
 /** Calls that have a card of their own. */
-const SHOWN_OTHERWISE = new Set(["user/ask", "plan/propose", "plan/update_step", "plan/get", "agent/handoff"]);
+const SHOWN_OTHERWISE = new Set([
+  "user/ask",
+  "plan/propose",
+  "plan/update_step",
+  "plan/get",
+  "agent/handoff",
+  "todo/write",
+]);
 
 const NOTICE_ICONS = { info: "info", warning: "warning", error: "error" };

@@ -3,13 +3,14 @@
 import type { ComponentChild } from "preact";
 import type { Chunk, ChunkType } from "../../src/contract.gen";
 import type { ShownAsItCame } from "../../src/pure/view/folds";
-import { Compacted } from "./Answers";
+import { Compacted, Pruned } from "./Answers";
 import { ReviewLine } from "./Decisions";
 
 type Looks<T extends ChunkType> = { [K in T]: (data: Extract<Chunk, { type: K }>["data"]) => ComponentChild };
 
 const LOOKS: Looks<ShownAsItCame> = {
   compacted: (data) => <Compacted {...data} />,
+  pruned: (data) => <Pruned {...data} />,
   review: (data) => <ReviewLine review={data} />,
 };
 

@@ -9,23 +9,33 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from daiku.agents.role import Role
+from daiku.core.calls.toolnames import wire_name
+from daiku.core.calls.toolsets import CALL, FIND, ToolSet, choose_tools
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.machine import Move
 from daiku.core.state.state import State
 from daiku.domain.errors import Failure
 from daiku.domain.labels import Label
 from daiku.domain.runs import ApprovalMode, Mode
-from daiku.domain.tools import Effect, ToolSpec
+from daiku.domain.tools import EditForm, Effect, ToolSpec
 from daiku.domain.work.handovers import Brief, Handover
 
-OFFERED: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
+CARRIED_OUT: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
     {
         "ask": frozenset({"none", "read", "network", "ask"}),
         "plan": frozenset({"none", "read", "network", "plan", "ask"}),
         "act": frozenset({"none", "read", "edit", "command", "network", "mcp", "plan", "ask"}),
     }
 )
-"""Which effects a mode offers: `ask` and `plan` only filter the tools (DESIGN 5)."""
+"""Which effects a mode lets be carried out. What a model is offered is the same in every mode."""
+_WHAT_IT_DOES: Mapping[Effect, str] = MappingProxyType(
+    {
+        "edit": "changes files",
+        "command": "runs commands or changes the repository",
+        "mcp": "may change things outside, through an MCP server",
+        "plan": "changes the plan",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +69,8 @@ class Agent:
     """A role (R1.18–R1.21): a name, a label for people, a prompt template, what other
     agents are told that it does (only of a `delegate` they are told), the tools it may use (patterns), the form
     it answers in (None: words and tool calls), its part in a chain of work, what drives it in place of a model,
-    and what becomes of its answer when it was handed a request (R1.33). Its tools get `extra_cfg` as it is (R1.20). Without `may_cd` its commands all work in the project's folder, with
+    and what becomes of its answer when it was handed a request (R1.33). One that `defers` is sent the schemas of
+    a few tools, and finds the others by tools/find. Its tools get `extra_cfg` as it is (R1.20). Without `may_cd` its commands all work in the project's folder, with
     `knows_project` its prompt tells what the project's manifests say."""
 
     name: str
@@ -71,6 +82,7 @@ class Agent:
     role: Role | None = None
     stage: Stage | None = None
     machine: Machine | None = None
+    defers: bool = False
     on_handoff_return: Callable[[str], str] = str
     may_cd: bool = True
     knows_project: bool = False
@@ -81,14 +93,39 @@ class Agent:
         """Return whether the agent's prompt is built from a Brief instead of the bare request."""
         return self.stage is not None and self.stage.request is not None
 
-    def offered(self, specs: tuple[ToolSpec, ...], mode: Mode) -> tuple[ToolSpec, ...]:
-        """The tools of this agent in this mode, in the registry's order (stable for caches)."""
-        return tuple(
-            spec
-            for spec in specs
-            if spec.effect in OFFERED[mode] and any(fnmatchcase(spec.name, pattern) for pattern in self.tools)
+    def usable(self, specs: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+        """The tools of this agent whatever the mode, in the registry's order (stable for caches)."""
+        return tuple(spec for spec in specs if any(fnmatchcase(spec.name, pattern) for pattern in self.tools))
+
+    def allowed(self, specs: tuple[ToolSpec, ...], mode: Mode) -> tuple[ToolSpec, ...]:
+        """Those of its tools that may be carried out in this mode."""
+        return tuple(spec for spec in self.usable(specs) if spec.effect in CARRIED_OUT[mode])
+
+    def sent(self, specs: tuple[ToolSpec, ...], window: int, edits: EditForm) -> ToolSet:
+        """Divide its tools into those that a model is sent and those that it has to find."""
+        usable = self.usable(specs)
+        if not self.defers:
+            return ToolSet(tuple(spec for spec in usable if spec.name not in (FIND, CALL)))
+        return choose_tools(usable, window=window, edits=edits)
+
+    def why_refused(self, spec: ToolSpec, mode: Mode) -> str:
+        """Why a call of a tool that there is was not carried out, and what to do instead."""
+        name = wire_name(spec.name)
+        if not self.usable((spec,)):
+            return f"{name} was not run: it is none of your tools. Do the part that is yours with those."
+        does = _WHAT_IT_DOES.get(spec.effect, "is not for this mode")
+        if mode == "plan":
+            return (
+                f"{name} was not run: it {does}, and in plan mode nothing is changed. Look and read; when you know "
+                f"what is to be done, propose it with {wire_name('plan/propose')} and end your turn."
+            )
+        return (
+            f"{name} was not run: it {does}, and in {mode} mode nothing is changed. Answer in words; say what "
+            "would have to be done, and that the person can switch to act mode for it."
         )
 
 
-LOOKING = ("files/read", "files/list", "search/*", "editor/*", "git/status", "git/diff", "git/log")
-"""The tools that look at the project and change nothing."""
+LOOKING = ("files/read", "files/list", "search/*", "editor/*")
+"""The tools that look at the project's files and change nothing."""
+HISTORY = ("git/status", "git/diff", "git/log")
+"""The tools that look at the repository; whoever has a shell asks it."""

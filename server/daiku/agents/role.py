@@ -27,6 +27,7 @@ from daiku.domain.messages import (
     UserMessage,
     mark_own,
 )
+from daiku.domain.tools import ToolSpec
 from daiku.domain.work.handovers import Brief
 from daiku.texts.text import NO_TEXT, Text, text
 
@@ -36,7 +37,8 @@ class Role:
     """The functions that read, check and continue an agent's fixed-format replies.
     All depend on the conversation alone, so that a resumed run goes on where it was.
 
-    `read` gives the reply as it counts, with the calls that carry it out, or what is wrong with it;
+    A model with tools of its own answers by them; one without writes the form. Whoever writes the form is understood
+    either way. `read` gives the reply as it counts, with the calls that carry it out, or what is wrong with it;
     the flag says that the reply was cut off. `after_calls` gives what the role says or does next where no
     model needs to be asked for it: its last words, the next of its commands, or how it failed. `remind`
     gives what the model is told once more with this request only; empty for nothing. `accept_plain_text` is the
@@ -47,8 +49,12 @@ class Role:
 
     read: Callable[[AssistantMessage, tuple[Message, ...], bool], AssistantMessage | Unreadable]
     after_calls: Callable[[tuple[Message, ...]], AssistantMessage | Failed | None]
-    remind: Callable[[tuple[Message, ...]], str] = lambda _: ""
+    remind: Callable[[tuple[Message, ...], bool], str] = lambda _, __: ""
     accept_plain_text: Callable[[AssistantMessage], AssistantMessage] | None = None
+    prose: Callable[[AssistantMessage, tuple[Message, ...]], AssistantMessage | Unreadable] = lambda said, _: (
+        said
+    )
+    tools: tuple[ToolSpec, ...] = ()
     failed: Callable[[tuple[Message, ...], AssistantMessage], Failed | None] = lambda _, __: None
     unfit: Callable[[AssistantMessage, Brief | None], Text] = lambda _, __: NO_TEXT
 
@@ -118,7 +124,8 @@ async def stream_role_reply(
     brief: Brief | None = None,
 ) -> AsyncGenerator[ModelEvent]:
     """Stream the reply of a role, retrying a few times if it is unreadable, each time with the error of the
-    previous one (R0.96–R0.101). With a text protocol, tools may be called in its format or in the role's.
+    previous one (R0.96–R0.101). With a text protocol, tools may be called in its format or in the role's. A model
+    that has tools of its own answers by them: what it says in words counts, and is asked about once at most.
     Raises DaikuError if the role failed, LLMRequestError of kind "format" after the last retry."""
     own = role.after_calls(request.messages)
     if isinstance(own, Failed):
@@ -147,8 +154,7 @@ async def stream_role_reply(
         finally:
             await pieces.aclose()
         assert reply is not None, "a stream ends with a Reply or raises"
-        read = _read(role, reply, request, protocol, brief)
-        read = _in_words(role, reply, read) if problems else read
+        read = _understood(role, reply, request, protocol, brief, again=bool(problems))
         if isinstance(read, AssistantMessage):
             for event in _as_read(read, reply, usage):
                 yield event
@@ -156,15 +162,39 @@ async def stream_role_reply(
                 raise DaikuError(ended.failure)
             return
         problems.append(read.problem)
-        asked = _again(written, reply, read.problem)
+        asked = _again(written, reply, read.problem, by_tools=_by_tools(request, protocol))
     raise _unusable(problems[-1])
 
 
-def _in_words(role: Role, reply: Reply, read: AssistantMessage | Unreadable) -> AssistantMessage | Unreadable:
-    """A reply that stays in words although the form was asked for again, where the role takes that."""
-    if isinstance(read, Unreadable) and read.words_only and role.accept_plain_text is not None:
-        return role.accept_plain_text(reply.message)
-    return read
+def _by_tools(request: ModelRequest, protocol: TextProtocol | None) -> bool:
+    """Whether the model answers by tools: it has some, and calls them in its provider's own way."""
+    return protocol is None and bool(request.tools)
+
+
+def _understood(
+    role: Role,
+    reply: Reply,
+    request: ModelRequest,
+    protocol: TextProtocol | None,
+    brief: Brief | None,
+    *,
+    again: bool,
+) -> AssistantMessage | Unreadable:
+    """The reply as it counts. What a reply in words comes to its role says, where the model answers by tools; else
+    the form is asked for first. The second time (`again`) words count as they are."""
+    read, said = _read(role, reply, request, protocol, brief), reply.message
+    by_tools = _by_tools(request, protocol)
+    if isinstance(read, AssistantMessage):
+        return read
+    if by_tools and not said.text.strip() and not said.calls:
+        return said  # the run asks about silence itself
+    if not read.words_only:
+        return read
+    if by_tools and not again:
+        return role.prose(said, request.messages)
+    if again and role.accept_plain_text is not None:
+        return role.accept_plain_text(said)
+    return said if by_tools else read
 
 
 def _retrying(what: str, count: int) -> Restarted:
@@ -189,9 +219,10 @@ def _as_read(read: AssistantMessage, reply: Reply, usage: Usage) -> tuple[ModelE
     return (TextDelta(read.text), whole) if read.text and not read.text.id else (whole,)
 
 
-def _again(written: ModelRequest, reply: Reply, problem: str) -> ModelRequest:
+def _again(written: ModelRequest, reply: Reply, problem: str, *, by_tools: bool) -> ModelRequest:
     """The request once more, with the reply and what was wrong with it."""
-    told = f"Your reply could not be used: {problem}. Answer again, in the form that was asked for."
+    how = "" if by_tools else ", in the form that was asked for"
+    told = f"Your reply could not be used: {problem}. Answer again{how}."
     return replace(written, messages=(*written.messages, reply.message, UserMessage(text=told, kind="note")))
 
 
@@ -203,7 +234,8 @@ def _in_place(read: AssistantMessage, reply: Reply) -> AssistantMessage:
 
 def _written(role: Role, request: ModelRequest, protocol: TextProtocol | None) -> ModelRequest:
     """The request as the model gets it; what it is reminded of is in no later request."""
-    parts = (_unread(request.messages), role.remind(request.messages))
+    told = role.remind(request.messages, _by_tools(request, protocol))
+    parts = (_unread(request.messages), told)
     if reminder := "\n\n".join(part for part in parts if part):
         request = replace(request, messages=(*request.messages, UserMessage(text=reminder, kind="note")))
     return request if protocol is None else encode(request, protocol)

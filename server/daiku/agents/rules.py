@@ -7,7 +7,7 @@ from pathlib import Path
 
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import Frozen
-from daiku.domain.runs import RulesText
+from daiku.domain.held import RulesText
 
 RULES_FILES = ("AGENTS.md", ".github/copilot-instructions.md", "CLAUDE.md")
 NESTED_FILES = ("AGENTS.md", "CLAUDE.md")
@@ -61,7 +61,7 @@ def nested_rules(
             if text is None or text in said:
                 continue
             said.add(text)
-            left_out = f"(Left out: together the rules would be too long. files/read {path} shows them.)"
+            left_out = f"(Left out: together the rules would be too long. files__read {path} shows them.)"
             shown = text if len(text) <= room else left_out
             room -= len(shown)
             rules = RulesText(path=path, text=shown, trusted=trusted)
@@ -78,4 +78,4 @@ def _text(path: Path, root: Path, name: str) -> str | None:
         text = path.read_text("utf-8", errors="replace")
     except OSError:
         return None
-    return truncate_middle(text, RULES_LIMIT, f"files/read {name} shows it")
+    return truncate_middle(text, RULES_LIMIT, f"files__read {name} shows it")

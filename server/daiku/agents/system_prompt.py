@@ -9,7 +9,8 @@ from daiku.agents.project import project_facts
 from daiku.agents.rules import RulesFile, read_rules
 from daiku.core.state.context import UNTRUSTED_RULES
 from daiku.domain.base import Frozen
-from daiku.llm.families import ANY_MODEL, EditForm, Family, ModelTraits
+from daiku.domain.tools import EditForm
+from daiku.llm.families import ANY_MODEL, Family, ModelTraits
 from daiku.prompts import render
 
 
@@ -18,6 +19,8 @@ class SystemVariables(Frozen):
 
     rules: tuple[RulesFile, ...]
     has_tools: bool
+    by_tools: bool = True
+    """The model calls tools in its provider's own way: roles answer by them. Else they answer in their text forms."""
     family: Family = "other"
     edits: EditForm = "search_replace"
     untrusted: str = ""
@@ -36,14 +39,16 @@ def system_prompt(
     *,
     trusted: bool = True,
     traits: ModelTraits = ANY_MODEL,
+    native: bool = True,
 ) -> str:
     """The system prompt of `agent` for a model of these traits: the same text in every turn and mode, so that
-    providers' caches hit."""
+    providers' caches hit. `native`: the model calls tools in its provider's own way."""
     return render(
         agent.prompt,
         SystemVariables(
             rules=read_rules(roots),
             has_tools=has_tools,
+            by_tools=has_tools and native,
             family=traits.family,
             edits=traits.edits,
             untrusted="" if trusted else UNTRUSTED_RULES,

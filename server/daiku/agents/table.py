@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from daiku.agents.agent import Agent
 from daiku.agents.coding.coder import CODER
+from daiku.agents.coding.explorer import EXPLORER
 from daiku.agents.coding.planner import PLANNER
 from daiku.agents.coding.reporter import REPORTER
 from daiku.agents.coding.researcher import RESEARCHER
@@ -23,6 +24,7 @@ COORDINATOR = Agent(
     prompt="agents/coordinator",
     description="talks with the person and decides what is done next",
     delegate=False,
+    defers=True,
     knows_project=True,
 )
 COMMITTER = Agent(
@@ -37,7 +39,7 @@ COMMITTER = Agent(
 AGENTS: Mapping[str, Agent] = MappingProxyType(
     {
         agent.name: agent
-        for agent in (COORDINATOR, PLANNER, RESEARCHER, CODER, RUNNER, REPORTER, COMMITTER, TEAM)
+        for agent in (COORDINATOR, PLANNER, RESEARCHER, EXPLORER, CODER, RUNNER, REPORTER, COMMITTER, TEAM)
     }
 )
 INNER: Mapping[str, Agent] = MappingProxyType(

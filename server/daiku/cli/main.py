@@ -26,6 +26,7 @@ COMMANDS = {
     "research": "daiku.cli.commands.run:research",
     "code": "daiku.cli.commands.run:code",
     "exec": "daiku.cli.commands.run:exec_",
+    "eval": "daiku.cli.commands.eval:eval_",
     "resume": "daiku.cli.commands.run:resume",
     "sessions": "daiku.cli.commands.sessions:sessions",
     "trace": "daiku.cli.commands.sessions:trace",

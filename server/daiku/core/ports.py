@@ -42,7 +42,12 @@ class Workspace(Protocol):
         ...
 
     def hidden(self, path: Path) -> bool:
-        """True where .gitignore or .daikuignore hide it from the agent."""
+        """True where it is closed to the agent, however it is named: .daikuignore says so, it is version
+        control's own, or git ignores it and it looks like a file of secrets."""
+        ...
+
+    def ignored(self, path: Path) -> bool:
+        """True where it is not listed, and found only where it is named: git ignores it, or it is closed."""
         ...
 
     async def read(self, path: str) -> TextFile:

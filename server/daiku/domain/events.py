@@ -8,9 +8,10 @@ from pydantic import Field, model_validator
 
 from daiku.domain.base import JsonObject, Localizable, Wire
 from daiku.domain.errors import Failure
+from daiku.domain.held import Pruned, RulesText, TodoList
 from daiku.domain.labels import Label, Line
 from daiku.domain.messages import Image, Usage
-from daiku.domain.runs import ContextItem, EnvironmentFact, Mode, RulesText, RunLimits, TerminalStatus
+from daiku.domain.runs import ContextItem, EnvironmentFact, Mode, RunLimits, TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
 from daiku.domain.work.handovers import Brief, Handover, NestedEvidence
 from daiku.domain.work.patches import FileStat, Irrevocable, ReviewDecision
@@ -291,13 +292,16 @@ class Notice(Localizable):
 
 
 class Compacted(Wire):
-    """History up to here was replaced by `summary`; the last `kept` messages stay as they are."""
+    """History up to here was replaced by `summary`; the last `kept` messages stay as they are. The model is told
+    of the files beside the summary: those that it only read, and those that were changed."""
 
     type: ClassVar[str] = "compacted"
     summary: str
     kept: int
     before_tokens: int = 0
     after_tokens: int = 0
+    files_read: tuple[str, ...] = ()
+    files_changed: tuple[str, ...] = ()
 
 
 class Bullet(LineEvent):
@@ -337,6 +341,8 @@ Event: TypeAlias = (
     | Notice
     | Failure
     | Compacted
+    | Pruned
+    | TodoList
     | Bullet
 )
 

@@ -98,6 +98,8 @@ class ToolMessage(Frozen):
     """Problems that the editor shows since this edit and did not show before."""
     exit_code: int | None = None
     """Of a command; None for other tools, and for a command that is still running."""
+    whole: str = ""
+    """The file that holds the whole output where `text` is a part of it."""
 
     _outcome = model_validator(mode="before")(with_outcome)
 
@@ -135,16 +137,23 @@ class ModelRequest:
     """One call of a model: everything that it may look at.
 
     `messages` only ever grows between two calls of one run (a compaction starts anew), so a
-    provider may keep what it encoded. `max_output` 0 leaves the limit to the provider.
+    provider may keep what it encoded. `max_output` 0 leaves the limit to the provider. `deferred` are tools
+    that are not sent, and can be called all the same.
     """
 
     model: str
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
+    deferred: tuple[ToolSpec, ...] = ()
     max_output: int = 0
     effort: Effort = ""
     session: str = ""
+
+    @property
+    def callable_tools(self) -> tuple[ToolSpec, ...]:
+        """Every tool that a reply may call."""
+        return (*self.tools, *self.deferred)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,10 +62,12 @@ class Cursor(Wire):
 
 
 class ContextItem(Wire):
-    """Something that the person pointed at; `uri` or text, as its kind needs."""
+    """Something that the person pointed at; `uri` or text, as its kind needs. `path` is the file's place in the
+    workspace, as tools name it; it is set when a run starts."""
 
     kind: Literal["file", "selection", "diagnostics", "terminal", "url", "text", "symbol"]
     uri: str | None = None
+    path: str | None = None
     range: Range | None = None
     text: str | None = None
 
@@ -84,14 +86,6 @@ class EnvironmentFact(Wire):
 
     name: str
     text: str
-
-
-class RulesText(Wire):
-    """A rules file below a root, as it is told to the model; without trust it is data."""
-
-    path: str
-    text: str
-    trusted: bool = True
 
 
 class RunResult(Localizable):

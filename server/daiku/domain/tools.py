@@ -13,6 +13,8 @@ Effect = Literal["none", "read", "edit", "command", "network", "mcp", "plan", "a
 """What a tool touches. `none` and `read` change nothing; `plan` and `ask` change only the session."""
 
 
+EditForm = Literal["search_replace", "apply_patch"]
+"""The form of edit that a model was trained to write, and that it is offered."""
 Outcome = Literal["done", "failed", "denied", "rejected", "unattended", "interrupted", "cancelled", "not_run"]
 """What came of a call: carried out; tried without success; refused by the guard; refused by a person; nobody
 could be asked; begun and cut off by a restart; cancelled by a person; never begun."""

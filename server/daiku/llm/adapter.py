@@ -24,7 +24,7 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolSpec
-from daiku.llm.catalogue import cost, find_model, normalize_model_name
+from daiku.llm.catalogue import cost, find_model, normalize_model_name, price_step
 from daiku.llm.families import ModelTraits, traits_of
 from daiku.llm.provider import ModelChoice, Provider, ProviderEntry
 from daiku.llm.reply_filter import filter_reply
@@ -108,6 +108,11 @@ class LLMAdapter:
     def traits(self) -> ModelTraits:
         """What follows from the family that the model belongs to."""
         return traits_of(self.choice.model)
+
+    @property
+    def price_step(self) -> int:
+        """Prompt tokens above which the model costs more; 0 where it does not, or the settings say its price."""
+        return price_step(self.choice.model, self.settings.price)
 
     @property
     def tool_protocol(self) -> ToolProtocol:

@@ -204,6 +204,14 @@ def models_of(provider: str) -> tuple[ModelInfo, ...]:
     return tuple(model_info(provider, known.name) for known in KNOWN if known.provider == provider)
 
 
+def price_step(model: str, prices: dict[str, Price]) -> int:
+    """Prompt tokens above which a call of `model` costs more; 0 where it does not, or `prices` hold one price."""
+    entry = find_model(model)
+    if entry is None or entry.long is None or prices.get(model) or prices.get("*"):
+        return 0
+    return entry.long[0]
+
+
 CACHE_WRITE = 1.25
 """Anthropic asks a quarter more for tokens that it puts into its cache."""
 

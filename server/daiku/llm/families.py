@@ -9,11 +9,10 @@ from typing import Literal
 
 from daiku.core.text.patterns import lazy
 from daiku.domain.messages import Effort
+from daiku.domain.tools import EditForm
 from daiku.llm.catalogue import find_model
 
 Family = Literal["gpt", "claude", "gemini", "glm", "qwen", "kimi", "deepseek", "llama", "mistral", "other"]
-EditForm = Literal["search_replace", "apply_patch"]
-"""The form of edit that a model was trained to write, and that it is offered first."""
 Verbosity = Literal["", "low", "medium", "high"]
 
 

@@ -41,7 +41,7 @@ class TextCallStream:
         """Stream the reply like `Provider.stream`, with tool calls taken out of the text."""
         own = self.protocol != "native"
         written = request if self.protocol == "native" else encode(request, self.protocol)
-        offered = OfferedTools(request.tools)
+        offered = OfferedTools(request.callable_tools)
         usage = Usage()
         for attempt in range(1, TRIES + 1):
             reply: Reply | None = None
@@ -86,7 +86,9 @@ class TextCallStream:
         whole = reply.message.calls or reply.finish == "content_filter"
         if reply.message.text.id or (self.protocol == "native" and whole):
             return reply.message
-        read = decode(reply.message, self.protocol, finish=reply.finish, tools=request.tools, again=last)
+        read = decode(
+            reply.message, self.protocol, finish=reply.finish, tools=request.callable_tools, again=last
+        )
         given_up = isinstance(read, FormatProblem) and self.protocol == "native"
         return reply.message if given_up and (last or reply.finish == "length") else read
 

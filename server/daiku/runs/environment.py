@@ -35,8 +35,8 @@ async def look_around(
     cursor: Cursor | None = None,
     needed_tools: str = "",
 ) -> tuple[EnvironmentFact, ...]:
-    """What a run of `agent` is told of its environment; nothing where it has no tools. `needed_tools` are those
-    that it needs besides what it is offered, in words for the model."""
+    """What a run of `agent` is told of its environment; nothing where it has no tools. `needed_tools`: how those
+    tools are called that its request needs besides what the model is sent."""
     if not agent.tools:
         return ()
     editor = services.editor

@@ -61,6 +61,24 @@ async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPla
         return None
 
 
+def with_paths(items: tuple[ContextItem, ...], workspace: Workspace) -> tuple[ContextItem, ...]:
+    """The items, each file of the workspace by its path there: what a model can give to a tool."""
+    return tuple(
+        item if path is None else item.model_copy(update={"path": path})
+        for item in items
+        for path in (_path_of(item, workspace),)
+    )
+
+
+def _path_of(item: ContextItem, workspace: Workspace) -> str | None:
+    if item.uri is None or not item.uri.startswith("file:"):
+        return None
+    try:
+        return workspace.relative(workspace.locate(item.uri))
+    except DaikuError:
+        return None
+
+
 DECIDED = ("guardrail", "handoff_depth")
 """Failures by a rule: whoever goes on runs into the same rule again."""
 

@@ -88,6 +88,9 @@ class Priced(Protocol):
     def traits(self) -> ModelTraits: ...
 
     @property
+    def price_step(self) -> int: ...
+
+    @property
     def tool_protocol(self) -> ToolProtocol: ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
@@ -116,6 +119,10 @@ class Metered:
     @property
     def traits(self) -> ModelTraits:
         return self.model.traits
+
+    @property
+    def price_step(self) -> int:
+        return self.model.price_step
 
     @property
     def tool_protocol(self) -> ToolProtocol:

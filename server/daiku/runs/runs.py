@@ -71,7 +71,7 @@ class Runs:
         the run; `cancel` ends it with a result. Raises UsageError before anything is journaled."""
         services = self.services
         agent = find_agent(request.agent)
-        model = "" if request.calls else services.model(request.model).name
+        model = None if request.calls else services.model(request.model)
         if request.session is not None:
             services.journal.get_session(request.session)
         session = request.session or services.journal.add_session(services.workspace_key)
@@ -84,8 +84,8 @@ class Runs:
             tree = self._tree(Budget(limits), request.approvals, attended=request.attended)
             live = LiveRun(log, tree, place=place)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
-            services.journal.note_status(session, "running", model, title)
-            live.record(await start_event(services, agent, request, session, model))
+            services.journal.note_status(session, "running", model.name if model else "", title)
+            live.record(await start_event(services, agent, request, state, session, model))
             self._warn_of_others(log)
             return await self._drive(live)
         finally:

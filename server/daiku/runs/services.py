@@ -19,6 +19,7 @@ from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpServers
 from daiku.tools.registry import ToolRegistry
 from daiku.trace.journal import Journal
+from daiku.workspace.outputs import Outputs
 
 
 class Model(Protocol):
@@ -37,6 +38,11 @@ class Model(Protocol):
     @property
     def traits(self) -> ModelTraits:
         """What follows from its family: how it edits best, how it is spoken to."""
+        ...
+
+    @property
+    def price_step(self) -> int:
+        """Prompt tokens above which it costs more; 0 where it does not."""
         ...
 
     @property
@@ -69,6 +75,8 @@ class RunServices:
     """The folder of trace files; None writes none."""
     worktrees: Path | None = None
     """The folder of copies that are worked in side by side; None: there are none."""
+    outputs: Outputs | None = None
+    """Where whole outputs of commands are kept; None: they are not."""
     servers: McpServers | None = None
     seen: SeenTexts = field(default_factory=SeenTexts)
     """What models saw of files: the file tools ask it before a whole file is overwritten."""

@@ -3,44 +3,46 @@
 from __future__ import annotations
 
 from daiku.agents.agent import Agent
+from daiku.core.calls.needed import needed_tools
+from daiku.core.calls.toolsets import CALL
 from daiku.core.state.environment import changed_facts
 from daiku.core.state.state import State
 from daiku.domain.events import Notice, RunStarted
 from daiku.domain.runs import ApprovalMode
 from daiku.runs.environment import look_around
 from daiku.runs.nested.briefing import brief_request
-from daiku.runs.request import RunRequest
-from daiku.runs.services import RunServices
+from daiku.runs.request import RunRequest, with_paths
+from daiku.runs.services import Model, RunServices
 from daiku.texts.text import text
 
 
 async def start_event(
-    services: RunServices,
-    agent: Agent,
-    request: RunRequest,
-    session: str,
-    model: str,
-    *,
-    needed_tools: str = "",
+    services: RunServices, agent: Agent, request: RunRequest, state: State, session: str, model: Model | None
 ) -> RunStarted:
-    """The event that begins the run that `request` asks for. `needed_tools`: how those tools are called that it
-    needs besides what the model is offered."""
+    """The event that begins the run that `request` asks for, in a session that stands at `state`. `model` is
+    None where none is asked."""
     told, brief = await brief_request(services, agent, request, session)
     mode, approvals, attended, cursor = request.mode, request.approvals, request.attended, request.cursor
     around = (
         ()
-        if request.calls
+        if model is None
         else await look_around(
-            services, agent, mode, approvals, attended=attended, cursor=cursor, needed_tools=needed_tools
+            services,
+            agent,
+            mode,
+            approvals,
+            attended=attended,
+            cursor=cursor,
+            needed_tools=_needed(services, agent, request, state, model),
         )
     )
     return RunStarted(
         prompt=request.text,
         told=told,
         mode=request.mode,
-        model=model,
+        model=model.name if model is not None else "",
         limits=request.limits or services.config.limits,
-        context=request.context,
+        context=with_paths(request.context, services.workspace),
         images=request.images,
         calls=request.calls,
         brief=brief,
@@ -60,3 +62,10 @@ async def news_of_resumed(
     if not changed_facts(known, now):
         return ()
     return (Notice(level="info", text=text("runs.surroundings_changed"), environment=now),)
+
+
+def _needed(services: RunServices, agent: Agent, request: RunRequest, state: State, model: Model) -> str:
+    """How the tools are called that the request needs and the model is not sent."""
+    chosen = agent.sent(services.registry.specs(), model.context, model.traits.edits)
+    by_find = any(spec.name == CALL for spec in chosen.offered)
+    return needed_tools(request.text, request.mode, chosen.deferred, state.plans.all, by_find=by_find)

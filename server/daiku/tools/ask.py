@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
@@ -9,19 +11,19 @@ from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 
 class AskArgs(Args):
-    question: str
-    choices: tuple[str, ...] = ()
+    question: str = Field(description="one question")
+    choices: tuple[str, ...] = Field(default=(), description="answers to pick from, if few")
 
 
 async def ask(_args: AskArgs, _context: ToolContext) -> ToolResult:
     """Return an error: valid questions are handled by the loop, so this runs only for wrong arguments."""
-    return failed("user/ask needs a `question`.")
+    return failed("user__ask needs a `question`.")
 
 
 ASK_TOOLS = (
     Tool(
         "user/ask", "ask", AskArgs, ask,
         face=Face("question", Label("Ask", "質問"), "{question}", slow=True),
-        description="Ask the person a question that only they can answer, with `choices` where there are a few. Use it rarely: decide what you can decide yourself.",
+        description="Ask the person what only they can answer; what you can decide, decide yourself.",
     ),
 )  # fmt: skip

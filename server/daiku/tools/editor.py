@@ -21,22 +21,22 @@ from daiku.tools.face import Face
 from daiku.tools.files.post_edit import SETTLE_SECONDS
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
-NO_EDITOR = "No editor is connected that could tell. Use search/symbols or search/text instead."
+NO_EDITOR = "No editor is connected that could tell. Use search__symbols or search__text instead."
 SHOWN = 200
 """Places that one answer lists."""
 
 
 class DiagnosticsArgs(Args):
-    path: str | None = None
+    path: str | None = Field(default=None, description="one file; all without it")
 
 
 class PlaceArgs(Args):
     """A place in a file: its line (from 1) and the character in it (from 1), or a name on that line."""
 
-    path: str
-    line: int = Field(ge=1)
-    character: int | None = Field(default=None, ge=1)
-    symbol: str = ""
+    path: str = Field(description="relative to the workspace")
+    line: int = Field(ge=1, description="from 1")
+    character: int | None = Field(default=None, ge=1, description="in the line, from 1")
+    symbol: str = Field(default="", description="or a name that stands on that line")
 
 
 async def diagnostics(args: DiagnosticsArgs, context: ToolContext) -> ToolResult:
@@ -122,16 +122,16 @@ EDITOR_TOOLS = (
     Tool(
         "editor/diagnostics", "read", DiagnosticsArgs, diagnostics, parallel=True, timeout=20,
         face=Face("warning", Label("Check problems", "問題を確認"), "{path}"),
-        description="Errors and warnings that the editor's language servers show, of one file (`path`) or of all. Look after you edited, before you run anything.",
+        description="Errors and warnings that the editor's language servers show. Look after you edited, before you run anything.",
     ),
     Tool(
         "editor/definition", "read", PlaceArgs, definition, parallel=True, timeout=20,
         face=Face("symbol-reference", Label("Go to definition", "定義へ移動"), "{path}{lines}"),
-        description="Where something is defined, by the editor's language server: `path`, `line` (from 1) and either `character` (from 1) or `symbol`, a name that stands on that line.",
+        description="Where something is defined, by the editor's language server: more exact than a text search.",
     ),
     Tool(
         "editor/references", "read", PlaceArgs, references, parallel=True, timeout=30,
         face=Face("references", Label("Find references", "参照を検索"), "{path}{lines}"),
-        description="Every place that uses something, by the editor's language server, more exact than a text search: `path`, `line` (from 1) and `symbol`, a name that stands on that line, or `character` (from 1). Ask before you rename or change what others call.",
+        description="Every place that uses something, by the editor's language server: more exact than a text search. Ask before you rename or change what others call.",
     ),
 )  # fmt: skip

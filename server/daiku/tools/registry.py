@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from daiku.core.calls.arguments import explain_problems, parse_arguments, schema_text, usage
 from daiku.core.calls.dialects import translate_dialect
 from daiku.core.calls.jsonargs import problems_of, repair_args, usage_of
-from daiku.core.calls.toolnames import candidate_names, nearest_names, wire_name
+from daiku.core.calls.toolnames import candidate_names, foreign_name, match_spelling, nearest_names, wire_name
+from daiku.core.calls.toolsets import group_names
 from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, HandoffDepthExceeded
@@ -70,7 +71,13 @@ class ToolRegistry:
         return tuple(self._tools)
 
     def resolve(self, name: str) -> str | None:
-        """The canonical name for `name`: itself, its wire name, `a.b`, or a seed's name; else None."""
+        """The canonical name for `name`: itself, its wire name, `a.b`, `a_b`, a seed's name, or the name that another
+        program gives to such a tool; else None."""
+        own = self.taken(name) or self._wire.get(wire_name(name)) or match_spelling(name, self._tools)
+        return own or next((each for each in (foreign_name(name),) if each in self._tools), None)
+
+    def taken(self, name: str) -> str | None:
+        """The tool that has `name`, also as its wire name or by a seed's name; not what is merely like it."""
         if name in self._tools:
             return name
         if (canonical := self._wire.get(name)) is not None:
@@ -118,9 +125,9 @@ class ToolRegistry:
         """The tool and its checked arguments, or the failing result that tells the model what is wrong."""
         loaded = self.get(call.tool)
         if loaded is None:
-            near = nearest_names(call.tool, self._tools)
-            hint = f"The nearest are {', '.join(near)}." if near else f"There are: {', '.join(self._tools)}."
-            return _invalid(f"There is no tool {call.tool[:200]!r}. {hint}")
+            near = ", ".join(map(wire_name, nearest_names(call.tool, self._tools)))
+            hint = f"The nearest are {near}." if near else f"There are: {group_names(self.specs())}."
+            return _invalid(f"There is no tool {call.tool[:200].replace('/', '__', 1)!r}. {hint}")
         tool = loaded.tool
         if call.malformed is not None:
             return _invalid(_explain_malformed(tool, call.malformed))
@@ -129,7 +136,7 @@ class ToolRegistry:
         try:
             return tool, parse_arguments(tool.args, call.args)
         except ValidationError as error:
-            return _invalid(explain_problems(tool.name, tool.args, error))
+            return _invalid(explain_problems(wire_name(tool.name), tool.args, error))
 
     def read(self, call: ToolCall) -> ToolCall:
         """The call as it will be carried out: under its canonical name, its arguments in our words and as
@@ -178,7 +185,7 @@ class ToolRegistry:
                     raise  # it ends the run: who always hands over would do so for ever
                 except Exception as error:  # noqa: BLE001  # one of the three places that catch all
                     return self._failure(tool, error)
-        if len(result.text) <= OUTPUT_LIMIT:
+        if tool.bounds_itself or len(result.text) <= OUTPUT_LIMIT:
             return result
         return result.model_copy(update={"text": truncate_middle(result.text, how="Ask for a smaller part")})
 
@@ -192,13 +199,13 @@ class ToolRegistry:
         except TimeoutError:
             if not bound.expired():
                 raise
-            return failed(f"{tool.name} did not end within {tool.timeout:g} s and was stopped.")
+            return failed(f"{wire_name(tool.name)} did not end within {tool.timeout:g} s and was stopped.")
 
     def _failure(self, tool: Tool, error: Exception) -> ToolResult:
         if isinstance(error, DaikuError):
             text = " ".join(part for part in (error.failure.message, error.failure.hint) if part)
         else:
-            text = f"{tool.name} failed: {type(error).__name__}: {error}"
+            text = f"{wire_name(tool.name)} failed: {type(error).__name__}: {error}"
         return failed(truncate_middle(self._redact(text), 4000))
 
 
@@ -216,7 +223,7 @@ def _explain_malformed(tool: Tool, text: str) -> str:
     else:
         why = f"they are a {type(value).__name__}, not an object"
     return (
-        f"{tool.name} was not run: its arguments are not a JSON object ({why}).\n"
+        f"{wire_name(tool.name)} was not run: its arguments are not a JSON object ({why}).\n"
         f"Given: {truncate_middle(text, 300)}\nRight: {usage(tool.args) if tool.schema is None else usage_of(tool.schema)}"
     )
 
@@ -226,6 +233,6 @@ def _parse_by_schema(tool: Tool, schema: JsonObject, args: JsonObject) -> tuple[
     if problems := problems_of(schema, args):
         lines = "\n".join(f"- {problem}" for problem in problems)
         return _invalid(
-            f"{tool.name} was not run: its arguments are wrong.\n{lines}\nRight: {usage_of(schema)}"
+            f"{wire_name(tool.name)} was not run: its arguments are wrong.\n{lines}\nRight: {usage_of(schema)}"
         )
     return tool, tool.args.model_validate(args)

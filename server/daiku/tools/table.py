@@ -13,15 +13,18 @@ from daiku.tools.face import Face
 from daiku.tools.files.changing import file_tools
 from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.files.seen import SeenTexts
+from daiku.tools.find import FIND_TOOLS
 from daiku.tools.git.git import GIT_TOOLS
 from daiku.tools.mcp.resources import FACES
 from daiku.tools.shell import shell_tools
 from daiku.tools.tool import Tool
 from daiku.tools.web import Web, web_tools
 from daiku.tools.web.cache import Cache
+from daiku.tools.work.explore import EXPLORE_TOOLS
 from daiku.tools.work.handoff import handoff_tools
 from daiku.tools.work.plan import PLAN_TOOLS
 from daiku.tools.work.task import TASK_TOOLS
+from daiku.tools.work.todo import TODO_TOOLS
 
 
 def builtin_tools(
@@ -43,10 +46,13 @@ def builtin_tools(
         *shell_tools(home),
         *GIT_TOOLS,
         *web_tools(web),
+        *TODO_TOOLS,
         *PLAN_TOOLS,
         *TASK_TOOLS,
         *handoff_tools(agents or {}),
+        *EXPLORE_TOOLS,
         *ASK_TOOLS,
+        *FIND_TOOLS,
     )
 
 

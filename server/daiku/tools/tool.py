@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from daiku.core.calls.toolsets import ToolSet
 from daiku.core.changes.choose import ChosenHunks
 from daiku.core.changes.scope import EditPlace
 from daiku.core.ports import Checkpoints, Editor, Workspace
@@ -21,6 +22,7 @@ from daiku.domain.work.plans import Plan
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.face import Face
+from daiku.workspace.outputs import Outputs
 
 
 class Args(BaseModel):
@@ -50,6 +52,10 @@ Ask = Callable[[Text, tuple[Text, ...]], Awaitable[Answer]]
 """Puts a question (with choices, or none) to the person in the middle of a call."""
 
 
+def _no_tools() -> ToolSet:
+    return ToolSet(())
+
+
 def _no_plan() -> Plan | None:
     return None
 
@@ -69,6 +75,8 @@ class TaskWork(Protocol):
         """Each piece is an agent's name, a request to it, and the step that it is about (may be empty);
         `only_apart`: nothing is done where no copies of the project can be made."""
         ...
+
+    async def explore(self, questions: tuple[str, ...]) -> ToolResult: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +110,10 @@ class ToolContext:
     """Of the edit that was shown, the person wants only this; None: all of it."""
     ask: Ask | None = None
     """None where nobody is there to be asked."""
+    toolset: Callable[[], ToolSet] = _no_tools
+    """What the model was sent, and what it can find."""
+    outputs: Outputs | None = None
+    """Where whole outputs of commands are kept; None: they are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +150,8 @@ class Tool:
     schema: JsonObject | None = None
     description: str = ""
     face: Face | None = None
+    bounds_itself: bool = False
+    """True where the tool cuts its result itself, to the length that the call asks for."""
 
 
 def failed(text: str) -> ToolResult:

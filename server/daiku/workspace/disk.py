@@ -11,6 +11,7 @@ from pathlib import Path
 
 from daiku.core.changes.diff import stat
 from daiku.core.ports import TextFile
+from daiku.core.protected.paths import holds_secrets
 from daiku.domain.errors import Failure, StaleVersionError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.texts.text import Text, text
@@ -26,7 +27,7 @@ class DiskWorkspace:
 
     def __init__(self, roots: Iterable[Path]) -> None:
         self._roots = tuple(Path(os.path.realpath(root)) for root in roots)
-        self._ignores = {root: Ignores(root) for root in self._roots}
+        self._ignores = {root: Ignores.of(root) for root in self._roots}
         self._lock = asyncio.Lock()
 
     @property
@@ -41,7 +42,15 @@ class DiskWorkspace:
 
     def hidden(self, path: Path) -> bool:
         root = paths.root_of(self._roots, path)
-        return root is not None and self._ignores[root].hides(path)
+        if root is None:
+            return False
+        ignores = self._ignores[root]
+        # What git ignores is mostly output; a file of secrets among it is kept from git on purpose.
+        return ignores.closes(path) or (holds_secrets(self.relative(path)) and ignores.leaves_out(path))
+
+    def ignored(self, path: Path) -> bool:
+        root = paths.root_of(self._roots, path)
+        return root is not None and path != root and self._ignores[root].leaves_out(path)
 
     async def read(self, path: str) -> TextFile:
         return await asyncio.to_thread(self.read_now, path)

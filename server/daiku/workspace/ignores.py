@@ -1,4 +1,4 @@
-"""What .gitignore and .daikuignore hide from the agent, nested, re-read when they change."""
+"""What git ignores, and what .daikuignore closes to the agent, nested, re-read when they change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-_FILES = (".gitignore", ".daikuignore")
+_CLOSING = ".daikuignore"
 _ALWAYS = frozenset({".git", ".hg", ".svn"})
 _LARGEST = 1_000_000
 
@@ -30,10 +30,11 @@ def hides(rules: list[Rules], path: Path, *, folder: bool) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Ignores:
-    """The rules of one root. Folders' rules are cached with their files' times."""
+class IgnoreFiles:
+    """The rules that files of some names hold below one root. Folders' rules are cached with their files' times."""
 
     root: Path
+    names: tuple[str, ...]
     _cache: dict[Path, tuple[tuple[int, ...], GitIgnoreSpec | None]] = field(
         default_factory=dict[Path, tuple[tuple[int, ...], GitIgnoreSpec | None]]
     )
@@ -45,13 +46,9 @@ class Ignores:
         for index, part in enumerate(parts):
             at = at / part
             is_folder = index < len(parts) - 1 or (at.is_dir() if folder is None else folder)
-            if self.hides_entry(at, folder=is_folder):
+            if hides(self.rules(at.parent), at, folder=is_folder):
                 return True
         return False
-
-    def hides_entry(self, path: Path, *, folder: bool) -> bool:
-        """Return whether an entry is ignored, for a parent folder that is known not to be."""
-        return hides(self.rules(path.parent), path, folder=folder)
 
     def rules(self, folder: Path) -> list[Rules]:
         """The rules that count for what is in `folder`, the nearest first."""
@@ -64,16 +61,41 @@ class Ignores:
         return found
 
     def _spec(self, folder: Path) -> GitIgnoreSpec | None:
-        times = tuple(_time(folder / name) for name in _FILES)
+        times = tuple(_time(folder / name) for name in self.names)
         known = self._cache.get(folder)
         if known is not None and known[0] == times:
             return known[1]
         lines = [
-            line for name, time in zip(_FILES, times, strict=True) if time for line in _lines(folder / name)
+            line
+            for name, time in zip(self.names, times, strict=True)
+            if time
+            for line in _lines(folder / name)
         ]
         spec = GitIgnoreSpec.from_lines(lines) if lines else None
         self._cache[folder] = (times, spec)
         return spec
+
+
+@dataclass(frozen=True, slots=True)
+class Ignores:
+    """What is left out below one root: `closed` is never shown to the agent, `listed` only where it is named."""
+
+    closed: IgnoreFiles
+    listed: IgnoreFiles
+
+    @classmethod
+    def of(cls, root: Path) -> Ignores:
+        """The ignore files below `root`. A .daikuignore also counts among those that git reads, after them:
+        what it takes back (`!name`) is listed."""
+        return cls(IgnoreFiles(root, (_CLOSING,)), IgnoreFiles(root, (".gitignore", _CLOSING)))
+
+    def closes(self, path: Path) -> bool:
+        """True where `path` (inside the root) is closed to the agent, however it is named."""
+        return self.closed.hides(path)
+
+    def leaves_out(self, path: Path) -> bool:
+        """True where `path` is not listed, and found only where it is named; also for what is closed."""
+        return self.listed.hides(path) or self.closed.hides(path)
 
 
 def _time(path: Path) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from daiku.workspace.ignores import Ignores, hides
+from daiku.workspace.ignores import IgnoreFiles, Ignores, hides
 from daiku.workspace.paths import root_of
 
 _HEAVY = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"})
@@ -24,19 +24,24 @@ class Entry:
 
 
 def walk(roots: tuple[Path, ...], start: Path, depth: int = 1000) -> Iterator[Entry]:
-    """Everything visible under `start` (a real path inside a root), each folder before what is in it."""
+    """Everything visible under `start` (a real path), each folder before what is in it. Where git ignores `start`
+    itself, or it lies outside the roots, only what is closed to the agent is left out."""
     root = root_of(roots, start)
-    if root is not None:
-        yield from _walk(Ignores(root), start, depth, 1)
+    if root is None:
+        yield from _walk((), start, depth, 1)
+        return
+    ignores = Ignores.of(root)
+    named = start != root and ignores.listed.hides(start)
+    yield from _walk((ignores.closed,) if named else (ignores.closed, ignores.listed), start, depth, 1)
 
 
-def _walk(ignores: Ignores, folder: Path, depth: int, at: int) -> Iterator[Entry]:
+def _walk(ignores: tuple[IgnoreFiles, ...], folder: Path, depth: int, at: int) -> Iterator[Entry]:
     try:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name))
     except OSError:  # no permission, or gone meanwhile
         return
-    rules = ignores.rules(folder)
+    rules = [each.rules(folder) for each in ignores]
     for entry in entries:
         is_folder = entry.is_dir(follow_symlinks=False)
         path = Path(entry.path)
@@ -44,7 +49,7 @@ def _walk(ignores: Ignores, folder: Path, depth: int, at: int) -> Iterator[Entry
             continue
         if not is_folder and not entry.is_file(follow_symlinks=False):
             continue  # links, pipes, devices
-        if hides(rules, path, folder=is_folder):
+        if any(hides(each, path, folder=is_folder) for each in rules):
             continue
         yield Entry(path, is_folder, at)
         if is_folder and at < depth:

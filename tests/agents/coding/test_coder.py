@@ -298,9 +298,15 @@ def test_the_sections_come_in_order_and_results_reach_the_prompt() -> None:
     assert "No context found." not in text
 
 
-def test_without_results_it_says_so() -> None:
+def test_without_plan_and_results_nothing_is_said_of_them() -> None:
     for brief in (Brief(request="x"), Brief(request="x", findings=Findings())):
-        assert code_request(brief).endswith("Context From Knowledge Base:\nNo context found.")
+        assert code_request(brief) == "Context From User:\n```\nx\n```"
+
+
+def test_what_the_researcher_says_of_the_project_reaches_the_prompt() -> None:
+    text = code_request(Brief(request="x", findings=Findings(notes="price() is in shop.py:3")))
+    assert "Context From Knowledge Base:" in text
+    assert text.endswith("```\nprice() is in shop.py:3\n```")
 
 
 def test_what_failed_before_is_told() -> None:
@@ -311,7 +317,7 @@ def test_what_failed_before_is_told() -> None:
 
 @for_each(
     "demand",
-    ["step by step", "knowledge base", "Clean, documented", "first try", "exact file names", "Cargo.toml"],
+    ["plan", "knowledge base", "no comments that say", "first try", "exact file names", "Cargo.toml"],
 )
 def test_the_prompt_demands_what_it_must(demand: str) -> None:
     prompt = (Path(__file__).parents[2] / "golden" / "prompts" / "coder.other.txt").read_text("utf-8")

@@ -17,6 +17,7 @@ from daiku.agents.table import find_agent
 from daiku.core.commands.judge import changes_folder
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.context import rules_message
+from daiku.domain.held import RulesText
 from daiku.domain.messages import (
     AssistantMessage,
     Message,
@@ -27,7 +28,6 @@ from daiku.domain.messages import (
     Usage,
     UserMessage,
 )
-from daiku.domain.runs import RulesText
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandsRun, EditsMade
 from daiku.domain.work.patches import FileStat
@@ -490,13 +490,8 @@ def test_the_request_has_conversation_code_last_message_and_system() -> None:
 
 
 def test_the_prompt_demands_what_it_must() -> None:
-    prompt = (Path(__file__).parents[2] / "golden" / "prompts" / "runner.other.txt").read_text("utf-8")
-    for demand in (
-        "`cd` is forbidden",
-        "The code I wrote",
-        "operating system",
-        '{"commands": ["',
-        "two repairs",
-    ):
-        assert demand in prompt
+    for file, own in (("runner.other.txt", "`shell__run`"), ("runner.forms.txt", '{"commands": ["')):
+        prompt = (Path(__file__).parents[2] / "golden" / "prompts" / file).read_text("utf-8")
+        for demand in ("`cd` is forbidden", "The code I wrote", "operating system", "two repairs", own):
+            assert demand in prompt
     assert find_agent("runner").stage == Stage(commands_run, run_request, shows="changed")

@@ -40,7 +40,7 @@ def test_the_request_for_tasks_has_goal_step_checks_conversation_and_operations(
     text = tasks_request(PLACE, said, operations)
     for part in ("環境構築", "ゲームを実装する", "package.jsonを作る", "npm test", "はい、お願いします"):
         assert part in text
-    line = next(line for line in text.splitlines() if line.startswith("- files/write"))
+    line = next(line for line in text.splitlines() if line.startswith("- files__write"))
     schema = json.loads(text.splitlines()[text.splitlines().index(line) + 1])
     assert "content" in schema["properties"]
 

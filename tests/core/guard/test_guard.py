@@ -14,6 +14,8 @@ from tests.cases import for_each
 
 EFFECTS: dict[str, Effect] = {
     "files/read": "read",
+    "files/list": "read",
+    "search/text": "read",
     "files/write": "edit",
     "files/edit": "edit",
     "files/patch": "edit",
@@ -296,3 +298,18 @@ def test_what_always_means_is_said_in_words() -> None:
     assert grant_in_words("command:npm test") == "run `npm test`"
     assert grant_in_words("unsandboxed:command:npm test").endswith("without a sandbox")
     assert grant_in_words("network:x.org") == "reach x.org"
+
+
+def test_what_a_command_of_the_session_printed_is_read_without_a_question() -> None:
+    asks = Policy(approvals=ApprovalSettings(read="ask"))
+    assert answer("files/read", asks, path="output:pytest-q") == "allow"
+    assert answer("search/text", asks, path="output:pytest-q", pattern="x") == "allow"
+    assert (
+        answer("files/read", Policy(approvals=ApprovalSettings(read="deny")), path="output:pytest-q")
+        == "deny"
+    )
+    for path in ("output:../a", "output:a/b", "output:", "a.py", "output:a.txt", "/output:a", "./output:a"):
+        assert answer("files/read", asks, path=path) == "ask", path
+    assert answer("files/list", asks, path="output:pytest-q") == "ask"
+    assert answer("search/text", asks, pattern="x") == "ask"
+    assert answer("files/write", Policy(), path="output:pytest-q", content="") == "ask"

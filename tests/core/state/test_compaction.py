@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from daiku.core.run import loop
 from daiku.core.run.decide import Rules
+from daiku.core.state.condense import keep_start
 from daiku.core.state.context import (
     character_count,
-    keep_from,
+    rough_tokens,
     rules_message,
     summary_message,
     summary_or_fallback,
@@ -23,16 +24,8 @@ from daiku.core.state.context import (
 from daiku.core.state.fold import fold
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
-from daiku.domain.events import (
-    Compacted,
-    Event,
-    MessageEvent,
-    Notice,
-    PlanEvent,
-    RulesText,
-    RunFinished,
-    RunStarted,
-)
+from daiku.domain.events import Compacted, Event, MessageEvent, Notice, PlanEvent, RunFinished, RunStarted
+from daiku.domain.held import RulesText
 from daiku.domain.messages import (
     AssistantMessage,
     Message,
@@ -110,6 +103,8 @@ def test_needles_rules_request_and_open_steps_outlive_ten_compactions() -> None:
     assert all(step.step_id in last for step in PLAN.steps)
     assert isinstance(events[-1], RunFinished)
     assert all(0 < e.after_tokens < 20_000 for e in compactions)
+    assert "Files read until then: " in last
+    assert "60.py" in compactions[-1].files_read
     assert end.spending.usage.completion_tokens >= len(compactions)  # the summaries are paid for too
 
 
@@ -144,7 +139,7 @@ def test_what_is_said_during_a_summary_is_not_lost() -> None:
 def test_a_summary_that_is_longer_than_what_it_replaces_is_refused() -> None:
     old = (UserMessage(text="mend it"), AssistantMessage(text=Text("I read a.py and b.py. " * 40)))
     assert summary_or_fallback("short", old) == "short"
-    for bad in ("", "  \n", "blah " * 5000):
+    for bad in ("", "  \n", "blah " * 5000, "n" * int(character_count(old) * 0.9)):
         made = summary_or_fallback(bad, old)
         assert made != bad
         assert len(made) < character_count(old)
@@ -166,15 +161,17 @@ def test_what_replaces_messages_is_never_much_longer(old: list[Message], summary
     assert len(summary_or_fallback(summary, old)) <= max(character_count(old), 400)
 
 
-@given(st.lists(st.booleans(), min_size=3, max_size=30), st.integers(1, 8))
-def test_what_is_kept_never_begins_with_a_result(kinds: list[bool], share: int) -> None:
+@given(st.lists(st.booleans(), min_size=3, max_size=30), st.integers(1, 800))
+def test_what_is_kept_never_begins_with_a_result(kinds: list[bool], budget: int) -> None:
     messages: list[Message] = [
-        ToolMessage(call_id="1", tool="t", ok=True, text="") if k else AssistantMessage(text=Text(""))
-        for k in kinds
+        ToolMessage(call_id="1", tool="t", ok=True, text="word " * 60)
+        if k
+        else AssistantMessage(text=Text("x"))
+        for k in (False, *kinds)
     ]
-    kept = keep_from(messages, share)
-    assert kept < len(messages)
-    assert not kept or not isinstance(messages[-kept], ToolMessage)
+    start = keep_start(messages, budget, rough_tokens)
+    assert not isinstance(messages[start], ToolMessage)
+    assert any(isinstance(m, AssistantMessage) for m in messages[start:])
 
 
 def test_finished_plans_are_not_carried_on() -> None:

@@ -179,7 +179,7 @@ def test_the_model_reads_that_it_repeats_itself_in_the_result() -> None:
     state = after([turn(read("a.py"))] * 3)
     last = state.conversation.messages[-1]
     assert isinstance(last, ToolMessage)
-    assert last.text.startswith("text\n\nNote: files/read was called 3 times in a row")
+    assert last.text.startswith("text\n\nNote: files__read was called 3 times in a row")
     assert "Change your approach" in last.text
 
 

@@ -387,6 +387,18 @@ def test_a_tool_without_arguments_has_no_parameters() -> None:
     assert parameters({"type": "object", "properties": {}}) is None
 
 
+def test_an_argument_with_any_keys_is_asked_for_as_text() -> None:
+    args: Any = {"type": "object", "description": "that tool's arguments"}
+    found = parameters(
+        {"type": "object", "properties": {"args": args, "list": {"type": "array", "items": args}}}
+    )
+    assert found is not None
+    assert found["properties"] == {
+        "args": {"type": "string", "description": "that tool's arguments (a JSON object as text)"},
+        "list": {"type": "array", "items": args},
+    }
+
+
 def test_schemas_keep_what_they_mean_in_what_gemini_takes() -> None:
     schema: dict[str, Any] = {
         "type": "object",

@@ -180,7 +180,7 @@ async def test_a_chat_request_has_this_shape(model_server: ModelServer, chat: Pr
                 {
                     "role": "user",
                     "content": [
-                        {"type": "text", "text": "What files/read shows:"},
+                        {"type": "text", "text": "What files__read shows:"},
                         {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
                     ],
                 },

@@ -208,7 +208,7 @@ async def test_a_list_with_an_unknown_operation_is_asked_for_again(folder: Path)
         END,
     )
     notices = "\n".join(c.data for c in chunks if c.type == "notice")
-    for problem in ("no JSON", "There is no tool", "plan/propose cannot be a task", "content"):
+    for problem in ("no JSON", "There is no tool", "plan__propose cannot be a task", "content"):
         assert problem in notices, notices
     made = answer(chunks, "task/generate_list")
     assert made.ok

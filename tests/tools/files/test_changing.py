@@ -107,6 +107,22 @@ async def test_a_refused_edit_changes_nothing_and_keeps_no_checkpoint(bench: Ben
     assert (bench.contents(), bench.events, bench.checkpoints.list("s")) == (before, [], ())
 
 
+async def test_an_edit_of_a_file_that_is_not_there_is_answered_with_the_nearest_names(bench: Bench) -> None:
+    bench.write("src/calc.py", "x = 1\n")
+    update = "*** Begin Patch\n*** Update File: src/clac.py\n@@\n-x = 1\n+x = 2\n*** End Patch"
+    diff = "--- a/calc.py\n+++ b/calc.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+    for tool, args in (
+        ("files/edit", {"path": "src/clac.py", "edits": [{"search": "x = 1", "replace": "x = 2"}]}),
+        ("files/patch", {"patch": update}),
+        ("files/patch", {"patch": diff}),
+    ):
+        result = await bench.call(tool, **args)  # type: ignore[arg-type]
+        assert not result.ok
+        assert "The nearest are src/calc.py." in result.text
+    added = "*** Begin Patch\n*** Add File: lib/calc.py\n+x\n*** Update File: src/calc.py\n@@\n-no\n+x\n*** End Patch"
+    assert "The nearest are" not in (await bench.call("files/patch", patch=added)).text
+
+
 async def test_a_patch_over_files_is_done_whole_or_not_at_all(bench: Bench) -> None:
     bench.write("a.txt", "one\n")
     bench.write("b.txt", "two\n")
@@ -400,7 +416,7 @@ async def test_reading_sees_the_unsaved_buffer(workspace: Path, daiku_home: Path
     assert "typed, not saved" in (await bench.call("files/read", path="a")).text
 
 
-async def test_hidden_files_are_neither_listed_nor_read_nor_overwritten(bench: Bench) -> None:
+async def test_closed_files_are_neither_listed_nor_read_nor_overwritten(bench: Bench) -> None:
     bench.write(".gitignore", "secret*\nbuild/\n")
     bench.write(".daikuignore", "private\n")
     bench.write("secret.env", "CANARY")
@@ -418,8 +434,9 @@ async def test_hidden_files_are_neither_listed_nor_read_nor_overwritten(bench: B
         ):
             assert not result.ok
             assert "CANARY" not in result.text
-            assert "hidden" in result.text
+            assert "hidden from the agent" in result.text
     assert (await bench.call("files/write", path="build/new", content="made")).ok
+    assert (await bench.call("files/read", path="build/out")).ok
 
 
 async def test_listing_has_depth_glob_and_an_end(bench: Bench) -> None:

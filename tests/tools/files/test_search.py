@@ -16,7 +16,8 @@ from pydantic import JsonValue
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.settings.config import Config
 from daiku.tools.files import search
-from daiku.tools.files.ripgrep import Query, arguments, find_ripgrep
+from daiku.tools.files.engines.hits import Query
+from daiku.tools.files.engines.ripgrep import arguments, find_ripgrep
 from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
@@ -72,27 +73,35 @@ FILES = {
 async def test_plain_text_is_found_where_the_agent_may_look(workspace: Path, engine: str) -> None:
     write(workspace, **FILES)
     found = await call(workspace, "search/text", pattern="beta")
-    assert sorted(found.text.split("\n")) == [
-        ".github/ci.yml:1: beta: 1",
-        "src/a.py:2: return beta(1)",
-        "src/b.ts:1: const beta = (x: number) => x;",
-        "src/b.ts:2: beta(2) // BETA",
-    ]
+    assert found.text == (
+        ".github/ci.yml\n1:beta: 1\n\nsrc/a.py\n2:    return beta(1)\n\n"
+        "src/b.ts\n1:const beta = (x: number) => x;\n2:beta(2) // BETA"
+    )
+
+
+def hits(text: str) -> list[str]:
+    """The lines that match, as `path:line`."""
+    found: list[str] = []
+    path = ""
+    for line in text.split("\n"):
+        number, colon, _ = line.partition(":")
+        if colon and number.isdigit():
+            found.append(f"{path}:{number}")
+        elif line and not line.startswith("[…"):
+            path = line
+    return found
 
 
 async def test_case_path_glob_and_expressions_narrow_and_widen(workspace: Path, engine: str) -> None:
     write(workspace, **FILES)
 
     async def lines(**args: JsonValue) -> list[str]:
-        text = (await call(workspace, "search/text", **args)).text
-        hits = [] if text.startswith("Nothing matches") else text.split("\n")
-        return sorted(line.partition(": ")[0] for line in hits if not line.startswith("No line"))
+        return hits((await call(workspace, "search/text", **args)).text)
 
     assert await lines(pattern="BETA") == ["src/b.ts:2"]
     assert await lines(pattern="BETA", ignore_case=True, path="src/b.ts") == ["src/b.ts:1", "src/b.ts:2"]
     assert await lines(pattern="beta", glob="*.py") == ["src/a.py:2"]
     assert await lines(pattern="a.b*c", literal=True) == ["src/beta[1].txt:1"]
-    assert await lines(pattern="a.b*c", regex=False) == ["src/beta[1].txt:1"]
     assert await lines(pattern=r"^def \w+") == ["src/a.py:1"]
     assert await lines(pattern=r"^def \w+", literal=True) == []
     assert await lines(pattern="beta", glob="build/**") == []
@@ -104,16 +113,17 @@ async def test_patterns_that_look_like_flags_are_patterns(workspace: Path, engin
     (workspace / "x").chmod(0o755)
     write(workspace, f="say --pre=./x here\n")
     found = await call(workspace, "search/text", pattern="--pre=./x")
-    assert found.text == "f:1: say --pre=./x here"
+    assert found.text == "f\n1:say --pre=./x here"
     await call(workspace, "search/text", pattern="a", glob="--pre=./x")
     await call(workspace, "search/text", pattern="a", path="--pre=./x")
     assert not list(workspace.glob("**/PWNED"))
 
 
 def test_no_value_of_a_model_stands_as_a_flag_of_its_own() -> None:
-    flags = arguments(Query("--pre=./x", glob="--hostname-bin=./x"))
-    assert {"--regexp=--pre=./x", "--glob=--hostname-bin=./x", "--no-config"} <= set(flags)
-    assert not any(flag.startswith(("--pre=", "--hostname-bin")) for flag in flags)
+    flags = arguments(Query("--pre=./x", globs=("--hostname-bin=./x",)))
+    assert {"--glob=--hostname-bin=./x", "--no-config"} <= set(flags)
+    assert flags[-2:] == ["--regexp", "--pre=./x"]
+    assert not any(flag.startswith(("--pre=", "--hostname-bin")) for flag in flags[:-1])
 
 
 async def test_an_unreadable_expression_is_taken_as_plain_text_and_that_is_said(
@@ -121,10 +131,10 @@ async def test_an_unreadable_expression_is_taken_as_plain_text_and_that_is_said(
 ) -> None:
     write(workspace, **FILES)
     found = await call(workspace, "search/text", pattern="def alpha(")
-    head, line = found.text.split("\n")
+    head, *lines = found.text.split("\n")
     assert head.startswith("The pattern is no regular expression")
     assert head.endswith("was taken as plain text.")
-    assert line == "src/a.py:1: def alpha():"
+    assert lines == ["src/a.py", "1:def alpha():"]
 
 
 async def test_what_matches_only_as_plain_text_or_in_another_case_is_found_and_said(
@@ -132,13 +142,13 @@ async def test_what_matches_only_as_plain_text_or_in_another_case_is_found_and_s
 ) -> None:
     write(workspace, **{"a.txt": "x = a[0] + b\nClass Alpha\n"})
     plain = await call(workspace, "search/text", pattern="a[0] + b")
-    assert plain.text.split("\n")[1:] == ["a.txt:1: x = a[0] + b"]
+    assert plain.text.split("\n")[1:] == ["a.txt", "1:x = a[0] + b"]
     assert "as plain text" in plain.text
     case = await call(workspace, "search/text", pattern="class alpha")
-    assert case.text.split("\n")[1:] == ["a.txt:2: Class Alpha"]
+    assert case.text.split("\n")[1:] == ["a.txt", "2:Class Alpha"]
     assert "upper and lower case" in case.text
     both = await call(workspace, "search/text", pattern="A[0] +")
-    assert both.text.split("\n")[1:] == ["a.txt:1: x = a[0] + b"]
+    assert both.text.split("\n")[1:] == ["a.txt", "1:x = a[0] + b"]
     nothing = await call(workspace, "search/text", pattern="a[1] +")
     assert nothing.text == (
         "Nothing matches 'a[1] +': neither as a regular expression nor as plain text nor as a regular expression "
@@ -156,33 +166,115 @@ PATTERNS = [
 
 @pytest.mark.skipif(shutil.which("rg") is None, reason="no ripgrep on this machine")
 @pytest.mark.parametrize("pattern", PATTERNS)
-async def test_a_pattern_finds_what_ripgrep_finds(pattern: str) -> None:
+async def test_a_pattern_finds_what_ripgrep_finds(pattern: str, engine: str) -> None:
     root = Path(__file__).parents[2] / "core"
-    told = (await call(root, "search/text", pattern=pattern)).text.split("\n")
-    command = ["rg", "--no-config", "-n", "--no-heading", "--sort=path", f"--regexp={pattern}", "."]
+    told = (await call(root, "search/text", pattern=pattern, limit=2000)).text
+    command = ["rg", "--no-config", "-n", "--no-heading", "--sort=path", "-e", pattern, "."]
     run = partial(subprocess.run, command, cwd=root, capture_output=True, text=True, check=False)
     found = (await asyncio.to_thread(run)).stdout.splitlines()
-    wanted = [line.removeprefix("./").split(":", 2)[:2] for line in found]
+    wanted = [":".join(line.removeprefix("./").split(":", 2)[:2]) for line in found]
     if not wanted:
-        assert "matches" in told[0]
+        assert "matches" in told
         return
-    hits = [line.split(":", 2)[:2] for line in told if not line.startswith("[…")]
-    assert hits == wanted[: search.MAX_HITS]
+    shown = hits(told)
+    assert shown == wanted[: len(shown)]
+    last = told.split("\n")[-1]
+    left = last.removeprefix("[… ").partition(" ")[0].replace(",", "")
+    assert len(wanted) - len(shown) == (int(left) if last.startswith("[…") else 0)
 
 
 async def test_an_expression_that_never_ends_is_stopped_or_refused(workspace: Path, engine: str) -> None:
     write(workspace, f="a" * 5000 + "b\n")
     started = time.monotonic()
-    await call(workspace, "search/text", pattern="(a+)+$", regex=True)
+    await call(workspace, "search/text", pattern="(a+)+$")
     assert time.monotonic() - started < 2
 
 
-async def test_many_matches_end_with_a_note(workspace: Path, engine: str) -> None:
+async def test_many_matches_end_with_what_is_left(workspace: Path, engine: str) -> None:
     for i in range(5):
         write(workspace, **{f"f{i}": "x\n" * 100})
     found = await call(workspace, "search/text", pattern="x")
-    assert found.text.count("\n") == 200
-    assert "more than 200" in found.text
+    assert len(hits(found.text)) == 200
+    assert found.text.endswith(
+        "\n[… 300 more matches in 3 files; narrow it with path, glob or a longer pattern …]"
+    )
+    few = await call(workspace, "search/text", pattern="x", limit=150)
+    assert "[… 350 more matches in 4 files; " in few.text
+    files = await call(workspace, "search/text", pattern="x", mode="files", limit=4)
+    assert files.text.startswith("f0\nf1\nf2\nf3\n[… 100 more matches in 1 file; ")
+
+
+async def test_a_long_line_is_cut_and_a_long_answer_ends_early(workspace: Path, engine: str) -> None:
+    write(workspace, long="x" * 5000 + "\n", many=("x" * 390 + "\n") * 100)
+    found = (await call(workspace, "search/text", pattern="x")).text
+    assert f"1:{'x' * 400} [… line cut …]" in found
+    assert len(found) < 30_000
+    assert "more matches in 1 file" in found
+
+
+SOURCE = "def one():\n    return 1\n\n\ndef two():\n    if x:\n        return 2\n    return 3\n\n\ndef three():\n    pass\n"
+
+
+async def test_lines_around_a_match_are_shown_with_their_indentation(workspace: Path, engine: str) -> None:
+    write(workspace, **{"a.py": SOURCE})
+    both = await call(workspace, "search/text", pattern="if x|pass", context=1)
+    assert (
+        both.text == "a.py\n5-def two():\n6:    if x:\n7-        return 2\n--\n11-def three():\n12:    pass"
+    )
+    touching = await call(workspace, "search/text", pattern="return", context=1, limit=2)
+    assert touching.text.split("\n")[:-1] == [
+        "a.py", "1-def one():", "2:    return 1", "3-", "--", "6-    if x:", "7:        return 2",
+    ]  # fmt: skip
+    assert "1 more match in 1 file" in touching.text
+
+
+async def test_files_alone_and_counts(workspace: Path, engine: str) -> None:
+    write(workspace, **FILES)
+    assert (await call(workspace, "search/text", pattern="beta", mode="files")).text == (
+        ".github/ci.yml\nsrc/a.py\nsrc/b.ts"
+    )
+    assert (await call(workspace, "search/text", pattern="beta", mode="count")).text == (
+        ".github/ci.yml: 1\nsrc/a.py: 1\nsrc/b.ts: 2\n4 matches in 3 files"
+    )
+    assert "Nothing matches" in (await call(workspace, "search/text", pattern="zzz", mode="count")).text
+
+
+async def test_a_match_may_span_lines(workspace: Path, engine: str) -> None:
+    write(workspace, **{"a.py": SOURCE, "b.txt": "\\n\n"})
+    found = await call(workspace, "search/text", pattern=r"def one.*?return", multiline=True)
+    assert found.text == "a.py\n1:def one():\n2:    return 1"
+    told = await call(workspace, "search/text", pattern=r"two\(\):\n +if")
+    assert told.text == "a.py\n5:def two():\n6:    if x:"
+    assert (await call(workspace, "search/text", pattern=r"\\n")).text == "b.txt\n1:\\n"
+
+
+async def test_globs_with_braces_commas_folders_and_exclusions(workspace: Path, engine: str) -> None:
+    for name in ("src/a.ts", "src/deep/b.tsx", "lib/c.js", "d.py"):
+        write(workspace, **{name: "needle\n"})
+
+    async def names(glob: str) -> str:
+        return (await call(workspace, "search/text", pattern="needle", mode="files", glob=glob)).text
+
+    assert await names("*.{ts,tsx}") == "src/a.ts\nsrc/deep/b.tsx"
+    assert await names("*.js, *.py") == "d.py\nlib/c.js"
+    assert await names("src/**") == "src/a.ts\nsrc/deep/b.tsx"
+    assert await names("src/**/*.tsx") == "src/deep/b.tsx"
+    assert await names("!*.py") == "lib/c.js\nsrc/a.ts\nsrc/deep/b.tsx"
+    assert (
+        await names("*.ts,!src/**")
+        == "Nothing matches 'needle': neither as a regular expression nor as a regular expression in any case."
+    )
+
+
+async def test_what_no_engine_takes_is_said(workspace: Path, engine: str) -> None:
+    write(workspace, **{"a.txt": "a(?=b)\n\\1\n"})
+    for pattern, why in {"a(?=b)": "look-around", r"(a)\1": "backreferences"}.items():
+        told = (await call(workspace, "search/text", pattern=pattern)).text
+        assert why in told.split("\n")[0]
+        assert "was taken as plain text" in told
+    posix = await call(workspace, "search/text", pattern=r"^[[:alpha:]]\(")
+    assert posix.text == "a.txt\n1:a(?=b)"
+    assert (await call(workspace, "search/text", pattern=r"^\x{61}")).text == "a.txt\n1:a(?=b)"
 
 
 async def test_links_that_go_round_do_not_hang_a_search(workspace: Path, engine: str, tmp_path: Path) -> None:
@@ -194,7 +286,7 @@ async def test_links_that_go_round_do_not_hang_a_search(workspace: Path, engine:
     write(workspace, f="CANARY in\n")
     started = time.monotonic()
     found = await call(workspace, "search/text", pattern="CANARY")
-    assert found.text == "f:1: CANARY in"
+    assert found.text == "f\n1:CANARY in"
     assert not (await call(workspace, "search/text", pattern="CANARY", path="out")).ok
     assert time.monotonic() - started < 2
 
@@ -237,7 +329,7 @@ async def test_symbols_are_found_in_every_language_exact_names_first(workspace: 
     assert (await call(workspace, "search/symbols", name="shape")).text.startswith(
         "lib/shapes.py:1: class class Shape"
     )
-    assert "search/text finds its uses" in (await call(workspace, "search/symbols", name="Nowhere")).text
+    assert "search__text finds its uses" in (await call(workspace, "search/symbols", name="Nowhere")).text
 
 
 async def test_a_changed_file_is_read_again(workspace: Path) -> None:
@@ -252,9 +344,9 @@ async def test_the_map_shows_what_others_use_first_within_its_budget(workspace: 
     for i in range(40):
         write(workspace, **{f"noise/n{i}.py": f"def lonely_{i}():\n    pass\n"})
     text = (await call(workspace, "search/map", budget=150)).text
-    assert text.startswith("lib/shapes.py:\n    1 class Shape:\n")
+    assert text.startswith("lib/\n  shapes.py:\n    1 class Shape:\n")
     assert len(text) < 150 * 4
-    assert text.index("lib/shapes.py") < text.index("noise/")
+    assert text.index("lib/") < text.index("noise/")
 
 
 async def test_a_folder_without_source_has_no_map(workspace: Path) -> None:

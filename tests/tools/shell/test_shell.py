@@ -47,6 +47,9 @@ class Folder:
     def hidden(self, path: Path) -> bool:
         return False
 
+    def ignored(self, path: Path) -> bool:
+        return False
+
     async def read(self, path: str) -> TextFile:
         raise NotImplementedError
 

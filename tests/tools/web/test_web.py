@@ -128,7 +128,7 @@ async def test_a_long_page_comes_in_parts(workspace: Path, web: LocalWeb) -> Non
     call = Hands(workspace)
     first = await call("web/fetch", url=web.url("/long"))
     assert "line 0 of" in first.text
-    assert "more characters: web/fetch with start=" in first.text
+    assert "more characters: web__fetch with start=" in first.text
     following = int(first.text.rpartition("start=")[2].removesuffix(".)"))
     assert (
         (await call("web/fetch", url=web.url("/long"), start=following))
@@ -357,7 +357,7 @@ async def test_another_site_is_told_and_not_gone_to(workspace: Path, web: LocalW
     call = Hands(workspace)
     result = await call("web/fetch", url=web.url(f"/to?u={other}"))
     assert not result.ok
-    assert f"Call web/fetch with {other}" in result.text
+    assert f"Call web__fetch with {other}" in result.text
     assert len(web.asked) == 1
     call.config = Config(approvals=ApprovalSettings(network="allow"))
     assert (await call("web/fetch", url=web.url(f"/to?u={other}"))).ok

@@ -58,6 +58,7 @@ const FOLDS = {
     change(draft, asked, (item) => ({ ...item, answer: text }));
   },
   plan: putPlan,
+  todo: putTodo,
   edit: addEdit,
   usage: (draft, { parent, data }) => {
     draft.usage = addUsage(draft.usage, data);
@@ -138,6 +139,15 @@ function addMessage(draft: Draft, chunk: Extract<Chunk, { type: "message" }>): v
     ...(between && { between }),
     ...(partial && { partial }),
   });
+}
+
+/** One list a run, changed where it stands. */
+function putTodo(draft: Draft, chunk: Extract<Chunk, { type: "todo" }>): void {
+  const todo = chunk.data.items;
+  const at = findLast(draft, (item) => item.kind === "todo" && item.run === chunk.run);
+  const item = draft.items[at];
+  if (item?.kind === "todo") draft.items[at] = { ...item, todo };
+  else push(draft, { ...common(draft, chunk), kind: "todo", todo });
 }
 
 function putPlan(draft: Draft, chunk: Extract<Chunk, { type: "plan" }>): void {

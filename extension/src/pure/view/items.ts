@@ -14,6 +14,7 @@ import type {
   Restored,
   RunFinished,
   RunStarted,
+  TodoItem,
   Usage,
 } from "../../contract.gen";
 
@@ -98,6 +99,12 @@ interface PlanItem extends Common {
   plan: Plan;
 }
 
+/** What a run keeps as its list of what is to do, as it stands now. */
+interface TodoListItem extends Common {
+  kind: "todo";
+  todo: readonly TodoItem[];
+}
+
 /** A nested run, with what it handed back once it has. */
 export interface HandoffItem extends Common {
   kind: "handoff";
@@ -164,6 +171,7 @@ export type Item =
   | QuestionItem
   | EditItem
   | PlanItem
+  | TodoListItem
   | HandoffItem
   | NoticeItem
   | ErrorItem

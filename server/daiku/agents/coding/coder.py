@@ -50,6 +50,7 @@ class CodeVariables(Frozen):
     step: str
     user_context: str
     search_results: tuple[tuple[str, str], ...]
+    notes: str
     happened: str
     code: str
     files: str
@@ -58,6 +59,7 @@ class CodeVariables(Frozen):
 def code_request(brief: Brief) -> str:
     """The request to the coder: plan, the person's words, what research found (C0.10)."""
     found = by_query(brief.findings.results if brief.findings is not None else ())
+    notes = brief.findings.notes if brief.findings is not None else ""
     return render(
         "agents/coder_request",
         CodeVariables(
@@ -65,6 +67,7 @@ def code_request(brief: Brief) -> str:
             step=step_line(brief.plan, brief.step_id),
             user_context=fenced(brief.request),
             search_results=tuple((query, fenced(result)) for query, result in found.items()),
+            notes=fenced(notes) if notes else "",
             happened=work_so_far(brief),
             code=brief.code,
             files=brief.files,
@@ -106,6 +109,11 @@ def accept_plain_text(message: AssistantMessage) -> AssistantMessage:
     return message.model_copy(update={"text": said, "opaque": {}})
 
 
+def prose(message: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
+    """Accept words as the result, with a note where nothing was changed and they do not say so themselves."""
+    return message if _changed(messages) else accept_plain_text(message)
+
+
 def _form(message: AssistantMessage, cut: bool) -> AssistantMessage | Unreadable:
     """The calls that make the changes which a reply's text asks for."""
     found = changes_in(message.text, cut=cut)
@@ -132,7 +140,8 @@ def changes_in(written: str, *, cut: bool = False) -> Changes | Unreadable:
 
     Of a reply that was cut off the whole files count, and the rest is asked for.
     """
-    if not any(holds(written) for holds in (has_blocks, is_apply_patch, is_udiff, _FILE_HEAD.search)):
+    plain = not any(holds(written) for holds in (has_blocks, is_apply_patch, is_udiff, _FILE_HEAD.search))
+    if plain:
         written = add_file_heads(written)
     blocks = parse_file_blocks(written)
     if blocks.doubtful:
@@ -150,7 +159,8 @@ def changes_in(written: str, *, cut: bool = False) -> Changes | Unreadable:
     calls = _calls(whole, patch if not cut else "")
     if not calls:
         problem = text("roles.write_fewer") if cut else joined("clauses", blocks.warnings)
-        return Unreadable(problem or text("roles.no_files"), words_only=not problem and bool(written.strip()))
+        words = (plain or not problem) and bool(written.strip())  # a snippet that names no file is words too
+        return Unreadable(problem or text("roles.no_files"), words_only=words)
     odd = (*blocks.warnings, *((text("roles.write_fewer"),) if cut else ()))
     said = (
         _prose(written, names),
@@ -198,7 +208,7 @@ def _changed(messages: tuple[Message, ...]) -> bool:
     )
 
 
-CODE = Role(read, after_calls, accept_plain_text=accept_plain_text)
+CODE = Role(read, after_calls, accept_plain_text=accept_plain_text, prose=prose)
 
 
 CODER = Agent(

@@ -19,7 +19,7 @@ from daiku.domain.errors import Failure
 from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall
-from daiku.domain.work.handovers import Brief, PlanMade
+from daiku.domain.work.handovers import Brief, PlanMade, SaidInWords
 from daiku.prompts import render
 from daiku.texts.text import Text, joined, text
 
@@ -44,15 +44,24 @@ def plan_request(brief: Brief) -> str:
     ).strip()
 
 
-def plan_made(state: State) -> PlanMade | Unreadable:
-    """Return the plan that the run proposed last; Unreadable if there is none or it equals the given one."""
+def plan_made(state: State) -> PlanMade | SaidInWords | Unreadable:
+    """Return the plan that the run proposed last. Without one, or where it equals the given one: what was said in
+    its place, Unreadable where nothing was."""
     given = state.request.brief.plan if state.request.brief is not None else None
     newest = state.plans.all[-1] if state.plans.all else None
-    if newest is None or not newest.steps:
-        return Unreadable(text("roles.no_plan"))
-    if given is not None and newest.plan_id == given.plan_id and newest.steps == given.steps:
-        return Unreadable(text("roles.no_new_plan"))
-    return PlanMade(plan=newest)
+    old = given if newest is not None and given is not None and newest.plan_id == given.plan_id else None
+    if newest is not None and newest.steps and (old is None or newest.steps != old.steps):
+        return PlanMade(plan=newest)
+    messages = state.conversation.messages
+    last = messages[-1] if messages else None
+    if (
+        isinstance(last, AssistantMessage)
+        and last.text.strip()
+        and not last.calls
+        and not _proposed(messages)
+    ):
+        return SaidInWords(text=last.text)
+    return Unreadable(text("roles.no_plan") if old is None else text("roles.no_new_plan"))
 
 
 def read(
@@ -107,6 +116,11 @@ def proposal(reply: PlanReply) -> JsonObject:
     return {"name": reply.project, "focus": reply.focus, "summary": reply.summary, "steps": steps}
 
 
+def prose(message: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
+    """Ask once for the plan that words alone do not propose; its words are accepted then."""
+    return message if _proposed(messages) else Unreadable(text("roles.call_propose"))
+
+
 def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     """Return the plan's summary once the plan is accepted, Failed after too many rejected ones, else None."""
     here = messages_since_request(messages)
@@ -123,9 +137,23 @@ def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | No
     if not isinstance(answer, ToolMessage) or not answer.ok or spoke is None:
         return None
     told = spoke.opaque.get("daiku")
-    if not isinstance(told, dict) or "summary" not in told:
-        return None
-    return AssistantMessage(text=Text(str(told["summary"])))
+    if isinstance(told, dict) and "summary" in told:
+        return AssistantMessage(text=Text(str(told["summary"])))
+    return _summed_up(here, spoke)
+
+
+def _summed_up(
+    here: tuple[AssistantMessage | ToolMessage, ...], spoke: AssistantMessage
+) -> AssistantMessage | None:
+    """The summary of the plan that the model's own call proposed: with it nothing is left to say. None where the
+    call has none, or something besides it."""
+    match spoke.calls:
+        case (ToolCall(id=own, tool="plan/propose", args=args),):
+            summary = str(args.get("summary") or "").strip()
+            done = any(isinstance(m, ToolMessage) and m.call_id == own and m.ok for m in here)
+            return AssistantMessage(text=Text(summary)) if summary and done else None
+        case _:
+            return None
 
 
 def _since_person(messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -150,7 +178,7 @@ def _proposed(messages: tuple[Message, ...]) -> bool:
     )
 
 
-PLAN = Role(read, after_calls)
+PLAN = Role(read, after_calls, prose=prose)
 
 
 PLANNER = Agent(

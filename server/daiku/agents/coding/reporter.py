@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field, JsonValue, field_validator
 
-from daiku.agents.agent import LOOKING, Agent, Stage
+from daiku.agents.agent import Agent, Stage
 from daiku.agents.coding.handover_text import work_so_far
 from daiku.agents.role import Role
 from daiku.core.plans.transitions import checklist
@@ -112,8 +112,20 @@ def read(
         if cut or "{" in message.text:
             return reply
         reply = _from_markdown(message.text)
-    if isinstance(reply, Unreadable):
-        return reply
+    return reply if isinstance(reply, Unreadable) else _reporting(message, reply)
+
+
+def prose(_message: AssistantMessage, _messages: tuple[Message, ...]) -> Unreadable:
+    """Ask once for the claims that words alone do not make."""
+    return Unreadable(text("roles.report_without_claims"))
+
+
+def accept_plain_text(message: AssistantMessage) -> AssistantMessage:
+    """Accept words as a report: nothing that they claim is checked, and it is shown so."""
+    return _reporting(message, ReportReply(text=message.text))
+
+
+def _reporting(message: AssistantMessage, reply: ReportReply) -> AssistantMessage:
     told: dict[str, JsonValue] = {"report": reply.model_dump(mode="json")}
     return AssistantMessage(text=_shown(reply), thinking=message.thinking, opaque={"daiku": told})
 
@@ -136,7 +148,8 @@ def _from_markdown(reply: str) -> ReportReply | Unreadable:
             claims.append(ClaimReply(text=words, refs=refs))
     head = "\n".join(prose).strip()
     if not head or not claims:
-        return Unreadable(text("roles.report_without_text" if not head else "roles.report_without_claims"))
+        problem = text("roles.report_without_claims") if head else text("roles.report_without_text")
+        return Unreadable(problem, words_only=bool(head))
     return ReportReply(text=head, claims=tuple(claims))
 
 
@@ -175,7 +188,9 @@ def _nothing_more(_: tuple[Message, ...]) -> None:
     return None
 
 
-REPORT = Role(read, _nothing_more, unfit=invented_references)
+REPORT = Role(
+    read, _nothing_more, accept_plain_text=accept_plain_text, prose=prose, unfit=invented_references
+)
 
 
 REPORTER = Agent(
@@ -183,7 +198,7 @@ REPORTER = Agent(
     label=Label("Reporter", "レポーター"),
     prompt="agents/reporter",
     description="reports what came of the work, each claim with its proof",
-    tools=LOOKING,
+    tools=("files/read", "search/text", "git/diff"),
     role=REPORT,
     stage=Stage(report_made, report_request),
 )

@@ -5,15 +5,24 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from daiku.agents.agent import LOOKING, Agent, Stage
+from daiku.agents.coding.findings_report import (
+    SPEC,
+    FindingsReport,
+    read_report,
+    report_in,
+    report_words,
+    without_report,
+)
 from daiku.agents.role import Role, merge_role_calls, messages_since_request
 from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
-from daiku.core.replies.roleforms import MAX_QUERIES, read_queries
+from daiku.core.replies.roleforms import MAX_QUERIES, QueriesReply, read_queries
 from daiku.core.state.state import State
+from daiku.core.text.truncate import truncate_middle
 from daiku.core.web.research import distinct_queries, keywords, queries_of
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
-from daiku.domain.messages import AssistantMessage, Message, ToolMessage
+from daiku.domain.messages import AssistantMessage, Message, ToolMessage, is_own
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, Findings
 from daiku.domain.work.plans import Plan
@@ -21,6 +30,11 @@ from daiku.prompts import render
 from daiku.texts.text import NO_TEXT, Text, as_json, joined, text
 
 SEARCHES = ("web/search", "web/research")
+MAX_NOTES = 4000
+"""Characters of what the researcher says that are handed on."""
+FOUND = "found"
+"""Under this key a reply of the researcher holds its report."""
+NOTHING = FindingsReport()
 
 
 class ResearchVariables(Frozen):
@@ -51,8 +65,17 @@ def find_request(brief: Brief) -> str:
 
 
 def findings(state: State) -> Findings | Unreadable:
-    """Return what the run found on the web; an empty result is valid."""
-    return Findings(**dict(state.research))
+    """Return what the run found on the web and what it says of it; an empty result is valid."""
+    return Findings(**dict(state.research), notes=truncate_middle(_notes(state), MAX_NOTES))
+
+
+def _notes(state: State) -> str:
+    """What the model reported, else its last words."""
+    here = messages_since_request(state.conversation.messages)
+    said = [m for m in here if isinstance(m, AssistantMessage) and not is_own(m)]
+    reported = next((str(words) for m in reversed(said) if (words := report_words(_report_of(m), here))), "")
+    last = said[-1] if said else None
+    return reported or (last.text if last is not None and not last.calls and not last.opaque else "")
 
 
 def read(
@@ -64,6 +87,16 @@ def read(
     asked = distinct_queries(
         query for m in here if isinstance(m, AssistantMessage) for query in queries_of(m)
     )
+    if (call := report_in(message)) is not None:
+        report = read_report(call)
+        if isinstance(report, Unreadable):
+            return report
+        rest = _within_three(without_report(message), asked)
+        wanted = QueriesReply(report.queries[:MAX_QUERIES], report.ask_user)
+        done = distinct_queries((*asked, *queries_of(rest)))
+        form = _looked_up(wanted, message.thinking, done, report_words(report, here))
+        form = _with_report(form, report)
+        return merge_role_calls(rest, form) if rest.calls else form
     if message.calls:
         own = _within_three(message, asked)
         return merge_role_calls(own, _form(own, distinct_queries((*asked, *queries_of(own))), NO_TEXT, cut))
@@ -84,6 +117,26 @@ def _form(
     reply = read_queries(message.text, cut=cut)
     if isinstance(reply, Unreadable):
         return reply
+    return _looked_up(reply, message.thinking, asked, sources)
+
+
+def _with_report(form: AssistantMessage, report: FindingsReport) -> AssistantMessage:
+    """The reply with the report in it as a value, for what comes after its queries and for the hand-over."""
+    told = form.opaque["daiku"]
+    assert isinstance(told, dict), "made by _looked_up"
+    return form.model_copy(update={"opaque": {"daiku": {**told, FOUND: report.model_dump(mode="json")}}})
+
+
+def _report_of(message: AssistantMessage | None) -> FindingsReport:
+    """The report that a reply of the run holds; an empty one where it holds none."""
+    told = message.opaque.get("daiku") if message is not None else None
+    return FindingsReport.model_validate(told[FOUND]) if isinstance(told, dict) and FOUND in told else NOTHING
+
+
+def _looked_up(
+    reply: QueriesReply, thinking: str, asked: tuple[str, ...], known_now: Text
+) -> AssistantMessage:
+    """The call that looks up the queries that are new; the last words, with what is known, where there are none."""
     known = {query.casefold() for query in asked}
     fresh = [q for q in distinct_queries(reply.queries) if q.casefold() not in known][
         : MAX_QUERIES - len(asked)
@@ -92,12 +145,12 @@ def _form(
     if not reply.whole:
         told["remark"] = as_json(text("roles.no_ask_user"))
     if not fresh:
-        said = joined("paragraphs", (sources, reply.ask_user)) or text("roles.nothing_to_look_up")
-        return AssistantMessage(text=said, thinking=message.thinking, opaque={"daiku": told})
+        said = joined("paragraphs", (known_now, reply.ask_user)) or text("roles.nothing_to_look_up")
+        return AssistantMessage(text=said, thinking=thinking, opaque={"daiku": told})
     queries: list[JsonValue] = list(fresh)
     return AssistantMessage(
         text=Text("\n".join(f"- {query}" for query in fresh)),
-        thinking=message.thinking,
+        thinking=thinking,
         calls=(ToolCall(tool="web/research", args={"queries": queries}),),
         opaque={"daiku": told},
     )
@@ -119,12 +172,9 @@ def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | None:
         return None
     if not isinstance(answer, ToolMessage) or answer.tool != "web/research":
         return None
-    asked = str(said.get("askUser") or "")
-    if not answer.ok:
-        return AssistantMessage(
-            text=joined("paragraphs", (text("roles.not_looked_up", why=answer.text), asked))
-        )
-    return AssistantMessage(text=joined("paragraphs", (answer.sources or answer.text, asked)))
+    found, asked = report_words(_report_of(spoke), here), str(said.get("askUser") or "")
+    looked = (answer.sources or answer.text) if answer.ok else text("roles.not_looked_up", why=answer.text)
+    return AssistantMessage(text=joined("paragraphs", (found, looked, asked)))
 
 
 def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> AssistantMessage:
@@ -154,7 +204,7 @@ def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> Assistan
     )
 
 
-RESEARCH = Role(read, after_calls, accept_plain_text=accept_plain_text)
+RESEARCH = Role(read, after_calls, accept_plain_text=accept_plain_text, tools=(SPEC,))
 
 
 RESEARCHER = Agent(

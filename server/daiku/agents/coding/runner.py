@@ -57,12 +57,13 @@ class RunVariables(Frozen):
 
 def run_request(brief: Brief) -> str:
     """Build the runner's request: the conversation, the code, the last message, the operating system."""
+    code = _code(brief)
     return render(
         "agents/runner_request",
         RunVariables(
             last_message=_line(brief.request),
             transcript=fenced("\n".join(_conversation(brief))),
-            code_markdown=fenced(_code(brief), "~"),
+            code_markdown=fenced(code, "~") if code else "",
             step=step_line(brief.plan, brief.step_id),
             system_os=f"{platform.system()} {platform.machine()}",
         ),
@@ -85,11 +86,10 @@ def _conversation(brief: Brief) -> list[str]:
 
 
 def _code(brief: Brief) -> str:
+    """The code that was written, else the names of its files; empty where none was."""
     if brief.code:
         return brief.code
     files = brief.edits.files if brief.edits is not None else ()
-    if not files:
-        return "Nothing was written just now: the project as it is."
     return "\n".join(f"File: `{f.path}` ({f.kind}, +{f.added} -{f.removed})" for f in files)
 
 
@@ -105,6 +105,7 @@ class RepairVariables(Frozen):
     left: int
     most: int
     waiting: str
+    by_tools: bool
 
 
 def read(
@@ -175,6 +176,18 @@ def _hidden(commands: Sequence[str], messages: tuple[Message, ...]) -> Unreadabl
     return None
 
 
+def prose(message: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
+    """Accept words as the end; where a command failed and may be repaired they are asked about once, and so is a
+    last command whose exit code says nothing."""
+    here = messages_since_request(messages)
+    failed = open_failure(here)
+    if failed is not None and repairs_used(here) < MAX_REPAIRS:
+        return Unreadable(
+            text("roles.repair_or_stop", command=truncate_middle(failed.command, SHOWN_COMMAND))
+        )
+    return _hidden([each.command for each in commands_of(here)][-1:], messages) or message
+
+
 def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     """The next command while all goes well; the end, when there is none or the repairs are used up."""
     here = messages_since_request(messages)
@@ -220,7 +233,7 @@ def failure_of(messages: tuple[Message, ...], message: AssistantMessage) -> Fail
     return Failed(message.text, failure)
 
 
-def remind(messages: tuple[Message, ...]) -> str:
+def remind(messages: tuple[Message, ...], by_tools: bool = False) -> str:
     """Build the reminder about the command that failed and the possible repairs; empty if none failed."""
     here = messages_since_request(messages)
     failed = open_failure(here)
@@ -234,6 +247,7 @@ def remind(messages: tuple[Message, ...]) -> str:
             left=max(0, MAX_REPAIRS - repairs_used(here)),
             most=MAX_REPAIRS,
             waiting=", ".join(f"`{command}`" for command in waiting_commands(here) or ()),
+            by_tools=by_tools,
         ),
     ).strip()
 
@@ -290,7 +304,7 @@ def _given_up(ran: Sequence[CommandRun], failed: CommandRun, waiting: Sequence[s
     )
 
 
-RUN = Role(read, after_calls, remind, failed=failure_of)
+RUN = Role(read, after_calls, remind, prose=prose, failed=failure_of)
 
 
 RUNNER = Agent(

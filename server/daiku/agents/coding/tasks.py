@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from daiku.agents.agent import LOOKING, Agent, Stage
 from daiku.agents.role import Role
+from daiku.core.calls.toolnames import wire_name
 from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.context import transcript
@@ -104,7 +105,7 @@ def tasks_request(place: PlanStep, messages: tuple[Message, ...], operations: tu
 def _operation(spec: ToolSpec) -> str:
     first = " ".join(spec.description.split()).partition(". ")[0]
     schema = json.dumps(spec.parameters, ensure_ascii=False, separators=(",", ":"))
-    return f"- {spec.name}: {first}\n  {schema}"
+    return f"- {wire_name(spec.name)}: {first}\n  {schema}"
 
 
 def report_request(place: PlanStep, log: str, person: str) -> str:

@@ -41,6 +41,7 @@ from daiku.trace.journal import Journal
 from daiku.trace.transcript import export
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
+from daiku.workspace.outputs import Outputs
 
 STATUS_COLOURS: dict[str, Colour] = {
     "failed": "red",
@@ -107,6 +108,7 @@ def delete(session: str) -> None:
         journal.delete_session(session)
     CheckpointStore(home(os.environ) / "checkpoints", DiskWorkspace(())).forget(session)
     forget_trace(home(os.environ) / "traces", session)
+    Outputs(home(os.environ) / "outputs").forget(session)
     click.echo(say("deleted", session=session))
 
 

@@ -37,6 +37,7 @@ from daiku.domain.events import (
     ToolOutput,
     ToolResponse,
 )
+from daiku.domain.held import Pruned, TodoItem, TodoList
 from daiku.domain.messages import Usage
 from daiku.domain.work.plans import Plan
 from daiku.texts.terminal import locale_of, say
@@ -47,7 +48,7 @@ PATIENCE = 5
 """Seconds after which a person is told how to stop what they wait for."""
 MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑", "failed": "☒"}
 
-StatusEvent: TypeAlias = Notice | Failure | HandoffStart | HandoffEnd | Compacted | Review | Restored
+StatusEvent: TypeAlias = Notice | Failure | HandoffStart | HandoffEnd | Review | Restored
 
 
 class Show:
@@ -72,6 +73,7 @@ class Show:
         self._section: Section = ""
         self._silent = False
         self._plans: dict[str, Plan] = {}
+        self._todo_items: tuple[TodoItem, ...] = ()
 
     def __call__(self, chunk: Chunk) -> None:
         """Show one chunk."""
@@ -104,8 +106,12 @@ class Show:
                 self._tools.on_edit(event, indent)
             case PlanEvent(plan=plan):
                 self._plan(plan)
-                self._tools.mark_plan_shown()
-            case Notice() | Failure() | HandoffStart() | HandoffEnd() | Compacted() | Review() | Restored():
+            case TodoList(items=items):
+                self._todo(items)
+            case Compacted() | Pruned():
+                sizes = f"… {event.before_tokens:,} → {event.after_tokens:,} tokens"
+                self.line(self._terminal.paint(sizes, "dim"))
+            case Notice() | Failure() | HandoffStart() | HandoffEnd() | Review() | Restored():
                 self._status_line(event, indent)
             case RunFinished():
                 self.wait("")
@@ -133,8 +139,6 @@ class Show:
                 self.line(paint(f"→ {safe(to)}: ", "magenta") + told)
             case HandoffEnd():
                 self.line(paint(f"← {safe(event.to)}", "magenta"))
-            case Compacted(before_tokens=before, after_tokens=after):
-                self.line(paint(f"… {before:,} → {after:,} tokens", "dim"))
             case Review() | Restored():
                 self.line(indent + paint(safe(decided_text(event)), "dim"))
 
@@ -229,6 +233,7 @@ class Show:
 
     def _plan(self, plan: Plan) -> None:
         """A plan in full once, then what has changed of it."""
+        self._tools.mark_plan_shown()
         known = self._plans.get(plan.plan_id)
         self._plans[plan.plan_id] = plan
         before = {step.step_id: (step.name, step.status) for step in known.steps} if known is not None else {}
@@ -245,6 +250,15 @@ class Show:
             mark = MARKS[step.status]
             text = f"  {mark} {clip(safe(step.name), self._terminal.width - 6)}"
             self._tool_line(self._terminal.paint(text, "dim") if step.status == "completed" else text)
+
+    def _todo(self, items: tuple[TodoItem, ...]) -> None:
+        """The list whole when there is something new on it, else what has changed of it."""
+        before, self._todo_items = self._todo_items, items
+        known = {item.title for item in before}
+        whole = any(item.title not in known for item in items)
+        for item in items if whole else (item for item in items if item not in before):
+            text = f"  {MARKS[item.status]} {clip(safe(item.title), self._terminal.width - 6)}"
+            self._tool_line(self._terminal.paint(text, "dim") if item.status == "completed" else text)
 
     async def _spin(self) -> None:
         frame = 0

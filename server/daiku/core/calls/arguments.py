@@ -20,15 +20,56 @@ _SHOWN = 80
 
 
 def schema_of(model: type[BaseModel]) -> JsonObject:
-    """The model's JSON Schema as providers like it: no titles, no references, no docstring."""
+    """The model's JSON Schema as it is sent: what a model needs to call right, and nothing that only says
+    how strictly it is checked (see `plain_schema`). No references, no docstrings."""
     raw = model.model_json_schema()
     definitions = raw.pop("$defs", {})
-    schema = _inline(raw, definitions, ())
+    for each in (raw, *definitions.values()):
+        each.pop("description", None)
+    schema = plain_schema(_inline(raw, definitions, ()))
     assert isinstance(schema, dict)
-    schema.pop("description", None)
     schema.setdefault("type", "object")
     schema.setdefault("properties", {})
     return schema
+
+
+_NOISE = frozenset(
+    {
+        "additionalProperties",
+        "default",
+        "minLength",
+        "minItems",
+        "exclusiveMinimum",
+        "minimum",
+        "maximum",
+        "title",
+        "$schema",
+    }
+)
+
+
+def plain_schema(node: JsonValue) -> JsonValue:
+    """A schema without what costs tokens and tells a model nothing: titles, defaults, bounds, whether more
+    keys are refused, and that an argument which may be left out may also be null. Every value that the schema
+    refused is still refused by the check of the call, which goes by the whole schema."""
+    if isinstance(node, list):
+        return [plain_schema(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    options = node.get("anyOf")
+    if isinstance(options, list) and {"type": "null"} in options and len(options) == 2:
+        only = options[0] if options[1] == {"type": "null"} else options[1]
+        rest = {key: value for key, value in node.items() if key != "anyOf"}
+        node = {**only, **rest} if isinstance(only, dict) else node
+    return {
+        key: {name: plain_schema(each) for name, each in value.items()}
+        if key == "properties" and isinstance(value, dict)
+        else value
+        if key in ("enum", "const", "required")
+        else plain_schema(value)
+        for key, value in node.items()
+        if key not in _NOISE or (key == "additionalProperties" and isinstance(value, dict) and value)
+    }
 
 
 @cache
@@ -127,8 +168,13 @@ def _problem(problem: ErrorDetails, model: type[BaseModel]) -> str:
 def usage(model: type[BaseModel]) -> str:
     """The arguments in one line: `{"path": string, "start_line"?: integer}`."""
     schema = schema_of(model)
-    properties, required = schema.get("properties"), schema.get("required") or []
+    properties = schema.get("properties")
     assert isinstance(properties, dict)
+    return _fields(schema, properties)
+
+
+def _fields(schema: JsonObject, properties: JsonObject) -> str:
+    required = schema.get("required") or []
     assert isinstance(required, list)
     parts = [
         f'"{name}"{"" if name in required else "?"}: {_type_words(value)}'
@@ -148,5 +194,5 @@ def _type_words(node: JsonValue) -> str:
     if node.get("type") == "array":
         return f"[{_type_words(node.get('items'))}, …]"
     if node.get("type") == "object" and isinstance(properties := node.get("properties"), dict):
-        return "{" + ", ".join(f'"{name}": {_type_words(value)}' for name, value in properties.items()) + "}"
+        return _fields(node, properties)
     return str(node.get("type") or "any")

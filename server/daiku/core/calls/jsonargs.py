@@ -180,8 +180,10 @@ def _words(node: JsonValue, root: JsonObject, depth: int) -> str:
     if kinds == {"array"}:
         return f"[{_words(_resolved(node.get('items'), root), root, depth + 1)}, …]"
     if kinds == {"object"} and (properties := _properties(node)):
+        required = _names(node.get("required"))
         inner = (
-            f'"{k}": {_words(_resolved(v, root), root, depth + 1)}' for k, v in list(properties.items())[:30]
+            f'"{k}"{"" if k in required else "?"}: {_words(_resolved(v, root), root, depth + 1)}'
+            for k, v in list(properties.items())[:30]
         )
         return "{" + ", ".join(inner) + "}"
     return " | ".join(sorted(kinds)) or "any"

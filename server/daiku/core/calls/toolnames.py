@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from daiku.domain.tools import ToolSpec
 
@@ -31,6 +32,28 @@ SEED_NAMES = {
     "task_loop.run": "task_loop/run",
 }
 """What the seeds call tools (R4.7, C4.1)."""
+_FOREIGN: Mapping[str, str] = MappingProxyType(
+    {
+        name: ours
+        for ours, names in {
+            "files/read": "read readfile viewfile openfile view",
+            "files/write": "write writefile createfile writetofile",
+            "files/edit": "edit editfile replaceinfile strreplace searchreplace replace strreplaceeditor multiedit",
+            "files/patch": "applypatch patch",
+            "files/list": "ls listdir listfiles listdirectory glob findfiles",
+            "search/text": "grep grepsearch searchfiles searchfilecontent ripgrep textsearch",
+            "shell/run": "bash shell runcommand executecommand runterminalcmd runshellcommand execcommand terminal",
+            "shell/kill": "killshell killbash",
+            "shell/output": "bashoutput",
+            "web/fetch": "webfetch fetch fetchwebpage fetchurl",
+            "web/search": "websearch googlewebsearch",
+            "user/ask": "askuser askfollowupquestion askuserquestion askquestion",
+            "todo/write": "todowrite writetodos updatetodolist managetodolist",
+        }.items()
+        for name in names.split()
+    }
+)
+"""What tools that models were trained on are called there, without case and signs."""
 _CANONICAL = re.compile(r"[^/]+/.")
 
 
@@ -61,6 +84,11 @@ def candidate_names(name: str) -> tuple[str, ...]:
 def canonical_name(name: str) -> str:
     """`namespace/tool` for any accepted spelling: itself, a seed's name, `a.b`, `a__b`."""
     return next((each for each in candidate_names(name) if _CANONICAL.match(each)), name.strip())
+
+
+def spell(name: str) -> str:
+    """A tool's name as a model reads it in a text: the one that it calls. What is no tool's name stays."""
+    return wire_name(name) if _CANONICAL.match(name) else name
 
 
 class NameMap:
@@ -94,6 +122,7 @@ def match_spelling(name: str, known: Iterable[str]) -> str | None:
     """The known name that `name` means, however it is put together; None where it means none, or several."""
     names = list(known)
     found = next((each for each in candidate_names(name) if each in names), None)
+    found = found or next((each for each in names if wire_name(each) == name.strip()), None)
     if found is not None:
         return found
     seed = next((to for old, to in SEED_NAMES.items() if old.partition(".")[2] == name.strip()), None)
@@ -102,6 +131,12 @@ def match_spelling(name: str, known: Iterable[str]) -> str | None:
     plain = _plain(name)
     same = [each for each in names if plain and _plain(each) == plain]
     return same[0] if len(same) == 1 else None
+
+
+def foreign_name(name: str) -> str | None:
+    """The tool of ours that does what another program's tool `name` does; its arguments are read by
+    `core.calls.dialects`."""
+    return _FOREIGN.get(_plain(name))
 
 
 def _plain(name: str) -> str:

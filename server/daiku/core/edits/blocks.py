@@ -68,7 +68,7 @@ def _read_block(lines: Sequence[str], start: int) -> tuple[str, str, int] | Refu
     if middle is None:
         return Refusal(
             f"The block at line {start} has {len(dividers)} lines of =, and which of them parts old and new text is"
-            " not certain. Put a backslash before those that belong to the text (\\=======), or use files/edit."
+            " not certain. Put a backslash before those that belong to the text (\\=======), or use files__edit."
         )
     search, replace = list(lines[start:middle]), list(lines[middle + 1 : end])
     hints = 0

@@ -161,7 +161,7 @@ def rewrite_text(old: str | None, new: str, *, path: str = "", insisted: bool = 
 
 def _edit_file(text: str | None, edit: SearchReplace, path: str, *, insisted: bool) -> str | Refusal:
     if text is None:
-        return Refusal("there is no such file.") if edit.search else edit.replace
+        return Refusal("there is no such file.", missing=path) if edit.search else edit.replace
     return apply_block(text, edit.search, edit.replace, path=path, insisted=insisted)
 
 
@@ -184,12 +184,12 @@ def _carry_out_op(
             return None
         case "delete":
             if text is None:
-                return Refusal(f"{op.path}: it cannot be deleted, there is no such file.")
+                return Refusal(f"{op.path}: it cannot be deleted, there is no such file.", missing=op.path)
             now[op.path] = None
             return None
         case "update":
             if text is None:
-                return Refusal(f"{op.path}: it cannot be updated, there is no such file.")
+                return Refusal(f"{op.path}: it cannot be updated, there is no such file.", missing=op.path)
             refusal = _store(op.path, _patch_file(text, op.hunks, op.path, insisted=insisted), now)
             return refusal if refusal or op.to is None else _move(op.path, op.to, now, moved)
 
@@ -209,7 +209,7 @@ def _carry_out_diff(
         path = diff.new
     text = now.get(path)
     if text is None:
-        return Refusal(f"{path}: there is no such file.")
+        return Refusal(f"{path}: there is no such file.", missing=path)
     refusal = _store(path, _patch_file(text, diff.hunks, path, insisted=insisted), now)
     return refusal or (_move(path, diff.new, now, moved) if diff.renamed else None)
 
@@ -218,7 +218,7 @@ def _delete(diff: FileDiff, now: dict[str, str | None]) -> Refusal | None:
     path = diff.old or ""
     text = now.get(path)
     if text is None:
-        return Refusal(f"{path}: it cannot be deleted, there is no such file.")
+        return Refusal(f"{path}: it cannot be deleted, there is no such file.", missing=path)
     left = apply_hunks(text, diff.hunks)
     if isinstance(left, Refusal):
         return left.within(path)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from daiku.core.commands.judge import CommandRules, Judgement, judge, strip_cd
-from daiku.core.guard.referenced_paths import lexical_path, string_arguments, touched_paths
+from daiku.core.guard.referenced_paths import is_kept_output, lexical_path, string_arguments, touched_paths
 from daiku.core.protected.addresses import parse_url
 from daiku.core.protected.paths import holds_secrets, why_content_matters, why_protected
 from daiku.domain.config import Answer, ApprovalSettings
@@ -22,6 +22,7 @@ from daiku.texts.text import NO_TEXT, Text, joined, text
 SHELL = "shell/run"
 _CONTAINED_TOOLS = frozenset({"git/commit"})
 """Tools that run programs, and can reach nothing but this machine whatever they are told."""
+_READS_OUTPUTS = frozenset({"files/read", "search/text"})
 SandboxState = Literal["on", "off", "missing", "refused"]
 """`off`: the person turned it off. `missing`: wanted (auto) but not to be had here. `refused`: strict
 and not to be had: no command runs."""
@@ -195,6 +196,8 @@ def _read(call: ToolCall, policy: Policy) -> Verdict:
     secret = next(
         (p for p in touched_paths(call) if holds_secrets(p) or holds_secrets(policy.real(p) or p)), None
     )
+    if call.tool in _READS_OUTPUTS and policy.approvals.read != "deny" and _only_outputs(call):
+        return Verdict("allow", text("guard.own_output"), "read")
     if secret is None:
         return _settle(
             "read", policy.approvals.read, f"read:{call.tool}", text("guard.reads_workspace"), policy
@@ -202,6 +205,12 @@ def _read(call: ToolCall, policy: Policy) -> Verdict:
     why = joined("clauses", [text("guard.looks_secret", path=secret), text("guard.goes_to_model")])
     setting: Answer = "deny" if policy.approvals.read == "deny" else "ask"
     return _settle("read", setting, f"read:{policy.real(secret) or secret}", why, policy, secret=True)
+
+
+def _only_outputs(call: ToolCall) -> bool:
+    """True where all that is read is what a command of this session printed: the model was given it already."""
+    paths = touched_paths(call)
+    return bool(paths) and all(is_kept_output(path) for path in paths)
 
 
 def _edit(call: ToolCall, policy: Policy) -> Verdict:

@@ -22,6 +22,9 @@ _HEADERS = lazy(
     re.MULTILINE | re.IGNORECASE,
 )
 _GIT_HEADER = lazy(r"^diff --git (?P<both>.+)$", re.MULTILINE)
+KEPT_OUTPUT = "output:"
+"""What the name of a whole output begins with that was kept for its session: it is no path."""
+_KEPT = lazy(r"output:[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
 _ESCAPE = lazy(r"\\([0-7]{3}|.)")
 
 
@@ -66,6 +69,11 @@ def _patch_paths(patch: str) -> Iterator[str]:
 def _unescape(found: re.Match[str]) -> str:
     code = found[1]
     return chr(int(code, 8)) if code.isdigit() and len(code) == 3 else code
+
+
+def is_kept_output(path: str) -> bool:
+    """True where `path` is the name of a whole output of a command."""
+    return _KEPT.fullmatch(path) is not None
 
 
 def lexical_path(path: str, roots: tuple[str, ...]) -> str | None:

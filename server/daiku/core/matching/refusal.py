@@ -17,12 +17,14 @@ SHOWS_LINES = "showsLines"
 class Refusal:
     """Why nothing was changed, in words that let a model do better. `shows_lines`: the words hold lines of the
     file as they stand, so that the next try can be right. `as_wanted`: the text is already what the edit would
-    make of it, so nothing is wrong. `may_insist`: it is made when it comes again as it is."""
+    make of it, so nothing is wrong. `may_insist`: it is made when it comes again as it is. `missing`: the
+    path of a file that there would have to be."""
 
     text: str
     shows_lines: bool = False
     as_wanted: bool = False
     may_insist: bool = False
+    missing: str = ""
 
     def within(self, where: str) -> Refusal:
         """Return the refusal with `where`, the part of a larger edit, before its text."""

@@ -88,7 +88,7 @@ def read_plan(reply: str) -> PlanReply | Unreadable:
         missing = [_PLAN_HEADS[key] for key in PlanReply.model_fields if not parts.get(key)]
         if missing:
             problem = text("forms.lacks", names=", ".join(missing))
-            return Unreadable(problem, words_only=not parts and bool(reply.strip()))
+            return Unreadable(problem, words_only=not parts.get("plans") and bool(reply.strip()))
         return Unreadable(text("forms.machine_reply"))
 
 

@@ -78,7 +78,8 @@ def checklist(plan: Plan) -> str:
     each step what it is, its checks and what it waits for."""
     marks = {"completed": "[x]", "failed": "[ ] ❌", "pending": "[ ]", "in_progress": "[ ]"}
     numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
-    lines = [f"# {plan.name}", "", plan.goal, ""]
+    goal = [] if plan.goal.strip() == plan.name.strip() else [plan.goal, ""]
+    lines = [f"# {plan.name}", "", *goal]
     for number, step in enumerate(plan.steps, 1):
         now = " (in progress)" if step.status == "in_progress" else ""
         lines.append(f"- {marks[step.status]} Step {number}: {step.name}{now} `{step.step_id}`")

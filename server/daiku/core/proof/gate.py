@@ -82,10 +82,10 @@ def progress_text(plan: Plan, left: Sequence[Step]) -> Text:
 def _what(check: str, proof: Proof | None, seconds: int) -> str:
     place = diagnosed_place(check)
     if place is None:
-        run = f"Run exactly `{check}` with shell/run and timeout {seconds}; it has to end with exit code 0"
+        run = f"Run exactly `{check}` with shell__run and timeout {seconds}; it has to end with exit code 0"
         return f"{run} (its last run ended with {proof.value})." if proof is not None else f"{run}."
     where = "" if place == EVERYWHERE or any(c in place for c in "*?[") else f' with path "{place}"'
-    run = f"`{check}`: call editor/diagnostics{where}; it has to show no errors there"
+    run = f"`{check}`: call editor__diagnostics{where}; it has to show no errors there"
     return (
         f"{run} (it showed {proof.value} in {proof.subject or 'the project'})."
         if proof is not None

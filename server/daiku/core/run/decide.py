@@ -17,16 +17,18 @@ from daiku.core.run.reminders import (
     limit_reached,
     rounds_of,
 )
+from daiku.core.state.condense import Condensing, Window, is_full, plan_condensing
 from daiku.core.state.context import rough_tokens
 from daiku.core.state.machine import Move
 from daiku.core.state.repetition import repetition_failure
+from daiku.core.state.shorten import Reading
 from daiku.core.state.state import State
 from daiku.core.team.person import rejection
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, InputAsked
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.runs import TerminalStatus
-from daiku.domain.tools import Outcome, ToolCall, ToolSpec
+from daiku.domain.tools import Effect, Outcome, ToolCall, ToolSpec
 from daiku.texts.text import NO_TEXT, Text, text
 
 INTERRUPTED = text("calls.interrupted")
@@ -58,13 +60,31 @@ class Rules:
     """The call with its arguments as the tool gets them: what is judged, shown and run is the same."""
     compact_at: int = 0
     tokens: Callable[[Sequence[Message]], int] = rough_tokens
-    """About how many tokens a request with these messages takes."""
+    """About how many tokens these messages take."""
+    prefix: Callable[[], int] = int
+    """About how many tokens the system prompt and the tools take."""
+    condensing: Callable[[State], Condensing | None] | None = None
+    """How the conversation is made shorter; None: worked out from the sizes."""
     objection: Callable[[State], Text] = _no_objection
     """What is wrong with ending now, as the model is to be told; empty where nothing is."""
     unfinished: Callable[[State], Failure | None] = never_unfinished
     """Why a run that has said its last word has failed all the same."""
     machine: Callable[[State], Move] | None = None
     """What drives the run in place of a model."""
+
+    def window(self) -> Window:
+        """What may be sent, and how it is measured."""
+        return Window(self.compact_at, self.prefix, self.tokens, Reading(self.read, self._effect))
+
+    def _effect(self, tool: str) -> Effect | None:
+        spec = self.spec(tool)
+        return spec.effect if spec is not None else None
+
+    def condense(self, state: State, *, refused: bool = False) -> Condensing | None:
+        """How to make the conversation shorter; None where nothing is won by it."""
+        if self.condensing is not None:
+            return self.condensing(state)
+        return plan_condensing(state, self.window(), refused=refused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +101,9 @@ class TakeMove:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Replace old messages by a summary."""
+    """Make the conversation shorter."""
+
+    how: Condensing
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +207,8 @@ def decide(state: State, rules: Rules) -> Command:
         return Finish("limit", over)
     if "last_word" in state.health.reminders and isinstance(last, ToolMessage):
         return Finish("limit", limit_reached(state, before=1))
-    if (
-        rules.compact_at
-        and state.conversation.tokens > rules.compact_at
-        and len(state.conversation.messages) > 4
-    ):
-        return Compact()
+    if is_full(state.conversation, rules.window()) and (how := rules.condense(state)) is not None:
+        return Compact(how)
     return AskModel() if rules.machine is None else TakeMove(rules.machine(state))
 
 

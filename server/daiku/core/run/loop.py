@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from time import perf_counter
 from typing import assert_never
 
 from daiku.core.calls.refs import PLAIN, is_referred_to
 from daiku.core.proof.gate import open_notice
+from daiku.core.run.compaction import condense
 from daiku.core.run.decide import (
     Answered,
     AskApproval,
@@ -26,7 +26,6 @@ from daiku.core.run.decide import (
 )
 from daiku.core.run.plan_outcome import finished
 from daiku.core.run.ports import Ports
-from daiku.core.state.context import keep_from, summary_or_fallback
 from daiku.core.state.fold import apply
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.recorder import Recorder
@@ -37,7 +36,6 @@ from daiku.domain.base import long_id
 from daiku.domain.errors import ContextOverflowError, DaikuError, Failure
 from daiku.domain.events import (
     ApprovalAsked,
-    Compacted,
     Delta,
     Event,
     InputAsked,
@@ -62,9 +60,6 @@ from daiku.domain.runs import TerminalStatus
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.texts.text import Text, from_json, text
 
-KEPT_MESSAGES = 6
-"""Messages that a compaction leaves as they are."""
-
 
 async def run(record: Recorder, ports: Ports) -> State:
     """Run until the run is finished or paused, and return its state. To resume, call this with the state
@@ -80,8 +75,8 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
             await _ask_model(record, ports)
         case TakeMove(move):
             _take(move, record, ports.agent)
-        case Compact():
-            await _compact(record, ports)
+        case Compact(how):
+            await condense(how, record, ports)
         case AskApproval(call, verdict, asked):
             await _ask_approval(call, verdict.kind, verdict.why, asked, record, ports)
         case AskPerson(call, asked):
@@ -180,32 +175,11 @@ def _keep_draft(shown: list[str], seen: int, record: Recorder, agent: str) -> No
 
 
 async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Ports) -> None:
-    before = len(record.state.conversation.messages)
-    if before > 2:
-        await _compact(record, ports)
-    if len(record.state.conversation.messages) >= before:
+    how = ports.rules.condense(record.state, refused=True)
+    if how is None:
         record(error.failure)
-
-
-async def _compact(record: Recorder, ports: Ports) -> None:
-    messages = record.state.conversation.messages
-    kept = keep_from(messages, min(KEPT_MESSAGES, len(messages) // 2))
-    old = messages[: len(messages) - kept]
-    summary, usage = "", None
-    with suppress(DaikuError):  # a plain summary does as well
-        summary, usage = await ports.summarise(old)
-    state = record.state
-    compacted = Compacted(
-        summary=summary_or_fallback(summary, old),
-        kept=kept + len(state.conversation.messages) - len(messages),  # what was said meanwhile stays too
-        before_tokens=state.conversation.tokens,
-    )
-    after = ports.rules.tokens(apply(state, compacted).conversation.messages)
-    record(
-        *((usage,) if usage is not None else ()),
-        compacted.model_copy(update={"after_tokens": after}),
-        Notice(level="info", text=text("run.condensed", count=len(old))),
-    )
+    else:
+        await condense(how, record, ports)
 
 
 async def _ask_approval(

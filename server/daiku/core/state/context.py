@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import assert_never
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, assert_never
 
+from daiku.core.calls.toolnames import wire_name
 from daiku.core.plans.transitions import checklist
+from daiku.core.text.decisive import truncate_output
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.events import Restored, Review
+from daiku.domain.held import RulesText, TodoItem, TodoStatus
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from daiku.domain.runs import ContextItem, RulesText
+from daiku.domain.runs import ContextItem, Range
 from daiku.domain.work.plans import Plan
 
 SUMMARY_HEAD = "Summary of the conversation so far (older messages were condensed):"
@@ -21,6 +24,10 @@ UNTRUSTED_RULES = (
 PROMPT_SHARE = 8000
 """Characters of the request under way that are kept beside a summary."""
 LEAST_SUMMARY = 200
+WORTH = 0.8
+"""A summary that is longer than this part of what it replaces is not taken."""
+CALL_SHARE = 1500
+"""Characters of the arguments of one call in what a summary is made of."""
 RESULT_SHARE = 400
 """Characters of a tool result that a deterministic summary keeps."""
 
@@ -32,25 +39,67 @@ def render_prompt(prompt: str, context: Sequence[ContextItem]) -> str:
 
 
 def _block(item: ContextItem) -> str:
-    place = item.uri or ""
+    place = item.path or item.uri or ""
     if item.range is not None:
-        place += f":{item.range.start.line + 1}-{item.range.end.line + 1}"
+        place += _lines_of(item.range)
     label = f' path="{place}"' if place else ""
     if item.text is None:
         return f'<context kind="{item.kind}"{label} />' if place else ""
     return f'<context kind="{item.kind}"{label}>\n{item.text}\n</context>'
 
 
-def summary_message(summary: str, prompt: str = "", plans: Sequence[Plan] = ()) -> UserMessage:
-    """How a summary stands in the conversation: with the request under way and the open plans as they
-    are, so that neither depends on what the summary says."""
+def _lines_of(span: Range) -> str:
+    """The lines as tools count them, from 1; one that the span only touches at its very beginning is none."""
+    first, last = span.start.line + 1, span.end.line + 1
+    last = max(first, last - 1) if span.end.character == 0 else last
+    return f":{first}" if last == first else f":{first}-{last}"
+
+
+class FileNames(NamedTuple):
+    """Files that a conversation was about: those only read, and those changed."""
+
+    read: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+NO_FILES = FileNames()
+
+
+def summary_message(
+    summary: str,
+    prompt: str = "",
+    plans: Sequence[Plan] = (),
+    files: FileNames = NO_FILES,
+    todo: Sequence[TodoItem] = (),
+) -> UserMessage:
+    """How a summary stands in the conversation: with the files, the request under way, the todo list and the open
+    plans as they are, so that none of them depends on what the summary says."""
     parts = [SUMMARY_HEAD, summary]
+    named = (("Files read until then", files.read), ("Files changed until then", files.changed))
+    parts += [f"{head}: {', '.join(names)}" for head, names in named if names]
     if prompt:
         parts.append(f"The request under way:\n{truncate_middle(prompt, PROMPT_SHARE)}")
+    if todo:
+        parts.append(f"Your todo list:\n{todo_lines(todo)}")
     opened = [checklist(plan) for plan in plans if plan.status not in ("completed", "failed")]
     return UserMessage(
         text="\n\n".join([*parts, *(f"Open plan:\n{text}" for text in opened)]), kind="summary"
     )
+
+
+_MARKS: Mapping[TodoStatus, str] = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
+
+
+def todo_lines(items: Sequence[TodoItem]) -> str:
+    """A todo list as the model reads it: one line an item."""
+    return "\n".join(f"- {_MARKS[item.status]} {item.title}" for item in items)
+
+
+def open_todo(items: Sequence[TodoItem]) -> str:
+    """What a new run is told of the list from before it; empty where nothing is left of it."""
+    if all(item.status == "completed" for item in items):
+        return ""
+    return f"Your todo list from before, as it stands:\n{todo_lines(items)}"
 
 
 def rules_message(rules: Sequence[RulesText]) -> UserMessage:
@@ -83,15 +132,6 @@ def review_note(event: Review | Restored) -> str:
             return f"The person brought these files back to an earlier state: {names}. Read them again."
 
 
-def keep_from(messages: Sequence[Message], share: int) -> int:
-    """How many of the last messages a compaction keeps: at most `share`, never starting inside a
-    reply's tool results, never all of them."""
-    start = max(1, len(messages) - share)
-    while start < len(messages) and isinstance(messages[start], ToolMessage):
-        start += 1
-    return len(messages) - start
-
-
 def transcript(messages: Sequence[Message], result_share: int = RESULT_SHARE) -> str:
     """The messages as text for a summary; long results are cut. Rules are left out: they stay as they are."""
     return "\n".join(_line(m, result_share) for m in messages if not is_rules(m))
@@ -109,12 +149,12 @@ def rough_tokens(messages: Sequence[Message]) -> int:
 
 
 def summary_or_fallback(summary: str, old: Sequence[Message]) -> str:
-    """Return `summary`, or a fallback if it is empty or not shorter than the `old` messages."""
+    """Return `summary`, or a fallback if it is empty or not clearly shorter than the `old` messages."""
     size = character_count(old)
-    if summary.strip() and len(summary) < size:
+    if summary.strip() and len(summary) < size * WORTH:
         return summary
     plain = fallback_summary(old)
-    return plain if len(plain) < size else truncate_middle(plain, max(size // 2, LEAST_SUMMARY))
+    return plain if len(plain) < size // 2 else truncate_middle(plain, max(size // 2, LEAST_SUMMARY))
 
 
 def _line(message: Message, share: int) -> str:
@@ -122,11 +162,14 @@ def _line(message: Message, share: int) -> str:
         case UserMessage():
             return f"USER: {message.words}"
         case AssistantMessage():
-            calls = "".join(f"\n  CALL {c.tool} {c.args}" for c in message.calls)
+            calls = "".join(
+                f"\n  CALL {wire_name(c.tool)} {truncate_middle(str(c.args), min(share, CALL_SHARE))}"
+                for c in message.calls
+            )
             return f"ASSISTANT: {message.text}{calls}"
         case ToolMessage():
             mark = "ok" if message.ok else "failed"
-            return f"RESULT {message.tool} {mark}: {truncate_middle(message.text, share)}"
+            return f"RESULT {wire_name(message.tool)} {mark}: {truncate_output(message.text, share)}"
         case _:
             assert_never(message)
 

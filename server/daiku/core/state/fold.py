@@ -16,9 +16,18 @@ from daiku.core.proof.evidence import (
     did_begin,
     did_respond,
 )
-from daiku.core.state.context import is_rules, render_prompt, review_note, rules_message, summary_message
+from daiku.core.state.context import (
+    FileNames,
+    is_rules,
+    open_todo,
+    render_prompt,
+    review_note,
+    rules_message,
+    summary_message,
+)
 from daiku.core.state.environment import changed_facts, render_environment, with_environment
 from daiku.core.state.repetition import add_edit
+from daiku.core.state.shorten import put_in_place
 from daiku.core.state.state import Calls, Conversation, Plans, Request, State
 from daiku.core.state.turns import PROGRESS, add_message, add_response, say
 from daiku.core.web.research import gather
@@ -45,6 +54,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
+from daiku.domain.held import Pruned, TodoList
 from daiku.domain.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from daiku.domain.work.handovers import PlanMade
 from daiku.domain.work.plans import Plan
@@ -104,6 +114,10 @@ def apply(state: State, event: Event) -> State:
             return state._replace(plans=Plans(plans, event.plan.plan_id))
         case Compacted():
             return _compact(state, event)
+        case Pruned():
+            return _shorten(state, event)
+        case TodoList():
+            return state._replace(todo=event.items)
         case Failure():
             return state._replace(failure=event)
         case RunStarted():
@@ -130,7 +144,8 @@ def _start(state: State, event: RunStarted) -> State:
     progress = progress_note(plans)
     text = event.told or event.prompt
     told = render_prompt(text, event.context)
-    asked = UserMessage(text=f"{told}\n\n{PROGRESS}{progress}" if progress else told, images=event.images)
+    notes = (f"{PROGRESS}{progress}" if progress else "", open_todo(state.todo))
+    asked = UserMessage(text="\n\n".join([told, *(note for note in notes if note)]), images=event.images)
     asked = with_environment(asked, changed_facts(before.environment, event.environment), before.environment)
     given = event.brief.plan if event.brief is not None else None
     return State(
@@ -153,9 +168,13 @@ def _start(state: State, event: RunStarted) -> State:
             rules=before.rules,
             environment=event.environment or before.environment,
             tokens=before.tokens,
+            counted=before.counted,
+            files_read=before.files_read,
+            files_changed=before.files_changed,
         ),
         calls=Calls(preset=event.calls),
         plans=Plans(plans if given is None else _with_plan(plans, given)),
+        todo=state.todo,
         tainted=state.tainted or event.tainted,
     )
 
@@ -178,7 +197,9 @@ def _add_question(state: State, event: ApprovalAsked | ApprovalGiven | InputAske
 def _add_usage(state: State, usage: Usage) -> State:
     return state._replace(
         spending=state.spending._replace(usage=state.spending.usage.plus(usage)),
-        conversation=state.conversation._replace(tokens=usage.prompt_tokens + usage.completion_tokens),
+        conversation=state.conversation._replace(
+            tokens=usage.prompt_tokens + usage.completion_tokens, counted=len(state.conversation.messages)
+        ),
     )
 
 
@@ -237,10 +258,26 @@ def _compact(state: State, event: Compacted) -> State:
     rules = (rules_message(tuple(told.rules.values())),) if told.rules else ()
     latest = tuple(m for m in kept if not is_rules(m))
     request = state.request.text if not state.finished else ""
-    summary = summary_message(event.summary, request, state.plans.all)
-    summary = with_environment(summary, told.environment)
+    files = FileNames(event.files_read, event.files_changed)
+    summary = summary_message(event.summary, request, state.plans.all, files, state.todo)
+    messages = (with_environment(summary, told.environment), *rules, *latest)
     return state._replace(
-        conversation=told._replace(messages=(summary, *rules, *latest), start=0, tokens=event.after_tokens)
+        conversation=told._replace(
+            messages=messages,
+            start=0,
+            tokens=event.after_tokens,
+            counted=len(messages),
+            files_read=event.files_read,
+            files_changed=event.files_changed,
+        )
+    )
+
+
+def _shorten(state: State, event: Pruned) -> State:
+    told = state.conversation
+    messages = put_in_place(told.messages, event.results)
+    return state._replace(
+        conversation=told._replace(messages=messages, tokens=event.after_tokens, counted=len(messages))
     )
 
 

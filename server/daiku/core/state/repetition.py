@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from json import dumps
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Never, TypeAlias
 
+from daiku.core.calls.toolnames import wire_name
 from daiku.domain.errors import Failure
 from daiku.domain.events import Edit, ToolResponse
 from daiku.domain.tools import ToolCall
@@ -22,6 +23,7 @@ as that of a command which prints nothing, are the same for calls that each did 
 PATIENCE = 4
 """A command that still runs may be looked at this many times as often as anything else."""
 LEAST_TOLD = 2
+_TOOL_NAME = re.compile(r"[^\s,→]+/[^\s,→]+")
 
 LoopKind: TypeAlias = Literal[
     "same_result", "same_answer", "same_failure", "alternating", "same_text", "undone_edits"
@@ -210,17 +212,17 @@ def _text(trail: RepetitionHistory) -> Repetition | None:
 
 def repetition_note(trail: RepetitionHistory, limit: int) -> str:
     """`describe_repetition` as a note to the model."""
-    found = describe_repetition(trail, limit)
+    found = describe_repetition(trail, limit, spelled=wire_name)
     return f"Note: {found}" if found else ""
 
 
-def describe_repetition(trail: RepetitionHistory, limit: int) -> Text:
+def describe_repetition(trail: RepetitionHistory, limit: int, spelled: Callable[[str], str] = str) -> Text:
     """What came again, as long as the run may still get out of the loop; empty where it is in none.
-    `limit` is the number of repeats that ends the run, 0 for never."""
+    `limit` is the number of repeats that ends the run, 0 for never. `spelled` gives a tool's name for the reader."""
     found = repetition(trail) if limit else None
     if found is None or not max(1, min(LEAST_TOLD, limit - 1)) <= found.repeats < limit:
         return Text("")
-    return text("circles.change_approach", what=_described(found))
+    return text("circles.change_approach", what=_described(found, spelled))
 
 
 def repetition_failure(trail: RepetitionHistory, limit: int) -> Failure | None:
@@ -230,13 +232,15 @@ def repetition_failure(trail: RepetitionHistory, limit: int) -> Failure | None:
         return None
     return Failure(
         kind="limit",
-        message=text("circles.ended", kind=text(KINDS[found.kind]), what=_described(found)),
+        message=text("circles.ended", kind=text(KINDS[found.kind]), what=_described(found, str)),
         hint=text("circles.ask_otherwise"),
     )
 
 
-def _described(found: Repetition) -> Text:
+def _described(found: Repetition, spelled: Callable[[str], str]) -> Text:
     what, times = found.what, found.repeats + 1
+    if found.kind in ("same_result", "same_answer", "same_failure", "alternating"):
+        what = _TOOL_NAME.sub(lambda name: spelled(name[0]), what)
     match found.kind:
         case "same_result":
             return text("circles.same_result", tool=what, count=times)

@@ -19,8 +19,9 @@ from daiku.domain.events import (
     Reminder,
     RunFinished,
 )
+from daiku.domain.held import RulesText, TodoItem
 from daiku.domain.messages import Message, Usage, UserMessage
-from daiku.domain.runs import EnvironmentFact, Mode, RulesText, RunLimits
+from daiku.domain.runs import EnvironmentFact, Mode, RunLimits
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan
@@ -61,7 +62,8 @@ class Conversation(NamedTuple):
     would refuse them. `steering` is what the person said since the run began. `text` is the latest answer,
     `draft` what was shown of a reply that was cut off. `progress` is what the model was last told of the
     plans, `rules` the rules of folders that it was told, `environment` what it was told of what holds around
-    it, `tokens` what its last request and reply came to.
+    it. `tokens` is what its last request and reply came to, `counted` of the messages are in that. `files_read`
+    and `files_changed` are told beside a summary.
     """
 
     messages: tuple[Message, ...] = ()
@@ -74,6 +76,9 @@ class Conversation(NamedTuple):
     rules: Mapping[str, RulesText] = NOTHING
     environment: tuple[EnvironmentFact, ...] = ()
     tokens: int = 0
+    counted: int = 0
+    files_read: tuple[str, ...] = ()
+    files_changed: tuple[str, ...] = ()
 
 
 class Calls(NamedTuple):
@@ -134,7 +139,8 @@ class Health(NamedTuple):
 class State(NamedTuple):
     """The state of a run: the fold of its events (`core.state.fold`).
 
-    `done` is what it really did, nested runs included, `research` what it found on the web. `tainted`: text
+    `done` is what it really did, nested runs included, `research` what it found on the web, `todo` its own list of
+    what is to do, which later runs of the session go on with. `tainted`: text
     from outside is in the conversation. `unattended`: something needed a person, and nobody was there.
     """
 
@@ -148,6 +154,7 @@ class State(NamedTuple):
     health: Health = Health()
     done: Evidence = Evidence()
     research: Research = Research()
+    todo: tuple[TodoItem, ...] = ()
     tainted: bool = False
     unattended: bool = False
     failure: Failure | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from daiku.core.calls.refs import fill_refs, is_referred_to, plain_text
 from daiku.core.changes.diagnostics import new_problems
 from daiku.core.matching.refusal import SHOWS_LINES
@@ -12,6 +14,7 @@ from daiku.core.state.state import CHECKER, PERSON, Calls, Conversation, Health,
 from daiku.core.web.research import shown_sources
 from daiku.domain.events import MessageEvent, Reminder, ToolResponse
 from daiku.domain.messages import AssistantMessage, Image, ToolMessage, UserMessage, is_own
+from daiku.domain.work.plans import Plan
 
 OUTCOMES = frozenset({"exitCode", "report", SHOWS_LINES})
 """What a result's data hold when the call was carried out, whatever came of it."""
@@ -103,7 +106,7 @@ def _conversation_after(state: State, event: ToolResponse, health: Health, *, la
     told = state.conversation
     note = repetition_note(health.trail, state.request.limits.max_repeats) if last else ""
     progress = progress_note(state.plans.all) if last else told.progress
-    news = f"{PROGRESS}{progress}" if progress and progress != told.progress else ""
+    news = f"{PROGRESS}{progress}" if _is_news(state.plans.all, event, told.progress) else ""
     message = ToolMessage(
         call_id=event.id,
         tool=event.tool,
@@ -111,6 +114,7 @@ def _conversation_after(state: State, event: ToolResponse, health: Health, *, la
         outcome=event.outcome,
         new_problems=new_problems(event.data),
         exit_code=exit_code_of(event.data),
+        whole=str((event.data or {}).get("whole", "")),
         text="\n\n".join(part for part in (event.result, news, note) if part),
         sources=shown_sources(event),
         images=tuple(Image(media_type=i.media_type, data=i.data) for i in event.images),
@@ -121,6 +125,19 @@ def _conversation_after(state: State, event: ToolResponse, health: Health, *, la
         progress=progress,
         messages=(*messages, *told.queued) if last else messages,
         queued=() if last else told.queued,
+    )
+
+
+def _is_news(plans: Sequence[Plan], event: ToolResponse, told: str) -> bool:
+    """Whether a plan stands otherwise than the model was `told`; a plan that the result itself shows is told by that."""
+    shown = (event.data or {}).get("planId")
+    known = told.splitlines()
+    return any(
+        line not in known
+        for plan in plans
+        if plan.plan_id != shown
+        for line in [progress_note([plan])]
+        if line
     )
 
 

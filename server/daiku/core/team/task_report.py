@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
+from daiku.core.calls.toolnames import wire_name
 from daiku.core.replies.parse import Unreadable, read_json
 from daiku.core.team.tasks import ENDED, RESULT_SHARE, PlanStep
 from daiku.core.text.truncate import truncate_middle
@@ -21,7 +22,7 @@ def execution_log(step: Step, checks: Sequence[tuple[str, bool, str]] = ()) -> s
     lines: list[str] = []
     for number, task in enumerate(step.task_list, 1):
         args = truncate_middle(json.dumps(task.args, ensure_ascii=False), RESULT_SHARE)
-        lines.append(f"Task {number} ({task.status}): {task.operation} {args}")
+        lines.append(f"Task {number} ({task.status}): {wire_name(task.operation)} {args}")
         if task.result:
             lines.append(_indented(truncate_middle(task.result, RESULT_SHARE)))
     for what, passed, output in checks:

@@ -22,7 +22,7 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.plans import Plan, Step, Task, WorkStatus
 from daiku.texts.text import Text, joined, text
 
-OUTSIDE_LISTS = ("plan/*", "task/*", "task_loop/*", "agent/*", "user/*")
+OUTSIDE_LISTS = ("plan/*", "task/*", "task_loop/*", "agent/*", "user/*", "tools/*")
 """Tools that are no task: they decide about the work, they are not part of it."""
 RESULT_SHARE = 2000
 """Characters of one task's result that are kept with it, and shown to whoever reports."""

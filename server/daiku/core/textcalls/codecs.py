@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, assert_never
 from pydantic import JsonValue
 
 from daiku.core.calls.refs import rename_refs
+from daiku.core.calls.toolnames import spell, wire_name
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
 from daiku.core.textcalls.reading import DoubtfulCalls, ReplyCalls, ReplyReader
 from daiku.domain.base import JsonObject, long_id
@@ -31,6 +32,9 @@ from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.texts.text import NO_TEXT, Text
 
 TextProtocol: TypeAlias = Literal["action_list", "command"]
+
+ECHOED = 200
+"""Characters of an argument that are repeated before the result of its call."""
 
 RULES: dict[TextProtocol, str] = {
     "action_list": """\
@@ -182,7 +186,7 @@ def has_dropped(message: AssistantMessage) -> bool:
 
 def _tool_text(spec: ToolSpec) -> str:
     schema = json.dumps(spec.parameters, ensure_ascii=False, separators=(",", ":"))
-    return f"- {spec.name}: {' '.join(spec.description.split())}\n  {schema}"
+    return f"- {wire_name(spec.name)}: {' '.join(spec.description.split())}\n  {schema}"
 
 
 def _as_action_lists(messages: tuple[Message, ...]) -> Iterator[Message]:
@@ -198,7 +202,7 @@ def _as_action_lists(messages: tuple[Message, ...]) -> Iterator[Message]:
             case AssistantMessage():
                 calls.update({call.id: call for call in message.calls})
                 actions: list[JsonValue] = [
-                    {"id": c.id, "operation": c.tool, "args": c.args} for c in message.calls
+                    {"id": c.id, "operation": spell(c.tool), "args": c.args} for c in message.calls
                 ]
                 text = Text(_json({"comment": message.text, "actions": actions}))
                 yield AssistantMessage(text=text, opaque=_mark(message))
@@ -218,7 +222,7 @@ def _as_commands(messages: tuple[Message, ...]) -> Iterator[Message]:
         match message:
             case ToolMessage():
                 call = calls.get(message.call_id) or ToolCall(id=message.call_id, tool=message.tool)
-                command: JsonObject = {"tool": call.tool, "args": call.args}
+                command: JsonObject = {"tool": spell(call.tool), "args": call.args}
                 text = Text(_json({"comment": comment, "command": command}))
                 yield AssistantMessage(text=text, opaque=mark)
                 yield _results([message], calls)
@@ -252,7 +256,8 @@ def _results(results: list[ToolMessage], calls: Mapping[str, ToolCall]) -> UserM
 
 
 def _result_text(result: ToolMessage, call: ToolCall | None) -> str:
-    command: JsonObject = {"id": result.call_id, "tool": result.tool, "args": call.args if call else {}}
+    tool, args = spell(result.tool), _named(call.args) if call else {}
+    command: JsonObject = {"id": result.call_id, "tool": tool, "args": args}
     longest = max((len(run) for run in re.findall(r"`{3,}", result.text)), default=2)
     fence = "`" * (longest + 1)
     state = "ok" if result.ok else "failed"
@@ -261,6 +266,15 @@ def _result_text(result: ToolMessage, call: ToolCall | None) -> str:
         f"previous_command:\n```json\n{_json(command)}\n```\n"
         f"previous_output ({state}{foreign}):\n{fence}\n{result.text}\n{fence}"
     )
+
+
+def _named(args: JsonObject) -> JsonObject:
+    """The arguments so that the call is recognised: the model wrote them in the message before, and a file that it
+    wrote is not sent twice."""
+    return {
+        key: value if len(shown := str(value)) <= ECHOED else f"{shown[:ECHOED]}…"
+        for key, value in args.items()
+    }
 
 
 def _json(value: JsonObject) -> str:

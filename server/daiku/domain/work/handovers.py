@@ -86,10 +86,18 @@ class PlanMade(Wire):
     plan: Plan
 
 
+class SaidInWords(Wire):
+    """An agent hands over what it said, where it has nothing of its own kind: why there is no plan, for one."""
+
+    kind: Literal["words"] = "words"
+    text: str
+
+
 class Findings(Research):
-    """The researcher hands over what was found, by address; nothing found is valid too."""
+    """The researcher hands over what was found, by address, and what it says of it; nothing found is valid too."""
 
     kind: Literal["findings"] = "findings"
+    notes: str = ""
 
 
 class EditsMade(Wire):
@@ -144,7 +152,7 @@ class TasksReported(Wire):
 
 
 Handover: TypeAlias = Annotated[
-    PlanMade | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported,
+    PlanMade | SaidInWords | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported,
     Field(discriminator="kind"),
 ]
 """Read by `kind`; validated on every edge."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
+from pydantic import Field
+
 from daiku.domain.base import Frozen, Wire
 
 
 class SearchReplace(Frozen):
     """Replace the one place where `search` stands by `replace`; every place with `replace_all`."""
 
-    search: str
-    replace: str
-    replace_all: bool = False
+    search: str = Field(description="text to be replaced")
+    replace: str = Field(description="text in its place")
+    replace_all: bool = Field(default=False, description="every place, not just one")
 
 
 FileKind = Literal["create", "edit", "delete", "rename"]

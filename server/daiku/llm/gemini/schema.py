@@ -51,7 +51,19 @@ def _clean(node: JsonValue, root: JsonObject, depth: int) -> JsonObject:
     if isinstance(node.get("format"), str) and node["format"] in _FORMATS.get(kind, set()):
         out["format"] = node["format"]
     _parts(out, root, depth, kind)
-    return out
+    return _as_json_text(out) if depth == 1 and kind == "object" and not out.get("properties") else out
+
+
+def _as_json_text(node: JsonObject) -> JsonObject:
+    """An argument that may hold any keys, as text: such an object is refused, or comes back empty. What is called
+    takes an object's JSON text for the object."""
+    told = node.get("description")
+    kept = {key: value for key, value in node.items() if key == "nullable"}
+    return {
+        **kept,
+        "type": "string",
+        "description": f"{told} (a JSON object as text)" if told else "a JSON object as text",
+    }
 
 
 def _options(node: JsonObject) -> tuple[list[JsonValue], bool]:

@@ -7,7 +7,7 @@ from typing import NamedTuple, assert_never
 
 from pydantic import JsonValue
 
-from daiku.core.calls.toolnames import NameMap
+from daiku.core.calls.toolnames import NameMap, wire_name
 from daiku.domain.base import JsonObject
 from daiku.domain.messages import AssistantMessage, Image, Message, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall, ToolSpec
@@ -64,7 +64,7 @@ def _encode(message: Message, before: list[Piece]) -> Piece:
                     "content": message.text or "(no output)",
                 }
             )
-            shown = _user(f"What {message.tool} shows:", message.images) if message.images else b""
+            shown = _user(f"What {wire_name(message.tool)} shows:", message.images) if message.images else b""
             return Piece(result, True, shown)
         case _:
             assert_never(message)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar, assert_never
 
+from daiku.core.calls.toolnames import wire_name
 from daiku.domain.messages import AssistantMessage, Message, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall
 
@@ -77,7 +78,7 @@ def _with_call_id(message: ToolMessage, call_id: str) -> ToolMessage:
 
 
 def _as_user_message(message: ToolMessage) -> UserMessage:
-    return UserMessage(text=f"Result of {message.tool}:\n{message.text}", images=message.images)
+    return UserMessage(text=f"Result of {wire_name(message.tool)}:\n{message.text}", images=message.images)
 
 
 T = TypeVar("T")

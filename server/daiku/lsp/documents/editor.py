@@ -52,6 +52,9 @@ class EditorWorkspace:
     def hidden(self, path: Path) -> bool:
         return self.disk.hidden(path)
 
+    def ignored(self, path: Path) -> bool:
+        return self.disk.ignored(path)
+
     async def read(self, path: str) -> TextFile:
         """The open document's text, else the file's."""
         place = self.locate(path)

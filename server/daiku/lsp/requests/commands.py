@@ -99,23 +99,32 @@ async def execute(c: ClientConnection, params: Json) -> str:
 
 
 def prompt(
-    words: str, mode: Mode = "act", *, needs: str = "", look: bool = False, agent: str = "coordinator"
+    words: str,
+    mode: Mode = "act",
+    *,
+    needs: str = "",
+    look: bool = False,
+    agent: str = "coordinator",
+    changes: bool = False,
 ) -> Command:
     """A command that asks `agent`: the sentence `words`, then what the person said, about the given place. `look`: with
-    the problems that the editor knows there."""
+    the problems that the editor knows there. `changes`: code that is there is changed, which whoever can run its test
+    does, and is asked to."""
 
     async def run(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel:
         if needs and not args.said:
             raise invalid([f"arguments[0]: {needs}"])
+        trusted = c.offer.trusted is not False
         opening = render(text(words), c.protocol.language) if words else ""
-        asked = "\n\n".join(part for part in (opening, args.said) if part)
+        there = changes and trusted and (args.uri is not None or bool(args.context))
+        then = render(text("action.then_test"), c.protocol.language) if there else ""
+        asked = "\n\n".join(part for part in (opening, args.said, then) if part)
         context = args.context
         if args.uri is not None:
             context += await context_items(c, args.uri, args.range, args.diagnostics, look=look)
         # Where nothing may be changed or run, no mode that would try is of use.
-        trusted = c.offer.trusted is not False
         chosen: Mode = mode if trusted else "ask"
-        who = agent if trusted else "coordinator"
+        who = agent if trusted and not there else "coordinator"
         return await _run(c, args, tokens, RunRequest(asked, agent=who, mode=chosen, context=context))
 
     return run
@@ -124,7 +133,8 @@ def prompt(
 async def fix(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel | None:
     """Ask the agent to fix the problems in a range, or a failed terminal command if one is given."""
     in_terminal = any(item.kind == "terminal" for item in args.context)
-    command = prompt("action.fix_terminal" if in_terminal else "action.fix", look=True)
+    words = "action.fix_terminal" if in_terminal else "action.fix"
+    command = prompt(words, look=True, changes=not in_terminal)
     return await command(c, args, tokens)
 
 
@@ -199,12 +209,12 @@ COMMANDS: dict[str, Command] = {
     "daiku.newChat": new_chat,
     "daiku.plan": prompt("", "plan", needs="say what to plan", agent="planner"),
     "daiku.research": research,
-    "daiku.generateCode": prompt("", needs="say what to write", agent="coder"),
+    "daiku.generateCode": prompt("", needs="say what to write", agent="coder", changes=True),
     "daiku.runCommands": prompt("", needs="say what to run", agent="runner"),
     "daiku.explain": prompt("action.explain", "ask"),
     "daiku.fix": fix,
     "daiku.writeTests": prompt("action.tests"),
-    "daiku.document": prompt("action.document"),
+    "daiku.document": prompt("action.document", changes=True),
     "daiku.review": prompt("action.review", "ask"),
     "daiku.commitMessage": commit_message,
     "daiku.undo": undo,

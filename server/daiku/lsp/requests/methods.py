@@ -98,6 +98,8 @@ async def session_delete(c: ClientConnection, p: api.SessionRef) -> None:
     app = await c.app()
     app.journal.delete_session(p.session_id)
     await asyncio.to_thread(app.checkpoints.forget, p.session_id)
+    if app.runs.services.outputs is not None:
+        await asyncio.to_thread(app.runs.services.outputs.forget, p.session_id)
     if app.runs.services.traces is not None:
         forget_trace(app.runs.services.traces, p.session_id)
 

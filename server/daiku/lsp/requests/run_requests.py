@@ -26,7 +26,7 @@ from daiku.lsp.wire.refused import invalid
 from daiku.runs import Listener, RunRequest, Runs, brief_from
 
 RUN_EXACTLY = (
-    "Run these commands in this order with shell/run, exactly as they are, and report what came of each:"
+    "Run these commands in this order with shell__run, exactly as they are, and report what came of each:"
 )
 
 

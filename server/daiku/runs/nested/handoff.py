@@ -36,7 +36,8 @@ MAX_DEPTH = 3
 class Nested:
     """A nested run as it is wanted: who, what is said to them, what they are given. With `calls` it
     carries these out and asks no model. `after` hears of every step that it takes. With `services` it works
-    on another copy of the project: its edits are none of its parent's."""
+    on another copy of the project: its edits are none of its parent's. `max_rounds` are replies of its own, 0 for
+    no other bound than its parent's."""
 
     agent: Agent
     request: str
@@ -45,6 +46,7 @@ class Nested:
     told: str = ""
     after: Callable[[State], None] | None = None
     services: RunServices | None = None
+    max_rounds: int = 0
 
 
 async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> ToolResult:
@@ -126,19 +128,23 @@ def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
     state, agent, elsewhere = parent.record.state, work.agent, work.services
     folder = str(elsewhere.roots[0]) if elsewhere is not None and elsewhere.roots else ""
     around = nested_facts(state.conversation.environment, state.request.mode, folder)
+    before, limits = parent.tree.budget.budget.rounds + child.kept_rounds, state.request.asked_limits
+    if work.max_rounds:
+        most = min(limits.max_rounds or before + work.max_rounds, before + work.max_rounds)
+        limits = limits.model_copy(update={"max_rounds": most})
     child.record(
         RunStarted(
             prompt=work.request,
             told=work.told,
             mode=state.request.mode,
             model=state.request.model,
-            limits=state.request.asked_limits,
+            limits=limits,
             calls=work.calls,
             driven=bool(work.calls) or agent.machine is not None,
             brief=work.brief,
             tainted=state.tainted,
             environment=around if agent.tools else (),
-            rounds_before=parent.tree.budget.budget.rounds + child.kept_rounds,
+            rounds_before=before,
         )
     )
 

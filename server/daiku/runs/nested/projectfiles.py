@@ -14,7 +14,7 @@ from daiku.core.ports import Workspace
 from daiku.core.protected.paths import holds_secrets
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.handovers import Brief, EditsMade
-from daiku.tools.files.search import repository_map
+from daiku.tools.files.mapping import repository_map
 from daiku.workspace.walk import files
 
 CODE_LIMIT = 40_000
@@ -82,7 +82,7 @@ async def shown_files(places: Iterable[FileToShow], workspace: Workspace, see: S
             others.append(f"`{path}`: {error.failure.message}")
             continue
         if len(text) > min(FILE_LIMIT, room):
-            others.append(f"`{path}` has {len(text)} characters: files/read shows it.")
+            others.append(f"`{path}` has {len(text)} characters: files__read shows it.")
             continue
         room -= len(text)
         shown.append((path, text))
@@ -97,7 +97,7 @@ async def _may_be_shown(path: str, workspace: Workspace) -> bool:
         there = real.is_file() and await workspace.exists(path)
     except (DaikuError, OSError, ValueError):
         return False
-    if not there or real.suffix == ".ipynb" or workspace.hidden(real):
+    if not there or real.suffix == ".ipynb" or workspace.hidden(real) or workspace.ignored(real):
         return False
     return not holds_secrets(path) and not holds_secrets(workspace.relative(real))
 
@@ -107,7 +107,7 @@ async def project_files(workspace: Workspace) -> str:
     names = [workspace.relative(path) for path in islice(files(workspace.roots), MOST_LISTED + 1)]
     if not names:
         return ""
-    more = "\n[… more; files/list shows them …]" if len(names) > MOST_LISTED else ""
+    more = "\n[… more; files__list shows them …]" if len(names) > MOST_LISTED else ""
     drawn = await repository_map(workspace, (), MAP_TOKENS)
     listed = "\n".join(names[:MOST_LISTED]) + more
     return f"{listed}\n\nWhat they define:\n{drawn}" if drawn else listed

@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 
-from daiku.agents.agent import OFFERED
 from daiku.agents.coding.tasks import TASK_LOOP, report_request, task_maker, task_reporter, tasks_request
 from daiku.agents.table import find_agent
 from daiku.core.calls.refs import find_refs
+from daiku.core.calls.toolnames import wire_name
 from daiku.core.plans.transitions import checklist
 from daiku.core.proof.gate import MissingProofs, missing_proofs
 from daiku.core.replies.actions import ActionReply
@@ -28,6 +28,7 @@ from daiku.domain.work.handovers import Brief, PlanMade, TaskReport, TasksMade, 
 from daiku.domain.work.plans import Task
 from daiku.runs.live import LiveRun
 from daiku.runs.nested.briefing import make_brief
+from daiku.runs.nested.explore import explore
 from daiku.runs.nested.handoff import Nested, nest
 from daiku.runs.nested.worktrees import Piece, side_by_side
 from daiku.texts.text import NO_TEXT, Text, text
@@ -51,7 +52,7 @@ class TaskWork:
         parent = self.parent
         planner = find_agent("planner")
         if parent.log.agent.name == planner.name:  # it would hand over to itself
-            return failed("plan/propose needs `steps`: a list of {name, description, depends_on}.")
+            return failed("plan__propose needs `steps`: a list of {name, description, depends_on}.")
         back = await nest(parent, self.call, Nested(planner, goal, make_brief(parent.log, planner, goal)))
         if not isinstance(back.handover, PlanMade):
             return failed(f"No plan came of it: {back.problem or back.result}")
@@ -118,6 +119,10 @@ class TaskWork:
         return ToolResult(
             ok=well, text="\n\n".join(lines), untrusted=any(piece.back.tainted for piece in done)
         )
+
+    async def explore(self, questions: tuple[str, ...]) -> ToolResult:
+        """Have questions about the project answered by explorers, all at once."""
+        return await explore(self.parent, self.call, questions)
 
     def _nested(self, agent: str, request: str, step_id: str) -> Nested:
         named = find_agent(agent)
@@ -250,7 +255,7 @@ class TaskWork:
         """What is wrong with a task, in words for the model."""
         spec = self.parent.log.services.registry.spec(call.tool)
         if spec is not None and not _may_be_task(spec):
-            return f"{call.tool} cannot be a task"
+            return f"{wire_name(call.tool)} cannot be a task"
         if spec is not None and any(find_refs(call.args)):
             return ""  # its arguments are known only when it is its turn
         parsed = self.parent.log.services.registry.parse(call)
@@ -258,9 +263,7 @@ class TaskWork:
 
 
 def _may_be_task(spec: ToolSpec) -> bool:
-    return spec.effect in OFFERED["act"] and not any(
-        fnmatchcase(spec.name, pattern) for pattern in tasks.OUTSIDE_LISTS
-    )
+    return not any(fnmatchcase(spec.name, pattern) for pattern in tasks.OUTSIDE_LISTS)
 
 
 def _brief(place: PlanStep, request: str) -> Brief:
@@ -308,4 +311,4 @@ def _told(place: PlanStep) -> str:
 
 
 def _no_step(step_id: str) -> str:
-    return f"No plan has a step {step_id!r}. plan/get shows the steps."
+    return f"No plan has a step {step_id!r}. plan__get shows the steps."

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from daiku.agents.coding.tasks import BRINGER
 from daiku.core.guard.guard import Policy
@@ -21,6 +20,7 @@ from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolCall
 from daiku.runs.live import LiveRun
 from daiku.runs.nested.handoff import Nested, give_up, nest
+from daiku.runs.nested.together import together
 from daiku.runs.services import RunServices
 from daiku.store.lock import SessionLock
 from daiku.texts.text import NO_TEXT, Text, text
@@ -84,7 +84,7 @@ async def side_by_side(
             done = [_Done(None)] * len(works)
         else:
             limit, adding = asyncio.Semaphore(MOST), asyncio.Lock()
-            done = await _all(
+            done = await together(
                 _apart(parent, key, work, base, limit, adding) for key, work in zip(keys, works, strict=True)
             )
     return tuple(
@@ -105,18 +105,6 @@ def _left(parent: LiveRun, key: str, work: Nested) -> _Done:
     if key in parent.record.state.nested.open:
         give_up(parent, key, replace(work, services=parent.log.services))  # what it did there is not here
     return _Done(None, problem=LOST if _returned(parent, key) is not None else Text(""))
-
-
-async def _all(works: Iterable[Coroutine[Any, Any, _Done]]) -> list[_Done]:
-    """Every piece to its end; raises what the first of them raised, bare."""
-    tasks = [asyncio.ensure_future(work) for work in works]
-    try:
-        await asyncio.wait(tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-    return [task.result() for task in tasks]
 
 
 async def _base(parent: LiveRun, works: Sequence[Nested]) -> Base | Text:

@@ -10,15 +10,14 @@ from daiku.agents.agent import Agent
 from daiku.core.state.recorder import Recorder
 from daiku.domain.base import long_id
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalGiven, Notice
-from daiku.domain.runs import Mode
 from daiku.domain.servers import ConsentQuestion
 from daiku.texts.text import Text, text
 from daiku.tools.mcp import McpServers
 
 
-def wants_servers(servers: McpServers, agent: Agent, mode: Mode) -> bool:
-    """Whether a run of `agent` in `mode` could be offered any of their tools."""
-    names = (report.name for report in servers.reports()) if mode == "act" else ()
+def wants_servers(servers: McpServers, agent: Agent) -> bool:
+    """Whether a run of `agent` could be offered any of their tools."""
+    names = (report.name for report in servers.reports())
     return any(fnmatchcase(f"{name}/*", pattern) for name in names for pattern in agent.tools)
 
 
@@ -31,11 +30,14 @@ class McpConsent:
     record: Recorder
     approval: Callable[[ApprovalAsked], Awaitable[ApprovalGiven]]
     attended: bool = True
+    asks: bool = True
+    """False in a mode that carries out none of their calls: what is allowed already is started all the same, so
+    that a change of mode changes nothing of what the model is sent, and nothing else is asked for."""
     _told: set[str] = field(default_factory=set[str])
 
     async def __call__(self) -> None:
         """Ask what has to be asked, start what is allowed, wait a bounded time."""
-        while questions := self._open():
+        while self.asks and (questions := self._open()):
             for question in questions:
                 self.servers.answer(question, await self._decision(question))
             await self._start()

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field, replace
 
 from daiku.agents.role import Role, stream_role_reply
 from daiku.agents.system_prompt import summary_order, system_prompt
+from daiku.core.calls.findtools import unwrap_call
+from daiku.core.calls.toolsets import CALL, ToolSet
 from daiku.core.run.prefix import first_divergence
 from daiku.core.state.context import transcript
 from daiku.core.state.state import State
+from daiku.core.text.decisive import truncate_output
 from daiku.domain.messages import Message, ModelEvent, ModelRequest, Reply, Usage, UserMessage
 from daiku.domain.tools import ToolSpec
 from daiku.llm.families import ANY_MODEL
-from daiku.llm.tokens import estimate_request
+from daiku.llm.tokens import estimate, estimate_messages, estimate_tools
 from daiku.runs.ports.mcp_consent import McpConsent
 from daiku.runs.run_budget import Metered
 from daiku.runs.run_log import RunLog
@@ -23,23 +26,31 @@ log = logging.getLogger(__name__)
 
 COMPACT_SHARE = 0.8
 """Part of the model's window that may be full before old messages are condensed."""
-RESULT_SHARE = 2000
-"""Characters of one result that the model is shown for a summary."""
+PRICE_SHARE = 0.95
+"""Part of the prompt tokens from which on a model costs more that may be sent before that."""
+RESULT_SHARES = (2000, 1000, 500, 250, 120)
+"""Characters of one result that the model is shown for a summary: the most with which all of it fits."""
+SUMMARY_SHARE = 0.6
+"""Part of the limit that a request for a summary may take: its answer needs room too."""
+LONGEST_SUMMARY = 0.15
+"""Part of the limit that a summary may take."""
+LONGEST_WORDS = 1500
 
 
 @dataclass(slots=True)
 class Replies:
-    """The replies of one run and the tools that they may call. `model` is None where no model is asked;
-    `consent` starts the MCP servers whose tools are to be offered."""
+    """The replies of one run, and the tools whose calls may be carried out. `model` is None where no model is
+    asked; `consent` starts the MCP servers whose tools are to be offered."""
 
     log: RunLog
     model: Metered | None
     consent: McpConsent | None
     tools: Mapping[str, ToolSpec] = field(init=False)
-    _specs: tuple[ToolSpec, ...] = field(init=False)
+    _set: ToolSet = field(init=False)
     _system: str = field(init=False)
     _servers: int = field(init=False)
     _sent: ModelRequest | None = field(default=None, init=False)
+    _prefix: tuple[tuple[ToolSpec, ...] | None, str, int] = field(default=(None, "", 0), init=False)
 
     def __post_init__(self) -> None:
         self._offer()
@@ -47,23 +58,34 @@ class Replies:
     def _offer(self) -> None:
         mode, services = self.log.record.state.request.mode, self.log.services
         servers = self.consent.servers if self.consent is not None else None
-        self._specs = self.log.agent.offered(services.registry.specs(), mode)
-        self.tools = {spec.name: spec for spec in self._specs}
+        specs, agent = services.registry.specs(), self.log.agent
+        window = self.model.context if self.model is not None else 0
+        native = self.model is None or self.model.tool_protocol == "native"
+        own = agent.role.tools if agent.role is not None and native else ()
+        traits = self.model.traits if self.model is not None else ANY_MODEL
+        chosen = agent.sent(specs, window, traits.edits)
+        self._set = replace(chosen, offered=(*chosen.offered, *own))
+        self.tools = {spec.name: spec for spec in agent.allowed(specs, mode)}
         told = servers.prompt() if servers is not None else ""
         self._system = system_prompt(
-            self.log.agent,
+            agent,
             services.roots,
-            bool(self._specs),
+            bool(self._set.offered),
             told,
             trusted=services.trusted,
-            traits=self.model.traits if self.model is not None else ANY_MODEL,
+            traits=traits,
+            native=native,
         )
         self._servers = servers.version if servers is not None else 0
 
     @property
     def compact_at(self) -> int:
-        """Tokens of context from which on old messages are condensed; 0: never."""
-        return int(self.model.context * COMPACT_SHARE) if self.model is not None else 0
+        """Tokens of context from which on old messages are condensed: before the window is full, and before the
+        model costs more; 0: never."""
+        if self.model is None:
+            return 0
+        limits = (self.model.context * COMPACT_SHARE, self.model.price_step * PRICE_SHARE)
+        return min((int(limit) for limit in limits if limit), default=0)
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
         """The pieces of the next reply. Raises DaikuError."""
@@ -76,7 +98,8 @@ class Replies:
             model="",
             system=self._system,
             messages=state.conversation.messages,
-            tools=self._specs,
+            tools=self._set.offered,
+            deferred=self._set.deferred,
             session=self.log.session,
         )
         self._note_divergence(request)
@@ -102,31 +125,58 @@ class Replies:
         )
 
     def _canonical(self, reply: Reply) -> Reply:
+        """The reply with every call as it is carried out: by its tool's name, out of its tools/call."""
         calls = reply.message.calls
-        if all(call.tool in self.tools for call in calls):
+        if all(call.tool in self.tools and call.tool != CALL for call in calls):
             return reply
         resolve = self.log.services.registry.resolve
-        named = tuple(call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in calls)
+        meant = (unwrap_call(call) for call in calls)
+        named = tuple(call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in meant)
         return replace(reply, message=reply.message.model_copy(update={"calls": named}))
+
+    def toolset(self) -> ToolSet:
+        """The tools that the model is sent, and those that it can find."""
+        return self._set
 
     async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
         """A summary of `messages` by the run's model and what it cost; empty where no model is asked."""
         if self.model is None:
             return "", None
-        asked = UserMessage(text=transcript(messages, RESULT_SHARE))
+        asked = UserMessage(text=self._told_for_summary(messages))
         request = ModelRequest(model="", system=summary_order(), messages=(asked,), session=self.log.session)
         async for piece in self.model.stream(request):
             if isinstance(piece, Reply):
                 return piece.message.text, piece.usage
         return "", None
 
+    def _told_for_summary(self, messages: tuple[Message, ...]) -> str:
+        """What a summary is made of, so long that the request fits the window, and how long it may be."""
+        limit = self.compact_at
+        if not limit:
+            return transcript(messages, RESULT_SHARES[0])
+        room = int(limit * SUMMARY_SHARE)
+        whole = ""
+        for share in RESULT_SHARES:
+            whole = transcript(messages, share)
+            if estimate(whole, self._model_name) <= room:
+                break
+        else:
+            whole = truncate_output(whole, room * 2)
+        words = min(int(limit * LONGEST_SUMMARY * 0.75), LONGEST_WORDS)
+        return f"{whole}\n\nWrite the summary of this session now, in at most {words} words."
+
+    @property
+    def _model_name(self) -> str:
+        return self.log.record.state.request.model.rpartition("/")[2]
+
+    def prefix(self) -> int:
+        """Tokens of the system prompt and the tools, by estimate."""
+        if self._prefix[0] is not self._set.offered or self._prefix[1] is not self._system:
+            name = self._model_name
+            counted = estimate(self._system, name) + estimate_tools(self._set.offered, name)
+            self._prefix = (self._set.offered, self._system, counted)
+        return self._prefix[2]
+
     def tokens(self, messages: Sequence[Message]) -> int:
-        """What a request with `messages` comes to, by estimate."""
-        return estimate_request(
-            ModelRequest(
-                model=self.log.record.state.request.model.rpartition("/")[2],
-                system=self._system,
-                messages=tuple(messages),
-                tools=self._specs,
-            )
-        )
+        """Tokens of `messages`, by estimate."""
+        return estimate_messages(messages, self._model_name)

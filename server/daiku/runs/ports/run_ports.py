@@ -59,6 +59,7 @@ class RunPorts:
             read=self._services.registry.read,
             compact_at=self._replies.compact_at,
             tokens=self._replies.tokens,
+            prefix=self._replies.prefix,
             objection=self._objection,
             unfinished=never_unfinished if machine is None else machine.unfinished,
             machine=None if state.request.asks_model else self._next_move,
@@ -72,9 +73,10 @@ class RunPorts:
 
     def _consent(self) -> McpConsent | None:
         live, servers = self._live, self._services.servers
-        if not servers or not wants_servers(servers, live.log.agent, live.record.state.request.mode):
+        if not servers or not wants_servers(servers, live.log.agent):
             return None
-        return McpConsent(servers, live.record, self.approval, live.tree.attended)
+        asks = live.record.state.request.mode == "act"
+        return McpConsent(servers, live.record, self.approval, live.tree.attended, asks)
 
     def _objection(self, state: State) -> Text:
         """Why what a stage of work hands back cannot be passed on."""
@@ -122,18 +124,21 @@ class RunPorts:
             done=lambda: record.state.done,
             asked=state.request.prompt,
             replans=lambda: None if state.request.brief is None else state.request.brief.plan,
+            outputs=services.outputs,
             place=live.place if call.id in self._at_place else None,
             wanted=chosen_hunks_of(state.questions.approvals.get(call.id), state.questions.decisions),
             ask=partial(self._ask, call) if live.tree.attended else None,
             hand_over=partial(live.tree.nested.hand_over, live, call.id),
             tasks=live.tree.nested.tasks(live, call.id),
+            toolset=self._replies.toolset,
         )
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
-        offered, registry = call.tool in self._replies.tools, self._services.registry
-        if not offered and registry.resolve(call.tool):
-            mode = record.state.request.mode
-            return ToolResult(ok=False, text=f"{call.tool} is not offered in mode {mode!r}.")
+        registry = self._services.registry
+        spec = None if call.tool in self._replies.tools else registry.spec(call.tool)
+        if spec is not None:
+            why = self._live.log.agent.why_refused(spec, record.state.request.mode)
+            return ToolResult(outcome="denied", text=why)
         result = await registry.call(call, self._context(call, record))
         if call.tool in self._replies.tools and self._verdict(call, record.state.tainted).outside:
             result = result.model_copy(update={"untrusted": True})

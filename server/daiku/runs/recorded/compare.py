@@ -14,6 +14,7 @@ from daiku.domain.events import (
     InputGiven,
     ToolResponse,
 )
+from daiku.domain.held import Pruned
 from daiku.texts.catalogue import ENGLISH
 from daiku.texts.text import NO_TEXT
 
@@ -41,7 +42,7 @@ def _plain(event: Event) -> str:
             event = event.model_copy(update={"input_id": ""})
         case ToolResponse():
             event = event.model_copy(update={"duration_ms": 0})
-        case Compacted():
+        case Compacted() | Pruned():
             event = event.model_copy(update={"before_tokens": 0, "after_tokens": 0})
         case _:
             pass

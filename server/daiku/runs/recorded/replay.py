@@ -11,6 +11,7 @@ from daiku.core.guard.guard import Verdict
 from daiku.core.run import loop
 from daiku.core.run.decide import Rules
 from daiku.core.run.ports import ApprovalPreview
+from daiku.core.state.condense import Condensing
 from daiku.core.state.fold import fold
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.recorder import Recorder
@@ -41,6 +42,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
+from daiku.domain.held import Pruned
 from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage, question_of
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.recorded.compare import Difference, first_difference
@@ -195,6 +197,7 @@ class _Recorded:
             spec=self._spec,
             verdict=self._verdict,
             read=self._read,
+            condensing=self._condensing,
             unfinished=self._unfinished,
             machine=self._move if driven else None,
         )
@@ -249,7 +252,9 @@ class _Recorded:
         return False
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
-        if isinstance(self._following(), Compacted | Usage):  # too long, or full enough, as it was then
+        if isinstance(
+            self._following(), Pruned | Compacted | Usage
+        ):  # too long, or full enough, as it was then
             raise ContextOverflowError(Failure(kind="context_overflow", message=NO_TEXT))
         if not self._replies:
             raise self._failure() or _Over
@@ -263,6 +268,17 @@ class _Recorded:
         yield Reply(message, Usage.model_validate(used.model_dump()), "stop")
         if isinstance(self._following(), Failure) and (failure := self._failure()) is not None:
             raise failure  # a role that has failed says so, and why
+
+    def _condensing(self, _: State) -> Condensing | None:
+        """How the conversation was made shorter then; None where the record goes on otherwise."""
+        rest = [e for e in self.events[len(self.made) :] if not self._from_outside(e)][:3]
+        pruned = rest[0] if rest and isinstance(rest[0], Pruned) else None
+        left = iter(rest[1:] if pruned else rest)
+        after = next(left, None)
+        if isinstance(after, Usage):
+            after = next(left, None)
+        kept = after.kept if isinstance(after, Compacted) else None
+        return Condensing(pruned, kept, 0) if pruned is not None or kept is not None else None
 
     def _following(self) -> Event | None:
         """What the loop wrote next on record."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,8 +25,9 @@ from daiku.texts.text import text
 from daiku.tools.face import Face
 from daiku.tools.files.make_edit import make_edit
 from daiku.tools.files.notebooks import editable, to_notebook_json
-from daiku.tools.files.reading import reading_tools, visible_path
+from daiku.tools.files.reading import nearest_files, no_such_file, reading_tools
 from daiku.tools.files.seen import SeenTexts
+from daiku.tools.files.sight import changeable
 from daiku.tools.files.syntax import OfferedEdits, RefusedCalls
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.workspace.paths import refuse
@@ -39,26 +40,26 @@ ELSEWHERE = (
 
 
 class WriteArgs(Args):
-    path: str
-    content: str = Field(description="the whole new text of the file")
+    path: str = Field(description="relative to the workspace")
+    content: str = Field(description="the whole new text")
 
 
 class EditArgs(Args):
-    path: str
-    edits: tuple[SearchReplace, ...] = Field(min_length=1)
+    path: str = Field(description="relative to the workspace")
+    edits: tuple[SearchReplace, ...] = Field(min_length=1, description="done in this order")
 
 
 class PatchArgs(Args):
-    patch: str
+    patch: str = Field(description="apply-patch or unified diff")
 
 
 class MoveArgs(Args):
-    path: str
-    to: str
+    path: str = Field(description="relative to the workspace")
+    to: str = Field(description="new path; missing folders are made")
 
 
 class DeleteArgs(Args):
-    path: str
+    path: str = Field(description="relative to the workspace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ Build = Callable[[Any, ToolContext, bool], Awaitable[Patch | Refusal]]
 
 async def _text(path: str, context: ToolContext) -> str | None:
     """The text of `path`, None where there is no file. Raises ToolValidationError."""
-    visible_path(context, path)
+    changeable(context, path)
     if not await context.workspace.exists(path):
         return None
     return editable(path, (await context.workspace.read(path)).text)
@@ -85,7 +86,7 @@ async def _text(path: str, context: ToolContext) -> str | None:
 def _name(path: str, context: ToolContext) -> str:
     if path.rstrip().endswith(("/", "\\")):
         raise refuse(text("files.names_folder", path=path))
-    return context.workspace.relative(context.workspace.locate(path))
+    return context.workspace.relative(changeable(context, path))
 
 
 async def _write(seen: SeenTexts, args: WriteArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
@@ -107,7 +108,8 @@ async def _edit(args: EditArgs, context: ToolContext, insisted: bool) -> Patch |
     if old is None:
         if len(args.edits) == 1 and not args.edits[0].search:
             return Patch(files=(FileChange(path=name, kind="create", new=args.edits[0].replace),))
-        return Refusal(f"There is no file {name}. files/write makes new files.")
+        missing = await asyncio.to_thread(no_such_file, context, context.workspace.locate(args.path))
+        return Refusal(f"{missing} A new file is made with files__write.")
     new = await asyncio.to_thread(apply_edits, old, args.edits, path=name, insisted=insisted)
     if isinstance(new, Refusal):
         return new.within(name)
@@ -131,7 +133,11 @@ async def _patch(seen: SeenTexts, args: PatchArgs, context: ToolContext, insiste
             return why
     built = await asyncio.to_thread(build_patch, intents, texts, insisted=insisted)
     if isinstance(built, Refusal):
-        return built
+        if not built.missing:
+            return built
+        real = context.workspace.locate(built.missing)
+        near = await asyncio.to_thread(nearest_files, context, real)
+        return replace(built, text=f"{built.text} {near}".rstrip())
     changes = [
         change.model_copy(update={"path": names[change.path], "to": change.to and names[change.to]})
         for change in built.files
@@ -141,7 +147,7 @@ async def _patch(seen: SeenTexts, args: PatchArgs, context: ToolContext, insiste
 
 async def _whole(path: str, context: ToolContext) -> str | None:
     """The text of a file that is to be moved or deleted; None for one that is no text."""
-    real = visible_path(context, path)
+    real = changeable(context, path)
     if real.is_dir():
         raise refuse(text("files.folder_one_by_one", path=_name(path, context)))
     if not await context.workspace.exists(path):
@@ -252,22 +258,22 @@ def file_tools(seen: SeenTexts | None = None) -> tuple[Tool, ...]:
         _changing(
             "files/write", WriteArgs, text("edits.write"), partial(_write, desk.seen), desk,
             face=Face("new-file", Label("Write", "書き込み"), "{path}"),
-            description="Make a new file, or replace a file's whole text by `content`. To change part of a file use files/edit.",
+            description="Make a new file, or replace the whole text of one.",
         ),
         _changing(
             "files/edit", EditArgs, text("edits.edit"), _edit, desk,
             face=Face("edit", Label("Edit", "編集"), "{path}"),
-            description="Change parts of one file: each edit replaces `search` by `replace`, in order, all or none. `search` is copied from the file with its indentation and must stand there exactly once: take enough lines around it, or set `replace_all` to change every place. A notebook is edited as files/read shows it; a new cell begins with `# %% cell new [code]` or `[markdown]`. An empty `search` puts the text before the first line.",
+            description="Change parts of one file, all or none. `search` is copied from the file with its indentation and stands there only once: take enough lines, or set `replace_all`. Empty, it is the place before the first line. New notebook cells begin with `# %% cell new [code]` or `[markdown]`.",
         ),
         _changing(
             "files/patch", PatchArgs, text("edits.patch"), partial(_patch, desk.seen), desk,
             face=Face("diff", Label("Patch", "パッチ"), "{files}"),
-            description="Change, make, move or delete several files at once, all or none. `patch` is a unified diff, or an apply-patch (*** Begin Patch, then *** Add File: / *** Update File: / *** Delete File: with optional *** Move to:, hunks under @@ with lines that begin with a blank, - or +, *** End Patch). Give three lines of context around each change.",
+            description="Change, make, move or delete several files at once, all or none: *** Begin Patch, then for each file *** Add File: / *** Update File: (with optional *** Move to:) / *** Delete File: PATH, hunks under @@ with lines that begin with a blank, - or +, then *** End Patch. Give three lines of context around each change.",
         ),
         _changing(
             "files/move", MoveArgs, text("edits.move"), _move, desk,
             face=Face("arrow-swap", Label("Move", "移動"), "{path} → {to}"),
-            description="Move or rename a file from `path` to `to`; missing folders are made. An existing file is never replaced.",
+            description="Move or rename a file. An existing file is never replaced.",
         ),
         _changing(
             "files/delete", DeleteArgs, text("edits.delete"), _delete, desk,

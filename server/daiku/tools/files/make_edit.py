@@ -80,7 +80,7 @@ def _summary(stats: tuple[FileStat, ...], diff: str) -> str:
     lines = [f"{verbs[s.kind]} {s.path} (+{s.added} -{s.removed})" for s in stats]
     whole = any(s.kind in ("create", "delete") for s in stats)
     shown = (
-        "" if whole and len(stats) == 1 else truncate_middle(diff, _SHOWN_DIFF, "files/read shows the file")
+        "" if whole and len(stats) == 1 else truncate_middle(diff, _SHOWN_DIFF, "files__read shows the file")
     )
     return "\n".join([*lines, shown]).rstrip()
 

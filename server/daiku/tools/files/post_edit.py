@@ -82,7 +82,7 @@ def edit_note(further: Patch, change: ProblemDelta | None) -> str:
     """Format formatting changes and diagnostics for the model; empty if there are none."""
     parts: list[str] = []
     if further.files:
-        diff = truncate_middle(patch_diff(further), _SHOWN_FORMATTING, "files/read shows the file")
+        diff = truncate_middle(patch_diff(further), _SHOWN_FORMATTING, "files__read shows the file")
         parts.append(f"When it was saved, the editor changed it further (its formatter):\n{diff.rstrip()}")
     if change is not None:
         parts.append(problem_delta_text(change))

@@ -9,20 +9,22 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.calls.toolnames import nearest_names
+from daiku.core.guard.referenced_paths import is_kept_output
 from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolImage, ToolResult
-from daiku.texts.text import text
 from daiku.tools.face import Face
 from daiku.tools.files.notebooks import editable
 from daiku.tools.files.seen import SeenTexts
+from daiku.tools.files.sight import Sight, read_text, see
 from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.workspace.dependencies import dependency_folder
 from daiku.workspace.diskio import read_bytes
-from daiku.workspace.paths import refuse
+from daiku.workspace.globs import matcher, split_globs
 from daiku.workspace.walk import files, walk
 
 MAX_LINES = 2000
@@ -39,37 +41,32 @@ _LONG_LINE = 2000
 
 
 class ReadArgs(Args):
-    path: str
+    path: str = Field(description="relative to the workspace")
     start_line: int | None = Field(default=None, ge=1, description="first line, from 1")
     end_line: int | None = Field(default=None, ge=1, description="last line, included")
-    line_numbers: bool = True
+    line_numbers: SkipJsonSchema[bool] = True
 
 
 class ListArgs(Args):
-    path: str = "."
-    depth: int | None = Field(default=None, ge=1, le=50, description="levels of folders; 2 unless told")
-    glob: str | None = Field(default=None, description="only files that match, such as *.py or src/**/*.ts")
-
-
-def visible_path(context: ToolContext, path: str) -> Path:
-    """The real place of `path`. Raises ToolValidationError when it is outside, or there but hidden from
-    the agent by an ignore file."""
-    real = context.workspace.locate(path)
-    if context.workspace.hidden(real) and real.exists():
-        raise refuse(text("files.hidden", path=context.workspace.relative(real)), text("files.work_without"))
-    return real
+    path: str = Field(default=".", description="folder; the whole workspace without it")
+    depth: int | None = Field(default=None, ge=1, le=50, description="levels of folders; 2 without it")
+    glob: str | None = Field(default=None, description="only such files, at any depth: src/**/*.ts")
 
 
 async def read(seen: SeenTexts, args: ReadArgs, context: ToolContext) -> ToolResult:
-    """A file's lines with their numbers, or a picture."""
-    real = visible_path(context, args.path)
-    if not await context.workspace.exists(args.path):
-        return failed(await asyncio.to_thread(_missing, context, real))
+    """A file's lines with their numbers, or a picture; also of what a command printed."""
+    if is_kept_output(args.path):
+        return await asyncio.to_thread(_read_output, args, context)
+    sight = see(context, args.path)
+    real = sight.real
+    there = real.exists() if sight.folder else await context.workspace.exists(args.path)
+    if not there:
+        return failed(await asyncio.to_thread(no_such_file, context, real))
     if real.is_dir():
         return await list_files(ListArgs(path=args.path), context)
     if (kind := _IMAGES.get(real.suffix.lower())) is not None:
         return await asyncio.to_thread(_picture, context, real, *kind)
-    found = await context.workspace.read(args.path)
+    found = await read_text(sight, args.path, context)
     text = editable(found.path, found.text)
     lines = text.split("\n")
     if lines[-1] == "":
@@ -85,7 +82,7 @@ async def read(seen: SeenTexts, args: ReadArgs, context: ToolContext) -> ToolRes
     end, shown = _listing(found.path, lines, first, last, numbers=args.line_numbers)
     seen.note_part(context.session, real, text, range(first, end + 1), len(lines))
     part = text if last - first + 1 == len(lines) else "\n".join([*lines[first - 1 : last], ""])
-    return ToolResult(ok=True, text=shown, plain=part)
+    return ToolResult(ok=True, text=f"{shown}\n[{sight.note}]" if sight.note else shown, plain=part)
 
 
 def _listing(path: str, lines: list[str], first: int, last: int, *, numbers: bool) -> tuple[int, str]:
@@ -110,17 +107,39 @@ def _listing(path: str, lines: list[str], first: int, last: int, *, numbers: boo
     return end, f"{head}\n" + "\n".join(shown) + tail
 
 
-def _missing(context: ToolContext, real: Path) -> str:
+def _read_output(args: ReadArgs, context: ToolContext) -> ToolResult:
+    text = context.outputs.read(context.session, args.path) if context.outputs is not None else None
+    if text is None:
+        return failed(f"There is no {args.path} here, or no longer. Run the command again.")
+    lines = text.removesuffix("\n").split("\n")
+    first, last = args.start_line or 1, min(args.end_line or len(lines), len(lines))
+    if first > len(lines) or last < first:
+        return failed(f"{args.path} has {len(lines)} lines.")
+    return ToolResult(
+        ok=True, text=_listing(args.path, lines, first, last, numbers=args.line_numbers)[1], plain=text
+    )
+
+
+def no_such_file(context: ToolContext, real: Path) -> str:
+    """That there is no file at `real`, and which names are most like its name."""
+    return f"There is no file {context.workspace.relative(real)}. {nearest_files(context, real)}".rstrip()
+
+
+def nearest_files(context: ToolContext, real: Path) -> str:
+    """A sentence with the files that are named most like `real`: those of the same name in other folders, else
+    those of a similar path; empty where there are none."""
     name = context.workspace.relative(real)
     known = [context.workspace.relative(p) for p in islice(files(context.workspace.roots), 20_000)]
     same = [path for path in known if path.rpartition("/")[2] == real.name]
     near = same[:3] or nearest_names(name, known)
-    return f"There is no file {name}." + (f" The nearest are {', '.join(near)}." if near else "")
+    return f"The nearest are {', '.join(near)}." if near else ""
 
 
 def _picture(context: ToolContext, real: Path, media_type: str, magic: bytes) -> ToolResult:
     name = context.workspace.relative(real)
-    data = read_bytes(context.workspace.roots, real, name, _LARGEST_IMAGE)
+    folder = dependency_folder(context.workspace.roots, real)
+    roots = (*context.workspace.roots, folder) if folder else context.workspace.roots
+    data = read_bytes(roots, real, name, _LARGEST_IMAGE)
     if not data.startswith(magic):
         return failed(f"{name} is not a {media_type.partition('/')[2]} picture, whatever its name says.")
     image = ToolImage(media_type=media_type, data=base64.b64encode(data).decode())
@@ -131,23 +150,27 @@ async def list_files(args: ListArgs, context: ToolContext) -> ToolResult:
     """The files under a folder that the agent may see."""
     roots = context.workspace.roots
     whole = args.path.strip() in ("", ".", "./", "/")
-    start = None if whole and len(roots) > 1 else visible_path(context, "." if whole else args.path)
+    sight = Sight(roots[0]) if whole and roots else see(context, args.path)
+    start = None if whole and len(roots) > 1 else sight.real
     if start is not None and not start.is_dir():
         return failed(
-            f"{args.path} is a file: read it with files/read." if start.exists() else _missing(context, start)
+            f"{args.path} is a file: read it with files__read."
+            if start.exists()
+            else no_such_file(context, start)
         )
-    return await asyncio.to_thread(_tree, args, context, roots if start is None else (start,))
+    found = await asyncio.to_thread(_tree, args, context, roots if start is None else (start,))
+    return found.model_copy(update={"text": f"{found.text}\n[{sight.note}]"}) if sight.note else found
 
 
 def _tree(args: ListArgs, context: ToolContext, starts: Iterable[Path]) -> ToolResult:
-    spec = GitIgnoreSpec.from_lines([args.glob]) if args.glob else None
-    depth = args.depth or (50 if spec else 2)
+    matches = matcher(split_globs(args.glob)) if args.glob else None
+    depth = args.depth or (50 if matches else 2)
     lines: list[str] = []
     left = 0
     for start in starts:
         for entry in walk(context.workspace.roots, start, depth):
             inside = entry.path.relative_to(start).as_posix()
-            if spec is not None and (entry.folder or not spec.match_file(inside)):
+            if matches is not None and (entry.folder or not matches(inside)):
                 continue
             if len(lines) >= MAX_ENTRIES:
                 left += 1
@@ -155,7 +178,7 @@ def _tree(args: ListArgs, context: ToolContext, starts: Iterable[Path]) -> ToolR
             name = context.workspace.relative(entry.path)
             lines.append(f"{name}/" if entry.folder else name)
     if not lines:
-        return ToolResult(ok=True, text="No files." if spec is None else f"No file matches {args.glob}.")
+        return ToolResult(ok=True, text="No files." if matches is None else f"No file matches {args.glob}.")
     if left:
         lines.append(f"[… {left} more; give a subfolder as path, a smaller depth or a glob …]")
     return ToolResult(ok=True, text="\n".join(lines))
@@ -167,11 +190,11 @@ def reading_tools(seen: SeenTexts) -> tuple[Tool, ...]:
         Tool(
             "files/read", "read", ReadArgs, partial(read, seen), parallel=True, timeout=60,
             face=Face("file", Label("Read", "読む"), "{path}{lines}", answer="size"),
-            description="Read a text file (unsaved text included) with line numbers, or look at a picture (png, jpeg, gif, webp). `start_line` and `end_line` narrow a long file. The numbers and ` | ` before each line are not part of the file. A notebook (.ipynb) reads as its cells, each under a line such as `# %% cell 2 [code python]`, with its outputs in short.",
+            description="Read a text file, with unsaved text, or look at a picture. The number and ` | ` before each line are not part of the file. A notebook reads as its cells, each under a line such as `# %% cell 2 [code python]`.",
         ),
         Tool(
             "files/list", "read", ListArgs, list_files, parallel=True, timeout=60,
             face=Face("list-tree", Label("List", "一覧"), "{path|glob|.}", answer="size"),
-            description="List the files and folders under `path` (the whole workspace without it), `depth` levels deep; `glob` shows only matching files at any depth. What ignore files hide is left out.",
+            description="List files and folders. What git ignores is left out, unless `path` lies in it.",
         ),
     )  # fmt: skip

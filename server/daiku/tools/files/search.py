@@ -1,81 +1,88 @@
-"""Tools that find: search/text, search/symbols, search/map."""
+"""Tools that find: search/text here, search/symbols and search/map beside it."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-import time
-from collections.abc import AsyncGenerator, Collection, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
-from pathspec import GitIgnoreSpec
 from pydantic import Field
 
-from daiku.core.code.repomap import Tag, render_map
-from daiku.core.ports import Workspace
+from daiku.core.guard.referenced_paths import is_kept_output
 from daiku.core.protected.paths import holds_secrets
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
-from daiku.tools.files.reading import visible_path
-from daiku.tools.files.ripgrep import Hit, Query, find_ripgrep, ripgrep
-from daiku.tools.files.tags import TagIndex
+from daiku.tools.files.engines.fallback import PythonSearch
+from daiku.tools.files.engines.hits import Engine, FileCount, Hit, Place, Query
+from daiku.tools.files.engines.page import Page
+from daiku.tools.files.engines.ripgrep import Ripgrep, find_ripgrep
+from daiku.tools.files.mapping import MapArgs, SymbolArgs, search_map, search_symbols
+from daiku.tools.files.outputs import search_output
+from daiku.tools.files.sight import Sight, see
 from daiku.tools.tool import Args, Tool, ToolContext, failed
-from daiku.workspace.encodings import decode
-from daiku.workspace.ignores import Ignores
+from daiku.workspace.globs import split_globs
 from daiku.workspace.paths import root_of
-from daiku.workspace.walk import files
 
 MAX_HITS = 200
-MAX_SYMBOLS = 60
-MORE = f"[… more than {MAX_HITS} lines match; narrow it with path, glob or a longer pattern …]"
+"""Matches or files of an answer, unless the call says otherwise."""
+_MOST_HITS = 2000
+_MOST_CONTEXT = 50
 SECONDS = 30
-_LARGEST = 5_000_000
-_LONG = 400
-_INDEX = TagIndex()
-"""One for the process: it is keyed by real path and time, so workspaces can share it."""
+_LINE_ENDS = re.compile(r"(?<!\\)(?:\\\\)*\\n|\n")
+_Answer = TypeVar("_Answer", Hit, FileCount)
+SLOW = f"[… stopped after {SECONDS} s; narrow it with path or glob …]"
 
 
 class TextArgs(Args):
     pattern: str = Field(min_length=1, description="regular expression, or plain text with literal")
     path: str | None = Field(default=None, description="only in this folder or file")
-    glob: str | None = Field(default=None, description="only files that match, such as *.py or src/**")
+    glob: str | None = Field(default=None, description="only such files: *.py, src/**/*.{ts,tsx}")
     literal: bool = Field(default=False, description="take the pattern as plain text")
-    regex: bool | None = Field(default=None, description="false means literal")
-    ignore_case: bool = False
-
-
-class SymbolArgs(Args):
-    name: str = Field(min_length=1)
-
-
-class MapArgs(Args):
-    budget: int | None = Field(default=None, ge=100, le=50_000, description="tokens; 2000 unless told")
+    ignore_case: bool = Field(default=False, description="upper and lower case count the same")
+    multiline: bool = Field(default=False, description="a match may span lines; . too")
+    mode: Literal["content", "files", "count"] = Field(
+        default="content", description="lines, paths, or counts"
+    )
+    context: int = Field(default=0, ge=0, description="lines shown around each match")
+    limit: int | None = Field(default=None, ge=1, description="most matches or files; 200 unless told")
 
 
 async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
     """Lines that match, in the files that the agent may see. What is found nowhere is looked for as plain text
     and then in any case, and the answer says which of it was found."""
+    if args.path is not None and is_kept_output(args.path):
+        return await asyncio.to_thread(
+            search_output, args.path, args.pattern, literal=args.literal, context=context
+        )
     roots = context.workspace.roots
-    places = roots if args.path in (None, "", ".") else (visible_path(context, args.path or "."),)
-    if missing := next((place for place in places if not place.exists()), None):
-        return failed(f"There is no file or folder {context.workspace.relative(missing)}.")
-    literal = args.literal or args.regex is False
-    wrong = "" if literal else _unreadable(args.pattern)
-    tries = _readings(args, literal=literal or bool(wrong))
-    until = asyncio.get_running_loop().time() + SECONDS
-    try:
-        for number, reading in enumerate(tries):
-            found = await _found(reading.query, places, context, until)
-            if found.lines or found.more:
-                return _answered(found, _because(wrong), reading.note if number else "")
-    except ValueError as error:
-        return failed(f"The search cannot be made: {error}")
-    ways = " nor ".join(reading.way for reading in tries)
-    return ToolResult(ok=True, text=f"{_because(wrong)}Nothing matches {args.pattern!r}: neither {ways}.")
+    sight = (
+        Sight(roots[0]) if not roots or args.path in (None, "", ".", "./") else see(context, args.path or ".")
+    )
+    if not sight.real.exists():
+        return failed(f"There is no file or folder {context.workspace.relative(sight.real)}.")
+    search = _Search(args, context, sight, asyncio.get_running_loop().time() + SECONDS)
+    because = ""
+    tried: list[_Reading] = []
+    for reading in _readings(args):
+        if because and reading.query.regex:
+            continue  # it was no expression at the first try
+        try:
+            found = await search.answer(reading.query)
+        except ValueError as error:
+            because = f"The pattern is no regular expression ({error}) and was taken as plain text."
+            continue
+        if found:
+            notes = (because, reading.note if tried else "", f"[{sight.note}]" if sight.note else "")
+            return ToolResult(ok=True, text="\n".join(part for part in (*notes, found) if part))
+        tried.append(reading)
+    ways = " nor ".join(reading.way for reading in tried)
+    nothing = f"Nothing matches {args.pattern!r}: neither {ways}."
+    return ToolResult(ok=True, text=f"{because}\n{nothing}" if because else nothing)
 
 
 class _Reading(NamedTuple):
@@ -86,18 +93,22 @@ class _Reading(NamedTuple):
     note: str
 
 
-def _readings(args: TextArgs, *, literal: bool) -> tuple[_Reading, ...]:
+def _readings(args: TextArgs) -> tuple[_Reading, ...]:
     """The ways to read the pattern, the one that was asked for first; each differs from those before."""
+    literal = args.literal
     plain = re.escape(args.pattern) == args.pattern or args.pattern.isalnum()
-    glob = args.glob or ""
-    found: list[_Reading] = []
-    if not literal:
-        query = Query(args.pattern, regex=True, ignore_case=args.ignore_case, glob=glob)
-        found.append(_Reading(query, "as a regular expression", ""))
-    if literal or not plain:
-        query = Query(args.pattern, regex=False, ignore_case=args.ignore_case, glob=glob)
+    query = Query(
+        args.pattern,
+        regex=not literal,
+        ignore_case=args.ignore_case,
+        multiline=args.multiline or (not literal and bool(_LINE_ENDS.search(args.pattern))),
+        globs=split_globs(args.glob or ""),
+        context=min(args.context, _MOST_CONTEXT),
+    )
+    found = [_Reading(query, "as plain text" if literal else "as a regular expression", "")]
+    if not literal and not plain:
         note = "No line matches it as a regular expression; these hold it as plain text:"
-        found.append(_Reading(query, "as plain text", note))
+        found.append(_Reading(replace(query, regex=False, multiline=False), "as plain text", note))
     if not args.ignore_case:
         note = "No line matches it in this case; these do where upper and lower case count as the same:"
         found.extend(
@@ -107,174 +118,147 @@ def _readings(args: TextArgs, *, literal: bool) -> tuple[_Reading, ...]:
     return tuple(found)
 
 
-class _Found(NamedTuple):
-    lines: tuple[str, ...]
-    more: str = ""
+class _Search:
+    """One search: where it looks, what of it may be shown, and when (by the event loop's clock) it has to end."""
 
+    def __init__(self, args: TextArgs, context: ToolContext, sight: Sight, until: float) -> None:
+        self._args = args
+        self._context = context
+        self._sight = sight
+        self._until = until
+        self._allowed: dict[Path, bool] = {}
+        self._limit = min(args.limit or MAX_HITS, _MOST_HITS)
+        roots = context.workspace.roots
+        program = find_ripgrep(roots)
+        self._engine: Engine = Ripgrep(program) if program else PythonSearch(roots)
+        self._places = self._where(roots)
 
-async def _found(query: Query, places: tuple[Path, ...], context: ToolContext, until: float) -> _Found:
-    """The lines that match, as they are told; those found so far when the clock of the event loop shows `until`. Raises ValueError where the search cannot be made."""
-    roots = context.workspace.roots
-    program = find_ripgrep(roots)
-    hits = ripgrep(program, query, places) if program else _python(query, roots, places)
-    ignores = {root: Ignores(root) for root in roots}
-    hidden: dict[Path, bool] = {}
-    secret: dict[Path, bool] = {}
-    lines: list[str] = []
-    try:
-        async with asyncio.timeout_at(until), aclosing(hits):
-            async for hit in hits:
-                root = root_of(roots, hit.path)
-                if root is None or hidden.setdefault(hit.path, ignores[root].hides(hit.path, folder=False)):
-                    continue
-                if secret.setdefault(hit.path, _secret(hit.path, places, context)):
-                    continue
-                if len(lines) >= MAX_HITS:
-                    return _Found(tuple(lines), MORE)
-                lines.append(f"{context.workspace.relative(hit.path)}:{hit.line}: {hit.text.strip()[:_LONG]}")
-    except TimeoutError:
-        return _Found(tuple(lines), f"[… stopped after {SECONDS} s; narrow it with path or glob …]")
-    return _Found(tuple(lines))
+    def _where(self, roots: tuple[Path, ...]) -> tuple[Place, ...]:
+        if self._args.path in (None, "", ".", "./"):
+            return tuple(Place(root, root) for root in roots)
+        real = self._sight.real
+        base = self._sight.folder or root_of(roots, real) or real
+        return (Place(real, base, everything=bool(self._sight.note)),)
 
+    async def answer(self, query: Query) -> str:
+        """What is told of the matches; empty where there are none. Raises ValueError for what is no pattern."""
+        if self._args.mode == "content":
+            return await self._content(query)
+        counts, late = await self._counts(query)
+        if not counts:
+            return SLOW if late else ""
+        shown = counts[: self._limit]
+        name = self._context.workspace.relative
+        lines = [
+            name(each.path) if self._args.mode == "files" else f"{name(each.path)}: {each.matches}"
+            for each in shown
+        ]
+        total = sum(each.matches for each in counts)
+        if self._args.mode == "count":
+            lines.append(
+                f"{total:,} {_many(total, 'match', 'matches')} in {len(counts):,} {_many(len(counts), 'file', 'files')}"
+            )
+        left = counts[self._limit :]
+        if left:
+            lines.append(f"[… {_more(left)}; narrow it with path, glob or a longer pattern …]")
+        return "\n".join([*lines, SLOW] if late else lines)
 
-def _secret(path: Path, places: tuple[Path, ...], context: ToolContext) -> bool:
-    """True for a file of secrets, unless the search named it or a folder of such: then the guard has asked.
-    Nothing is said of it: that a pattern is found there would tell what is in it."""
-    if not holds_secrets(context.workspace.relative(path)):
+    async def _content(self, query: Query) -> str:
+        page = Page(query, self._limit, self._context.workspace.relative)
+        late = await self._collect(self._engine.lines, query, page.add)
+        if late:
+            page.lines.append(SLOW)
+        elif page.is_full:
+            page.lines.append(await self._what_is_left(query, page))
+        return page.text()
+
+    async def _what_is_left(self, query: Query, page: Page) -> str:
+        counts, late = await self._counts(query)
+        shown = page.matches
+        if query.multiline:  # here matches are counted, and lines are shown
+            left = [each for each in counts if each.path not in shown]
+            told = (
+                f"more matches in files already shown, and {_more(left)}"
+                if left
+                else "more matches in files already shown"
+            )
+        else:
+            left = [each._replace(matches=each.matches - shown.get(each.path, 0)) for each in counts]
+            told = _more([each for each in left if each.matches > 0])
+        return f"[… {'at least ' if late else ''}{told}; narrow it with path, glob or a longer pattern …]"
+
+    async def _counts(self, query: Query) -> tuple[list[FileCount], bool]:
+        found: list[FileCount] = []
+
+        def add(each: FileCount) -> bool:
+            found.append(each)
+            return True
+
+        return found, await self._collect(self._engine.counts, query, add)
+
+    async def _collect(
+        self,
+        look: Callable[[Query, Place], AsyncGenerator[_Answer]],
+        query: Query,
+        take: Callable[[_Answer], bool],
+    ) -> bool:
+        """Hand what is found, and may be shown, to `take` until that has enough; True where the time ended it."""
+        try:
+            async with asyncio.timeout_at(self._until):
+                for place in self._places:
+                    async with aclosing(look(query, place)) as answers:
+                        async for each in answers:
+                            if self._may_be_shown(each.path) and not take(each):
+                                return False
+        except TimeoutError:
+            return True
         return False
-    named = (p for p in places if holds_secrets(context.workspace.relative(p)))
-    return not any(path == place or place in path.parents for place in named)
+
+    def _may_be_shown(self, path: Path) -> bool:
+        if path not in self._allowed:
+            self._allowed[path] = self._sees(path)
+        return self._allowed[path]
+
+    def _sees(self, path: Path) -> bool:
+        """Whether the search may tell of a file: not of what is closed or, unless it was named, ignored. Nothing is
+        said of secrets, unless the search named the file or a folder of such (then the guard has asked): that a
+        pattern is found there would tell what is in it."""
+        workspace = self._context.workspace
+        if workspace.hidden(path) or (not self._sight.note and workspace.ignored(path)):
+            return False
+        if root_of(workspace.roots, path) is None and self._sight.folder is None:
+            return False
+        if not holds_secrets(workspace.relative(path)):
+            return True
+        if self._args.path in (None, "", ".", "./") or self._sight.folder is not None:
+            return False
+        return holds_secrets(workspace.relative(self._sight.real))
 
 
-def _answered(found: _Found, because: str, note: str) -> ToolResult:
-    head = f"{because}{note}".strip()
-    return ToolResult(ok=True, text="\n".join(part for part in (head, *found.lines, found.more) if part))
+def _many(count: int, one: str, several: str) -> str:
+    return one if count == 1 else several
 
 
-def _because(wrong: str) -> str:
-    return f"The pattern is no regular expression ({wrong}) and was taken as plain text.\n" if wrong else ""
-
-
-def _unreadable(pattern: str) -> str:
-    """Why Python cannot read the expression; ripgrep's own words come from ripgrep. A repetition in a
-    repetition is refused only where Python would have to run it, see `_python`."""
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        # ripgrep knows some that Python does not (`\p{L}`): leave those to it.
-        return "" if "bad escape" in str(error) else str(error)
-    except (OverflowError, RecursionError):
-        return "it is too large"
-    return ""
-
-
-_NESTED = re.compile(r"[+*}]\)[+*{]|\((?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)[+*{]")
-
-
-async def _python(query: Query, roots: tuple[Path, ...], places: tuple[Path, ...]) -> AsyncGenerator[Hit]:
-    """The same search without ripgrep, a file at a time in a thread."""
-    if query.regex and _NESTED.search(query.pattern):
-        raise ValueError("a repetition inside a repetition may never end; write it without")
-    try:
-        source = query.pattern if query.regex else re.escape(query.pattern)
-        expression = re.compile(source, re.IGNORECASE if query.ignore_case else 0)
-    except re.error as error:
-        raise ValueError(str(error)) from None
-    spec = GitIgnoreSpec.from_lines([query.glob]) if query.glob else None
-    for place in places:
-        root = root_of(roots, place) or place
-        for path in files(roots, place):
-            if spec is not None and not spec.match_file(path.relative_to(root).as_posix()):
-                continue
-            for hit in await asyncio.to_thread(_matches, path, expression):
-                yield hit
-
-
-def _matches(path: Path, expression: re.Pattern[str]) -> list[Hit]:
-    try:
-        decoded = decode(path.read_bytes()) if path.stat().st_size <= _LARGEST else None
-    except OSError:
-        return []
-    if decoded is None:
-        return []
-    return list(_lines_that_match(path, decoded.text, expression))
-
-
-def _lines_that_match(path: Path, text: str, expression: re.Pattern[str]) -> Iterator[Hit]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if expression.search(line[:10_000]):
-            yield Hit(path, number, line)
-
-
-async def search_symbols(args: SymbolArgs, context: ToolContext) -> ToolResult:
-    """Where something of that name is defined: exact names first, then those that hold it."""
-    tags = await asyncio.to_thread(_all_tags, context.workspace.roots)
-    wanted = args.name.rpartition(".")[2].rpartition("::")[2].strip("() ").lower()
-    found: list[tuple[int, str, Tag]] = []
-    for path, ones in tags.items():
-        for tag in ones:
-            name = tag.name.lower()
-            if tag.is_definition and wanted in name:
-                rank = (
-                    0
-                    if tag.name == args.name
-                    else 1
-                    if name == wanted
-                    else 2
-                    if name.startswith(wanted)
-                    else 3
-                )
-                found.append((rank, context.workspace.relative(path), tag))
-    if not found:
-        return ToolResult(
-            ok=True, text=f"Nothing named {args.name!r} is defined here. search/text finds its uses."
-        )
-    found.sort(key=lambda item: (item[0], item[1], item[2].line))
-    if found[0][0] <= 1:  # with the name itself at hand, names that merely hold it are noise
-        found = [item for item in found if item[0] <= 1]
-    lines = [f"{path}:{tag.line}: {tag.kind} {tag.signature}" for _, path, tag in found[:MAX_SYMBOLS]]
-    if len(found) > MAX_SYMBOLS:
-        lines.append(f"[… {len(found) - MAX_SYMBOLS} more; give a longer name …]")
-    return ToolResult(ok=True, text="\n".join(lines))
-
-
-async def search_map(args: MapArgs, context: ToolContext) -> ToolResult:
-    """The repository's most referred-to files and what they define."""
-    focus = set(context.editor.open_files()) if context.editor else set[str]()
-    text = await repository_map(context.workspace, focus, args.budget or 2000)
-    return ToolResult(ok=True, text=text or "There is no source code that can be mapped.")
-
-
-async def repository_map(workspace: Workspace, focus: Collection[str], budget: int) -> str:
-    """The map of the workspace's source in about `budget` tokens, from `focus` (paths) where it is given;
-    empty where no source code can be mapped."""
-
-    def make() -> str:
-        named = {workspace.relative(path): ones for path, ones in _all_tags(workspace.roots).items()}
-        return render_map(named, focus, budget)
-
-    return await asyncio.to_thread(make)
-
-
-def _all_tags(roots: tuple[Path, ...]) -> dict[Path, tuple[Tag, ...]]:
-    until = time.monotonic() + SECONDS
-    return {path: tags for path in files(roots) if (tags := _INDEX.tags(path, until))}
+def _more(left: list[FileCount]) -> str:
+    """How many matches in how many files are not shown."""
+    total = sum(each.matches for each in left)
+    return f"{total:,} more {_many(total, 'match', 'matches')} in {len(left):,} {_many(len(left), 'file', 'files')}"
 
 
 SEARCH_TOOLS = (
     Tool(
         "search/text", "read", TextArgs, search_text, parallel=True,
         face=Face("search", Label("Search", "検索"), "{pattern}[ · {path|glob}]", answer="size"),
-        description="Search the files of the workspace for lines that match `pattern`, a regular expression (`class \\w+|def add\\(`); with `literal` it is plain text. `path` narrows it to a folder or file, `glob` to matching files. Answers `path:line: text`, hidden and binary files left out. Where nothing matches, it says what was tried: as plain text and in any case too.",
+        description="Search the files of the workspace for lines that match `pattern`, a regular expression as ripgrep reads it (`class \\w+|def add\\(`); with `literal` it is plain text. Answers each file's path, then `line:text` (`line-text` for context). What git ignores is searched only where `path` names it. Where nothing matches, plain text and any case are tried too, and that is said.",
     ),
     Tool(
         "search/symbols", "read", SymbolArgs, search_symbols, parallel=True, timeout=120,
         face=Face("symbol-method", Label("Find symbol", "シンボルを検索"), "{name}", answer="size"),
-        description="Find where a class, function, method or type is defined by (part of) its `name`.",
+        description="Find where a class, function, method or type is defined.",
     ),
     Tool(
         "search/map", "read", MapArgs, search_map, parallel=True, timeout=120,
         face=Face("type-hierarchy", Label("Map the repository", "リポジトリの地図"), answer="size"),
-        description="A map of the repository: its most important files with the signatures of what they define, ranked by how much the rest refers to them, in `budget` tokens. A good first look at an unknown project.",
+        description="A map of the repository: its most important files by folder with what they define (`name line`, or the line with its signature), ranked by imports and size; tests are left out, what the request names comes first. A good first look at an unknown project.",
     ),
 )  # fmt: skip

@@ -59,11 +59,13 @@ class SeenTexts:
         if was is None:
             return Refusal(
                 f"{name} is there already, and you have not read all of it; nothing was written. Change it with"
-                " files/edit, or send the whole file again if it is to take the place of this:\n"
+                " files__edit, or send the whole file again if it is to take the place of this:\n"
                 f"{_shown(name, now)}"
             )
         diff = truncate_middle(
-            unified_diff(FileChange(path=name, kind="edit", old=was, new=now)), _SHOWN, "files/read shows all"
+            unified_diff(FileChange(path=name, kind="edit", old=was, new=now)),
+            _SHOWN,
+            "files__read shows all",
         )
         return Refusal(
             f"{name} was changed by somebody else since you saw it; nothing was written."
@@ -79,4 +81,4 @@ def _shown(name: str, text: str) -> str:
     defined = [f"{tag.line}: {tag.signature}" for tag in tags if tag.is_definition]
     outline = "\n".join(defined) or text[_HEAD:]
     head, lines = text[:_HEAD].rpartition("\n")[0] or text[:_HEAD], text.count("\n") + 1
-    return f"{head}\n[{lines} lines in all; files/read shows them. Further down:]\n{truncate_middle(outline, _WHOLE)}"
+    return f"{head}\n[{lines} lines in all; files__read shows them. Further down:]\n{truncate_middle(outline, _WHOLE)}"

@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from daiku.core.code.repomap import Tag
+from daiku.core.code.imports import read_imports
+from daiku.core.code.repomap import SourceFile, Tag
 
 if TYPE_CHECKING:
     from tree_sitter import Parser, Query
@@ -135,38 +136,44 @@ def parser_for(suffix: str) -> Parser | None:
     return None if grammar is None else type(grammar.parser)(grammar.parser.language)
 
 
-class TagIndex:
-    """Tags of files, remembered until the file changes; safe for threads."""
+class SourceIndex:
+    """What source files define and use, remembered until the file changes; safe for threads."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Path, tuple[tuple[int, int], tuple[Tag, ...]]] = OrderedDict()
+        self._known: OrderedDict[Path, tuple[tuple[int, int], SourceFile]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def tags(self, path: Path, until: float) -> tuple[Tag, ...]:
-        """The tags of `path`; () for what is no source, too large, unreadable, or new after `until`
-        (a time of time.monotonic)."""
+    def file(self, path: Path, until: float) -> SourceFile | None:
+        """What `path` defines and uses; None for what is no source, too large, unreadable, or new after
+        `until` (a time of time.monotonic)."""
         suffix = path.suffix.lower()
         if suffix not in _GRAMMARS and suffix not in _PLAIN:
-            return ()
+            return None
         try:
             found = path.lstat()
         except OSError:
-            return ()
+            return None
         stamp = (found.st_mtime_ns, found.st_size)
         with self._lock:
             known = self._known.get(path)
             if known is not None and known[0] == stamp:
                 return known[1]
             if found.st_size > _LARGEST or time.monotonic() > until:
-                return ()
+                return None
             try:
-                tags = read_tags(path.read_bytes(), suffix)
+                file = read_source(path.read_bytes(), suffix)
             except OSError:
-                return ()
-            self._known[path] = (stamp, tags)
+                return None
+            self._known[path] = (stamp, file)
             if len(self._known) > _KEPT:
                 self._known.popitem(last=False)
-            return tags
+            return file
+
+
+def read_source(data: bytes, suffix: str) -> SourceFile:
+    """What a source text defines and uses; `suffix` (lower case, with its dot) says its language."""
+    statements = read_imports(data.decode("utf-8", "replace"), suffix)
+    return SourceFile(read_tags(data, suffix), statements, data.count(b"\n"))
 
 
 def read_tags(data: bytes, suffix: str) -> tuple[Tag, ...]:

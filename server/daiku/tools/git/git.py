@@ -71,29 +71,29 @@ _REF = re.compile(r"(?!-)[^\s\x00-\x1f\x7f:?*\\]+")
 
 
 class StatusArgs(Args):
-    paths: tuple[str, ...] = ()
+    paths: tuple[str, ...] = Field(default=(), description="only these")
 
 
 class DiffArgs(Args):
-    """`ref`: a commit or a range such as main...HEAD; empty: the working tree."""
+    """`ref` empty: the working tree."""
 
-    ref: str = ""
-    staged: bool = False
-    paths: tuple[str, ...] = ()
-    stat: bool = False
+    ref: str = Field(default="", description="a commit, or a range: main...HEAD")
+    staged: bool = Field(default=False, description="what would be committed")
+    paths: tuple[str, ...] = Field(default=(), description="only these")
+    stat: bool = Field(default=False, description="only names and counts")
 
 
 class LogArgs(Args):
-    ref: str = ""
-    paths: tuple[str, ...] = ()
-    limit: int = Field(default=20, ge=1, le=500)
-    patch: bool = False
+    ref: str = Field(default="", description="a commit, branch or range to begin at")
+    paths: tuple[str, ...] = Field(default=(), description="only commits that touch these")
+    limit: int = Field(default=20, ge=1, le=500, description="how many; 20 without it")
+    patch: bool = Field(default=False, description="with their diffs")
 
 
 class CommitArgs(Args):
-    message: str = Field(min_length=1)
-    paths: tuple[str, ...] = ()
-    all: bool = False
+    message: str = Field(min_length=1, description="the commit's message")
+    paths: tuple[str, ...] = Field(default=(), description="staged first")
+    all: bool = Field(default=False, description="stage every change of tracked files")
 
 
 async def status(args: StatusArgs, context: ToolContext) -> ToolResult:
@@ -322,21 +322,21 @@ GIT_TOOLS = (
     Tool(
         "git/status", "read", StatusArgs, status, parallel=True,
         face=Face("source-control", Label("Git status", "Gitの状態"), answer="size"),
-        description="Show the branch and which files are staged, changed or untracked. `paths` narrows it.",
+        description="Show the branch and which files are staged, changed or untracked.",
     ),
     Tool(
         "git/diff", "read", DiffArgs, diff, parallel=True,
         face=Face("diff-multiple", Label("Git diff", "Gitの差分"), "{paths|ref}", answer="size"),
-        description="Show changes as a diff: of the working tree, with `staged` of what would be committed, with `ref` against a commit (or `main...HEAD`). `paths` narrows it; `stat` gives only names and counts.",
+        description="Show changes as a diff; of the working tree where nothing else is said.",
     ),
     Tool(
         "git/log", "read", LogArgs, log, parallel=True,
         face=Face("history", Label("Git log", "Gitの履歴"), "{paths|ref}", answer="size"),
-        description="List commits, the newest first. `ref` says from where, `paths` what they must touch, `limit` how many; `patch` adds their diffs.",
+        description="List commits, the newest first, with their authors and dates.",
     ),
     Tool(
         "git/commit", "command", CommitArgs, commit, preview=preview_commit,
         face=Face("git-commit", Label("Commit", "コミット"), "{message}"),
-        description="Commit changes with `message`. `paths` are staged first; `all` stages every change of tracked files; without either what is staged already is committed. Commit only when the person asked for it.",
+        description="Commit what is staged, or stage and commit. Only when the person asked for a commit.",
     ),
 )  # fmt: skip

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import Field
+
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
@@ -14,18 +16,18 @@ from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 
 class ServerArgs(Args):
-    server: str
+    server: str = Field(description="the server's name")
 
 
 class ReadArgs(Args):
-    server: str
-    uri: str
+    server: str = Field(description="the server's name")
+    uri: str = Field(description="of the resource")
 
 
 class PromptArgs(Args):
-    server: str
-    name: str
-    arguments: dict[str, str] = {}
+    server: str = Field(description="the server's name")
+    name: str = Field(description="of the prompt")
+    arguments: dict[str, str] = Field(default={}, description="values for the prompt, by name")
 
 
 FACES: Mapping[str, Face] = MappingProxyType(

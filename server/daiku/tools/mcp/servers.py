@@ -161,7 +161,7 @@ class McpServers:
         server = self._servers[at]
         before = self._put.get(server.name, frozenset())
         tools = [_tool(server, name) for name in (offered.name for offered in server.agreement.offered)]
-        tools = [tool for tool in tools if tool.name in before or self._registry.resolve(tool.name) is None]
+        tools = [tool for tool in tools if tool.name in before or self._registry.taken(tool.name) is None]
         names = frozenset(tool.name for tool in tools)
         self._registry.remove(before - names)
         self._registry.add(tools)

@@ -6,6 +6,9 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +18,15 @@ from daiku.tools.sandbox.kernel import system_call_filter, user_namespace
 from daiku.tools.sandbox.places import safe_path
 from daiku.tools.sandbox.view import Bounds, view
 
-__all__ = ["Bounds", "bubblewrap", "confines_root", "safe_path", "sandbox_argv", "sandbox_state"]
+__all__ = [
+    "Bounds",
+    "bubblewrap",
+    "confines_root",
+    "own_scratch",
+    "safe_path",
+    "sandbox_argv",
+    "sandbox_state",
+]
 
 PROBE_SECONDS = 10
 _KEPT_CAPABILITIES = (
@@ -87,6 +98,21 @@ def _scratch() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="daiku-tmp-")
 
 
+_OWN: ContextVar[str] = ContextVar("scratch of this task", default="")
+
+
+@contextmanager
+def own_scratch() -> Generator[None]:
+    """A /tmp and a home of their own for the commands of the task in which it is entered, and of the tasks that it
+    starts: two evaluated runs must not find one another's files. Raises OSError."""
+    with tempfile.TemporaryDirectory(prefix="daiku-tmp-", ignore_cleanup_errors=True) as folder:
+        token = _OWN.set(folder)
+        try:
+            yield
+        finally:
+            _OWN.reset(token)
+
+
 def sandbox_argv(argv: list[str], bounds: Bounds, cwd: Path) -> list[str]:
     """`argv` inside the sandbox. Raises OSError when there is no temporary folder."""
     found = bubblewrap()
@@ -96,7 +122,7 @@ def sandbox_argv(argv: list[str], bounds: Bounds, cwd: Path) -> list[str]:
 def _arguments(bwrap: str, way: tuple[str, str], bounds: Bounds, cwd: Path) -> list[str]:
     namespace, calls = way
     options = [bwrap, *(("--userns", str(_NAMESPACE)) if namespace else ())]
-    options += view(bounds, Path(_scratch().name))
+    options += view(bounds, Path(_OWN.get() or _scratch().name))
     options += ["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--chdir", str(cwd)]
     options += ["--seccomp", str(_FILTER)] if calls else []
     if not bounds.network or bounds.read_only:

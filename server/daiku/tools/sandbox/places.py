@@ -33,8 +33,9 @@ TOOL_PLACES = (
     ".TinyTeX", ".cache/pip", ".cache/uv", ".cache/pypoetry", ".cache/pipenv", ".cache/pre-commit", ".cache/node",
     ".cache/node-gyp", ".cache/corepack", ".cache/puppeteer", ".cache/ms-playwright", ".cache/Cypress", ".cache/electron",
     ".cache/electron-builder", ".cache/deno", ".cache/bazelisk", ".cache/coursier", ".cache/yarn", ".cache/pnpm",
-    ".cache/go-build", ".cache/rattler", ".cache/huggingface/hub", ".cache/huggingface/datasets", ".cache/torch", ".keras",
+    ".cache/rattler", ".cache/huggingface/hub", ".cache/huggingface/datasets", ".cache/torch", ".keras",
 )  # fmt: skip
+# Not ~/.cache/go-build: go does nothing at all where it cannot write its cache; in the sandbox's own home it can.
 # A package manager that may fetch needs a cache that it can write: these are shown only without the network.
 OFFLINE_PLACES = (".npm/_cacache",)
 # Settings of tool chains: shown where nothing in them looks like a credential.

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from pydantic import Field
 
-from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.core.text.visible import show_hidden
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Notice, ToolOutput
@@ -20,7 +19,16 @@ from daiku.texts.text import joined, text
 from daiku.tools.face import Face
 from daiku.tools.sandbox.aside import Before, QuarantinedFile
 from daiku.tools.shell.background import Jobs
-from daiku.tools.shell.preparing import Prepared, RunArgs, not_run, own_programs, prepare, wrap_in_sandbox
+from daiku.tools.shell.preparing import (
+    LONGEST_SECONDS,
+    Prepared,
+    RunArgs,
+    not_run,
+    own_programs,
+    prepare,
+    wrap_in_sandbox,
+)
+from daiku.tools.shell.printed import Printed, shown_news, shown_output
 from daiku.tools.shell.process import Process, start
 from daiku.tools.shell.protecting import aside_note, ask_to_put_back, quarantine_changes
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
@@ -31,16 +39,16 @@ UNSANDBOXED = text("shell.no_sandbox")
 
 
 class OutputArgs(Args):
-    """`id` of a background command; `wait` at most so many seconds for something new."""
+    """A background command, and for how many seconds something new is waited for."""
 
-    id: str
-    wait: float = Field(default=0, ge=0, le=300)
+    id: str = Field(description="of the background command")
+    wait: float = Field(default=0, ge=0, le=300, description="seconds to wait for something new")
 
 
 class KillArgs(Args):
-    """`id` of a background command."""
+    """A background command."""
 
-    id: str
+    id: str = Field(description="of the background command")
 
 
 async def run(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
@@ -67,7 +75,8 @@ async def run(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
     finally:
         aside = await asyncio.shield(quarantine_changes(earlier, jobs.aside, context, sandboxed=sandboxed))
     aside = await ask_to_put_back(aside, context)
-    return _result(process, code, note, aside, sandboxed=sandboxed, network=args.network)
+    printed = await asyncio.to_thread(shown_output, process, args, context)
+    return _result(process, code, note, aside, printed, sandboxed=sandboxed, network=args.network)
 
 
 async def _start(args: RunArgs, prepared: Prepared) -> tuple[Process, Before | None] | ToolResult:
@@ -96,7 +105,7 @@ def _in_background(
         partial(quarantine_changes, earlier, jobs.aside, context, sandboxed=prepared.state == "on"),
     )
     started = (
-        f"Started in the background as {job!r}. shell/output shows what it prints, shell/kill ends it. "
+        f"Started in the background as {job!r}. shell__output shows what it prints, shell__kill ends it. "
         "It goes on when this run ends or is cancelled, until Daiku itself ends."
     )
     context.emit(Notice(level="info", text=text("shell.in_background", job=job)))
@@ -111,7 +120,11 @@ async def _wait(process: Process, show: Callable[[str], None], seconds: float) -
     except TimeoutError:
         if not bound.expired():
             raise
-        return TIMED_OUT, f"It did not end within {seconds:g} s and was stopped with all that it had started."
+        return TIMED_OUT, (
+            f"It did not end within {seconds:g} s and was stopped with all that it had started. If it needs longer,"
+            f" call again with a longer timeout (at most {LONGEST_SECONDS:g}) or with background: true; if it waits"
+            " for input, pass it as stdin."
+        )
     finally:
         await asyncio.shield(process.stop())
 
@@ -121,12 +134,13 @@ def _result(
     code: int,
     note: str,
     aside: tuple[QuarantinedFile, ...],
+    printed: Printed,
     *,
     sandboxed: bool,
     network: bool,
 ) -> ToolResult:
     seconds = time.monotonic() - process.started
-    output = process.output.shown(OUTPUT_LIMIT - 1000)
+    output = printed.shown
     hint = "" if code == 0 or not sandboxed else _hint(output, network=network)
     head = f"Exit code {code} after {seconds:.1f} s."
     text = "\n".join(
@@ -135,6 +149,8 @@ def _result(
         if part
     )
     data: JsonObject = {"exitCode": code, "output": output, "durationMs": int(seconds * 1000)}
+    if printed.whole:
+        data["whole"] = printed.whole
     if aside:
         data["putAside"] = [str(each.place) for each in aside]
     return ToolResult(ok=code == 0, text=text, data=data)
@@ -188,12 +204,19 @@ async def output(args: OutputArgs, context: ToolContext, jobs: Jobs) -> ToolResu
     if job is None:
         return failed(_unknown(args.id, context, jobs))
     await job.news(args.wait)
-    text, code = job.take(), job.process.exit_code
+    news, code = job.take(), job.process.exit_code
+    printed = await asyncio.to_thread(shown_news, args.id, news, job, context)
+    text = printed.shown
     state = "It is still running." if code is None else f"It ended with exit code {code}."
     return ToolResult(
         ok=True,
         text=f"{state}\n{text.rstrip() or '(nothing new)'}",
-        data={"running": code is None, "exitCode": code, "output": text},
+        data={
+            "running": code is None,
+            "exitCode": code,
+            "output": text,
+            **({"whole": printed.whole} if printed.whole else {}),
+        },
     )
 
 
@@ -204,10 +227,9 @@ async def kill(args: KillArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
         return failed(_unknown(args.id, context, jobs))
     running = job.process.exit_code is None
     await job.end()
-    text = job.take()
-    return ToolResult(
-        ok=True, text=f"{'Ended' if running else 'It had ended already'}.\n{text.rstrip()}".rstrip()
-    )
+    printed = await asyncio.to_thread(shown_news, args.id, job.take(), job, context)
+    said = f"{'Ended' if running else 'It had ended already'}.\n{printed.shown.rstrip()}".rstrip()
+    return ToolResult(ok=True, text=said, data={"whole": printed.whole} if printed.whole else None)
 
 
 def _unknown(name: str, context: ToolContext, jobs: Jobs) -> str:
@@ -221,14 +243,14 @@ def shell_tools(home: Path | None = None) -> tuple[Tool, ...]:
     jobs = Jobs(home / "aside" if home else None)
     return (
         Tool(
-            "shell/run", "command", RunArgs, partial(run, jobs=jobs), preview=preview,
+            "shell/run", "command", RunArgs, partial(run, jobs=jobs), preview=preview, bounds_itself=True,
             face=Face("terminal", Label("Run", "実行"), "{command}", slow=True),
-            description="Run a command line in bash, in the workspace folder, and wait for it. You get the exit code and what it printed (stdout and stderr in order). To run it in a subfolder write `cd FOLDER && …` (where you are not told that `cd` is forbidden); to watch a server or a long build set `background` and look with shell/output. Nobody can type: pass input as `stdin`, and use flags such as `--yes`. Commands run in a sandbox where there is one: they write only in the workspace and /tmp, and reach the internet only with `network` (a person is asked). Prefer one plain command at a time; files/* and search/* read, edit and search better than cat, sed and grep.",
+            description="Run a command line in the workspace folder, wait for it, and get its exit code and output. Nobody can type: use flags such as `--yes`. In the sandbox, commands write only in the workspace and /tmp and have no internet. Tools that read, search and edit are better than cat, grep and sed.",
         ),
         Tool(
             "shell/output", "none", OutputArgs, partial(output, jobs=jobs),
             face=Face("terminal", Label("Read output", "出力を読む"), "{id}", slow=True),
-            description="Show what a background command has printed since you last looked, and whether it still runs. `wait` waits up to so many seconds for something new.",
+            description="What a background command has printed since you last looked, and whether it still runs.",
         ),
         Tool(
             "shell/kill", "none", KillArgs, partial(kill, jobs=jobs),

@@ -6,16 +6,31 @@ import asyncio
 import contextlib
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextvars import ContextVar
 from pathlib import Path
 
-from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.tools.sandbox.aside import QuarantinedFile
 from daiku.tools.shell.process import Process
 
 KEPT_CHARACTERS = 200_000
 Ended = Callable[[], Awaitable[tuple[QuarantinedFile, ...]]]
 """What is done when a command has ended: protected files that it made are put aside, and told."""
+
+_STARTED: ContextVar[list[Job] | None] = ContextVar("background commands of this task", default=None)
+
+
+@contextlib.asynccontextmanager
+async def ending_with_the_block() -> AsyncGenerator[None]:
+    """Background commands that are started within, also by tasks that are, end with the block."""
+    started: list[Job] = []
+    token = _STARTED.set(started)
+    try:
+        yield
+    finally:
+        _STARTED.reset(token)
+        for job in started:
+            await job.end()
 
 
 class Job:
@@ -24,12 +39,15 @@ class Job:
     def __init__(self, process: Process, ended: Ended) -> None:
         self.process = process
         self.aside: tuple[QuarantinedFile, ...] = ()
+        self.lost = False
         self._ended = ended
         self._pieces: deque[str] = deque()
         self._size = 0
         self._dropped = 0
         self._news = asyncio.Event()
         self._task = asyncio.create_task(self._follow())
+        if (started := _STARTED.get()) is not None:
+            started.append(self)
 
     async def _follow(self) -> None:
         try:
@@ -57,12 +75,13 @@ class Job:
                     await self._news.wait()
 
     def take(self) -> str:
-        """What is new, cut to what a model is shown."""
+        """What is new. `lost` says whether some of it was too much to be held."""
         text = "".join(self._pieces)
         note = f"[… {self._dropped} earlier characters are gone …]\n" if self._dropped else ""
+        self.lost = bool(self._dropped)
         self._pieces.clear()
         self._size = self._dropped = 0
-        return note + truncate_middle(text, OUTPUT_LIMIT - 1000)
+        return note + text
 
     async def end(self) -> None:
         """Stop it; what it printed last can still be taken."""

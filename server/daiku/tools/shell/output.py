@@ -6,8 +6,8 @@ import codecs
 import re
 from collections import deque
 
+from daiku.core.text.decisive import truncate_output
 from daiku.core.text.patterns import lazy
-from daiku.core.text.truncate import truncate_middle
 
 KEPT_BYTES = 256 * 1024
 """Of each end of an output; what lies between is counted, not kept."""
@@ -67,8 +67,8 @@ class TruncatedOutput:
         )
 
     def shown(self, limit: int) -> str:
-        """The text for a model: cut in its middle to `limit` characters."""
-        return truncate_middle(self.text(), limit, "Send the output to a file or through grep, head or tail")
+        """The text for a model: cut to `limit` characters, the decisive lines kept."""
+        return truncate_output(self.text(), limit, "Send the output to a file or through grep, head or tail")
 
 
 class LiveOutput:

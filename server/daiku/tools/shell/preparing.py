@@ -40,6 +40,9 @@ from daiku.workspace.repository import GitPlaces, git_places
 
 DEFAULT_SECONDS = 120.0
 LONGEST_SECONDS = 3600.0
+USUAL_OUTPUT = 10_000
+LONGEST_OUTPUT = 50_000
+"""Tokens of output that a call can ask for."""
 REFUSED = 126
 NO_CD = (
     "Not run: `cd` is not allowed here, every command works in the project's folder. Name paths relative to it,"
@@ -48,18 +51,23 @@ NO_CD = (
 
 
 class RunArgs(Args):
-    """`command` is a line for bash, run in the workspace folder. `timeout` in seconds (default 120, at
-    most 3600). `background`: do not wait; shell/output and shell/kill take the id. `stdin`: text that the
-    program reads. `network`: it needs the internet. `terminal`: it needs one. `sandbox`: false asks to run
-    it with all rights, for what the sandbox does not let through."""
+    """A command line, and what it needs; `background`: nobody waits for it."""
 
-    command: str
-    timeout: float = Field(default=DEFAULT_SECONDS, gt=0, le=LONGEST_SECONDS)
-    background: bool = False
-    stdin: str | None = None
-    network: bool = False
-    terminal: bool = False
-    sandbox: bool = True
+    command: str = Field(description="a line for bash")
+    timeout: float = Field(
+        default=DEFAULT_SECONDS, gt=0, le=LONGEST_SECONDS, description="seconds; 120 without it"
+    )
+    background: bool = Field(default=False, description="do not wait; shell__output shows more")
+    stdin: str | None = Field(default=None, description="text that the program reads")
+    network: bool = Field(default=False, description="needs the internet; a person is asked")
+    terminal: bool = Field(default=False, description="the program needs a terminal")
+    sandbox: bool = Field(default=True, description="false: with all rights; a person is asked")
+    max_output: int = Field(
+        default=USUAL_OUTPUT,
+        ge=200,
+        le=LONGEST_OUTPUT,
+        description="tokens of output to show; 10000 without it",
+    )
 
 
 @dataclass(frozen=True, slots=True)

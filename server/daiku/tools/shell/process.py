@@ -18,6 +18,8 @@ READ = 65_536
 PIECE_SECONDS = 0.04
 STREAMED = 200_000
 """Characters of output that are shown live; the result has both ends of all of it."""
+WHOLE_BYTES = 5_000_000
+"""Of each end of an output; the whole of what is shorter can be read and searched afterwards."""
 GRACE_SECONDS = 0.5
 REAPER = Path(__file__).with_name("reaper.py")
 
@@ -37,7 +39,7 @@ class Process:
         close: Callable[[], None],
         reaped: bool,
     ) -> None:
-        self.output = TruncatedOutput()
+        self.output = TruncatedOutput(WHOLE_BYTES)
         self.started = time.monotonic()
         self._process = process
         self._reader = reader

@@ -89,5 +89,5 @@ def aside_note(moved: tuple[QuarantinedFile, ...]) -> str:
         return ""
     return (
         f"Not in effect: the command made or changed protected files, and they were put aside: {path_list(moved)}. "
-        "Only a person can put them back; to change such a file, use files/write or files/edit, which asks."
+        "Only a person can put them back; to change such a file, use files__write or files__edit, which asks."
     )

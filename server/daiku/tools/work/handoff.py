@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
@@ -15,8 +15,8 @@ MOST_REQUESTS = 8
 
 
 class HandoffArgs(Args):
-    agent: str
-    request: str
+    agent: str = Field(description="who is asked")
+    request: str = Field(description="everything that they have to know")
 
 
 async def handoff(args: HandoffArgs, context: ToolContext) -> ToolResult:
@@ -27,16 +27,18 @@ async def handoff(args: HandoffArgs, context: ToolContext) -> ToolResult:
 
 
 class PieceArgs(HandoffArgs):
-    """A request; `step_id` is the step of the plan that it is about, if any."""
+    """A request, and the step of the plan that it is about, if any."""
 
-    step_id: str = ""
+    step_id: str = Field(default="", description="step of the plan that it is about")
 
 
 class ParallelArgs(Args):
     """Requests that do not depend on one another."""
 
-    requests: tuple[PieceArgs, ...] = Field(min_length=1, max_length=MOST_REQUESTS)
-    only_apart: bool = Field(default=False, description="not at all where it cannot be at once")
+    requests: tuple[PieceArgs, ...] = Field(
+        min_length=1, max_length=MOST_REQUESTS, description="one to eight"
+    )
+    only_apart: bool = Field(default=False, description="not at all, if not at once")
 
 
 async def parallel(args: ParallelArgs, context: ToolContext) -> ToolResult:
@@ -47,18 +49,30 @@ async def parallel(args: ParallelArgs, context: ToolContext) -> ToolResult:
     return await context.tasks.side_by_side(pieces, only_apart=args.only_apart)
 
 
+def _choosing(model: type[Args], agents: Iterable[str]) -> type[Args]:
+    """`model` whose `agent` is told to be one of `agents`."""
+    told = Field(description="who is asked", json_schema_extra={"enum": [*agents]} if agents else None)
+    return create_model(model.__name__, __base__=model, agent=(str, told))
+
+
+def _choosing_pieces(agents: Iterable[str]) -> type[ParallelArgs]:
+    told = ParallelArgs.model_fields["requests"]
+    pieces = tuple[_choosing(PieceArgs, agents), ...]
+    return create_model(ParallelArgs.__name__, __base__=ParallelArgs, requests=(pieces, told))
+
+
 def handoff_tools(agents: Mapping[str, str]) -> tuple[Tool, ...]:
     """Return the handoff tools; their descriptions list the agents that can be asked."""
     named = "; ".join(f"{name} ({does})" for name, does in agents.items()) or "none"
     return (
         Tool(
-            "agent/handoff", "none", HandoffArgs, handoff, resumes=True,
+            "agent/handoff", "none", _choosing(HandoffArgs, agents), handoff, resumes=True,
             face=Face("organization", Label("Hand over", "引き継ぎ"), "{agent}", answer="nothing"),
-            description=f"Give a request to another agent and get its answer: `request` says everything that it has to know. Its edits and commands are asked for as yours are. At most three such calls may be nested. Agents: {named}.",
+            description=f"Give a request to another agent and get its answer. Its edits and commands are asked for as yours are. At most three such calls may be nested. Agents: {named}.",
         ),
         Tool(
-            "agent/parallel", "none", ParallelArgs, parallel, resumes=True,
+            "agent/parallel", "none", _choosing_pieces(agents), parallel, resumes=True,
             face=Face("organization", Label("Hand over side by side", "並行して引き継ぎ"), "{agents}", answer="nothing"),
-            description="Give several requests that do not depend on one another to other agents at once: `requests` as [{agent, request}]. Where the project is a git repository without other changes and edits are granted, each works in a copy of the project and its changes come back as one patch, in order; one that no longer fits is done again on top of the others. Else they are done one after the other.",
+            description="Give several requests that do not depend on one another to other agents at once. Where the project is a git repository without other changes and edits are granted, each works in a copy of the project and its changes come back as one patch, in order; one that no longer fits is done again on top of the others. Else they are done one after the other.",
         ),
     )  # fmt: skip

@@ -36,32 +36,36 @@ class StepArgs(Args):
     checks that must pass before the step counts as done, each with its time limit before it where it
     needs long: `(20 min) make test`."""
 
-    name: Printable
-    description: Printable = ""
-    id: str = ""
-    depends_on: tuple[str, ...] = ()
-    acceptance: tuple[Printable, ...] = ()
+    name: Printable = Field(description="a few words")
+    description: Printable = Field(default="", description="what is to be done")
+    id: str = Field(default="", description="to refer to it")
+    depends_on: tuple[str, ...] = Field(default=(), description="numbers or names of earlier steps")
+    acceptance: tuple[Printable, ...] = Field(
+        default=(), description="commands that must pass: `(20 min) make test`"
+    )
 
 
 class ProposeArgs(Args):
     """Without a goal it is what was asked."""
 
-    goal: Printable = ""
-    name: Printable = ""
-    focus: Printable = ""
-    summary: Printable = ""
-    plan_id: str = Field(default="", description="a plan to make anew; its completed steps are kept")
-    steps: tuple[StepArgs, ...] = Field(default=(), max_length=MAX_STEPS)
+    goal: Printable = Field(default="", description="the request without it")
+    name: Printable = Field(default="", description="a short title")
+    focus: Printable = Field(default="", description="what the work is about")
+    summary: Printable = Field(default="", description="the plan in a sentence")
+    plan_id: str = Field(default="", description="plan to make anew; completed steps stay")
+    steps: tuple[StepArgs, ...] = Field(
+        default=(), max_length=MAX_STEPS, description="in order; without any a planner makes them"
+    )
 
 
 class UpdateStepArgs(Args):
-    step_id: str
-    status: WorkStatus
-    reopen: bool = False
+    step_id: str = Field(description="its id, number or name")
+    status: WorkStatus = Field(description="how the step stands now")
+    reopen: bool = Field(default=False, description="take up a completed step again")
 
 
 class PlanIdArgs(Args):
-    plan_id: str = ""
+    plan_id: str = Field(default="", description="the newest plan without it")
 
 
 async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
@@ -70,7 +74,7 @@ async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
     goal = args.goal or context.asked
     if not args.steps:
         if context.tasks is None:
-            return failed("plan/propose needs `steps`: a list of {name, description, depends_on}.")
+            return failed("plan__propose needs `steps`: a list of {name, description, depends_on}.")
         return await context.tasks.plan(goal)
     old = _find(args.plan_id, context) if args.plan_id else context.replans()
     if args.plan_id and old is None:
@@ -134,10 +138,13 @@ async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
     plans = reversed(context.plans())
     plan = next((p for p in plans if find_step(p, args.step_id) is not None), None)
     if plan is None:
-        return failed(f"No plan has a step {args.step_id!r}. plan/get shows the steps.")
+        return failed(f"No plan has a step {args.step_id!r}. plan__get shows the steps.")
     step = find_step(plan, args.step_id)
     if args.status in ("in_progress", "completed") and plan.status == "draft":
-        return failed(f"The plan “{plan.name}” is a draft. plan/approve asks the person whether to start it.")
+        return failed(
+            f"The step was not changed: the plan “{plan.name}” is a draft, and its steps begin when the person has "
+            f'agreed. Call plan__approve with {{"plan_id": "{plan.plan_id}"}}, which asks them, and then this again.'
+        )
     begins = args.status in ("in_progress", "completed")
     if step is not None and begins and step.status != "completed" and (waiting := waits_for(plan, step)):
         return failed(f"Step “{step.name}” has to wait for: {', '.join(waiting)}. Complete those first.")
@@ -212,17 +219,17 @@ PLAN_TOOLS = (
     Tool(
         "plan/propose", "plan", ProposeArgs, propose, resumes=True,
         face=Face("checklist", Label("Plan", "計画"), "{goal}"),
-        description="Propose a plan for work of several steps: `goal`, and `steps` in order, each with a short `name`, a `description`, `depends_on` (numbers or names of earlier steps) and `acceptance` (commands that must pass). With a `goal` alone a planner makes the steps. The person sees the plan at once. Simple work: 1-3 steps; larger work: 3-6.",
+        description="Propose a plan for work of several steps; the person sees it at once. Simple work: 1-3 steps; larger work: 3-6.",
     ),
     Tool(
         "plan/update_step", "plan", UpdateStepArgs, update_step, resumes=True,
         face=Face("pass", Label("Update step", "ステップを更新"), "{status}"),
-        description="Set the status of a plan step: pending, in_progress, completed or failed. Mark a step in_progress when you begin it and completed only after its acceptance checks passed.",
+        description="Set the status of a plan step: in_progress when you begin it, completed only after its acceptance checks passed.",
     ),
     Tool(
         "plan/get", "none", PlanIdArgs, get, parallel=True,
         face=Face("checklist", Label("Look at the plan", "計画を確認")),
-        description="Show a plan of this conversation with the ids and statuses of its steps; the newest without `plan_id`.",
+        description="Show a plan of this conversation with the ids and statuses of its steps.",
     ),
     Tool(
         "plan/approve", "plan", PlanIdArgs, approve, preview=preview_approval, resumes=True,

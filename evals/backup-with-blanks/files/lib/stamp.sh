@@ -1,0 +1,5 @@
+# The time of the last backup that was complete.
+
+touch_stamp() {
+  touch "$1/.stamp"
+}

@@ -1,0 +1,4 @@
+//! Jobs that run again and again.
+
+pub mod config;
+pub mod duration;

@@ -1,0 +1,6 @@
+#!/bin/sh
+# Build everything and run the tests.
+set -e
+rm -rf out
+javac -d out $(find src test -name "*.java")
+java -cp out notes.NotesTest

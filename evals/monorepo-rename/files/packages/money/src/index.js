@@ -1,0 +1,2 @@
+export { formatMoney, formatMoneyRange } from "./format.js";
+export { parseMoney } from "./parse.js";

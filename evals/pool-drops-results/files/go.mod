@@ -1,0 +1,3 @@
+module example.com/checksums
+
+go 1.19

@@ -1,0 +1,3 @@
+module example.com/rent
+
+go 1.19

@@ -1,0 +1,191 @@
+"""`daiku eval`: a folder of tasks worked by a model or a script, checked, counted and compared."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from pydantic import ValidationError
+
+from daiku.cli.app_setup import settings_for, tell_notices
+from daiku.cli.display.evaluations import call_lines, progress_line, result_lines, task_lines
+from daiku.cli.display.term import human_stream, terminal
+from daiku.cli.main import CANCELLED, usage, write_output
+from daiku.domain.base import JsonObject
+from daiku.eval.attempt import Setting
+from daiku.eval.compare import beside
+from daiku.eval.evaluate import Wanted, evaluate
+from daiku.eval.results import Attempt, Evaluation
+from daiku.eval.task import Task
+from daiku.eval.tasksets import BUILTIN, builtin_folder, choose, read_tasks
+from daiku.texts.terminal import locale_of, say
+
+SCRIPT = "scripted/"
+
+
+@dataclass(frozen=True, slots=True)
+class EvalOptions:
+    """What was said on the command line."""
+
+    folder: str
+    model: str
+    compare: str
+    overrides: tuple[str, ...]
+    baseline: str
+    only: tuple[str, ...]
+    repeat: int
+    jobs: int
+    max_cost: float
+    keep: bool
+    calls: bool
+    listed: bool
+    as_json: bool
+
+
+@click.command("eval", help=say("help.eval"))
+@click.argument("folder", default=BUILTIN)
+@click.option("--model", default="", metavar="M", help=say("help.opt.model"))
+@click.option("--compare", default="", metavar="M2", help=say("help.eval.compare"))
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help=say("help.eval.set"))
+@click.option("--baseline", default="", metavar="FILE", help=say("help.eval.baseline"))
+@click.option("--only", multiple=True, metavar="PATTERN", help=say("help.eval.only"))
+@click.option("--repeat", type=click.IntRange(1, 100), default=1, metavar="N", help=say("help.eval.repeat"))
+@click.option("--jobs", type=click.IntRange(0, 64), default=0, metavar="N", help=say("help.eval.jobs"))
+@click.option(
+    "--max-cost", type=click.FloatRange(min=0), default=0.0, metavar="USD", help=say("help.eval.max_cost")
+)
+@click.option("--keep", is_flag=True, help=say("help.eval.keep"))
+@click.option("--calls", is_flag=True, help=say("help.eval.calls"))
+@click.option("--list", "listed", is_flag=True, help=say("help.eval.list"))
+@click.option("--json", "as_json", is_flag=True, help=say("help.eval.json"))
+def eval_(**options: Any) -> int:
+    chosen = EvalOptions(**options)
+    folder = builtin_folder() if chosen.folder == BUILTIN else Path(chosen.folder)
+    if chosen.baseline and (chosen.compare or chosen.overrides):
+        raise usage(say("error.eval_two_sides"))
+    earlier = _earlier(chosen.baseline)
+    tasks = choose(read_tasks(folder), chosen.only)
+    if chosen.listed:
+        write_output("".join(line + "\n" for line in task_lines(tasks)))
+        return 0
+    found = asyncio.run(_evaluate(chosen, tasks, folder.resolve()))
+    found = beside(earlier, found) if earlier is not None else found
+    if chosen.as_json:
+        told = found.model_dump_json(by_alias=True)
+        write_output(told + "\n")
+    else:
+        out = terminal(sys.stdout)
+        lines = [*result_lines(found, out), *(call_lines(found) if chosen.calls else ())]
+        write_output("".join(line + "\n" for line in lines))
+    return CANCELLED if found.interrupted else 0
+
+
+def _earlier(name: str) -> Evaluation | None:
+    """The evaluation that was written to a file with --json. Raises UsageError."""
+    if not name:
+        return None
+    try:
+        return Evaluation.model_validate_json(Path(name).read_bytes())
+    except (OSError, ValidationError):
+        raise usage(say("error.eval_baseline", file=name)) from None
+
+
+async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) -> Evaluation:
+    settings, home = _settings(chosen, folder)
+    wanted = Wanted(
+        tasks=tasks,
+        settings=settings,
+        home=home,
+        repeat=chosen.repeat,
+        jobs=chosen.jobs or max(1, (os.cpu_count() or 2) // 2),
+        max_cost=chosen.max_cost,
+        keep=chosen.keep,
+        locale=locale_of(os.environ),
+    )
+    people, stopped = human_stream(), asyncio.Event()
+
+    def tell(attempt: Attempt, number: int, count: int) -> None:
+        people.write(progress_line(attempt, number, count, people) + "\n")
+
+    restore = _stop_on_interrupt(stopped)
+    try:
+        return await evaluate(wanted, tell, stopped)
+    finally:
+        restore()
+
+
+def _settings(chosen: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], Path]:
+    """The sides: what the settings and the command line say, and beside it the second one, if any."""
+    loaded, home = settings_for(Path.cwd())
+    tell_notices(loaded)
+    first = Setting("A", _model(chosen.model or loaded.config.llm.model, folder), loaded.config)
+    if not (chosen.compare or chosen.overrides):
+        return (first,), home
+    second, _ = settings_for(Path.cwd(), _overrides(chosen.overrides))
+    model = _model(chosen.compare, folder) or (
+        first.model
+        if chosen.model or not second.config.llm.model
+        else _model(second.config.llm.model, folder)
+    )
+    return (first, Setting("B", model, second.config, chosen.overrides)), home
+
+
+def _model(name: str, folder: Path) -> str:
+    """The model's name; a script is looked for here and below the folder of the tasks, as no copy holds it."""
+    if not name.startswith(SCRIPT):
+        return name
+    path = Path(name.removeprefix(SCRIPT)).expanduser()
+    found = next((p for p in (path, folder / path) if p.is_file()), None)
+    return f"{SCRIPT}{found.resolve()}" if found else name
+
+
+def _overrides(pairs: tuple[str, ...]) -> JsonObject:
+    """The settings of `KEY=VALUE` pairs; a value is read as TOML, else it is text. Raises UsageError."""
+    merged: JsonObject = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise usage(say("error.eval_set", pair=pair))
+        here = merged
+        *tables, name = key.strip().split(".")
+        for table in tables:
+            inner = here.setdefault(table, {})
+            if not isinstance(inner, dict):
+                raise usage(say("error.eval_set", pair=pair))
+            here = inner
+        try:
+            here[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            here[name] = value
+    return merged
+
+
+def _stop_on_interrupt(stopped: asyncio.Event) -> Callable[[], None]:
+    """The first Ctrl-C or SIGTERM ends the runs and shows what there is, the second one ends the process."""
+    loop = asyncio.get_running_loop()
+
+    def interrupted() -> None:
+        if stopped.is_set():
+            os._exit(CANCELLED)
+        human_stream().write(say("cancelling") + "\n")
+        stopped.set()
+
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, interrupted)
+    except (NotImplementedError, RuntimeError):  # Windows, or not the main thread: KeyboardInterrupt does it
+        return lambda: None
+
+    def restore() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+    return restore

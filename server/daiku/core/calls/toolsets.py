@@ -1,0 +1,72 @@
+"""Which tools a model is sent with their schemas, and which it finds by tools/find and calls by tools/call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from daiku.core.calls.toolnames import wire_name
+from daiku.domain.tools import EditForm, ToolSpec
+
+FIND, CALL = "tools/find", "tools/call"
+CORE = (
+    "files/read", "files/list", "files/edit", "files/patch", "files/write", "search/text", "search/map",
+    "shell/run", "shell/output", "todo/write", "agent/explore", "user/ask", FIND, CALL,
+)  # fmt: skip
+"""What nearly every request needs; of files/edit and files/patch the one that the model writes best."""
+SMALL = ("files/read", "files/edit", "files/patch", "files/write", "search/text", "shell/run")
+SMALL_WINDOW = 16_000
+"""Tokens of context below which a model is sent only the SMALL tools."""
+MOST_OF_SERVERS = 20
+"""Tools of MCP servers that are sent; where there are more, all of them are found by tools/find."""
+_SHOWN_NAMES = 20
+"""Names of one group that the description of tools/find lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSet:
+    """The tools of a session: `offered` are sent with every request, `deferred` can be found and called."""
+
+    offered: tuple[ToolSpec, ...]
+    deferred: tuple[ToolSpec, ...] = ()
+
+
+def choose_tools(
+    specs: Sequence[ToolSpec], *, window: int = 0, edits: EditForm = "search_replace"
+) -> ToolSet:
+    """Divide `specs`, all that an agent may use, for a model with `window` tokens of context (0: unknown).
+    It depends on nothing that changes within a session but the tools of MCP servers. Order is kept."""
+    small = 0 < window < SMALL_WINDOW
+    other = "files/patch" if edits == "search_replace" else "files/edit"
+    wanted = {name for name in (SMALL if small else CORE) if name != other}
+    of_servers = [spec.name for spec in specs if spec.effect == "mcp"]
+    if small and of_servers:  # a person configured them: they have to be in reach
+        wanted |= {FIND, CALL}
+    elif len(of_servers) <= MOST_OF_SERVERS:
+        wanted |= set(of_servers)
+    deferred = tuple(spec for spec in specs if spec.name not in wanted and spec.name not in (FIND, CALL))
+    if not deferred:
+        wanted -= {FIND, CALL}
+    offered = (_with_names(spec, deferred) for spec in specs if spec.name in wanted)
+    return ToolSet(tuple(offered), deferred)
+
+
+def _with_names(spec: ToolSpec, deferred: Sequence[ToolSpec]) -> ToolSpec:
+    if spec.name != FIND:
+        return spec
+    told = f"{spec.description} There are: {group_names(deferred)}."
+    return spec.model_copy(update={"description": told})
+
+
+def group_names(specs: Iterable[ToolSpec]) -> str:
+    """The names by group, in few words: `git__ status, diff, log; plan__ propose, get`."""
+    groups: dict[str, list[str]] = {}
+    for spec in specs:
+        group, _, own = wire_name(spec.name).partition("__")
+        groups.setdefault(group, []).append(own)
+    return "; ".join(f"{group}__ {_some(names)}" for group, names in groups.items())
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _SHOWN_NAMES
+    return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,49 @@
+"""What a conversation holds beside what is said: rules of folders, results that were shortened, the todo list."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from daiku.domain.base import Wire
+
+
+class RulesText(Wire):
+    """A rules file below a root, as it is told to the model; without trust it is data."""
+
+    path: str
+    text: str
+    trusted: bool = True
+
+
+class ShortenedResult(Wire):
+    """The result of the call `call_id`, the message `at` (from 0) of the conversation, reads `text` from now on."""
+
+    at: int
+    call_id: str
+    text: str
+
+
+class Pruned(Wire):
+    """Results of tools that the model no longer needs in full were shortened to save room."""
+
+    type: ClassVar[str] = "pruned"
+    results: tuple[ShortenedResult, ...]
+    before_tokens: int = 0
+    after_tokens: int = 0
+
+
+TodoStatus = Literal["pending", "in_progress", "completed"]
+
+
+class TodoItem(Wire):
+    """One thing to do, as the model wrote it for itself."""
+
+    title: str
+    status: TodoStatus = "pending"
+
+
+class TodoList(Wire):
+    """The model's list of what is to do, whole: it takes the place of the one before."""
+
+    type: ClassVar[str] = "todo"
+    items: tuple[TodoItem, ...]

@@ -1,0 +1,1 @@
+"""Evaluation: tasks worked by a model or a script, checked by program, counted and compared."""

@@ -1,0 +1,192 @@
+"""The copy of a task's repository that one run works in: made, its check files put back, taken away."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from daiku.eval.commands import CommandEnd, Where, run_argv, run_line
+from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
+from daiku.store.lock import SessionLock
+from daiku.texts.text import NO_TEXT, Text, text
+from daiku.tools.git.worktrees import IDENTITY
+from daiku.workspace.ignores import IgnoreFiles
+
+GIT_SECONDS, SETUP_SECONDS = 600, 1200
+ANSWER = ".daiku-answer.txt"
+"""The model's last answer, for checks to read."""
+WHEN = "2026-01-01T00:00:00Z"
+"""The time of the first commit: the same copy has the same commit."""
+_COMMITTED = {**IDENTITY, "GIT_AUTHOR_DATE": WHEN, "GIT_COMMITTER_DATE": WHEN}
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Files of a copy as they were before the run, by their path in it: content and mode."""
+
+    files: dict[str, tuple[bytes, int]]
+
+
+async def make_copy(task: Task, where: Where) -> Text:
+    """Fill `where.folder`, which is empty, with the task's repository, set it up, and commit what is not in
+    git. Why that could not be done; empty when it is. Raises OSError."""
+    source = task.file.source
+    if source is not None:
+        problem = await _clone(source, task.folder, where)
+    else:
+        await asyncio.to_thread(shutil.copytree, task.folder / FILES, where.folder, dirs_exist_ok=True)
+        problem = NO_TEXT
+    for line in () if problem else task.file.setup:
+        done = await run_line(line, where, SETUP_SECONDS, network=True)
+        if done.code != 0:
+            return text("eval.setup_failed", command=line, code=done.code, output=_end(done))
+    return problem or (NO_TEXT if source is not None else await _first_commit(where))
+
+
+async def _clone(source: GitSource, folder: Path, where: Where) -> Text:
+    beside = folder / source.git
+    address = str(beside.resolve()) if beside.exists() else source.git
+    allowed = {"GIT_ALLOW_PROTOCOL": "file:https:http:ssh:git"}
+    for argv in (
+        ["clone", "--quiet", "--no-checkout", "--", address, "."],
+        ["checkout", "--quiet", "--detach", source.commit],
+        ["remote", "remove", "origin"],
+    ):
+        done = await run_argv(["git", *argv], where, GIT_SECONDS, network=True, bare=True, more=allowed)
+        if done.code != 0:
+            return text("eval.git_failed", command=" ".join(["git", *argv]), output=_end(done))
+    return NO_TEXT
+
+
+async def _first_commit(where: Where) -> Text:
+    for argv in (
+        ["init", "--quiet", "--initial-branch=main"],
+        ["-c", "core.autocrlf=false", "add", "--all"],
+        ["-c", "commit.gpgSign=false", "commit", "--quiet", "--no-verify", "--message", "Start"],
+    ):
+        done = await run_argv(["git", *argv], where, GIT_SECONDS, bare=True, more=_COMMITTED)
+        if done.code != 0:
+            return text("eval.git_failed", command=" ".join(["git", *argv]), output=_end(done))
+    return NO_TEXT
+
+
+def _end(done: CommandEnd) -> str:
+    return done.output.strip()[-400:]
+
+
+def snapshot(folder: Path, patterns: Sequence[str]) -> Snapshot:
+    """The files below `folder` that fit `patterns` (as in .gitignore). Raises OSError."""
+    found: dict[str, tuple[bytes, int]] = {}
+    for name in _matching(folder, patterns):
+        path = folder / name
+        found[name] = (path.read_bytes(), path.stat().st_mode & 0o777)
+    return Snapshot(found)
+
+
+def changed_since(folder: Path, patterns: Sequence[str], before: Snapshot) -> tuple[str, ...]:
+    """The files that fit `patterns` and are not as they were: changed, gone or new. New ones that git ignores
+    (what interpreters and compilers leave) do not count. Raises OSError."""
+    ignores = IgnoreFiles(folder, (".gitignore",))
+    return tuple(
+        name
+        for name in _differing(folder, patterns, before)
+        if name in before.files or not ignores.hides(folder / name, folder=False)
+    )
+
+
+def _differing(folder: Path, patterns: Sequence[str], before: Snapshot) -> list[str]:
+    now = snapshot(folder, patterns).files
+    spec = GitIgnoreSpec.from_lines(patterns)
+    names = {*now, *(name for name in before.files if spec.match_file(name))}
+    return sorted(name for name in names if now.get(name) != before.files.get(name))
+
+
+def restore(folder: Path, patterns: Sequence[str], before: Snapshot, task: Task) -> None:
+    """Put back the files that fit `patterns`, take new ones among them away, and lay the task's own check
+    files over the copy. Whatever the run put in their way goes. Raises OSError."""
+    for name in _differing(folder, patterns, before):
+        if (old := before.files.get(name)) is None:
+            (folder / name).unlink(missing_ok=True)
+        else:
+            _put(folder, name, *old)
+    own = task.folder / CHECK_FILES
+    for path in sorted(own.rglob("*")) if own.is_dir() else ():
+        if path.is_file():
+            _put(folder, path.relative_to(own).as_posix(), path.read_bytes(), path.stat().st_mode & 0o777)
+
+
+def write_answer(folder: Path, answer: str) -> None:
+    """Leave the model's last answer for the checks. Raises OSError."""
+    _put(folder, ANSWER, answer.encode("utf-8", "replace"), 0o644)
+
+
+def _put(folder: Path, name: str, content: bytes, mode: int) -> None:
+    """Write a file inside `folder`, never through a link that the run left there."""
+    path, here = folder / name, folder
+    for part in Path(name).parts[:-1]:
+        here = here / part
+        if here.is_symlink() or (here.exists() and not here.is_dir()):
+            here.unlink()
+        here.mkdir(exist_ok=True)
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.is_dir():
+        shutil.rmtree(path)
+    path.write_bytes(content)
+    path.chmod(mode)
+
+
+def _matching(folder: Path, patterns: Sequence[str]) -> list[str]:
+    """Files and links below `folder` that fit; links are not followed, and `.git` is not looked into."""
+    spec = GitIgnoreSpec.from_lines(patterns)
+    found: list[str] = []
+    for base, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != ".git"]
+        names = ((Path(base) / name).relative_to(folder).as_posix() for name in files)
+        found += [name for name in names if spec.match_file(name) and (folder / name).is_file()]
+    return sorted(found)
+
+
+# ---- the folders of all copies
+
+
+@dataclass(frozen=True, slots=True)
+class Yard:
+    """The folder of one evaluation's copies, held by a lock while it goes on."""
+
+    folder: Path
+    lock: SessionLock
+
+
+def open_yard(home: Path, name: str) -> Yard:
+    """A new folder for copies below Daiku's home; those of evaluations whose process is gone are taken away.
+    Raises OSError."""
+    above = home / "evals"
+    above.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for left in above.glob("*.lock"):
+        lock = SessionLock(left)
+        if lock.acquire():
+            shutil.rmtree(left.with_suffix(""), ignore_errors=True)
+            lock.release()
+            left.unlink(missing_ok=True)
+    lock = SessionLock(above / f"{name}.lock")
+    lock.acquire()
+    folder = above / name
+    folder.mkdir(mode=0o700)
+    return Yard(folder, lock)
+
+
+def close_yard(yard: Yard, *, keep: bool) -> None:
+    """Take the copies away, or leave them to the person for good."""
+    if not keep:
+        shutil.rmtree(yard.folder, ignore_errors=True)
+    with suppress(OSError):
+        yard.folder.with_suffix(".lock").unlink()
+    yard.lock.release()

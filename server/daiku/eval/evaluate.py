@@ -1,0 +1,172 @@
+"""All attempts of an evaluation: side by side, within the bound of cost, to the end or to an interruption."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from daiku.domain.base import new_id
+from daiku.domain.errors import Failure, UsageError
+from daiku.eval.attempt import Job, Setting, attempt, check_model, not_made, why_not_safe
+from daiku.eval.compare import compare, totals_of
+from daiku.eval.copies import close_yard, open_yard
+from daiku.eval.pot import Pot, draw, settle
+from daiku.eval.results import Attempt, Evaluation, SettingInfo
+from daiku.eval.task import Task
+from daiku.texts.text import Text, text
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be evaluated: every task under every setting, `repeat` times, `jobs` at once. `max_cost` in USD
+    bounds all of it, 0: nothing does. `home` is Daiku's."""
+
+    tasks: tuple[Task, ...]
+    settings: tuple[Setting, ...]
+    home: Path
+    repeat: int = 1
+    jobs: int = 1
+    max_cost: float = 0.0
+    keep: bool = False
+    locale: str = "en"
+
+
+Told = Callable[[Attempt, int, int], None]
+"""Hears of each attempt that is over, its number and the number of all."""
+
+
+@dataclass(slots=True)
+class _Round:
+    """What is left to do, what is under way, and what came of the rest."""
+
+    wanted: Wanted
+    folder: Path
+    tell: Told
+    stopped: asyncio.Event
+    left: list[tuple[Task, Setting, int]]
+    pot: Pot
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    running: set[asyncio.Task[Attempt]] = field(default_factory=set["asyncio.Task[Attempt]"])
+    done: list[Attempt] = field(default_factory=list[Attempt])
+    bound: bool = False
+
+
+async def evaluate(wanted: Wanted, tell: Told, stopped: asyncio.Event) -> Evaluation:
+    """Make every attempt. When `stopped` is set, runs under way are ended and no others begun. Raises UsageError
+    where commands would run without a sandbox that the settings ask for, DaikuError where a model cannot be
+    asked at all, OSError."""
+    if why := why_not_safe(wanted.settings):
+        raise UsageError(Failure(kind="usage", message=why, hint=text("eval.no_sandbox.hint")))
+    for setting in wanted.settings:
+        await check_model(setting, wanted.home)
+    yard = await asyncio.to_thread(open_yard, wanted.home, new_id("ev"))
+    jobs = [
+        (task, setting, repeat)
+        for repeat in range(1, wanted.repeat + 1)
+        for task in wanted.tasks
+        for setting in wanted.settings
+    ]
+    round_ = _Round(wanted, yard.folder, tell, stopped, list(jobs), Pot(wanted.max_cost))
+    ending = asyncio.create_task(_end_when_stopped(round_))
+    try:
+        await asyncio.gather(*(_work(round_) for _ in range(min(wanted.jobs, len(jobs)))))
+    finally:
+        ending.cancel()
+        for task in round_.running:
+            task.cancel()
+        if round_.running:
+            await asyncio.wait(round_.running)
+        await asyncio.shield(asyncio.to_thread(close_yard, yard, keep=wanted.keep))
+    for task, setting, repeat in round_.left:
+        why = text("eval.interrupted") if stopped.is_set() else text("eval.bound")
+        round_.done.append(not_made(task, setting, repeat, "not_started", why))
+    return _summed_up(round_, jobs)
+
+
+async def _end_when_stopped(round_: _Round) -> None:
+    await round_.stopped.wait()
+    for task in round_.running:
+        task.cancel()
+    async with round_.changed:
+        round_.changed.notify_all()
+
+
+async def _work(round_: _Round) -> None:
+    """Make one attempt after the other until none is left, or none may be begun."""
+    while True:
+        async with round_.changed:
+            drawn = await _next(round_)
+        if drawn is None:
+            return
+        number, (task, setting, repeat), limit = drawn
+        place = round_.folder / f"{number:03d}"
+        wanted = round_.wanted
+        job = Job(task, setting, repeat, wanted.home, place, wanted.locale, limit, wanted.keep)
+        running = asyncio.create_task(attempt(job))
+        round_.running.add(running)
+        await asyncio.wait({running})
+        round_.running.discard(running)
+        made = _ended(running, job)
+        async with round_.changed:
+            round_.bound = round_.bound or (made.outcome == "stopped" and made.ended == "limit")
+            round_.pot = settle(round_.pot, limit, made.usage.cost or 0.0)
+            round_.done.append(made)
+            round_.changed.notify_all()
+        round_.tell(made, len(round_.done), _count(round_))
+
+
+def _count(round_: _Round) -> int:
+    wanted = round_.wanted
+    return len(wanted.tasks) * len(wanted.settings) * wanted.repeat
+
+
+async def _next(round_: _Round) -> tuple[int, tuple[Task, Setting, int], float] | None:
+    """The next attempt and what it may cost; None when there is none. Waits for runs under way to end where they
+    may leave enough for one more."""
+    while round_.left and not round_.stopped.is_set() and not round_.bound:
+        task, setting, _ = round_.left[0]
+        own = task.file.limits.max_cost or setting.config.limits.max_cost
+        drawn = draw(round_.pot, round_.wanted.jobs, own)
+        if drawn is not None:
+            round_.pot, limit = drawn
+            chosen = round_.left.pop(0)
+            return _count(round_) - len(round_.left), chosen, limit
+        if not round_.pot.held:
+            round_.bound = True
+            break
+        await round_.changed.wait()
+    return None
+
+
+def _ended(running: asyncio.Task[Attempt], job: Job) -> Attempt:
+    """What an attempt came to, also where it was ended before it began, or a fault of ours ended it."""
+    if running.cancelled():
+        return not_made(job.task, job.setting, job.repeat, "not_started", text("eval.interrupted"))
+    if (wrong := running.exception()) is not None:
+        log.error("an attempt at %s failed", job.task.name, exc_info=wrong)
+        return not_made(job.task, job.setting, job.repeat, "broken", Text(f"{type(wrong).__name__}: {wrong}"))
+    return running.result()
+
+
+def _summed_up(round_: _Round, jobs: Sequence[tuple[Task, Setting, int]]) -> Evaluation:
+    """Everything in the order in which it was asked for."""
+    place = {(task.name, setting.label, repeat): n for n, (task, setting, repeat) in enumerate(jobs)}
+    attempts = sorted(round_.done, key=lambda a: place[a.task, a.setting, a.repeat])
+    wanted = round_.wanted
+    labels = [setting.label for setting in wanted.settings]
+    return Evaluation(
+        settings=tuple(
+            SettingInfo(label=s.label, model=s.model, overrides=s.overrides) for s in wanted.settings
+        ),
+        attempts=tuple(attempts),
+        totals=tuple(totals_of(label, attempts) for label in labels),
+        comparison=compare(labels[0], labels[1], attempts) if len(labels) == 2 else None,
+        max_cost=wanted.max_cost or None,
+        bound_reached=round_.bound,
+        interrupted=round_.stopped.is_set(),
+    )

@@ -1,0 +1,99 @@
+"""The search of search/text in Python, where there is no ripgrep: a file at a time, in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from daiku.tools.files.engines.dialect import compiled
+from daiku.tools.files.engines.hits import LARGEST, FileCount, Hit, Place, Query
+from daiku.workspace.encodings import decode
+from daiku.workspace.globs import matcher
+from daiku.workspace.walk import files
+
+_LONGEST_LINE = 10_000
+"""Characters of a line that are searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonSearch:
+    """The engine that needs no program. `roots`: the folders whose ignore files count."""
+
+    roots: tuple[Path, ...]
+
+    async def lines(self, query: Query, place: Place) -> AsyncGenerator[Hit]:
+        """See Engine."""
+        expression = _expression(query)
+        async for path in self._files(query, place):
+            for hit in await asyncio.to_thread(_hits, path, expression, query):
+                yield hit
+
+    async def counts(self, query: Query, place: Place) -> AsyncGenerator[FileCount]:
+        """See Engine."""
+        expression = _expression(query)
+        async for path in self._files(query, place):
+            if count := await asyncio.to_thread(_count, path, expression, query):
+                yield FileCount(path, count)
+
+    async def _files(self, query: Query, place: Place) -> AsyncGenerator[Path]:
+        matches = matcher(query.globs)
+        # In the order of ripgrep: by the names of folders and files alike.
+        found = await asyncio.to_thread(lambda: sorted(files(self.roots, place.path), key=lambda p: p.parts))
+        for path in found:
+            if matches(path.relative_to(place.base).as_posix()):
+                yield path
+
+
+def _expression(query: Query) -> re.Pattern[str]:
+    pattern = query.pattern if query.regex else re.escape(query.pattern)
+    return compiled(pattern, ignore_case=query.ignore_case, multiline=query.multiline)
+
+
+def _text(path: Path) -> str:
+    try:
+        decoded = decode(path.read_bytes()) if path.stat().st_size <= LARGEST else None
+    except OSError:
+        return ""
+    return "" if decoded is None else decoded.text.replace("\r\n", "\n")
+
+
+def _hits(path: Path, expression: re.Pattern[str], query: Query) -> list[Hit]:
+    text = _text(path)
+    matching = sorted(set(_matching(text, expression, query)))
+    if not matching:
+        return []
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    shown: dict[int, bool] = {}
+    for number in matching:
+        for beside in range(max(0, number - query.context), min(len(lines), number + query.context + 1)):
+            shown.setdefault(beside, False)
+        shown[number] = True
+    return [
+        Hit(path, number + 1, lines[number], shown[number]) for number in sorted(shown) if number < len(lines)
+    ]
+
+
+def _count(path: Path, expression: re.Pattern[str], query: Query) -> int:
+    text = _text(path)
+    if query.multiline:
+        return sum(1 for _ in expression.finditer(text))
+    return len(set(_matching(text, expression, query)))
+
+
+def _matching(text: str, expression: re.Pattern[str], query: Query) -> Iterator[int]:
+    """The numbers (from 0) of the lines that match, or that a match goes over."""
+    if query.multiline:
+        for found in expression.finditer(text):
+            first = text.count("\n", 0, found.start())
+            inside = text.count("\n", found.start(), max(found.start(), found.end() - 1))
+            yield from range(first, first + inside + 1)
+        return
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    yield from (number for number, line in enumerate(lines) if expression.search(line[:_LONGEST_LINE]))

@@ -1,0 +1,47 @@
+"""Tools that are not sent with every request: found by words, and called by name."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from daiku.core.calls.findtools import found_tools
+from daiku.domain.base import JsonObject
+from daiku.domain.labels import Label
+from daiku.domain.tools import ToolResult
+from daiku.tools.face import Face
+from daiku.tools.tool import Args, Tool, ToolContext, failed
+
+
+class FindArgs(Args):
+    query: str = Field(default="", description="words or a name; empty lists all groups")
+
+
+class CallArgs(Args):
+    tool: str = Field(description="name as tools__find gave it")
+    args: JsonObject = Field(default={}, description="that tool's arguments")
+
+
+async def find(args: FindArgs, context: ToolContext) -> ToolResult:
+    """The tools that match, with their arguments."""
+    known = context.toolset()
+    return ToolResult(ok=True, text=found_tools(args.query, known.deferred, known.offered))
+
+
+async def call(_args: CallArgs, _context: ToolContext) -> ToolResult:
+    """Return an error: a call with a tool's name is carried out as a call of that tool, so this runs only for
+    one without."""
+    return failed("tools__call needs the name of a `tool`. tools__find lists the names.")
+
+
+FIND_TOOLS = (
+    Tool(
+        "tools/find", "none", FindArgs, find, parallel=True,
+        face=Face("search", Label("Find a tool", "ツールを探す"), "{query}"),
+        description="Find further tools, with what they do and their arguments.",
+    ),
+    Tool(
+        "tools/call", "none", CallArgs, call,
+        face=Face("plug", Label("Call a tool", "ツールを呼び出す"), "{tool}"),
+        description="Call one of the tools that tools__find names.",
+    ),
+)  # fmt: skip

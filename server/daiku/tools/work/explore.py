@@ -1,0 +1,36 @@
+"""The tool that has questions about the project answered by explorers, each in a window of its own."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from daiku.domain.labels import Label
+from daiku.domain.tools import ToolResult
+from daiku.tools.face import Face
+from daiku.tools.tool import Args, Tool, ToolContext, failed
+
+MOST_QUESTIONS = 4
+
+
+class ExploreArgs(Args):
+    """Questions that do not depend on one another."""
+
+    questions: tuple[str, ...] = Field(
+        min_length=1, max_length=MOST_QUESTIONS, description="1 to 4, each complete in itself"
+    )
+
+
+async def explore(args: ExploreArgs, context: ToolContext) -> ToolResult:
+    """The explorers' answers, in the order of the questions; not ok where none was answered."""
+    if context.tasks is None:
+        return failed("There is nobody to explore here.")
+    return await context.tasks.explore(tuple(question.strip() for question in args.questions))
+
+
+EXPLORE_TOOLS = (
+    Tool(
+        "agent/explore", "none", ExploreArgs, explore, resumes=True,
+        face=Face("telescope", Label("Explore", "コードを調査"), "{questions}", answer="nothing"),
+        description="Have questions about this project answered by read-only explorers, all at once. Each searches and reads in a window of its own; you get only its answer, at most 1,000 words with files and lines. For what would take you more than a few searches: how something works, where it is used, what a change would touch.",
+    ),
+)  # fmt: skip

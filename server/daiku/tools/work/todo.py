@@ -1,0 +1,45 @@
+"""todo/write: the model's own list of what is to do, which needs nobody's yes and which the person sees."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pydantic import Field
+
+from daiku.domain.held import TodoItem, TodoList, TodoStatus
+from daiku.domain.labels import Label
+from daiku.domain.tools import ToolResult
+from daiku.tools.face import Face
+from daiku.tools.tool import Args, Tool, ToolContext
+
+MOST_ITEMS = 50
+LONGEST_TITLE = 200
+
+
+class Item(Args):
+    title: str = Field(min_length=1, max_length=LONGEST_TITLE, description="what is to do, in a few words")
+    status: TodoStatus = Field(default="pending", description="pending, in_progress or completed")
+
+
+class TodoArgs(Args):
+    items: tuple[Item, ...] = Field(max_length=MOST_ITEMS, description="the whole list, done items too")
+
+
+async def write(args: TodoArgs, context: ToolContext) -> ToolResult:
+    """Put the list in place of the one before."""
+    items = tuple(TodoItem(title=" ".join(each.title.split()), status=each.status) for each in args.items)
+    context.emit(TodoList(items=items))
+    counts = Counter(item.status for item in items)
+    said = f"{counts['completed']} done, {counts['in_progress']} in progress, {counts['pending']} to do."
+    if counts["in_progress"] > 1:
+        said += " Better have one item in progress at a time."
+    return ToolResult(ok=True, text=said if items else "The list is empty now.")
+
+
+TODO_TOOLS = (
+    Tool(
+        "todo/write", "none", TodoArgs, write,
+        face=Face("checklist", Label("Todo list", "やることリスト")),
+        description="Keep a list of what is to do in work of several steps; the person sees it. Send the whole list each time, one item in_progress, and update it as soon as an item is done.",
+    ),
+)  # fmt: skip

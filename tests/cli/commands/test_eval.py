@@ -1,0 +1,109 @@
+"""`daiku eval`: the table, the JSON, the comparison, from a pipe and in Japanese."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from daiku.eval.results import Evaluation
+from tests.cli.conftest import Daiku
+from tests.eval.playing import make_task, write
+
+DONE = {"text": "Done."}
+Script = Callable[..., str]
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAIKU_SANDBOX_MODE", "off")
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> str:
+    make_task(tmp_path / "tasks", "good")
+    make_task(tmp_path / "tasks", "odd", more='needs = ["no-such-program-here"]')
+    return str(tmp_path / "tasks")
+
+
+def test_the_table_has_a_line_a_run_and_the_way_to_its_session(
+    daiku: Daiku, script: Script, tasks: str
+) -> None:
+    done = daiku("eval", tasks, "--model", script(write("number.txt", "2\n"), DONE), "--calls")
+    assert done.code == 0
+    row = next(line for line in done.out.splitlines() if line.startswith("good"))
+    assert "proved" in row
+    session = row.split()[-1]
+    assert f"daiku sessions show {session}" in done.out
+    assert "A: 1 of 1 proved" in done.out
+    assert "good A1: 2 calls, prompt tokens " in done.out
+    assert "odd A1: It needs no-such-program-here" in done.out
+    assert "[1/2] " in done.err
+    assert daiku("sessions", "show", session).out.startswith(session)
+    assert daiku("sessions", "replay", session).code == 0
+
+
+def test_as_json_stdout_is_one_value_that_can_be_read_again(daiku: Daiku, script: Script, tasks: str) -> None:
+    done = daiku("eval", tasks, "--json", "--model", script(write("number.txt", "2\n"), DONE))
+    found = Evaluation.model_validate_json(done.out)
+    assert [a.outcome for a in found.attempts] == ["proved", "skipped"]
+    assert set(json.loads(done.out)) >= {"version", "settings", "attempts", "totals"}
+
+
+def test_two_sides_are_set_beside_one_another(daiku: Daiku, script: Script, tasks: str) -> None:
+    model = script(write("number.txt", "2\n"), DONE)
+    done = daiku("eval", tasks, "--model", model, "--set", "limits.max_repeats=2")
+    assert done.code == 0
+    assert "(limits.max_repeats=2)" in done.out
+    assert "B beside A over 1 tasks: success +0 points" in done.out
+    assert "not enough runs to tell" in done.out
+
+
+def test_an_earlier_result_is_the_other_side(
+    daiku: Daiku, script: Script, tasks: str, tmp_path: Path
+) -> None:
+    before = tmp_path / "before.json"
+    before.write_text(daiku("eval", tasks, "--json", "--model", script(DONE)).out, encoding="utf-8")
+    model = script(write("number.txt", "2\n"), DONE)
+    done = daiku("eval", tasks, "--baseline", str(before), "--model", model)
+    assert "A: 0 of 1 proved" in done.out
+    assert "B: 1 of 1 proved" in done.out
+    assert "success +100 points" in done.out
+    before.write_text("{}", encoding="utf-8")
+    assert "is no result of daiku eval" in daiku("eval", tasks, "--baseline", str(before)).err
+
+
+def test_it_speaks_japanese(
+    daiku: Daiku, script: Script, tasks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    done = daiku("eval", tasks, "--model", script(write("number.txt", "2\n"), DONE))
+    assert "達成" in done.out
+    assert "PATH にありません" in done.out
+    assert "proved" not in done.out
+
+
+def test_the_tasks_are_listed_without_a_run(daiku: Daiku, tasks: str) -> None:
+    done = daiku("eval", tasks, "--list", "--only", "o*")
+    assert done.out == "odd  text  Two  (needs no-such-program-here)\n"
+
+
+def test_what_is_wrong_is_told_in_one_line(daiku: Daiku, tasks: str, tmp_path: Path) -> None:
+    for words, said in (
+        ((tasks, "--set", "limits"), "--set limits is not KEY=VALUE"),
+        ((tasks, "--set", "limits.max_round=3"), "did you mean limits.max_rounds"),
+        ((tasks, "--baseline", "x", "--compare", "y"), "goes with neither --compare nor --set"),
+        ((tasks, "--only", "nothing"), "No task fits nothing"),
+        ((str(tmp_path / "none"),), "There are no tasks in"),
+    ):
+        done = daiku("eval", *words)
+        assert (done.code, done.err.count("\n")) == (2, 1), done.err
+        assert said in done.err
+
+
+def test_without_a_model_nothing_is_begun(daiku: Daiku, tasks: str) -> None:
+    done = daiku("eval", tasks)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1), done.err
+    assert daiku("eval", tasks, "--model", "opnai/x").code == 2
