@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.guard.referenced_paths import is_kept_output
 from daiku.core.protected.paths import holds_secrets
@@ -36,22 +37,20 @@ SLOW = f"[… stopped after {SECONDS} s; narrow it with path or glob …]"
 
 
 class TextArgs(Args):
-    pattern: str = Field(min_length=1, description="regular expression, or plain text with literal")
+    pattern: str = Field(min_length=1, description="regular expression")
     path: str | None = Field(default=None, description="only in this folder or file")
     glob: str | None = Field(default=None, description="only such files: *.py, src/**/*.{ts,tsx}")
-    literal: bool = Field(default=False, description="take the pattern as plain text")
-    regex: bool | None = Field(default=None, description="false means literal")
-    ignore_case: bool = Field(default=False, description="upper and lower case count the same")
-    multiline: bool = Field(default=False, description="a match may span lines; . too")
+    literal: bool = Field(default=False, description="the pattern is plain text")
+    regex: SkipJsonSchema[bool | None] = None  # false: literal
+    ignore_case: bool = Field(default=False, description="upper and lower case alike")
+    multiline: bool = Field(default=False, description="a match may span lines")
     mode: Literal["content", "files", "count"] = Field(
         default="content", description="lines, paths, or counts"
     )
     context: int | None = Field(default=None, ge=0, le=50, description="lines shown around each match")
-    before: int | None = Field(default=None, ge=0, le=50, description="lines shown before each match")
-    after: int | None = Field(default=None, ge=0, le=50, description="lines shown after each match")
-    limit: int | None = Field(
-        default=None, ge=1, le=2000, description="most matches or files; 200 unless told"
-    )
+    before: SkipJsonSchema[int | None] = Field(default=None, ge=0, le=50)
+    after: SkipJsonSchema[int | None] = Field(default=None, ge=0, le=50)
+    limit: int | None = Field(default=None, ge=1, le=2000, description="how many; 200 without it")
 
 
 async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
@@ -253,7 +252,7 @@ SEARCH_TOOLS = (
     Tool(
         "search/text", "read", TextArgs, search_text, parallel=True,
         face=Face("search", Label("Search", "検索"), "{pattern}[ · {path|glob}]", answer="size"),
-        description="Search the files of the workspace for lines that match `pattern`, a regular expression as ripgrep reads it (`class \\w+|def add\\(`); with `literal` it is plain text. Answers each file's path, then `line:text` (`line-text` for context). What git ignores is searched only where `path` names it. Where nothing matches, plain text and any case are tried too, and that is said.",
+        description="Search files for lines that match a regular expression, as ripgrep reads it. Answers each file's path, then `line:text`. What git ignores is searched only where `path` names it.",
     ),
     Tool(
         "search/symbols", "read", SymbolArgs, search_symbols, parallel=True, timeout=120,
@@ -263,6 +262,6 @@ SEARCH_TOOLS = (
     Tool(
         "search/map", "read", MapArgs, search_map, parallel=True, timeout=120,
         face=Face("type-hierarchy", Label("Map the repository", "リポジトリの地図"), answer="size"),
-        description="A map of the repository: its most important files by folder with what they define (`name line`, or the line with its signature), ranked by imports and size; tests are left out, what the request names comes first. A good first look at an unknown project.",
+        description="A map of the repository: its most important files by folder, with what they define; what the request names comes first, tests are left out. A good first look at an unknown project.",
     ),
 )  # fmt: skip
