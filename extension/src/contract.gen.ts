@@ -141,6 +141,7 @@ export interface ChatParams {
   context?: ContextItemInput[];
   images?: Image[];
   grant?: EditGrant | null;
+  cursor?: Cursor | null;
 }
 
 export interface CheckpointEvent {
@@ -278,6 +279,12 @@ export interface ContextItemInput {
   path?: string | null;
   range?: Range | null;
   text?: string | null;
+}
+
+/** Where the person's cursor is in the editor. */
+export interface Cursor {
+  uri: string;
+  position: Position;
 }
 
 /** Without `path` all files, without `hunkIds` the whole file. */

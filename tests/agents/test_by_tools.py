@@ -12,9 +12,14 @@ from daiku.agents.coding.coder import edits_made
 from daiku.agents.coding.planner import plan_made
 from daiku.agents.coding.reporter import report_made
 from daiku.agents.coding.researcher import findings
+from daiku.app import build
 from daiku.domain.work.handovers import EditsMade, Findings, PlanMade, ReportMade, SaidInWords
+from daiku.runs import RunRequest
+from daiku.settings.config import Config
+from daiku.workspace.disk import DiskWorkspace
 from tests.agents.acting import act, app_with, called, said
 from tests.runs.playing import Watch
+from tests.services.models import MODEL, Said, serving
 from tests.services.web import local_web
 
 NUMBERED = "1. Write the board.\n2. Write the snake.\n3. Test it."
@@ -217,3 +222,37 @@ async def test_a_report_in_words_is_shown_as_one_that_nothing_proves(tmp_path: P
     assert isinstance(made, ReportMade)
     assert words in made.report.text or words in [claim.text for claim in made.report.claims]
     assert not any(claim.proofs for claim in made.report.claims)
+
+
+# -- the wire ------------------------------------------------------------------------------
+
+
+async def asked(folder: Path, protocol: str, *replies: Said) -> tuple[str, list[str], str]:
+    """What a model service is sent for a researcher (its system text, the names of the tools), and the answer."""
+    (folder / "project").mkdir()
+    async with serving(replies) as service:
+        own = {"api": "chat", "base_url": f"http://127.0.0.1:{service.port}/v1", "api_key": "sk-test"}
+        llm = {"model": f"openai/{MODEL}", "openai": {**own, "tool_protocol": protocol}}
+        workspace = DiskWorkspace((folder / "project",))
+        app = build(Config.model_validate({"llm": llm}), workspace=workspace, home=folder / "home")
+        result = await app.runs.run(RunRequest("Find out.", agent="researcher"), Watch())
+        await app.aclose()
+    request = next(one["body"] for one in service.requests if "messages" in one["body"])
+    names = [tool["function"]["name"] for tool in request.get("tools", ())]
+    return str(request["messages"][0]["content"]), names, result.text
+
+
+async def test_a_service_with_tools_is_sent_the_report_and_no_form(tmp_path: Path) -> None:
+    said = Said(calls=[("report__findings", {"findings": "It is there."})])
+    system, names, answer = await asked(tmp_path, "native", said)
+    assert (names[-1], answer) == ("report__findings", "It is there.")
+    assert "`report__findings`" in system
+    assert '{"queries"' not in system
+
+
+async def test_a_service_without_tools_is_sent_the_form_and_no_report(tmp_path: Path) -> None:
+    said = Said(['{"queries": [], "ask_user": ""}'])
+    system, names, answer = await asked(tmp_path, "action_list", said)
+    assert (names, answer) == ([], "Nothing needs to be looked up.")
+    assert '{"queries": [], "ask_user": ""}' in system
+    assert "report__findings" not in system

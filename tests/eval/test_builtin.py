@@ -68,9 +68,14 @@ def test_the_checks_fail_before_and_hold_with_the_solution(
     assert [a.outcome for a in found.attempts] == ["not_proved", "proved"], shown
 
 
-def test_the_standard_job_takes_five_calls(daiku_home: Path) -> None:
+MOST_PROMPT_TOKENS = 30_000
+"""Of the standard job, in its five calls together; 10,000 is what the smaller tool set and prompt must come to."""
+
+
+def test_the_standard_job_takes_five_calls_and_few_tokens(daiku_home: Path) -> None:
     task = TASKS["failing-test"]
     found = run(task.folder, daiku_home, setting(f"scripted/{task.folder / 'script.jsonl'}"))
     (attempt,) = found.attempts
     assert attempt.outcome == "proved", attempt.why
     assert len(attempt.calls) == 5
+    assert attempt.usage.prompt_tokens <= MOST_PROMPT_TOKENS, [c.prompt_tokens for c in attempt.calls]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from daiku.core.state.fold import fold
 from daiku.domain.events import Notice, RunStarted
 from daiku.domain.messages import UserMessage
-from daiku.runs import RunRequest, environment
+from daiku.domain.runs import Cursor, Position
+from daiku.runs import RunRequest, Runs, environment
 from daiku.runs.recorded.history import events_of
 from daiku.runs.recorded.replay import replay
 from tests.runs.playing import Watch, make_app, shell
@@ -90,6 +93,33 @@ async def test_a_git_that_does_not_answer_is_not_waited_for(
     watch = Watch()
     await make_app(folder, SAYS).runs.run(RunRequest("Mend it"), watch)
     assert known(watch)["Git"] == "state not known: git did not answer in time"
+
+
+@dataclass
+class OpenTabs:
+    """An editor that only knows what is open."""
+
+    names: tuple[str, ...]
+
+    def open_files(self) -> tuple[str, ...]:
+        return self.names
+
+
+async def test_the_editor_s_open_files_and_cursor_are_told_but_nothing_hidden(folder: Path) -> None:
+    project = folder / "project"
+    for name in ("a.py", "b.py", "private.txt"):
+        (project / name).write_text("x\n")
+    (project / ".daikuignore").write_text("private.txt\n")
+    services = make_app(folder, SAYS).runs.services
+    tabs: Any = OpenTabs(("a.py", "b.py", "private.txt"))
+    cursor = Cursor(uri=(project / "b.py").as_uri(), position=Position(line=11, character=0))
+    watch = Watch()
+    await Runs(replace(services, editor=tabs)).run(RunRequest("Mend it", cursor=cursor), watch)
+    assert known(watch)["Editor"] == "open files: a.py, b.py; the cursor is at b.py:12"
+    away = Cursor(uri="file:///etc/passwd", position=Position(line=0, character=0))
+    elsewhere = Watch()
+    await Runs(replace(services, editor=tabs)).run(RunRequest("Mend it", cursor=away), elsewhere)
+    assert known(elsewhere)["Editor"] == "open files: a.py, b.py"
 
 
 async def test_a_run_that_asks_no_model_looks_at_nothing(folder: Path) -> None:

@@ -12,6 +12,7 @@ import type {
   RunResult,
   Session,
 } from "../contract.gen";
+import { cursorPlace } from "../editor/context";
 import type { Mode, ToPanel } from "../pure/chat/panel";
 import type { Pending } from "../pure/chat/pending";
 import { errorText, execute, request } from "../server/rpc";
@@ -170,6 +171,7 @@ class WindowChat implements Chat {
       approvals,
       ...(model ? { model } : {}),
       ...(grant ? { grant } : {}),
+      ...cursorPlace(),
       ...(session ? { sessionId: session } : {}),
     };
     return this.#runs.start(

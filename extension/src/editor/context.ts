@@ -2,7 +2,7 @@
 
 import path from "node:path";
 import * as vscode from "vscode";
-import type { ContextItem } from "../contract.gen";
+import type { ContextItem, Cursor } from "../contract.gen";
 import { t } from "../l10n";
 import type { Attachment } from "../pure/chat/panel";
 import { cellOf, wireUriOf } from "./notebooks";
@@ -29,6 +29,13 @@ export const currentEditor = (): vscode.TextEditor | undefined => {
   const editor = vscode.window.activeTextEditor ?? last;
   return editor && !editor.document.isClosed ? editor : undefined;
 };
+
+/** Where the person works just now, for what is asked; nothing where no file is open. */
+export function cursorPlace(editor = currentEditor()): { cursor?: Cursor } {
+  if (editor?.document.uri.scheme !== "file") return {};
+  const { line, character } = editor.selection.active;
+  return { cursor: { uri: editor.document.uri.toString(), position: { line, character } } };
+}
 
 /** A file by its path, a cell by its notebook's and its number. */
 function labelOf(uri: vscode.Uri): string {

@@ -6,7 +6,7 @@ from daiku.api.base import Id, Token
 from daiku.domain.base import Wire
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.messages import Image
-from daiku.domain.runs import ApprovalMode, ContextItem, EditGrant, Mode, RunLimits, RunResult
+from daiku.domain.runs import ApprovalMode, ContextItem, Cursor, EditGrant, Mode, RunLimits, RunResult
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan
@@ -33,6 +33,8 @@ class ChatParams(RunStart):
     context: tuple[ContextItem, ...] = ()
     images: tuple[Image, ...] = ()
     grant: EditGrant | None = None
+    cursor: Cursor | None = None
+    """Where the person works just now; the model is told of it."""
 
 
 class PlanParams(RunStart):

@@ -54,6 +54,13 @@ class Range(Wire):
     end: Position
 
 
+class Cursor(Wire):
+    """Where the person's cursor is in the editor."""
+
+    uri: str
+    position: Position
+
+
 class ContextItem(Wire):
     """Something that the person pointed at; `uri` or text, as its kind needs. `path` is the file's place in the
     workspace, as tools name it; it is set when a run starts."""

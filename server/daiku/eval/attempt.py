@@ -149,9 +149,8 @@ async def _run(job: Job, where: Where, seen: _Seen) -> RunResult:
 
 
 def _request(job: Job, app: App) -> RunRequest:
-    session = app.journal.new_session(
-        title=f"eval {job.task.name} · {job.setting.label}{job.repeat}", workspace=str(job.place)
-    )
+    title = f"eval {job.task.name} · {job.setting.label}{job.repeat}"
+    session = app.journal.new_session(title, app.runs.services.workspace_key)
     return RunRequest(
         text=job.task.file.request.strip(),
         session=session.session_id,
@@ -218,6 +217,15 @@ def _with(made: Attempt, seen: _Seen) -> Attempt:
 
 def _told(failure: Failure) -> Text:
     return joined("sentences", [failure.message, failure.hint])
+
+
+async def check_model(setting: Setting, home: Path) -> None:
+    """Find out beforehand whether the setting's model is known and can be asked. Raises DaikuError."""
+    app = build(setting.config, workspace=DiskWorkspace(()), home=home)
+    try:
+        app.llm.resolve(setting.model)
+    finally:
+        await app.aclose()
 
 
 def why_not_safe(settings: Sequence[Setting]) -> Text:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from daiku.domain.messages import Usage
-from daiku.eval.results import COUNTED, Attempt, Comparison, Ratio, Totals
+from daiku.eval.results import COUNTED, Attempt, Comparison, Evaluation, Ratio, Totals
 from daiku.eval.statistics import mean_ratio, paired_difference, sign_test, wilson
 
 CERTAIN = 0.05
@@ -64,6 +64,25 @@ def compare(first: str, second: str, attempts: Sequence[Attempt]) -> Comparison:
         p=p,
         tells=p <= CERTAIN and not found.low <= 0 <= found.high,
         ratios=tuple(ratio for ratio in ratios if ratio is not None),
+    )
+
+
+def beside(earlier: Evaluation, now: Evaluation) -> Evaluation:
+    """The only, or first, setting of `earlier` as A, and that of `now` as B, compared."""
+    sides = [(found, found.settings[0], label) for found, label in ((earlier, "A"), (now, "B"))]
+    attempts = tuple(
+        attempt.model_copy(update={"setting": label})
+        for found, side, label in sides
+        for attempt in found.attempts
+        if attempt.setting == side.label
+    )
+    return now.model_copy(
+        update={
+            "settings": tuple(side.model_copy(update={"label": label}) for _, side, label in sides),
+            "attempts": attempts,
+            "totals": tuple(totals_of(label, attempts) for _, _, label in sides),
+            "comparison": compare("A", "B", attempts),
+        }
     )
 
 

@@ -17,7 +17,7 @@ from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
 from daiku.store.lock import SessionLock
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
-from daiku.workspace.ignores import Ignores
+from daiku.workspace.ignores import IgnoreFiles
 
 GIT_SECONDS, SETUP_SECONDS = 600, 1200
 ANSWER = ".daiku-answer.txt"
@@ -93,7 +93,7 @@ def snapshot(folder: Path, patterns: Sequence[str]) -> Snapshot:
 def changed_since(folder: Path, patterns: Sequence[str], before: Snapshot) -> tuple[str, ...]:
     """The files that fit `patterns` and are not as they were: changed, gone or new. New ones that git ignores
     (what interpreters and compilers leave) do not count. Raises OSError."""
-    ignores = Ignores(folder)
+    ignores = IgnoreFiles(folder, (".gitignore",))
     return tuple(
         name
         for name in _differing(folder, patterns, before)

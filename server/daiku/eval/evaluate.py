@@ -10,7 +10,7 @@ from pathlib import Path
 
 from daiku.domain.base import new_id
 from daiku.domain.errors import Failure, UsageError
-from daiku.eval.attempt import Job, Setting, attempt, not_made, why_not_safe
+from daiku.eval.attempt import Job, Setting, attempt, check_model, not_made, why_not_safe
 from daiku.eval.compare import compare, totals_of
 from daiku.eval.copies import close_yard, open_yard
 from daiku.eval.pot import Pot, draw, settle
@@ -58,9 +58,12 @@ class _Round:
 
 async def evaluate(wanted: Wanted, tell: Told, stopped: asyncio.Event) -> Evaluation:
     """Make every attempt. When `stopped` is set, runs under way are ended and no others begun. Raises UsageError
-    where commands would run without a sandbox that the settings ask for, OSError."""
+    where commands would run without a sandbox that the settings ask for, DaikuError where a model cannot be
+    asked at all, OSError."""
     if why := why_not_safe(wanted.settings):
         raise UsageError(Failure(kind="usage", message=why, hint=text("eval.no_sandbox.hint")))
+    for setting in wanted.settings:
+        await check_model(setting, wanted.home)
     yard = await asyncio.to_thread(open_yard, wanted.home, new_id("ev"))
     jobs = [
         (task, setting, repeat)

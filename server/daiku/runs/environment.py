@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import platform
+from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatchcase
 
 from daiku.agents.agent import Agent
+from daiku.core.ports import Editor, Workspace
 from daiku.core.run.surroundings import NO_GIT, Surroundings, environment_facts, git_state
-from daiku.domain.runs import ApprovalMode, EnvironmentFact, Mode
+from daiku.domain.errors import DaikuError
+from daiku.domain.runs import ApprovalMode, Cursor, EnvironmentFact, Mode
 from daiku.runs.services import RunServices
 from daiku.tools.git.git import repository
 from daiku.tools.shell.preparing import DEFAULT_SECONDS
@@ -29,10 +32,11 @@ async def look_around(
     approvals: ApprovalMode,
     *,
     attended: bool,
-    needed: str = "",
+    cursor: Cursor | None = None,
+    needed_tools: str = "",
 ) -> tuple[EnvironmentFact, ...]:
-    """What a run of `agent` is told of its environment; nothing where it has no tools. `needed`: how the tools are
-    called that its request needs besides those that it is sent."""
+    """What a run of `agent` is told of its environment; nothing where it has no tools. `needed_tools`: how those
+    tools are called that its request needs besides what the model is sent."""
     if not agent.tools:
         return ()
     editor = services.editor
@@ -42,12 +46,34 @@ async def look_around(
         folders=tuple(str(root) for root in services.roots),
         seconds=int(DEFAULT_SECONDS),
         git=await _git(services),
-        open_files=editor.open_files() if editor is not None else None,
-        needed_tools=needed,
+        open_files=_open_files(editor, services.workspace) if editor is not None else None,
+        cursor=_place(services.workspace, cursor),
+        needed_tools=needed_tools,
     )
     policy = services.policy(mode, approvals, attended and approvals != "none")
     stage = agent.stage is not None
     return environment_facts(found, policy, shell=_may(agent, "shell/run"), stage=stage)
+
+
+def _open_files(editor: Editor, workspace: Workspace) -> tuple[str, ...]:
+    """The open files of the workspace that are not hidden from the agent."""
+    found: list[str] = []
+    for path in editor.open_files():
+        with suppress(DaikuError):
+            if not workspace.hidden(workspace.locate(path)):
+                found.append(path)
+    return tuple(found)
+
+
+def _place(workspace: Workspace, cursor: Cursor | None) -> str:
+    """The file and the line of the cursor; empty where it is in no file of the workspace."""
+    if cursor is None:
+        return ""
+    try:
+        name = workspace.relative(workspace.locate(cursor.uri))
+    except DaikuError:
+        return ""
+    return f"{name}:{cursor.position.line + 1}"
 
 
 def _may(agent: Agent, tool: str) -> bool:

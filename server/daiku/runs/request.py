@@ -14,7 +14,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import RunStarted
 from daiku.domain.messages import Image, ToolMessage
-from daiku.domain.runs import ApprovalMode, ContextItem, EditGrant, Mode, RunLimits
+from daiku.domain.runs import ApprovalMode, ContextItem, Cursor, EditGrant, Mode, RunLimits
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief
 
@@ -46,6 +46,8 @@ class RunRequest:
     """What a stage of work, or the team, is given besides."""
     grant: EditGrant | None = None
     """The edit that was asked for by pointing; a resumed run asks about it again."""
+    cursor: Cursor | None = None
+    """Where the person works in the editor."""
 
 
 async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPlace | None:

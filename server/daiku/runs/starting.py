@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from daiku.agents.agent import Agent
 from daiku.core.calls.needed import needed_tools
+from daiku.core.calls.toolsets import CALL
 from daiku.core.state.environment import changed_facts
 from daiku.core.state.state import State
 from daiku.domain.events import Notice, RunStarted
@@ -21,16 +22,18 @@ async def start_event(
     """The event that begins the run that `request` asks for, in a session that stands at `state`. `model` is
     None where none is asked."""
     told, brief = await brief_request(services, agent, request, session)
+    mode, approvals, attended, cursor = request.mode, request.approvals, request.attended, request.cursor
     around = (
         ()
         if model is None
         else await look_around(
             services,
             agent,
-            request.mode,
-            request.approvals,
-            attended=request.attended,
-            needed=_needed(services, agent, request, state, model),
+            mode,
+            approvals,
+            attended=attended,
+            cursor=cursor,
+            needed_tools=_needed(services, agent, request, state, model),
         )
     )
     return RunStarted(
@@ -64,4 +67,5 @@ async def news_of_resumed(
 def _needed(services: RunServices, agent: Agent, request: RunRequest, state: State, model: Model) -> str:
     """How the tools are called that the request needs and the model is not sent."""
     chosen = agent.sent(services.registry.specs(), model.context, model.traits.edits)
-    return needed_tools(request.text, request.mode, chosen, state.plans.all)
+    by_find = any(spec.name == CALL for spec in chosen.offered)
+    return needed_tools(request.text, request.mode, chosen.deferred, state.plans.all, by_find=by_find)

@@ -61,6 +61,20 @@ def test_two_sides_are_set_beside_one_another(daiku: Daiku, script: Script, task
     assert "not enough runs to tell" in done.out
 
 
+def test_an_earlier_result_is_the_other_side(
+    daiku: Daiku, script: Script, tasks: str, tmp_path: Path
+) -> None:
+    before = tmp_path / "before.json"
+    before.write_text(daiku("eval", tasks, "--json", "--model", script(DONE)).out, encoding="utf-8")
+    model = script(write("number.txt", "2\n"), DONE)
+    done = daiku("eval", tasks, "--baseline", str(before), "--model", model)
+    assert "A: 0 of 1 proved" in done.out
+    assert "B: 1 of 1 proved" in done.out
+    assert "success +100 points" in done.out
+    before.write_text("{}", encoding="utf-8")
+    assert "is no result of daiku eval" in daiku("eval", tasks, "--baseline", str(before)).err
+
+
 def test_it_speaks_japanese(
     daiku: Daiku, script: Script, tasks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,9 +94,16 @@ def test_what_is_wrong_is_told_in_one_line(daiku: Daiku, tasks: str, tmp_path: P
     for words, said in (
         ((tasks, "--set", "limits"), "--set limits is not KEY=VALUE"),
         ((tasks, "--set", "limits.max_round=3"), "did you mean limits.max_rounds"),
+        ((tasks, "--baseline", "x", "--compare", "y"), "goes with neither --compare nor --set"),
         ((tasks, "--only", "nothing"), "No task fits nothing"),
         ((str(tmp_path / "none"),), "There are no tasks in"),
     ):
         done = daiku("eval", *words)
         assert (done.code, done.err.count("\n")) == (2, 1), done.err
         assert said in done.err
+
+
+def test_without_a_model_nothing_is_begun(daiku: Daiku, tasks: str) -> None:
+    done = daiku("eval", tasks)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1), done.err
+    assert daiku("eval", tasks, "--model", "opnai/x").code == 2

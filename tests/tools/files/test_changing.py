@@ -416,7 +416,7 @@ async def test_reading_sees_the_unsaved_buffer(workspace: Path, daiku_home: Path
     assert "typed, not saved" in (await bench.call("files/read", path="a")).text
 
 
-async def test_hidden_files_are_neither_listed_nor_read_nor_overwritten(bench: Bench) -> None:
+async def test_closed_files_are_neither_listed_nor_read_nor_overwritten(bench: Bench) -> None:
     bench.write(".gitignore", "secret*\nbuild/\n")
     bench.write(".daikuignore", "private\n")
     bench.write("secret.env", "CANARY")
@@ -434,8 +434,9 @@ async def test_hidden_files_are_neither_listed_nor_read_nor_overwritten(bench: B
         ):
             assert not result.ok
             assert "CANARY" not in result.text
-            assert "hidden" in result.text
+            assert "hidden from the agent" in result.text
     assert (await bench.call("files/write", path="build/new", content="made")).ok
+    assert (await bench.call("files/read", path="build/out")).ok
 
 
 async def test_listing_has_depth_glob_and_an_end(bench: Bench) -> None:

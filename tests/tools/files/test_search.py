@@ -102,7 +102,6 @@ async def test_case_path_glob_and_expressions_narrow_and_widen(workspace: Path, 
     assert await lines(pattern="BETA", ignore_case=True, path="src/b.ts") == ["src/b.ts:1", "src/b.ts:2"]
     assert await lines(pattern="beta", glob="*.py") == ["src/a.py:2"]
     assert await lines(pattern="a.b*c", literal=True) == ["src/beta[1].txt:1"]
-    assert await lines(pattern="a.b*c", regex=False) == ["src/beta[1].txt:1"]
     assert await lines(pattern=r"^def \w+") == ["src/a.py:1"]
     assert await lines(pattern=r"^def \w+", literal=True) == []
     assert await lines(pattern="beta", glob="build/**") == []
@@ -187,7 +186,7 @@ async def test_a_pattern_finds_what_ripgrep_finds(pattern: str, engine: str) -> 
 async def test_an_expression_that_never_ends_is_stopped_or_refused(workspace: Path, engine: str) -> None:
     write(workspace, f="a" * 5000 + "b\n")
     started = time.monotonic()
-    await call(workspace, "search/text", pattern="(a+)+$", regex=True)
+    await call(workspace, "search/text", pattern="(a+)+$")
     assert time.monotonic() - started < 2
 
 
@@ -222,8 +221,6 @@ async def test_lines_around_a_match_are_shown_with_their_indentation(workspace: 
     assert (
         both.text == "a.py\n5-def two():\n6:    if x:\n7-        return 2\n--\n11-def three():\n12:    pass"
     )
-    sides = await call(workspace, "search/text", pattern="if x", before=2, after=0, context=5)
-    assert sides.text == "a.py\n4-\n5-def two():\n6:    if x:"
     touching = await call(workspace, "search/text", pattern="return", context=1, limit=2)
     assert touching.text.split("\n")[:-1] == [
         "a.py", "1-def one():", "2:    return 1", "3-", "--", "6-    if x:", "7:        return 2",

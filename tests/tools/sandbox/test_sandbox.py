@@ -13,7 +13,7 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import Notice
-from daiku.tools.sandbox import bubblewrap, places, safe_path, sandbox_state
+from daiku.tools.sandbox import bubblewrap, own_scratch, places, safe_path, sandbox_state
 from tests.tools.shell.test_shell import Bench, data
 
 pytestmark = pytest.mark.slow  # real sandboxes
@@ -49,6 +49,25 @@ async def test_it_writes_in_the_workspace_and_tmp_and_nowhere_else(bench: Bench,
     assert not (home / "x").exists()
     assert not Path("/etc/daiku").exists()
     assert not Path("/tmp/daiku-probe").exists()
+
+
+@needs_bubblewrap
+async def test_go_finds_a_build_cache_that_it_can_write(bench: Bench, home: Path) -> None:
+    cache = home / ".cache" / "go-build"
+    cache.mkdir(parents=True)
+    result = await bench.run("mkdir -p ~/.cache/go-build && touch ~/.cache/go-build/x && echo made")
+    assert "made" in data(result)["output"]
+    assert list(cache.iterdir()) == []
+
+
+@needs_bubblewrap
+async def test_what_a_task_left_in_its_own_tmp_and_home_no_other_finds(bench: Bench) -> None:
+    with own_scratch():
+        await bench.run("echo left > /tmp/left; echo left > ~/left")
+        assert "left" in data(await bench.run("cat /tmp/left ~/left"))["output"]
+    with own_scratch():
+        result = await bench.run("cat /tmp/left ~/left")
+    assert data(result)["exitCode"] == 1
 
 
 @needs_bubblewrap

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from pydantic import ValidationError
 
 from daiku.cli.app_setup import settings_for, tell_notices
 from daiku.cli.display.evaluations import call_lines, progress_line, result_lines, task_lines
@@ -20,6 +21,7 @@ from daiku.cli.display.term import human_stream, terminal
 from daiku.cli.main import CANCELLED, usage, write_output
 from daiku.domain.base import JsonObject
 from daiku.eval.attempt import Setting
+from daiku.eval.compare import beside
 from daiku.eval.evaluate import Wanted, evaluate
 from daiku.eval.results import Attempt, Evaluation
 from daiku.eval.task import Task
@@ -37,6 +39,7 @@ class EvalOptions:
     model: str
     compare: str
     overrides: tuple[str, ...]
+    baseline: str
     only: tuple[str, ...]
     repeat: int
     jobs: int
@@ -52,6 +55,7 @@ class EvalOptions:
 @click.option("--model", default="", metavar="M", help=say("help.opt.model"))
 @click.option("--compare", default="", metavar="M2", help=say("help.eval.compare"))
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help=say("help.eval.set"))
+@click.option("--baseline", default="", metavar="FILE", help=say("help.eval.baseline"))
 @click.option("--only", multiple=True, metavar="PATTERN", help=say("help.eval.only"))
 @click.option("--repeat", type=click.IntRange(1, 100), default=1, metavar="N", help=say("help.eval.repeat"))
 @click.option("--jobs", type=click.IntRange(0, 64), default=0, metavar="N", help=say("help.eval.jobs"))
@@ -65,11 +69,15 @@ class EvalOptions:
 def eval_(**options: Any) -> int:
     chosen = EvalOptions(**options)
     folder = builtin_folder() if chosen.folder == BUILTIN else Path(chosen.folder)
+    if chosen.baseline and (chosen.compare or chosen.overrides):
+        raise usage(say("error.eval_two_sides"))
+    earlier = _earlier(chosen.baseline)
     tasks = choose(read_tasks(folder), chosen.only)
     if chosen.listed:
         write_output("".join(line + "\n" for line in task_lines(tasks)))
         return 0
     found = asyncio.run(_evaluate(chosen, tasks, folder.resolve()))
+    found = beside(earlier, found) if earlier is not None else found
     if chosen.as_json:
         told = found.model_dump_json(by_alias=True)
         write_output(told + "\n")
@@ -78,6 +86,16 @@ def eval_(**options: Any) -> int:
         lines = [*result_lines(found, out), *(call_lines(found) if chosen.calls else ())]
         write_output("".join(line + "\n" for line in lines))
     return CANCELLED if found.interrupted else 0
+
+
+def _earlier(name: str) -> Evaluation | None:
+    """The evaluation that was written to a file with --json. Raises UsageError."""
+    if not name:
+        return None
+    try:
+        return Evaluation.model_validate_json(Path(name).read_bytes())
+    except (OSError, ValidationError):
+        raise usage(say("error.eval_baseline", file=name)) from None
 
 
 async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) -> Evaluation:

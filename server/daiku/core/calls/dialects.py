@@ -8,6 +8,10 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from daiku.core.calls.draft import Draft as _Draft
+from daiku.core.calls.draft import number as _number
+from daiku.core.calls.draft import truth as _truth
+from daiku.core.calls.searchdialect import translate_search
 from daiku.domain.base import JsonObject
 
 REMARKS = frozenset(
@@ -44,31 +48,6 @@ class Translated(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class _Draft:
-    """Arguments while they are translated: every change is noted, and no key of ours is ever overwritten."""
-
-    def __init__(self, args: JsonObject) -> None:
-        self.args: JsonObject = dict(args)
-        self.notes: list[str] = []
-
-    def rename(self, ours: str, *theirs: str) -> None:
-        """Take the value of the one of `theirs` that is there for `ours`; two of them are left as they are."""
-        here = [key for key in self.args if key.lower() in theirs]
-        if ours in self.args or len(here) != 1:
-            return
-        self.args[ours] = self.args.pop(here[0])
-        self.notes.append(f"{here[0]} was read as {ours}")
-
-    def take(self, *names: str) -> tuple[str, JsonValue] | None:
-        """Remove the one key of `names` that is there; its spelling and its value."""
-        here = [key for key in self.args if key.lower() in names]
-        return (here[0], self.args.pop(here[0])) if len(here) == 1 else None
-
-    def put(self, ours: str, value: JsonValue, note: str) -> None:
-        self.args[ours] = value
-        self.notes.append(note)
-
-
 def translate_dialect(tool: str, args: JsonObject, known: frozenset[str]) -> Translated:
     """`args` of `tool` in our words; unchanged where the meaning is not certain. `known` are the tool's own
     parameters, which are never touched unless their value has another tool's form. Pure, total, and idempotent."""
@@ -79,21 +58,6 @@ def translate_dialect(tool: str, args: JsonObject, known: frozenset[str]) -> Tra
     if translate is not None:
         translate(draft)
     return Translated(draft.args, tuple(draft.notes))
-
-
-def _number(value: JsonValue) -> int | None:
-    """A whole number, also as its text."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        return int(value) if value.strip().lstrip("-").isdecimal() else None
-    return value if isinstance(value, int) else None
-
-
-def _truth(value: JsonValue) -> bool | None:
-    if isinstance(value, bool):
-        return value
-    return {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else None
 
 
 def _one(draft: _Draft, plural: str, ours: str) -> None:
@@ -219,72 +183,6 @@ def _list(draft: _Draft) -> None:
             draft.put("depth", 50 if deep else 1, f"{recursive[0]} was read as depth")
 
 
-def _search(draft: _Draft) -> None:
-    draft.rename("pattern", "query", "search", "search_term", "search_pattern")
-    if isinstance(draft.args.get("regex"), str) and _truth(draft.args["regex"]) is None:
-        draft.rename("pattern", "regex")
-    draft.rename(
-        "glob", "include", "include_pattern", "includepattern", "file_pattern", "glob_pattern", "include_glob"
-    )
-    draft.rename(
-        "path",
-        "dir_path",
-        "directory",
-        "dir",
-        "folder",
-        "search_path",
-        "search_directory",
-        "target_directory",
-    )
-    _opposite(draft, "ignore_case", "case_sensitive", "casesensitive")
-    draft.rename("multiline", "-u", "multi_line")
-    draft.rename("ignore_case", "-i", "case_insensitive", "caseinsensitive")
-    draft.rename("regex", "isregexp", "is_regex", "is_regexp", "regexp", "use_regex")
-    draft.rename("before", "-b", "lines_before", "before_context", "context_before")
-    draft.rename("after", "-a", "lines_after", "after_context", "context_after")
-    draft.rename("context", "-c", "context_lines", "num_context_lines", "surrounding_lines")
-    draft.rename(
-        "limit", "head_limit", "max_results", "maxresults", "max_matches", "max_count", "num_results"
-    )
-    if draft.args.get("limit") in (0, "0"):  # elsewhere: no limit
-        del draft.args["limit"]
-        draft.notes.append("limit 0 was read as the usual limit")
-    _mode(draft)
-    for key in ("-n", "line_numbers", "-r", "-H"):
-        if key in draft.args:
-            del draft.args[key]
-            draft.notes.append(f"{key} has no effect here")
-
-
-_MODES = {
-    "content": "content", "lines": "content", "files_with_matches": "files", "files": "files", "paths": "files",
-    "files_only": "files", "count": "count", "counts": "count",
-}  # fmt: skip
-
-
-def _mode(draft: _Draft) -> None:
-    """What is answered: the lines, the files alone, or how many there are."""
-    for key in ("files_with_matches", "files_only", "-l", "names_only"):
-        if _truth(draft.args.get(key)) is True and "mode" not in draft.args:
-            del draft.args[key]
-            draft.put("mode", "files", f"{key} was read as mode")
-    draft.rename("mode", "output_mode", "outputmode", "output")
-    wanted = draft.args.get("mode")
-    if isinstance(wanted, str) and wanted in _MODES:
-        draft.args["mode"] = _MODES[wanted]
-
-
-def _opposite(draft: _Draft, ours: str, *theirs: str) -> None:
-    taken = draft.take(*theirs)
-    if taken is None:
-        return
-    value = _truth(taken[1])
-    if value is None or ours in draft.args:
-        draft.args[taken[0]] = taken[1]
-        return
-    draft.put(ours, not value, f"{taken[0]} was read as {ours}")
-
-
 def _shell(draft: _Draft) -> None:
     draft.rename("command", "cmd", "script", "command_line", "commandline")
     _argv(draft)
@@ -350,7 +248,7 @@ _TOOLS: Mapping[str, Callable[[_Draft], None]] = {
     "files/move": _move,
     "files/delete": _delete,
     "files/list": _list,
-    "search/text": _search,
+    "search/text": translate_search,
     "shell/run": _shell,
     "tools/find": _find,
 }

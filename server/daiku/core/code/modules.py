@@ -28,14 +28,14 @@ class Modules:
     @cached_property
     def _by_name(self) -> Mapping[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
-        for path in self.paths:
+        for path in sorted(self.paths):
             found[path.rpartition("/")[2]].append(path)
         return found
 
     @cached_property
     def _by_folder(self) -> Mapping[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
-        for path in self.paths:
+        for path in sorted(self.paths):
             found[folder_of(path)].append(path)
         return found
 

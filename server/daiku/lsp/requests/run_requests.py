@@ -58,7 +58,9 @@ class RunCollector:
 
 
 async def chat(c: ClientConnection, p: api.ChatParams) -> RunResult:
-    request = RunRequest(p.text, context=p.context, images=p.images, mode=p.mode or "act", grant=p.grant)
+    request = RunRequest(
+        p.text, context=p.context, images=p.images, mode=p.mode or "act", grant=p.grant, cursor=p.cursor
+    )
     return await start(c, p, request)
 
 

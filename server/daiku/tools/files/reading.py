@@ -9,7 +9,6 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
@@ -21,10 +20,11 @@ from daiku.domain.tools import ToolImage, ToolResult
 from daiku.tools.face import Face
 from daiku.tools.files.notebooks import editable
 from daiku.tools.files.seen import SeenTexts
-from daiku.tools.files.sight import read_text, see
+from daiku.tools.files.sight import Sight, read_text, see
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 from daiku.workspace.dependencies import dependency_folder
 from daiku.workspace.diskio import read_bytes
+from daiku.workspace.globs import matcher, split_globs
 from daiku.workspace.walk import files, walk
 
 MAX_LINES = 2000
@@ -154,25 +154,27 @@ async def list_files(args: ListArgs, context: ToolContext) -> ToolResult:
     """The files under a folder that the agent may see."""
     roots = context.workspace.roots
     whole = args.path.strip() in ("", ".", "./", "/")
-    start = None if whole and len(roots) > 1 else see(context, "." if whole else args.path).real
+    sight = Sight(roots[0]) if whole and roots else see(context, args.path)
+    start = None if whole and len(roots) > 1 else sight.real
     if start is not None and not start.is_dir():
         return failed(
             f"{args.path} is a file: read it with files__read."
             if start.exists()
             else no_such_file(context, start)
         )
-    return await asyncio.to_thread(_tree, args, context, roots if start is None else (start,))
+    found = await asyncio.to_thread(_tree, args, context, roots if start is None else (start,))
+    return found.model_copy(update={"text": f"{found.text}\n[{sight.note}]"}) if sight.note else found
 
 
 def _tree(args: ListArgs, context: ToolContext, starts: Iterable[Path]) -> ToolResult:
-    spec = GitIgnoreSpec.from_lines([args.glob]) if args.glob else None
-    depth = args.depth or (50 if spec else 2)
+    matches = matcher(split_globs(args.glob)) if args.glob else None
+    depth = args.depth or (50 if matches else 2)
     lines: list[str] = []
     left = 0
     for start in starts:
         for entry in walk(context.workspace.roots, start, depth):
             inside = entry.path.relative_to(start).as_posix()
-            if spec is not None and (entry.folder or not spec.match_file(inside)):
+            if matches is not None and (entry.folder or not matches(inside)):
                 continue
             if len(lines) >= MAX_ENTRIES:
                 left += 1
@@ -180,7 +182,7 @@ def _tree(args: ListArgs, context: ToolContext, starts: Iterable[Path]) -> ToolR
             name = context.workspace.relative(entry.path)
             lines.append(f"{name}/" if entry.folder else name)
     if not lines:
-        return ToolResult(ok=True, text="No files." if spec is None else f"No file matches {args.glob}.")
+        return ToolResult(ok=True, text="No files." if matches is None else f"No file matches {args.glob}.")
     if left:
         lines.append(f"[… {left} more; give a subfolder as path, a smaller depth or a glob …]")
     return ToolResult(ok=True, text="\n".join(lines))

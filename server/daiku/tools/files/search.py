@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import Field
-from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.guard.referenced_paths import is_kept_output
 from daiku.core.protected.paths import holds_secrets
@@ -30,6 +29,9 @@ from daiku.workspace.globs import split_globs
 from daiku.workspace.paths import root_of
 
 MAX_HITS = 200
+"""Matches or files of an answer, unless the call says otherwise."""
+_MOST_HITS = 2000
+_MOST_CONTEXT = 50
 SECONDS = 30
 _LINE_ENDS = re.compile(r"(?<!\\)(?:\\\\)*\\n|\n")
 _Answer = TypeVar("_Answer", Hit, FileCount)
@@ -41,16 +43,13 @@ class TextArgs(Args):
     path: str | None = Field(default=None, description="only in this folder or file")
     glob: str | None = Field(default=None, description="only such files: *.py, src/**/*.{ts,tsx}")
     literal: bool = Field(default=False, description="the pattern is plain text")
-    regex: SkipJsonSchema[bool | None] = None  # false: literal
     ignore_case: bool = Field(default=False, description="upper and lower case alike")
     multiline: bool = Field(default=False, description="a match may span lines")
     mode: Literal["content", "files", "count"] = Field(
         default="content", description="lines, paths, or counts"
     )
-    context: int | None = Field(default=None, ge=0, le=50, description="lines shown around each match")
-    before: SkipJsonSchema[int | None] = Field(default=None, ge=0, le=50)
-    after: SkipJsonSchema[int | None] = Field(default=None, ge=0, le=50)
-    limit: int | None = Field(default=None, ge=1, le=2000, description="how many; 200 without it")
+    context: int = Field(default=0, ge=0, description="lines shown around each match")
+    limit: int | None = Field(default=None, ge=1, description="how many; 200 without it")
 
 
 async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
@@ -96,17 +95,15 @@ class _Reading(NamedTuple):
 
 def _readings(args: TextArgs) -> tuple[_Reading, ...]:
     """The ways to read the pattern, the one that was asked for first; each differs from those before."""
-    literal = args.literal or args.regex is False
+    literal = args.literal
     plain = re.escape(args.pattern) == args.pattern or args.pattern.isalnum()
-    around = args.context or 0
     query = Query(
         args.pattern,
         regex=not literal,
         ignore_case=args.ignore_case,
         multiline=args.multiline or (not literal and bool(_LINE_ENDS.search(args.pattern))),
         globs=split_globs(args.glob or ""),
-        before=around if args.before is None else args.before,
-        after=around if args.after is None else args.after,
+        context=min(args.context, _MOST_CONTEXT),
     )
     found = [_Reading(query, "as plain text" if literal else "as a regular expression", "")]
     if not literal and not plain:
@@ -130,7 +127,7 @@ class _Search:
         self._sight = sight
         self._until = until
         self._allowed: dict[Path, bool] = {}
-        self._limit = args.limit or MAX_HITS
+        self._limit = min(args.limit or MAX_HITS, _MOST_HITS)
         roots = context.workspace.roots
         program = find_ripgrep(roots)
         self._engine: Engine = Ripgrep(program) if program else PythonSearch(roots)

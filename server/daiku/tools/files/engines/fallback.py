@@ -70,7 +70,7 @@ def _hits(path: Path, expression: re.Pattern[str], query: Query) -> list[Hit]:
         lines.pop()
     shown: dict[int, bool] = {}
     for number in matching:
-        for beside in range(max(0, number - query.before), min(len(lines), number + query.after + 1)):
+        for beside in range(max(0, number - query.context), min(len(lines), number + query.context + 1)):
             shown.setdefault(beside, False)
         shown[number] = True
     return [

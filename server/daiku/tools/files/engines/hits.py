@@ -15,15 +15,14 @@ HEAVY = ("node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to look for. `globs` empty: in all files. `before` and `after`: lines of context."""
+    """What to look for. `globs` empty: in all files. `context`: lines before and after each match."""
 
     pattern: str
     regex: bool = False
     ignore_case: bool = False
     multiline: bool = False
     globs: tuple[str, ...] = ()
-    before: int = 0
-    after: int = 0
+    context: int = 0
 
 
 class Place(NamedTuple):

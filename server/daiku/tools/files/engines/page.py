@@ -22,8 +22,7 @@ class Page:
         """How many lines that match are shown of each file."""
         self.is_full = False
         self._limit = limit
-        self._after = query.after
-        self._in_parts = query.before + query.after > 0
+        self._context = query.context
         self._name = name
         self._room = _ROOM
         self._last: tuple[Path, int] | None = None
@@ -37,7 +36,7 @@ class Page:
             if (
                 self._matched is None
                 or self._matched[0] != hit.path
-                or hit.line > self._matched[1] + self._after
+                or hit.line > self._matched[1] + self._context
             ):
                 self._waiting.append(hit)
             else:
@@ -58,7 +57,7 @@ class Page:
     def _put(self, hit: Hit) -> None:
         if self._last is None or self._last[0] != hit.path:
             self.lines += [*([""] if self.lines else []), self._name(hit.path)]
-        elif self._in_parts and hit.line > self._last[1] + 1:
+        elif self._context and hit.line > self._last[1] + 1:
             self.lines.append("--")
         self._last = (hit.path, hit.line)
         text = hit.text if len(hit.text) <= LONG else f"{hit.text[:LONG]} [… line cut …]"

@@ -61,7 +61,7 @@ class Ripgrep:
     async def lines(self, query: Query, place: Place) -> AsyncGenerator[Hit]:
         """See Engine."""
         shown = ["--no-heading", "--line-number", f"--max-columns={_COLUMNS}", "--max-columns-preview"]
-        shown += [f"--before-context={query.before}", f"--after-context={query.after}"]
+        shown += [f"--context={query.context}"]
         async with aclosing(self._answers(shown, query, place)) as answers:
             async for path, rest in answers:
                 if (found := _LINE.match(rest)) is not None:
