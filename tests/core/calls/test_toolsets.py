@@ -182,15 +182,15 @@ WORK = ["plan/update_step", "task/generate_list", "task_loop/run", "plan/get"]
 def test_a_request_is_told_of_the_tools_that_it_needs(
     request: str, mode: Mode, plans: tuple[Plan, ...], wanted: list[str]
 ) -> None:
-    told = needed_tools(request, mode, SET, plans)
+    told = needed_tools(request, mode, SET.deferred, plans)
     lines = [line.removeprefix("- ").partition(" ")[0] for line in told.splitlines()[1:]]
     assert lines == [wire_name(name) for name in wanted]
     assert ("tools__call" in told) == bool(wanted)
-    assert "tools__call" not in needed_tools(request, mode, SMALL, plans)
+    assert "tools__call" not in needed_tools(request, mode, SMALL.deferred, plans, by_find=False)
 
 
 def test_what_a_request_is_told_costs_little() -> None:
-    told = needed_tools("commit it, research the web, use agents in parallel", "act", SET, (PLAN,))
+    told = needed_tools("commit it, research the web, use agents in parallel", "act", SET.deferred, (PLAN,))
     assert estimate(told) <= 700
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from daiku.core.calls.findtools import HOW
 from daiku.core.calls.jsonargs import usage_of
 from daiku.core.calls.toolnames import wire_name
-from daiku.core.calls.toolsets import CALL, ToolSet
 from daiku.domain.runs import Mode
+from daiku.domain.tools import ToolSpec
 from daiku.domain.work.plans import Plan
 
 MOST = 10
@@ -46,16 +46,22 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
 )
 
 
-def needed_tools(request: str, mode: Mode, tools: ToolSet, plans: Sequence[Plan] = ()) -> str:
-    """How those of the deferred tools are called that `request` needs in this mode and with these plans, a line
-    each; empty where it needs none."""
+def needed_tools(
+    request: str,
+    mode: Mode,
+    deferred: Sequence[ToolSpec],
+    plans: Sequence[Plan] = (),
+    *,
+    by_find: bool = True,
+) -> str:
+    """How those of the `deferred` tools are called that `request` needs in this mode and with these plans, a line
+    each; empty where it needs none. `by_find` False: the model has no tools/call and calls them by name."""
     names = dict.fromkeys((*_by_state(mode, plans), *_by_words(request)))
-    specs = {spec.name: spec for spec in tools.deferred}
+    specs = {spec.name: spec for spec in deferred}
     wanted = [specs[name] for name in names if name in specs][:MOST]
     if not wanted:
         return ""
-    sent = any(spec.name == CALL for spec in tools.offered)
-    how = HOW if sent else "Call them by these names."
+    how = HOW if by_find else "Call them by these names."
     lines = (f"- {wire_name(s.name)} {usage_of(s.parameters)}: {_in_short(s.description)}" for s in wanted)
     return "\n".join((f"Further tools that may serve this request. {how}", *lines))
 
