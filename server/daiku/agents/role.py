@@ -160,10 +160,8 @@ async def stream_role_reply(
                 raise DaikuError(ended.failure)
             return
         problems.append(read.problem)
-        if read.words_only and should_give_up(problems):
-            yield Reply(
-                AssistantMessage(text=reply.message.text), usage, reply.finish
-            )  # no form, yet no less said
+        if read.words_only and should_give_up(problems):  # it has no form, yet it is said
+            yield Reply(AssistantMessage(text=reply.message.text), usage, reply.finish)
         asked = _again(written, reply, read.problem, by_tools=_by_tools(request, protocol))
     raise _unusable(problems[-1])
 
