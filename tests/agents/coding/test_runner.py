@@ -32,6 +32,7 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandsRun, EditsMade
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
+from daiku.prompts import prompts_folder
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
 from daiku.texts.text import Text
@@ -40,8 +41,7 @@ from tests.cases import for_each
 from tests.runs.playing import Watch
 
 ASKED: tuple[Message, ...] = (UserMessage(text="Run the tests."),)
-PATCH = 'I see.\n{"action": "patch"}\n\nadd.py\n<<<<<<< SEARCH\n    return a - b\n=======\n    return a + b\n>>>>>>> REPLACE\n'
-
+PATCH = 'I see.\n{"action": "patch"}\n\nadd.py\n
 
 def commands(*names: str) -> str:
     return json.dumps({"commands": names})
@@ -490,6 +490,7 @@ def test_the_request_has_conversation_code_last_message_and_system() -> None:
 
 
 def test_the_prompt_demands_what_it_must() -> None:
+<<<<<<< HEAD
     for file, own in (("runner.other.txt", "`shell__run`"), ("runner.forms.txt", '{"commands": ["')):
         prompt = (Path(__file__).parents[2] / "golden" / "prompts" / file).read_text("utf-8")
         for demand in ("`cd` is forbidden", "The code I wrote", "operating system", "two repairs", own):
