@@ -67,7 +67,7 @@ def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     source = "".join(
         path.read_text(encoding="utf-8") for path in (ROOT / "server" / "daiku" / "cli").rglob("*.py")
     )
-    said = set(re.findall(r"""say\(["']([\w.]+)["']""", source))
+    said = set(re.findall(r"""say\(\s*["']([\w.]+)["']""", source))
     made = {f"help.{name}" for name in COMMANDS} | {f"approve.{kind}" for kind in get_args(ApprovalKind)}
     made |= {f"no_approval.{mode}" for mode in get_args(ApprovalMode) if mode != "ask"}
     made |= {f"mcp.{status}" for status in get_args(ServerStatus)}
