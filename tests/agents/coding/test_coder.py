@@ -90,7 +90,8 @@ def test_braces_in_code_are_no_json() -> None:
 @for_each(
     "patch",
     [
-        "src/a.py\n        "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-one\n+two\n",
+        "src/a.py\n<<<<<<< SEARCH\none\n=======\ntwo\n>>>>>>> REPLACE\n",
+        "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-one\n+two\n",
         "*** Begin Patch\n*** Update File: src/a.py\n@@\n-one\n+two\n*** End Patch\n",
     ],
 )
@@ -320,8 +321,7 @@ def test_what_failed_before_is_told() -> None:
     ["plan", "knowledge base", "no comments that say", "first try", "exact file names", "Cargo.toml"],
 )
 def test_the_prompt_demands_what_it_must(demand: str) -> None:
-<<<<<<< HEAD
-    prompt = (Path(__file__).parents[2] / "golden" / "prompts" / "coder.other.txt").read_text("utf-8")
+    prompt = (prompts_folder() / "agents" / "coder.j2").read_text("utf-8")
     assert demand in prompt
 
 

@@ -17,7 +17,7 @@ from daiku.agents.table import find_agent
 from daiku.core.commands.judge import changes_folder
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.context import rules_message
-from daiku.domain.held import RulesText
+from daiku.domain.events import RulesText
 from daiku.domain.messages import (
     AssistantMessage,
     Message,
@@ -41,7 +41,8 @@ from tests.cases import for_each
 from tests.runs.playing import Watch
 
 ASKED: tuple[Message, ...] = (UserMessage(text="Run the tests."),)
-PATCH = 'I see.\n{"action": "patch"}\n\nadd.py\n
+PATCH = 'I see.\n{"action": "patch"}\n\nadd.py\n<<<<<<< SEARCH\n    return a - b\n=======\n    return a + b\n>>>>>>> REPLACE\n'
+
 
 def commands(*names: str) -> str:
     return json.dumps({"commands": names})
@@ -490,9 +491,8 @@ def test_the_request_has_conversation_code_last_message_and_system() -> None:
 
 
 def test_the_prompt_demands_what_it_must() -> None:
-<<<<<<< HEAD
-    for file, own in (("runner.other.txt", "`shell__run`"), ("runner.forms.txt", '{"commands": ["')):
-        prompt = (Path(__file__).parents[2] / "golden" / "prompts" / file).read_text("utf-8")
-        for demand in ("`cd` is forbidden", "The code I wrote", "operating system", "two repairs", own):
-            assert demand in prompt
+    prompt = (prompts_folder() / "agents" / "runner.j2").read_text("utf-8")
+    both = ("`cd` is forbidden", "The code I wrote", "operating system", "two repairs")
+    for demand in (*both, "`shell__run`", '{"commands": ["'):
+        assert demand in prompt
     assert find_agent("runner").stage == Stage(commands_run, run_request, shows="changed")
