@@ -9,7 +9,6 @@ from daiku.core.state.fold import apply, fold
 from daiku.core.state.state import State
 from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.events import (
-    Compacted,
     Event,
     MessageEvent,
     Notice,
@@ -18,7 +17,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
-from daiku.domain.held import Pruned, ShortenedResult
+from daiku.domain.held import Compacted, Pruned, ShortenedResult
 from daiku.domain.messages import AssistantMessage, ToolMessage
 from daiku.domain.tools import ToolCall
 from daiku.texts.text import Text
