@@ -36,8 +36,9 @@ MODELS = {
     "deepseek": "deepseek-chat",
     "llama": "llama-4",
     "mistral": "devstral-2",
+    "forms": "carpenter-1-in-text",
 }
-"""A model of each family."""
+"""A model of each family, and one that is told of tools in its text: roles answer it in their text forms."""
 RULES = "Use tabs.\n{{ not a template }}\n"
 REQUEST = "The total is wrong for three apples."
 
@@ -49,7 +50,11 @@ class Listening:
     name: str
     asked: list[ModelRequest] = field(default_factory=list[ModelRequest])
     context: int = 200_000
-    tool_protocol: ToolProtocol = "native"
+    price_step: int = 0
+
+    @property
+    def tool_protocol(self) -> ToolProtocol:
+        return "action_list" if self.name == MODELS["forms"] else "native"
 
     @property
     def traits(self) -> ModelTraits:

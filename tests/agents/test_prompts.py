@@ -22,7 +22,7 @@ from daiku.llm.tokens import estimate
 from daiku.prompts import render
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
-from tests.agents.requests import MODELS, Asking, named_tools, shown, shown_messages, shown_tools
+from tests.agents.requests import MODELS, Asking, named_tools, shown, shown_messages, shown_tools, undescribed
 from tests.cases import for_each
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
@@ -37,13 +37,8 @@ RULES = (RulesFile(path="AGENTS.md", text="Use tabs.\n{{ not a template }}"),)
 ROLES = ("planner", "researcher", "coder", "runner")
 
 
-def rendered(agent: str, *, by_tools: bool = True) -> str:
-    return render(AGENTS[agent].prompt, SystemVariables(rules=RULES, has_tools=True, by_tools=by_tools))
-
-
-@for_each("agent", ROLES)
-def test_the_prompt_of_a_model_without_tools_of_its_own_is_the_one_on_record(agent: str) -> None:
-    compare(GOLDEN / f"{agent}.forms.txt", rendered(agent, by_tools=False) + "\n")
+def rendered(agent: str) -> str:
+    return render(AGENTS[agent].prompt, SystemVariables(rules=RULES, has_tools=True))
 
 
 @for_each("agent", ROLES)
@@ -87,7 +82,7 @@ async def test_the_first_request_to_each_family_is_the_one_on_record(asking: Ask
     for text, families in by_text.items():
         head = f"The first request of the agent {agent} in mode act, to models of: {', '.join(families)}.\n\n"
         compare(GOLDEN / f"{agent}.{families[0]}.txt", head + text)
-    found = {file.name.split(".")[1] for file in GOLDEN.glob(f"{agent}.*.txt")} - {*MODES, "forms"}
+    found = {file.name.split(".")[1] for file in GOLDEN.glob(f"{agent}.*.txt")} - {"plan", "ask", "request"}
     assert found == {families[0] for families in by_text.values()}, "a golden that no request is like"
 
 
@@ -98,7 +93,7 @@ async def test_a_mode_changes_what_the_person_s_message_begins_with_and_no_word_
     acting = await asking.first_request(agent, "act", MODELS["other"])
     for mode in ("plan", "ask"):
         request = await asking.first_request(agent, mode, MODELS["other"])
-        assert request.system == acting.system
+        assert (request.system, request.tools) == (acting.system, acting.tools)
         if find_agent(agent).tools:
             head = f"What the agent {agent} reads in mode {mode}, behind the same system text.\n\n"
             compare(GOLDEN / f"{agent}.{mode}.txt", head + asking.settled(shown_messages(request)))
@@ -159,17 +154,15 @@ def test_an_unknown_agent_is_told_with_those_there_are() -> None:
     assert "coordinator" in wrong.value.failure.hint
 
 
-NOT_YET = {"tools__find", "tools__call", "todo__write", "agent__explore"}
-"""Tools that issue 9 makes on other branches: this goes when they are there."""
-
-
 @pytest.mark.parametrize("agent", ASKED)
-async def test_every_tool_that_a_request_names_is_in_reach(asking: Asking, agent: str) -> None:
+async def test_every_tool_that_a_request_names_is_in_reach_and_every_parameter_described(
+    asking: Asking, agent: str
+) -> None:
     for family in ("other", "gpt"):
         request = await asking.first_request(agent, "act", MODELS[family])
-        offered = {wire_name(spec.name) for spec in request.tools}
-        found = (
-            {wire_name(name) for name in asking.app.registry.names} if agent == "coordinator" else set[str]()
-        )
+        sent = {wire_name(spec.name) for spec in request.tools}
+        found = {wire_name(spec.name) for spec in request.deferred}
         text = "\n".join([request.system, shown_tools(request.tools), shown_messages(request)])
-        assert named_tools(text) <= offered | found | NOT_YET, family
+        assert named_tools(text) <= sent | found, family
+        described = {spec.name: undescribed(spec) for spec in (*request.tools, *request.deferred)}
+        assert not {name: left for name, left in described.items() if left}

@@ -77,8 +77,10 @@ def test_the_environment_is_no_word_of_the_person() -> None:
 
 
 def test_a_nested_run_is_told_what_holds_for_it() -> None:
-    known = facts(Date="Sunday", Folder="/a", Editor="open files: x", Mode="act. Do it.", Tools="t")
-    assert nested_facts(known, "act") == facts(Date="Sunday", Folder="/a")
+    known = facts(
+        Date="Sunday", Folder="/a", Git="clean", Editor="open files: x", Mode="act. Do it.", Tools="t"
+    )
+    assert nested_facts(known, "act") == facts(Date="Sunday", Folder="/a", Git="clean")
     assert nested_facts(known, "act", "/copy") == facts(Date="Sunday", Folder="/copy")
     assert [f.text for f in nested_facts(known, "ask") if f.name == "Mode"] == [
         "ask. You only read: changes of files and commands are refused."

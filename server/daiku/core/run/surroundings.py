@@ -9,7 +9,7 @@ from typing import assert_never
 
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.guard.guard import Policy
-from daiku.core.state.environment import EDITOR, FOLDER, MODE, TOOLS, plain_name, stage_mode
+from daiku.core.state.environment import EDITOR, FOLDER, GIT, MODE, TOOLS, plain_name, stage_mode
 from daiku.domain.config import Answer
 from daiku.domain.runs import EnvironmentFact, Mode
 
@@ -45,7 +45,7 @@ def environment_facts(
         ("System", found.system),
         (FOLDER, ", ".join(map(plain_name, found.folders)) or "none is open"),
         ("Shell", _shell(found.seconds) if shell else ""),
-        ("Git", found.git),
+        (GIT, found.git),
         (EDITOR, _editor(found.open_files, found.cursor)),
         ("Sandbox", _sandbox(policy) if shell else ""),
         ("Approvals", _approvals(policy)),

@@ -8,7 +8,7 @@ from daiku.core.text.visible import show_hidden
 from daiku.domain.messages import UserMessage
 from daiku.domain.runs import EnvironmentFact, Mode
 
-MODE, EDITOR, FOLDER, TOOLS = "Mode", "Editor", "Folder", "Tools"
+MODE, EDITOR, FOLDER, GIT, TOOLS = "Mode", "Editor", "Folder", "Git", "Tools"
 """Names of facts that others than their makers look at."""
 LONGEST_NAME = 120
 """Characters of a name that comes from the project: a branch, a file."""
@@ -45,10 +45,10 @@ def nested_facts(
     facts: Sequence[EnvironmentFact], mode: Mode, folder: str = ""
 ) -> tuple[EnvironmentFact, ...]:
     """What a nested run is told of what its parent was: not the editor, and of the mode only what it forbids.
-    `folder`: it works in another one than its parent."""
+    `folder`: it works on a copy there, of which git says something else."""
     news = {MODE: stage_mode(mode)}
     news |= {FOLDER: plain_name(folder)} if folder else {}
-    left_out = (EDITOR, TOOLS, *((MODE,) if mode == "act" else ()))
+    left_out = (EDITOR, TOOLS, *((MODE,) if mode == "act" else ()), *((GIT,) if folder else ()))
     kept = (fact for fact in facts if fact.name not in left_out)
     return tuple(fact.model_copy(update={"text": news.get(fact.name, fact.text)}) for fact in kept)
 
