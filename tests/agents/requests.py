@@ -87,13 +87,14 @@ class Asking:
         self._runs = Runs(services)
 
     async def first_request(self, agent: str, mode: Mode, model: str) -> ModelRequest:
-        """What `model` is asked first when a person asks `agent` in a new session."""
+        """What `model` is asked first when a person asks `agent` in a new session, as it is on one day and machine."""
         self._model = Listening(model)
         await self._runs.run(RunRequest(REQUEST, agent=agent, mode=mode), lambda _: None)
-        return self._model.asked[0]
+        asked = self._model.asked[0]
+        messages = tuple(m.model_copy(update={"text": self._settled(m.text)}) for m in asked.messages)
+        return replace(asked, system=self._settled(asked.system), messages=messages)
 
-    def settled(self, text: str) -> str:
-        """The text with what differs from machine to machine as it is on no other day."""
+    def _settled(self, text: str) -> str:
         text = text.replace(str(self.folder), "/home/me")
         text = re.sub(r"^Date: .*$", "Date: Sunday, 2026-11-22", text, flags=re.MULTILINE)
         return re.sub(r"^System: .*$", "System: Linux x86_64", text, flags=re.MULTILINE)
