@@ -73,6 +73,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.commands.inlinecode": ("_STARTS",),
         "core.proof.check_strength": ("_NO_TESTS",),
         "tools.files.engines.ripgrep": ("'error: '",),
+        "core.text.decisive": ("_STRONG", "mark"),
         "tools.shell": ("sign",),
     },
     "a model service that has no code for it": {

@@ -61,6 +61,24 @@ async def test_a_hand_off_to_a_role_that_stays_in_prose_hands_its_words_back(
     assert retries(watch) == (1 if agent == "planner" else 0), "a plan that is missing is asked for once"
 
 
+async def test_words_of_a_model_without_tools_are_handed_back_though_its_form_is_missing(
+    tmp_path: Path,
+) -> None:
+    hand = {"operation": "agent/handoff", "args": {"agent": "planner", "request": "Plan the price."}}
+    app = app_with(
+        tmp_path,
+        {"text": json.dumps({"actions": [hand]})},
+        *[{"text": NUMBERED, "agent": "now you plan"}] * 5,
+        {"text": '{"actions": [], "comment": "I pass it on."}', "when": "Write the board"},
+        protocol="action_list",
+    )
+    result, state, _ = await act(app, "coordinator")
+    assert (result.status, result.text) == ("completed", "I pass it on.")
+    [back] = state.nested.returned
+    assert (back.status, back.result) == ("failed", NUMBERED)
+    assert back.problem.startswith("All retry attempts failed")
+
+
 # -- planner -------------------------------------------------------------------------------
 
 

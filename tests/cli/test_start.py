@@ -10,11 +10,14 @@ from typing import get_args
 
 import pytest
 
+from daiku.cli.display.evaluations import HEADS
 from daiku.cli.main import COMMANDS
 from daiku.domain.events import ApprovalKind
-from daiku.domain.runs import ApprovalMode
+from daiku.domain.runs import ApprovalMode, RunStatus
 from daiku.domain.servers import ServerStatus
 from daiku.domain.work.patches import FileKind
+from daiku.eval.compare import Used
+from daiku.eval.results import Outcome
 from daiku.texts.catalogue import sentences
 from tests.conftest import ROOT
 
@@ -64,11 +67,14 @@ def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     source = "".join(
         path.read_text(encoding="utf-8") for path in (ROOT / "server" / "daiku" / "cli").rglob("*.py")
     )
-    said = set(re.findall(r"""say\(["']([\w.]+)["']""", source))
+    said = set(re.findall(r"""say\(\s*["']([\w.]+)["']""", source))
     made = {f"help.{name}" for name in COMMANDS} | {f"approve.{kind}" for kind in get_args(ApprovalKind)}
     made |= {f"no_approval.{mode}" for mode in get_args(ApprovalMode) if mode != "ask"}
     made |= {f"mcp.{status}" for status in get_args(ServerStatus)}
     made |= {f"change.{kind}" for kind in get_args(FileKind) if kind != "edit"}
+    made |= {f"eval.outcome.{outcome}" for outcome in get_args(Outcome)}
+    made |= {f"eval.ended.{status}" for status in get_args(RunStatus)}
+    made |= {f"eval.used.{what}" for what in get_args(Used)} | {f"eval.head.{name}" for name in HEADS}
     assert said | made == {
         key.removeprefix("terminal.") for key in sentences("en") if key.startswith("terminal.")
     }

@@ -69,6 +69,8 @@ def run(
 ) -> Evaluation:
     """Evaluate the tasks of `folder` to the end; `tell` may set the event that stops it."""
 
+    (home / "traces").mkdir(exist_ok=True)
+
     async def work() -> Evaluation:
         stop = asyncio.Event()
         wanted = Wanted(read_tasks(folder), settings, home, repeat, jobs, max_cost, keep)

@@ -19,6 +19,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
+from daiku.domain.held import TodoItem, TodoList
 from daiku.domain.messages import Usage
 from daiku.domain.tools import ToolCall
 from daiku.texts.text import Text
@@ -26,9 +27,9 @@ from daiku.trace.journal import Journal
 from tests.cases import examples
 
 
-def told(journal: Journal, turns: list[int]) -> str:
-    """A session of a run for each of `turns`, with so many calls; every third run hands over."""
-    session = journal.new_session().session_id
+def told(journal: Journal, turns: list[int], session: str = "") -> str:
+    """A session (or more of one) of a run for each of `turns`, with so many calls; every third run hands over."""
+    session = session or journal.new_session().session_id
     writer = journal.writer(session)
     for number, calls in enumerate(turns):
         run = f"run_{number}"
@@ -104,3 +105,12 @@ def test_a_short_session_is_there_as_a_whole(journal: Journal) -> None:
     session = told(journal, [1])
     chunks, window = journal.window(session, last=600)
     assert (len(chunks), window.earlier) == (len(journal.chunks(session)), 0)
+
+
+def test_the_last_todo_list_comes_with_a_window_that_begins_behind_it(journal: Journal) -> None:
+    session = told(journal, [2])
+    todo = TodoList(items=(TodoItem(title="Mend it"),))
+    journal.writer(session).write("run_todo", None, "coordinator", (todo,))
+    told(journal, [3] * 60, session)
+    chunks, _ = journal.window(session, last=20)
+    assert [c.event for c in chunks if isinstance(c.event, TodoList)] == [todo]

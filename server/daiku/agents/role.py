@@ -128,12 +128,10 @@ async def stream_role_reply(
     that has tools of its own answers by them: what it says in words counts, and is asked about once at most.
     Raises DaikuError if the role failed, LLMRequestError of kind "format" after the last retry."""
     own = role.after_calls(request.messages)
-    if isinstance(own, Failed):
-        said = mark_own(AssistantMessage(text=own.text))
-        yield Reply(said, Usage(), "stop")  # what it says stays on record, whatever comes now
-        raise DaikuError(own.failure)
     if own is not None:
-        yield Reply(mark_own(own), Usage(), "tool_calls" if own.calls else "stop")
+        yield _of_its_own(own)  # what it says stays on record, whatever comes now
+        if isinstance(own, Failed):
+            raise DaikuError(own.failure)
         return
     usage, problems = Usage(), list[str]()
     written = asked = _written(role, request, protocol)
@@ -162,8 +160,16 @@ async def stream_role_reply(
                 raise DaikuError(ended.failure)
             return
         problems.append(read.problem)
+        if read.words_only and should_give_up(problems):  # it has no form, yet it is said
+            yield Reply(AssistantMessage(text=reply.message.text), usage, reply.finish)
         asked = _again(written, reply, read.problem, by_tools=_by_tools(request, protocol))
     raise _unusable(problems[-1])
+
+
+def _of_its_own(said: AssistantMessage | Failed) -> Reply:
+    """What the role says or does without the model."""
+    message = AssistantMessage(text=said.text) if isinstance(said, Failed) else said
+    return Reply(mark_own(message), Usage(), "tool_calls" if message.calls else "stop")
 
 
 def _by_tools(request: ModelRequest, protocol: TextProtocol | None) -> bool:

@@ -109,12 +109,15 @@ async def _work(round_: _Round) -> None:
         job = Job(task, setting, repeat, wanted.home, place, wanted.locale, limit, wanted.keep)
         running = asyncio.create_task(attempt(job))
         round_.running.add(running)
+        if round_.stopped.is_set():
+            running.cancel()
         await asyncio.wait({running})
         round_.running.discard(running)
         made = _ended(running, job)
         async with round_.changed:
-            round_.bound = round_.bound or (made.outcome == "stopped" and made.ended == "limit")
             round_.pot = settle(round_.pot, limit, made.usage.cost or 0.0)
+            cut = made.outcome == "stopped" and made.ended == "limit"
+            round_.bound = round_.bound or (cut and round_.pot.free <= limit)  # else the next one has more
             round_.done.append(made)
             round_.changed.notify_all()
         round_.tell(made, len(round_.done), _count(round_))
@@ -167,6 +170,6 @@ def _summed_up(round_: _Round, jobs: Sequence[tuple[Task, Setting, int]]) -> Eva
         totals=tuple(totals_of(label, attempts) for label in labels),
         comparison=compare(labels[0], labels[1], attempts) if len(labels) == 2 else None,
         max_cost=wanted.max_cost or None,
-        bound_reached=round_.bound,
+        bound_reached=round_.bound or any(a.outcome == "stopped" and a.ended == "limit" for a in attempts),
         interrupted=round_.stopped.is_set(),
     )

@@ -13,12 +13,12 @@ from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 
 class FindArgs(Args):
-    query: str = Field(default="", description="words or a name; empty lists all groups")
+    query: str = Field(default="", description="words, or a name")
 
 
 class CallArgs(Args):
-    tool: str = Field(description="name as tools__find gave it")
-    args: JsonObject = Field(default={}, description="that tool's arguments")
+    tool: str = Field(description="its name")
+    args: JsonObject = Field(default={}, description="its arguments")
 
 
 async def find(args: FindArgs, context: ToolContext) -> ToolResult:

@@ -11,7 +11,7 @@ from daiku.trace.rows import READ, Read
 
 class Window(NamedTuple):
     """Rows of a session from `first_seq` on, oldest first, and before them what a view cannot do without: the start
-    of the run that it begins in, the last plan. `earlier` counts the rows that were left out, `usage` sums theirs."""
+    of the run that it begins in, the last plan, the last todo list. `earlier` counts the rows that were left out, `usage` sums theirs."""
 
     rows: list[Read]
     first_seq: int
@@ -64,11 +64,15 @@ def _first(db: Database, session: str, below: int, last: int) -> int:
 
 
 def _needed(db: Database, session: str, first_seq: int, rows: list[Read]) -> list[Read]:
-    """Rows before the window that it refers to: the start of its first run, and the last plan."""
+    """Rows before the window that it refers to: the start of its first run, the last plan and the last todo list."""
     if not first_seq or not rows:
         return []
     found: dict[int, Read] = {}
-    wanted = (("type = 'run_started' AND run = ?", (rows[0][2],)), ("type = 'plan'", ()))
+    wanted = (
+        ("type = 'run_started' AND run = ?", (rows[0][2],)),
+        ("type = 'plan'", ()),
+        ("type = 'todo'", ()),
+    )
     for condition, values in wanted:
         row = db.first(
             f"{READ} WHERE session = ? AND seq < ? AND {condition} ORDER BY seq DESC LIMIT 1",

@@ -22,6 +22,7 @@ from daiku.domain.work.handovers import Brief, CommandOutcome, CommandsRun, Edit
 from daiku.domain.work.patches import SearchReplace
 from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Finding
+from daiku.prompts import prompts_folder
 from daiku.runs.recorded.replay import replay
 from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with, in_protocol, said
@@ -320,7 +321,7 @@ def test_what_failed_before_is_told() -> None:
     ["plan", "knowledge base", "no comments that say", "first try", "exact file names", "Cargo.toml"],
 )
 def test_the_prompt_demands_what_it_must(demand: str) -> None:
-    prompt = (Path(__file__).parents[2] / "golden" / "prompts" / "coder.other.txt").read_text("utf-8")
+    prompt = (prompts_folder() / "agents" / "coder.j2").read_text("utf-8")
     assert demand in prompt
 
 

@@ -17,7 +17,7 @@ from daiku.agents.table import find_agent
 from daiku.core.commands.judge import changes_folder
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.context import rules_message
-from daiku.domain.held import RulesText
+from daiku.domain.events import RulesText
 from daiku.domain.messages import (
     AssistantMessage,
     Message,
@@ -32,6 +32,7 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandsRun, EditsMade
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
+from daiku.prompts import prompts_folder
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
 from daiku.texts.text import Text
@@ -490,8 +491,8 @@ def test_the_request_has_conversation_code_last_message_and_system() -> None:
 
 
 def test_the_prompt_demands_what_it_must() -> None:
-    for file, own in (("runner.other.txt", "`shell__run`"), ("runner.forms.txt", '{"commands": ["')):
-        prompt = (Path(__file__).parents[2] / "golden" / "prompts" / file).read_text("utf-8")
-        for demand in ("`cd` is forbidden", "The code I wrote", "operating system", "two repairs", own):
-            assert demand in prompt
+    prompt = (prompts_folder() / "agents" / "runner.j2").read_text("utf-8")
+    both = ("`cd` is forbidden", "The code I wrote", "operating system", "two repairs")
+    for demand in (*both, "`shell__run`", '{"commands": ["'):
+        assert demand in prompt
     assert find_agent("runner").stage == Stage(commands_run, run_request, shows="changed")

@@ -57,7 +57,7 @@ def test_two_sides_are_set_beside_one_another(daiku: Daiku, script: Script, task
     done = daiku("eval", tasks, "--model", model, "--set", "limits.max_repeats=2")
     assert done.code == 0
     assert "(limits.max_repeats=2)" in done.out
-    assert "B beside A over 1 tasks: success +0 points" in done.out
+    assert "B beside A (tasks in both: 1): success +0 points" in done.out
     assert "not enough runs to tell" in done.out
 
 

@@ -23,6 +23,7 @@ from daiku.domain.events import (
     ToolOutput,
     ToolResponse,
 )
+from daiku.domain.held import TodoItem, TodoList
 from daiku.domain.messages import Usage
 from daiku.domain.tools import Outcome
 from daiku.domain.work.patches import FileStat
@@ -200,3 +201,22 @@ def test_a_script_uses_no_tokens_of_anybody() -> None:
     assert usage_text(Usage(model="scripted/demo", **used), 1.5) == "1.5 s"
     assert usage_text(Usage(model="scripted/demo", **used)) == ""
     assert "46,620" in usage_text(Usage(model="openai/lab", **used), 1.5)
+
+
+def test_a_todo_list_is_shown_whole_once_and_then_what_has_changed_of_it() -> None:
+    read, mend = TodoItem(title="Read a.py", status="in_progress"), TodoItem(title="Mend it")
+    done = read.model_copy(update={"status": "completed"})
+    lines = seen(
+        called("a", "todo/write", items=[]),
+        TodoList(items=(read, mend)),
+        responded("a", "todo/write", "0 done, 1 in progress, 1 to do."),
+        TodoList(items=(done, mend)),
+        TodoList(items=(done, mend)),
+        TodoList(items=(done, mend, TodoItem(title="Run the tests"))),
+        TodoList(items=()),
+    )
+    assert lines == [
+        *("Todo list (0 of 2 done)", "  ▶ Read a.py", "  ☐ Mend it"),
+        *("Todo list (1 of 2 done)", "  ☑ Read a.py"),
+        *("Todo list (1 of 3 done)", "  ☑ Read a.py", "  ☐ Mend it", "  ☐ Run the tests"),
+    ]

@@ -253,9 +253,13 @@ class Show:
 
     def _todo(self, items: tuple[TodoItem, ...]) -> None:
         """The list whole when there is something new on it, else what has changed of it."""
+        self._tools.mark_plan_shown()
         before, self._todo_items = self._todo_items, items
         known = {item.title for item in before}
         whole = any(item.title not in known for item in items)
+        done = sum(item.status == "completed" for item in items)
+        if whole or any(item not in before for item in items):
+            self._tool_line(self._terminal.paint(say("todo.progress", done=done, all=len(items)), "bold"))
         for item in items if whole else (item for item in items if item not in before):
             text = f"  {MARKS[item.status]} {clip(safe(item.title), self._terminal.width - 6)}"
             self._tool_line(self._terminal.paint(text, "dim") if item.status == "completed" else text)

@@ -59,9 +59,9 @@ class ToolLines:
         self._previewed.add(call_id)
 
     def mark_plan_shown(self) -> None:
-        """Note that a plan was printed, so that open calls of plan tools need not print their results."""
+        """Note that a plan or a todo list was printed, so that open calls of their tools need not print results."""
         for call in self._open.values():
-            call.planned = call.planned or call.tool.startswith("plan/")
+            call.planned = call.planned or call.tool.startswith(("plan/", "todo/"))
 
     def on_call(self, event: ToolCallEvent, indent: str) -> None:
         call = self._open[event.id] = _Call(

@@ -46,7 +46,7 @@ class WriteArgs(Args):
 
 class EditArgs(Args):
     path: str = Field(description="relative to the workspace")
-    edits: tuple[SearchReplace, ...] = Field(min_length=1, description="done in this order")
+    edits: tuple[SearchReplace, ...] = Field(min_length=1, description="in this order")
 
 
 class PatchArgs(Args):
@@ -263,7 +263,7 @@ def file_tools(seen: SeenTexts | None = None) -> tuple[Tool, ...]:
         _changing(
             "files/edit", EditArgs, text("edits.edit"), _edit, desk,
             face=Face("edit", Label("Edit", "編集"), "{path}"),
-            description="Change parts of one file, all or none. `search` is copied from the file with its indentation and stands there only once: take enough lines, or set `replace_all`. Empty, it is the place before the first line. New notebook cells begin with `# %% cell new [code]` or `[markdown]`.",
+            description="Change parts of one file, all or none. `search` is copied from the file with its indentation and stands there only once: take enough lines, or set `replace_all`. Empty, it is the place before the first line.",
         ),
         _changing(
             "files/patch", PatchArgs, text("edits.patch"), partial(_patch, desk.seen), desk,

@@ -38,6 +38,9 @@ _IMAGES = {
 }
 _LARGEST_IMAGE = 5_000_000
 _LONG_LINE = 2000
+CELLS = (
+    "A notebook is edited as it is shown here; a new cell begins with `# %% cell new [code]` or `[markdown]`."
+)
 
 
 class ReadArgs(Args):
@@ -82,7 +85,8 @@ async def read(seen: SeenTexts, args: ReadArgs, context: ToolContext) -> ToolRes
     end, shown = _listing(found.path, lines, first, last, numbers=args.line_numbers)
     seen.note_part(context.session, real, text, range(first, end + 1), len(lines))
     part = text if last - first + 1 == len(lines) else "\n".join([*lines[first - 1 : last], ""])
-    return ToolResult(ok=True, text=f"{shown}\n[{sight.note}]" if sight.note else shown, plain=part)
+    notes = (sight.note, CELLS if text != found.text else "")
+    return ToolResult(ok=True, text="\n".join([shown, *(f"[{note}]" for note in notes if note)]), plain=part)
 
 
 def _listing(path: str, lines: list[str], first: int, last: int, *, numbers: bool) -> tuple[int, str]:
@@ -190,7 +194,7 @@ def reading_tools(seen: SeenTexts) -> tuple[Tool, ...]:
         Tool(
             "files/read", "read", ReadArgs, partial(read, seen), parallel=True, timeout=60,
             face=Face("file", Label("Read", "読む"), "{path}{lines}", answer="size"),
-            description="Read a text file, with unsaved text, or look at a picture. The number and ` | ` before each line are not part of the file. A notebook reads as its cells, each under a line such as `# %% cell 2 [code python]`.",
+            description="Read a text file, with unsaved text, or look at a picture. The number and ` | ` before each line are not part of the file. A notebook reads as its cells.",
         ),
         Tool(
             "files/list", "read", ListArgs, list_files, parallel=True, timeout=60,

@@ -39,17 +39,17 @@ SLOW = f"[… stopped after {SECONDS} s; narrow it with path or glob …]"
 
 
 class TextArgs(Args):
-    pattern: str = Field(min_length=1, description="regular expression, or plain text with literal")
+    pattern: str = Field(min_length=1, description="regular expression")
     path: str | None = Field(default=None, description="only in this folder or file")
     glob: str | None = Field(default=None, description="only such files: *.py, src/**/*.{ts,tsx}")
-    literal: bool = Field(default=False, description="take the pattern as plain text")
-    ignore_case: bool = Field(default=False, description="upper and lower case count the same")
-    multiline: bool = Field(default=False, description="a match may span lines; . too")
+    literal: bool = Field(default=False, description="the pattern is plain text")
+    ignore_case: bool = Field(default=False, description="upper and lower case alike")
+    multiline: bool = Field(default=False, description="a match may span lines")
     mode: Literal["content", "files", "count"] = Field(
         default="content", description="lines, paths, or counts"
     )
     context: int = Field(default=0, ge=0, description="lines shown around each match")
-    limit: int | None = Field(default=None, ge=1, description="most matches or files; 200 unless told")
+    limit: int | None = Field(default=None, ge=1, description="how many; 200 without it")
 
 
 async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
@@ -249,7 +249,7 @@ SEARCH_TOOLS = (
     Tool(
         "search/text", "read", TextArgs, search_text, parallel=True,
         face=Face("search", Label("Search", "検索"), "{pattern}[ · {path|glob}]", answer="size"),
-        description="Search the files of the workspace for lines that match `pattern`, a regular expression as ripgrep reads it (`class \\w+|def add\\(`); with `literal` it is plain text. Answers each file's path, then `line:text` (`line-text` for context). What git ignores is searched only where `path` names it. Where nothing matches, plain text and any case are tried too, and that is said.",
+        description="Search files for lines that match a regular expression, as ripgrep reads it. Answers each file's path, then `line:text`. What git ignores is searched only where `path` names it.",
     ),
     Tool(
         "search/symbols", "read", SymbolArgs, search_symbols, parallel=True, timeout=120,
@@ -259,6 +259,6 @@ SEARCH_TOOLS = (
     Tool(
         "search/map", "read", MapArgs, search_map, parallel=True, timeout=120,
         face=Face("type-hierarchy", Label("Map the repository", "リポジトリの地図"), answer="size"),
-        description="A map of the repository: its most important files by folder with what they define (`name line`, or the line with its signature), ranked by imports and size; tests are left out, what the request names comes first. A good first look at an unknown project.",
+        description="A map of the repository: its most important files by folder, with what they define; what the request names comes first, tests are left out. A good first look at an unknown project.",
     ),
 )  # fmt: skip

@@ -42,7 +42,7 @@ class OutputArgs(Args):
     """A background command, and for how many seconds something new is waited for."""
 
     id: str = Field(description="of the background command")
-    wait: float = Field(default=0, ge=0, le=300, description="seconds to wait for something new")
+    wait: float = Field(default=0, ge=0, le=300, description="seconds to wait for news")
 
 
 class KillArgs(Args):

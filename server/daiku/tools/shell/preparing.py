@@ -59,14 +59,11 @@ class RunArgs(Args):
     )
     background: bool = Field(default=False, description="do not wait; shell__output shows more")
     stdin: str | None = Field(default=None, description="text that the program reads")
-    network: bool = Field(default=False, description="needs the internet; a person is asked")
-    terminal: bool = Field(default=False, description="the program needs a terminal")
-    sandbox: bool = Field(default=True, description="false: with all rights; a person is asked")
+    network: bool = Field(default=False, description="needs the internet; is asked about")
+    terminal: bool = Field(default=False, description="needs a terminal")
+    sandbox: bool = Field(default=True, description="false: all rights; is asked about")
     max_output: int = Field(
-        default=USUAL_OUTPUT,
-        ge=200,
-        le=LONGEST_OUTPUT,
-        description="tokens of output to show; 10000 without it",
+        default=USUAL_OUTPUT, ge=200, le=LONGEST_OUTPUT, description="tokens to show; 10000 without it"
     )
 
 

@@ -31,6 +31,6 @@ EXPLORE_TOOLS = (
     Tool(
         "agent/explore", "none", ExploreArgs, explore, resumes=True,
         face=Face("telescope", Label("Explore", "コードを調査"), "{questions}", answer="nothing"),
-        description="Have questions about this project answered by read-only explorers, all at once. Each searches and reads in a window of its own; you get only its answer, at most 1,000 words with files and lines. For what would take you more than a few searches: how something works, where it is used, what a change would touch.",
+        description="Have explorers answer questions about this project, all at once, each in a window of its own; you get short answers with files and lines. For what would take you more than a few searches.",
     ),
 )  # fmt: skip

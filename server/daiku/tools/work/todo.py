@@ -17,12 +17,12 @@ LONGEST_TITLE = 200
 
 
 class Item(Args):
-    title: str = Field(min_length=1, max_length=LONGEST_TITLE, description="what is to do, in a few words")
-    status: TodoStatus = Field(default="pending", description="pending, in_progress or completed")
+    title: str = Field(min_length=1, max_length=LONGEST_TITLE, description="a few words")
+    status: TodoStatus = Field(default="pending", description="how it stands")
 
 
 class TodoArgs(Args):
-    items: tuple[Item, ...] = Field(max_length=MOST_ITEMS, description="the whole list, done items too")
+    items: tuple[Item, ...] = Field(max_length=MOST_ITEMS, description="the done ones too")
 
 
 async def write(args: TodoArgs, context: ToolContext) -> ToolResult:
@@ -40,6 +40,6 @@ TODO_TOOLS = (
     Tool(
         "todo/write", "none", TodoArgs, write,
         face=Face("checklist", Label("Todo list", "やることリスト")),
-        description="Keep a list of what is to do in work of several steps; the person sees it. Send the whole list each time, one item in_progress, and update it as soon as an item is done.",
+        description="Keep a list of what is to do, where that is several steps; the person sees it. Always send all of it, with one item in_progress.",
     ),
 )  # fmt: skip
