@@ -37,8 +37,10 @@ MODELS = {
     "llama": "llama-4",
     "mistral": "devstral-2",
     "forms": "carpenter-1-in-text",
+    "small": "carpenter-1-small",
 }
-"""A model of each family, and one that is told of tools in its text: roles answer it in their text forms."""
+"""A model of each family; one that is told of tools in its text, so that roles answer it in their text forms; and one
+with a window of 8,000 tokens, which is sent five tools."""
 RULES = "Use tabs.\n{{ not a template }}\n"
 REQUEST = "The total is wrong for three apples."
 
@@ -49,8 +51,11 @@ class Listening:
 
     name: str
     asked: list[ModelRequest] = field(default_factory=list[ModelRequest])
-    context: int = 200_000
     price_step: int = 0
+
+    @property
+    def context(self) -> int:
+        return 8_000 if self.name == MODELS["small"] else 200_000
 
     @property
     def tool_protocol(self) -> ToolProtocol:

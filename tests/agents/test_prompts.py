@@ -158,7 +158,7 @@ def test_an_unknown_agent_is_told_with_those_there_are() -> None:
 async def test_every_tool_that_a_request_names_is_in_reach_and_every_parameter_described(
     asking: Asking, agent: str
 ) -> None:
-    for family in ("other", "gpt"):
+    for family in ("other", "gpt", "small"):
         request = await asking.first_request(agent, "act", MODELS[family])
         sent = {wire_name(spec.name) for spec in request.tools}
         found = {wire_name(spec.name) for spec in request.deferred}
