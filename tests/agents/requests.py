@@ -37,8 +37,10 @@ MODELS = {
     "llama": "llama-4",
     "mistral": "devstral-2",
     "forms": "carpenter-1-in-text",
+    "small": "carpenter-1-small",
 }
-"""A model of each family, and one that is told of tools in its text: roles answer it in their text forms."""
+"""A model of each family; one that is told of tools in its text, so that roles answer it in their text forms; and one
+with a window of 8,000 tokens, which is sent five tools."""
 RULES = "Use tabs.\n{{ not a template }}\n"
 REQUEST = "The total is wrong for three apples."
 
@@ -49,8 +51,11 @@ class Listening:
 
     name: str
     asked: list[ModelRequest] = field(default_factory=list[ModelRequest])
-    context: int = 200_000
     price_step: int = 0
+
+    @property
+    def context(self) -> int:
+        return 8_000 if self.name == MODELS["small"] else 200_000
 
     @property
     def tool_protocol(self) -> ToolProtocol:
@@ -87,13 +92,14 @@ class Asking:
         self._runs = Runs(services)
 
     async def first_request(self, agent: str, mode: Mode, model: str) -> ModelRequest:
-        """What `model` is asked first when a person asks `agent` in a new session."""
+        """What `model` is asked first when a person asks `agent` in a new session, as it is on one day and machine."""
         self._model = Listening(model)
         await self._runs.run(RunRequest(REQUEST, agent=agent, mode=mode), lambda _: None)
-        return self._model.asked[0]
+        asked = self._model.asked[0]
+        messages = tuple(m.model_copy(update={"text": self._settled(m.text)}) for m in asked.messages)
+        return replace(asked, system=self._settled(asked.system), messages=messages)
 
-    def settled(self, text: str) -> str:
-        """The text with what differs from machine to machine as it is on no other day."""
+    def _settled(self, text: str) -> str:
         text = text.replace(str(self.folder), "/home/me")
         text = re.sub(r"^Date: .*$", "Date: Sunday, 2026-11-22", text, flags=re.MULTILINE)
         return re.sub(r"^System: .*$", "System: Linux x86_64", text, flags=re.MULTILINE)

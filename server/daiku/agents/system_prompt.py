@@ -21,6 +21,8 @@ class SystemVariables(Frozen):
     has_tools: bool
     by_tools: bool = True
     """The model calls tools in its provider's own way: roles answer by them. Else they answer in their text forms."""
+    offered: tuple[str, ...] = ()
+    """The tools that the model is sent; of others the text says nothing, or that they can be found."""
     family: Family = "other"
     edits: EditForm = "search_replace"
     untrusted: str = ""
@@ -38,6 +40,7 @@ def system_prompt(
     mcp_prompt: str = "",
     *,
     trusted: bool = True,
+    offered: tuple[str, ...] = (),
     traits: ModelTraits = ANY_MODEL,
     native: bool = True,
 ) -> str:
@@ -49,6 +52,7 @@ def system_prompt(
             rules=read_rules(roots),
             has_tools=has_tools,
             by_tools=has_tools and native,
+            offered=offered,
             family=traits.family,
             edits=traits.edits,
             untrusted="" if trusted else UNTRUSTED_RULES,

@@ -279,9 +279,8 @@ class Restored(Wire):
 
 
 class Notice(Localizable):
-    """A message to the person. `rules` are told to the model too, and stay until the session ends.
-    `environment` is what holds around a run that is gone on with: the model is told what has changed.
-    `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts."""
+    """A message to the person. The model is told of `rules`, which stay until the session ends, and of what has changed in
+    `environment`. `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts."""
 
     type: ClassVar[str] = "notice"
     level: Literal["info", "warning", "error"]

@@ -73,6 +73,7 @@ class Replies:
             bool(self._set.offered),
             told,
             trusted=services.trusted,
+            offered=tuple(spec.name for spec in self._set.offered),
             traits=traits,
             native=native,
         )
