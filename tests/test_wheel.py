@@ -55,7 +55,7 @@ def test_every_prompt_of_the_checkout_is_in_the_wheel(installed: Path) -> None:
 
 
 def test_every_task_of_an_evaluation_is_in_the_wheel_byte_by_byte(installed: Path) -> None:
-    tasks = ROOT / "evals"
+    tasks = ROOT / "server" / "evals"
     wanted = {p.relative_to(tasks): p.read_bytes() for p in committed() if p.is_relative_to(tasks)}
     shipped = installed / "daiku" / "_evals"
     assert wanted

@@ -10,8 +10,8 @@ from daiku.agents.table import COORDINATOR
 from daiku.core.state.context import UNTRUSTED_RULES
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
-from daiku.domain.events import Compacted, MessageEvent, Notice, RunFinished, RunStarted, ToolResponse
-from daiku.domain.held import RulesText
+from daiku.domain.events import MessageEvent, Notice, RunFinished, RunStarted, ToolResponse
+from daiku.domain.held import Compacted, RulesText
 from daiku.domain.tools import ToolCall
 from daiku.runs.runs import RunRequest
 from daiku.texts.text import Text

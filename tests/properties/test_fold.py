@@ -5,11 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daiku.core.state.condense import Window, plan_condensing
 from daiku.core.state.fold import apply, fold
+from daiku.core.state.shorten import Reading
 from daiku.core.state.state import State
 from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.events import (
-    Compacted,
     Event,
     MessageEvent,
     Notice,
@@ -18,9 +19,9 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
-from daiku.domain.held import Pruned, ShortenedResult
+from daiku.domain.held import Compacted, Pruned, ShortenedResult
 from daiku.domain.messages import AssistantMessage, ToolMessage
-from daiku.domain.tools import ToolCall
+from daiku.domain.tools import Effect, ToolCall
 from daiku.texts.text import Text
 
 ids = st.sampled_from([f"c{i}" for i in range(6)])
@@ -103,3 +104,25 @@ def test_results_follow_their_calls_with_nothing_in_between(history: list[Event]
                 case _:
                     assert not waiting
         assert not waiting
+
+
+@given(conversations(), st.integers(10, 400), st.booleans())
+def test_a_conversation_that_was_condensed_still_pairs_calls_with_results(
+    history: list[Event], limit: int, refused: bool
+) -> None:
+    state = fold(history)
+    if state.calls.pending:
+        return
+    effects: dict[str, Effect] = {"files/read": "read"}
+    window = Window(limit, lambda: 5, lambda m: 30 * len(m), Reading(lambda call: call, effects.get))
+    how = plan_condensing(state, window, refused=refused)
+    if how is None:
+        return
+    if how.pruned is not None:
+        state = apply(state, how.pruned)
+    if how.kept is not None:
+        assert how.kept < len(state.conversation.messages)
+        state = apply(state, Compacted(summary="s", kept=how.kept))
+    called = [c.id for m in state.conversation.messages if isinstance(m, AssistantMessage) for c in m.calls]
+    answered = [m.call_id for m in state.conversation.messages if isinstance(m, ToolMessage)]
+    assert sorted(called) == sorted(answered)

@@ -12,7 +12,7 @@ import pytest
 
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ToolProtocol
-from daiku.domain.events import ToolResponse
+from daiku.domain.events import Compacted, ToolResponse
 from daiku.domain.held import Pruned
 from daiku.domain.messages import ToolMessage
 from daiku.llm.adapter import LLMAdapter
@@ -122,6 +122,27 @@ async def test_a_job_of_24_steps_takes_at_most_four_summaries_at_8k(
     assert max(played.sizes) <= 8192
     again = await replay(app.journal.chunks(result.session_id))
     assert again.difference is None, again.difference
+    await app.aclose()
+
+
+async def test_what_a_summary_is_made_of_fits_the_window_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long files are written in a window of 8k: their texts stand in the calls, not in results."""
+    (tmp_path / "project").mkdir()
+    agent = small_agent(monkeypatch)
+    steps: list[Step] = [
+        [("files/write", {"path": f"f{n}.py", "content": f"value_{n} = [1, 2, 3]\n" * 450})] for n in range(8)
+    ]
+    played = Played(steps, window=8192)
+    app, watch = app_over(tmp_path, played, window=8192), Watch()
+    result = await app.runs.run(RunRequest("Write them.", agent=agent, approvals="all"), watch)
+    assert (result.status, played.refused) == ("completed", 0)
+    assert played.summaries
+    assert max(played.summaries) < 8192 * 0.7
+    last = kinds(watch.chunks, Compacted)[-1]
+    assert last.files_changed[:2] == ("f0.py", "f1.py")
+    assert "Files changed until then: f0.py, f1.py" in played.requests[-1].messages[0].text
     await app.aclose()
 
 

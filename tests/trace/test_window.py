@@ -19,7 +19,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
-from daiku.domain.held import TodoItem, TodoList
+from daiku.domain.held import Todo, TodoItem
 from daiku.domain.messages import Usage
 from daiku.domain.tools import ToolCall
 from daiku.texts.text import Text
@@ -109,8 +109,8 @@ def test_a_short_session_is_there_as_a_whole(journal: Journal) -> None:
 
 def test_the_last_todo_list_comes_with_a_window_that_begins_behind_it(journal: Journal) -> None:
     session = told(journal, [2])
-    todo = TodoList(items=(TodoItem(title="Mend it"),))
+    todo = Todo(items=(TodoItem(title="Mend it"),))
     journal.writer(session).write("run_todo", None, "coordinator", (todo,))
     told(journal, [3] * 60, session)
     chunks, _ = journal.window(session, last=20)
-    assert [c.event for c in chunks if isinstance(c.event, TodoList)] == [todo]
+    assert [c.event for c in chunks if isinstance(c.event, Todo)] == [todo]

@@ -38,7 +38,9 @@ export function Todo({ items }: { items: readonly TodoItem[] }) {
               <span class="status" role="img" aria-label={words()[item.status]} title={words()[item.status]}>
                 <Icon name={ICONS[item.status]} />
               </span>
-              <span>{item.title}</span>
+              <div>
+                <span class="step-name">{item.title}</span>
+              </div>
             </li>
           ))}
         </ol>

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from daiku.domain.base import JsonObject, Localizable, Wire
 from daiku.domain.errors import Failure
-from daiku.domain.held import Pruned, RulesText, TodoList
+from daiku.domain.held import Compacted, Pruned, RulesText, Todo
 from daiku.domain.labels import Label, Line
 from daiku.domain.messages import Image, Usage
 from daiku.domain.runs import ContextItem, EnvironmentFact, Mode, RunLimits, TerminalStatus
@@ -290,19 +290,6 @@ class Notice(Localizable):
     environment: tuple[EnvironmentFact, ...] = ()
 
 
-class Compacted(Wire):
-    """History up to here was replaced by `summary`; the last `kept` messages stay as they are. The model is told
-    of the files beside the summary: those that it only read, and those that were changed."""
-
-    type: ClassVar[str] = "compacted"
-    summary: str
-    kept: int
-    before_tokens: int = 0
-    after_tokens: int = 0
-    files_read: tuple[str, ...] = ()
-    files_changed: tuple[str, ...] = ()
-
-
 class Bullet(LineEvent):
     """An entry of the playbook was added, changed or removed; the playbook tells of it (issue 12)."""
 
@@ -341,7 +328,7 @@ Event: TypeAlias = (
     | Failure
     | Compacted
     | Pruned
-    | TodoList
+    | Todo
     | Bullet
 )
 

@@ -23,6 +23,19 @@ class ShortenedResult(Wire):
     text: str
 
 
+class Compacted(Wire):
+    """History up to here was replaced by `summary`; the last `kept` messages stay as they are. The model is told
+    of the files beside the summary: those that it only read, and those that were changed."""
+
+    type: ClassVar[str] = "compacted"
+    summary: str
+    kept: int
+    before_tokens: int = 0
+    after_tokens: int = 0
+    files_read: tuple[str, ...] = ()
+    files_changed: tuple[str, ...] = ()
+
+
 class Pruned(Wire):
     """Results of tools that the model no longer needs in full were shortened to save room."""
 
@@ -42,7 +55,7 @@ class TodoItem(Wire):
     status: TodoStatus = "pending"
 
 
-class TodoList(Wire):
+class Todo(Wire):
     """The model's list of what is to do, whole: it takes the place of the one before."""
 
     type: ClassVar[str] = "todo"

@@ -20,7 +20,7 @@ def builtin_folder() -> Path:
     """The folder of the tasks that come with Daiku: of the checkout, or of the installed package."""
     package = Path(daiku.__file__).parent
     shipped = package / "_evals"
-    return shipped if shipped.is_dir() else package.parent.parent / "evals"
+    return shipped if shipped.is_dir() else package.parent / "evals"
 
 
 def read_tasks(folder: Path) -> tuple[Task, ...]:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from daiku.core.changes.diff import stat
 from daiku.core.ports import TextFile
-from daiku.core.protected.paths import holds_secrets
 from daiku.domain.errors import Failure, StaleVersionError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.texts.text import Text, text
@@ -42,11 +41,7 @@ class DiskWorkspace:
 
     def hidden(self, path: Path) -> bool:
         root = paths.root_of(self._roots, path)
-        if root is None:
-            return False
-        ignores = self._ignores[root]
-        # What git ignores is mostly output; a file of secrets among it is kept from git on purpose.
-        return ignores.closes(path) or (holds_secrets(self.relative(path)) and ignores.leaves_out(path))
+        return root is not None and self._ignores[root].hidden(path, self.relative(path))
 
     def ignored(self, path: Path) -> bool:
         root = paths.root_of(self._roots, path)

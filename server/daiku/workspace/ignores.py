@@ -8,6 +8,8 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from daiku.core.protected.paths import holds_secrets
+
 _CLOSING = ".daikuignore"
 _ALWAYS = frozenset({".git", ".hg", ".svn"})
 _LARGEST = 1_000_000
@@ -31,16 +33,29 @@ def hides(rules: list[Rules], path: Path, *, folder: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class IgnoreFiles:
-    """The rules that files of some names hold below one root. Folders' rules are cached with their files' times."""
+    """The rules that files of some names hold below one root. Folders' rules are cached with their files' times;
+    with `steady` they are read once, for one walk or search."""
 
     root: Path
     names: tuple[str, ...]
+    steady: bool = False
     _cache: dict[Path, tuple[tuple[int, ...], GitIgnoreSpec | None]] = field(
         default_factory=dict[Path, tuple[tuple[int, ...], GitIgnoreSpec | None]]
     )
+    _folders: dict[Path, bool] = field(default_factory=dict[Path, bool])
 
     def hides(self, path: Path, *, folder: bool | None = None) -> bool:
         """True where `path` (inside the root) or a folder above it is ignored."""
+        if self.steady and path != self.root:
+            if path.parent not in self._folders:
+                self._folders[path.parent] = self._hides(path.parent, folder=True)
+            above = self._folders[path.parent]
+            return above or hides(
+                self.rules(path.parent), path, folder=path.is_dir() if folder is None else folder
+            )
+        return self._hides(path, folder=folder)
+
+    def _hides(self, path: Path, *, folder: bool | None) -> bool:
         parts = path.relative_to(self.root).parts
         at = self.root
         for index, part in enumerate(parts):
@@ -61,6 +76,8 @@ class IgnoreFiles:
         return found
 
     def _spec(self, folder: Path) -> GitIgnoreSpec | None:
+        if self.steady and folder in self._cache:
+            return self._cache[folder][1]
         times = tuple(_time(folder / name) for name in self.names)
         known = self._cache.get(folder)
         if known is not None and known[0] == times:
@@ -84,10 +101,17 @@ class Ignores:
     listed: IgnoreFiles
 
     @classmethod
-    def of(cls, root: Path) -> Ignores:
+    def of(cls, root: Path, *, steady: bool = False) -> Ignores:
         """The ignore files below `root`. A .daikuignore also counts among those that git reads, after them:
         what it takes back (`!name`) is listed."""
-        return cls(IgnoreFiles(root, (_CLOSING,)), IgnoreFiles(root, (".gitignore", _CLOSING)))
+        return cls(
+            IgnoreFiles(root, (_CLOSING,), steady), IgnoreFiles(root, (".gitignore", _CLOSING), steady)
+        )
+
+    def hidden(self, path: Path, name: str) -> bool:
+        """True where `path`, called `name`, is not shown even where it is named: it is closed, or git ignores it and
+        it looks like a file of secrets: what is kept from git on purpose."""
+        return self.closes(path) or (holds_secrets(name) and self.leaves_out(path))
 
     def closes(self, path: Path) -> bool:
         """True where `path` (inside the root) is closed to the agent, however it is named."""

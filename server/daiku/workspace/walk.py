@@ -30,7 +30,7 @@ def walk(roots: tuple[Path, ...], start: Path, depth: int = 1000) -> Iterator[En
     if root is None:
         yield from _walk((), start, depth, 1)
         return
-    ignores = Ignores.of(root)
+    ignores = Ignores.of(root, steady=True)
     named = start != root and ignores.listed.hides(start)
     yield from _walk((ignores.closed,) if named else (ignores.closed, ignores.listed), start, depth, 1)
 

@@ -23,7 +23,7 @@ from daiku.domain.events import (
     ToolOutput,
     ToolResponse,
 )
-from daiku.domain.held import TodoItem, TodoList
+from daiku.domain.held import Todo, TodoItem
 from daiku.domain.messages import Usage
 from daiku.domain.tools import Outcome
 from daiku.domain.work.patches import FileStat
@@ -208,12 +208,12 @@ def test_a_todo_list_is_shown_whole_once_and_then_what_has_changed_of_it() -> No
     done = read.model_copy(update={"status": "completed"})
     lines = seen(
         called("a", "todo/write", items=[]),
-        TodoList(items=(read, mend)),
+        Todo(items=(read, mend)),
         responded("a", "todo/write", "0 done, 1 in progress, 1 to do."),
-        TodoList(items=(done, mend)),
-        TodoList(items=(done, mend)),
-        TodoList(items=(done, mend, TodoItem(title="Run the tests"))),
-        TodoList(items=()),
+        Todo(items=(done, mend)),
+        Todo(items=(done, mend)),
+        Todo(items=(done, mend, TodoItem(title="Run the tests"))),
+        Todo(items=()),
     )
     assert lines == [
         *("Todo list (0 of 2 done)", "  ▶ Read a.py", "  ☐ Mend it"),

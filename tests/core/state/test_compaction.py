@@ -24,8 +24,8 @@ from daiku.core.state.context import (
 from daiku.core.state.fold import fold
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
-from daiku.domain.events import Compacted, Event, MessageEvent, Notice, PlanEvent, RunFinished, RunStarted
-from daiku.domain.held import RulesText
+from daiku.domain.events import Event, MessageEvent, Notice, PlanEvent, RunFinished, RunStarted
+from daiku.domain.held import Compacted, RulesText
 from daiku.domain.messages import (
     AssistantMessage,
     Message,

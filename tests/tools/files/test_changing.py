@@ -489,6 +489,9 @@ async def test_a_whole_file_is_not_written_over_what_somebody_else_changed_since
 async def test_a_notebook_is_read_and_edited_by_its_cells(bench: Bench) -> None:
     bench.write("n.ipynb", SAMPLE)
     read = await bench.call("files/read", path="n.ipynb", start_line=4, end_line=6)
+    assert "a new cell begins with `# %% cell new [code]`" in read.text
+    assert read.plain is not None
+    assert "cell new" not in read.plain
     assert "4 | # %% cell 2 [code python] outputs: stdout 2 lines\n5 | x = 1" in read.text
     done = await bench.call("files/edit", path="n.ipynb", edits=[{"search": "x = 1", "replace": "x = 7"}])
     assert "-x = 1\n+x = 7" in done.text

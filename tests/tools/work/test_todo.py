@@ -8,8 +8,8 @@ import pytest
 
 from daiku.core.state.fold import fold
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import ApprovalAsked, Compacted, RunFinished, RunStarted
-from daiku.domain.held import TodoItem, TodoList
+from daiku.domain.events import ApprovalAsked, RunFinished, RunStarted
+from daiku.domain.held import Compacted, Todo, TodoItem
 from daiku.domain.runs import Mode
 from daiku.runs import RunRequest
 from tests.runs.playing import Watch, make_app
@@ -18,7 +18,7 @@ ITEMS = [{"title": "Read  a.py", "status": "completed"}, {"title": "Mend it"}, {
 
 
 def lists(chunks: list[Chunk]) -> list[tuple[TodoItem, ...]]:
-    return [c.event.items for c in chunks if isinstance(c.event, TodoList)]
+    return [c.event.items for c in chunks if isinstance(c.event, Todo)]
 
 
 @pytest.mark.parametrize("mode", ["ask", "plan", "act"])
@@ -58,7 +58,7 @@ async def test_a_list_out_of_bounds_is_refused_and_the_old_one_stands(
     await app.aclose()
 
 
-WRITTEN = TodoList(items=(TodoItem(title="Read a.py", status="completed"), TodoItem(title="Mend «it»")))
+WRITTEN = Todo(items=(TodoItem(title="Read a.py", status="completed"), TodoItem(title="Mend «it»")))
 
 
 def test_it_stands_verbatim_behind_a_summary() -> None:
@@ -72,5 +72,5 @@ def test_a_later_run_of_the_session_is_told_what_is_left_of_it() -> None:
     later = fold([*begun, RunStarted(prompt="and now?")])
     assert later.conversation.messages[-1].text.startswith("and now?\n\n")
     assert "- [ ] Mend «it»" in later.conversation.messages[-1].text
-    done = TodoList(items=tuple(item.model_copy(update={"status": "completed"}) for item in WRITTEN.items))
+    done = Todo(items=tuple(item.model_copy(update={"status": "completed"}) for item in WRITTEN.items))
     assert fold([*begun, done, RunStarted(prompt="and now?")]).conversation.messages[-1].text == "and now?"

@@ -17,7 +17,6 @@ from daiku.domain.events import (
     ApprovalAsked,
     ApprovalGiven,
     CheckpointEvent,
-    Compacted,
     Delta,
     Edit,
     HandoffEnd,
@@ -37,7 +36,7 @@ from daiku.domain.events import (
     ToolOutput,
     ToolResponse,
 )
-from daiku.domain.held import Pruned, TodoItem, TodoList
+from daiku.domain.held import Compacted, Pruned, Todo, TodoItem
 from daiku.domain.messages import Usage
 from daiku.domain.work.plans import Plan
 from daiku.texts.terminal import locale_of, say
@@ -106,7 +105,7 @@ class Show:
                 self._tools.on_edit(event, indent)
             case PlanEvent(plan=plan):
                 self._plan(plan)
-            case TodoList(items=items):
+            case Todo(items=items):
                 self._todo(items)
             case Compacted() | Pruned():
                 sizes = f"… {event.before_tokens:,} → {event.after_tokens:,} tokens"

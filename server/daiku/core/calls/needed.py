@@ -14,7 +14,7 @@ from daiku.domain.work.plans import Plan
 
 MOST = 10
 """Tools that are told of at once; the rest is found."""
-SHORT = 160
+SHORT = 200
 """Characters of a description that is told whole."""
 
 _BY_WORDS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(

@@ -38,10 +38,11 @@ _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _PYTHON_FROM = _Lines(r"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|(?:[^\n#;\\]|\\\n)+)")
 _PYTHON_IMPORT = _Lines(r"^[ \t]*import[ \t]+([\w.]+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*[\w. \t]+)*)")
 _SCRIPT_FROM = _Lines(
-    r"(?:^|[;}])\s*(?:(import)\s+(?:type\s+)?((?:[\w$]+\s*,?\s*)?(?:\{[^{}]*\}|\*\s*as\s+[\w$]+)?)"
+    r"(?:(import)\s+(?:type\s+)?((?:[\w$]+\s*,?\s*)?(?:\{[^{}]*\}|\*\s*as\s+[\w$]+)?)"
     r"|export\s+(?:type\s+)?(\{[^{}]*\}|\*(?:\s*as\s+[\w$]+)?))\s*from\s*['\"]([^'\"\n]+)['\"]"
 )
-_SCRIPT_BARE = _Lines(r"(?:^[ \t]*import|\brequire\s*\(|\bimport\s*\()\s*['\"]([^'\"\n]+)['\"]")
+# Neither begins with an anchor: a search for two first letters is several times faster.
+_SCRIPT_BARE = _Lines(r"(?:import|require)[ \t]*\(?\s*['\"]([^'\"\n]+)['\"]")
 _GO = _Lines(r"^import\s+(?:\(([^)]*)\)|(?:[\w.]+[ \t]+)?\"([^\"\n]+)\")")
 _GO_PATH = _Lines(r"\"([^\"\n]+)\"")
 _JAVA_PACKAGE = _Lines(r"^[ \t]*package\s+([\w.]+)")

@@ -11,7 +11,8 @@ from daiku.core.state.fold import apply
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.shorten import put_in_place, superseded
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import Compacted, Notice
+from daiku.domain.events import Notice
+from daiku.domain.held import Compacted
 from daiku.texts.text import text
 
 

@@ -37,7 +37,6 @@ from daiku.domain.events import (
     ApprovalGiven,
     Aside,
     CheckpointEvent,
-    Compacted,
     Edit,
     Event,
     HandoffEnd,
@@ -54,7 +53,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
-from daiku.domain.held import Pruned, TodoList
+from daiku.domain.held import Compacted, Pruned, Todo
 from daiku.domain.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from daiku.domain.work.handovers import PlanMade
 from daiku.domain.work.plans import Plan
@@ -116,7 +115,7 @@ def apply(state: State, event: Event) -> State:
             return _compact(state, event)
         case Pruned():
             return _shorten(state, event)
-        case TodoList():
+        case Todo():
             return state._replace(todo=event.items)
         case Failure():
             return state._replace(failure=event)

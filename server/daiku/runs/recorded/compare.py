@@ -5,16 +5,8 @@ from __future__ import annotations
 from daiku.domain.base import Frozen
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.errors import Failure
-from daiku.domain.events import (
-    ApprovalAsked,
-    ApprovalGiven,
-    Compacted,
-    Event,
-    InputAsked,
-    InputGiven,
-    ToolResponse,
-)
-from daiku.domain.held import Pruned
+from daiku.domain.events import ApprovalAsked, ApprovalGiven, Event, InputAsked, InputGiven, ToolResponse
+from daiku.domain.held import Compacted, Pruned
 from daiku.texts.catalogue import ENGLISH
 from daiku.texts.text import NO_TEXT
 

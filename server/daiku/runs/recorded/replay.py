@@ -24,7 +24,6 @@ from daiku.domain.events import (
     ApprovalAsked,
     ApprovalGiven,
     CheckpointEvent,
-    Compacted,
     Edit,
     Event,
     HandoffEnd,
@@ -42,7 +41,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
-from daiku.domain.held import Pruned
+from daiku.domain.held import Compacted, Pruned
 from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage, question_of
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.recorded.compare import Difference, first_difference

@@ -26,6 +26,7 @@ from daiku.tools.files.outputs import search_output
 from daiku.tools.files.sight import Sight, see
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 from daiku.workspace.globs import split_globs
+from daiku.workspace.ignores import Ignores
 from daiku.workspace.paths import root_of
 
 MAX_HITS = 200
@@ -127,6 +128,7 @@ class _Search:
         self._sight = sight
         self._until = until
         self._allowed: dict[Path, bool] = {}
+        self._ignores = {root: Ignores.of(root, steady=True) for root in context.workspace.roots}
         self._limit = min(args.limit or MAX_HITS, _MOST_HITS)
         roots = context.workspace.roots
         program = find_ripgrep(roots)
@@ -224,13 +226,17 @@ class _Search:
         said of secrets, unless the search named the file or a folder of such (then the guard has asked): that a
         pattern is found there would tell what is in it."""
         workspace = self._context.workspace
-        if workspace.hidden(path) or (not self._sight.note and workspace.ignored(path)):
-            return False
-        if root_of(workspace.roots, path) is None and self._sight.folder is None:
+        root = root_of(workspace.roots, path)
+        if root is None:
+            return self._sight.folder is not None and not holds_secrets(path.as_posix())
+        ignores = self._ignores[root]
+        if ignores.hidden(path, workspace.relative(path)) or (
+            not self._sight.note and ignores.leaves_out(path)
+        ):
             return False
         if not holds_secrets(workspace.relative(path)):
             return True
-        if self._args.path in (None, "", ".", "./") or self._sight.folder is not None:
+        if self._args.path in (None, "", ".", "./"):
             return False
         return holds_secrets(workspace.relative(self._sight.real))
 

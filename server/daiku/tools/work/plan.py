@@ -219,7 +219,7 @@ PLAN_TOOLS = (
     Tool(
         "plan/propose", "plan", ProposeArgs, propose, resumes=True,
         face=Face("checklist", Label("Plan", "計画"), "{goal}"),
-        description="Propose a plan for work of several steps; the person sees it at once. Simple work: 1-3 steps; larger work: 3-6.",
+        description="Propose a plan for work of several steps; the person sees it at once. What proves a step is a command that must pass, as `pytest -q`. Simple work: 1-3 steps; larger work: 3-6.",
     ),
     Tool(
         "plan/update_step", "plan", UpdateStepArgs, update_step, resumes=True,

@@ -14,7 +14,7 @@ from daiku.workspace.encodings import decode
 from daiku.workspace.globs import matcher
 from daiku.workspace.walk import files
 
-_LONGEST_LINE = 10_000
+_LONGEST_LINE = 100_000
 """Characters of a line that are searched."""
 
 
